@@ -1,0 +1,70 @@
+/**
+ * One row of the command table, as the data path uses it: nothing looks a command up by
+ * name again once it holds its spec. There is one spec for each spelling that was used
+ * (`get`, `GET`), because the word goes out as the caller wrote it and because reply and
+ * argument transformers belong to the exact word; flags, keys and policies are shared.
+ */
+
+import type { Argument, Reply } from "../protocol/resp-types";
+import type { KeyRule } from "./key-positions";
+
+/** Bits of `CommandSpec.flags`. */
+export const CommandFlag = {
+  /** The server may serve it from a replica. */
+  Readonly: 1 << 0,
+  Write: 1 << 1,
+  /** May hold the connection until data or a timeout comes (BLPOP, XREAD BLOCK, WAIT ...). */
+  Blocking: 1 << 2,
+  /** SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE. */
+  EnterSubscriber: 1 << 3,
+  /** UNSUBSCRIBE, PUNSUBSCRIBE, SUNSUBSCRIBE. */
+  ExitSubscriber: 1 << 4,
+  /** Allowed on a RESP2 connection in subscriber mode. */
+  ValidInSubscriber: 1 << 5,
+  /** Never joins an automatic batch: changes or depends on the state of the connection. */
+  NeverAutoPipelined: 1 << 6,
+  /** AUTH, HELLO, SELECT, CLIENT, READONLY, INFO: pass before the connection is ready. */
+  Handshake: 1 << 7,
+  /** The server closes the connection after the answer (QUIT, SHUTDOWN). */
+  WillDisconnect: 1 << 8,
+  Select: 1 << 9,
+  Multi: 1 << 10,
+  Exec: 1 << 11,
+  Discard: 1 << 12,
+  Watch: 1 << 13,
+  Unwatch: 1 << 14,
+  /** WAIT, WAITAOF: slow by nature, no sign of a dead peer. */
+  Waits: 1 << 15,
+  /** A command of the server's table; absent for unknown words. */
+  Known: 1 << 16,
+  Monitor: 1 << 17,
+  Reset: 1 << 18,
+  Quit: 1 << 19,
+} as const;
+
+/** What a reply transformer is told about where the reply came from. */
+export interface ReplyContext {
+  readonly commandName: string;
+  readonly protocol: 2 | 3;
+  readonly replyMapping: "legacy" | "resp3";
+}
+
+export type ReplyMapper = (reply: Reply, context: ReplyContext) => Reply;
+/** Receives the arguments flattened one level, before they are encoded. */
+export type ArgumentMapper = (args: unknown[]) => unknown[];
+
+export interface CommandSpec {
+  /** The word as it goes on the wire. */
+  readonly name: string;
+  readonly lowerName: string;
+  /** Sum of `CommandFlag` bits. */
+  readonly flags: number;
+  readonly keys: KeyRule;
+  /** `$3\r\nget\r\n`: the command word as an encoded bulk string. */
+  readonly encodedName: Buffer;
+  /** Exact-word transformers; replaced by `Command.setReplyTransformer` and its sibling. */
+  replyMapper: ReplyMapper | null;
+  argumentMapper: ArgumentMapper | null;
+}
+
+export type { Argument, Reply };

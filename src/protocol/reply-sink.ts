@@ -1,0 +1,23 @@
+/**
+ * What the parser needs from its owner. The parser calls these in the order in which replies
+ * end on the wire; a sink must not throw.
+ */
+
+import type { Reply } from "./resp-types";
+
+export interface ReplySink {
+  /**
+   * Asked once at the first byte of every top-level reply that is not a push:
+   * the `Decode` bits for this reply.
+   */
+  nextDecoding(): number;
+  /** A whole top-level reply. */
+  onReply(value: Reply): void;
+  /**
+   * A top-level error reply (`-` or `!`), or a reply that could not be decoded although the
+   * protocol is intact (longer than the longest string of the engine): it ends its command only.
+   */
+  onErrorReply(error: Error): void;
+  /** A whole push message (`>`), its strings as Buffers. */
+  onPush(message: Reply[]): void;
+}
