@@ -1,15 +1,25 @@
 /**
- * Every error class of the client. Each has a constant `code` and an explicit `name`.
- * Texts that the API fixes stay verbatim; all others say what happened, where, and what to do.
+ * Every error class of the client. Each has a constant `code` and an explicit `name`, both on
+ * the prototype so that an error serialises to its own data only. Texts and names that the API
+ * fixes stay verbatim (some of those classes are therefore named plainly "Error"); all other
+ * messages say what happened, where, and what to do. docs/errors.md lists what to do about each.
  */
 
-/** Base of all errors made by this client. */
-export class SluiceError extends Error {
-  override readonly name: string = "SluiceError";
-  readonly code: string = "SLUICE";
+function label(prototype: Error, name: string, code: string): void {
+  Object.defineProperty(prototype, "name", { value: name, configurable: true, writable: true });
+  Object.defineProperty(prototype, "code", { value: code, configurable: true, writable: true });
 }
 
-/** The command that an error belongs to. */
+/** Base of the errors made by this client. */
+export class SluiceError extends Error {
+  /** Constant of the class; says what kind of failure it was. */
+  declare readonly code: string;
+  static {
+    label(SluiceError.prototype, "SluiceError", "SLUICE");
+  }
+}
+
+/** The command that an error belongs to; credentials among the arguments are masked. */
 export interface ErrorCommand {
   readonly name: string;
   readonly args: readonly (string | Buffer)[];
@@ -17,13 +27,214 @@ export interface ErrorCommand {
 
 /** An error reply of the server. The message is its whole line. */
 export class ReplyError extends Error {
-  override readonly name: string = "ReplyError";
+  declare readonly code: string;
   declare command?: ErrorCommand;
+  /** On a discarded transaction: the errors that made the server discard it, in order. */
   declare previousErrors?: Error[];
+  static {
+    label(ReplyError.prototype, "ReplyError", "REPLY");
+  }
 }
 
 /** The bytes that arrived are not RESP, or break one of the documented limits. The connection is over. */
 export class ParserError extends SluiceError {
-  override readonly name: string = "ParserError";
-  override readonly code: string = "PROTOCOL";
+  static {
+    label(ParserError.prototype, "ParserError", "PROTOCOL");
+  }
+}
+
+/** A reply arrived that no command waits for. The connection is over. */
+export class UnexpectedReplyError extends SluiceError {
+  constructor(kind: string) {
+    super(
+      `Command queue state error. If you can reproduce this, please report it. Last reply: ${kind}`,
+    );
+  }
+  static {
+    label(UnexpectedReplyError.prototype, "UnexpectedReplyError", "UNEXPECTED_REPLY");
+  }
+}
+
+/** The connection closed before the command was answered. */
+export class AbortError extends SluiceError {
+  declare command?: ErrorCommand;
+  declare previousErrors?: Error[];
+  constructor(message = "Command aborted due to connection close", options?: ErrorOptions) {
+    super(message, options);
+  }
+  static {
+    label(AbortError.prototype, "AbortError", "ABORTED");
+  }
+}
+
+/** The command was written, its answer never came, and it was not sent again: it may have run. */
+export class OutcomeUnknownError extends AbortError {
+  static {
+    label(OutcomeUnknownError.prototype, "AbortError", "OUTCOME_UNKNOWN");
+  }
+}
+
+/** The keys that WATCH guarded are unguarded since the connection was lost, so EXEC was not sent. */
+export class WatchLostError extends AbortError {
+  constructor() {
+    super(
+      "The connection was lost after WATCH, so the watched keys may have changed unseen and EXEC was not sent; read them again under a new WATCH and retry",
+    );
+  }
+  static {
+    label(WatchLostError.prototype, "AbortError", "WATCH_LOST");
+  }
+}
+
+/** Given up after the connection was lost again and again while this command was the oldest unanswered one. */
+export class CommandLossError extends AbortError {
+  constructor(name: string, losses: number, options?: ErrorOptions) {
+    super(
+      `Gave up on "${name}": the connection was lost ${losses} times while it was the oldest unanswered command; it may have run (see maxLossesPerCommand)`,
+      options,
+    );
+  }
+  static {
+    label(CommandLossError.prototype, "AbortError", "COMMAND_LOST");
+  }
+}
+
+/** The retry limit was reached while the command waited for a connection. */
+export class MaxRetriesPerRequestError extends AbortError {
+  constructor(limit: number, options?: ErrorOptions) {
+    super(
+      `Reached the max retries per request limit (which is ${limit}). Refer to "maxRetriesPerRequest" option for details.`,
+      options,
+    );
+  }
+  static {
+    label(MaxRetriesPerRequestError.prototype, "MaxRetriesPerRequestError", "MAX_RETRIES");
+  }
+}
+
+/** The client was closed, or the connection ended for good. */
+export class ConnectionClosedError extends SluiceError {
+  declare command?: ErrorCommand;
+  constructor(options?: ErrorOptions) {
+    super("Connection is closed.", options);
+  }
+  static {
+    label(ConnectionClosedError.prototype, "Error", "CONNECTION_CLOSED");
+  }
+}
+
+/** As `ConnectionClosedError`, for a command that had been written: it may have run. */
+export class ClosedOutcomeUnknownError extends ConnectionClosedError {
+  static {
+    label(ClosedOutcomeUnknownError.prototype, "Error", "OUTCOME_UNKNOWN");
+  }
+}
+
+/** `connect()` on a client that is connected or connecting. */
+export class AlreadyConnectingError extends SluiceError {
+  constructor() {
+    super("Redis is already connecting/connected");
+  }
+  static {
+    label(AlreadyConnectingError.prototype, "Error", "ALREADY_CONNECTING");
+  }
+}
+
+/** A command would have to wait for a connection although the offline queue is switched off. */
+export class OfflineQueueDisabledError extends SluiceError {
+  constructor() {
+    super("Stream isn't writeable and enableOfflineQueue options is false");
+  }
+  static {
+    label(OfflineQueueDisabledError.prototype, "Error", "OFFLINE_QUEUE_DISABLED");
+  }
+}
+
+/** Only subscriber commands may be used on a RESP2 connection that has subscriptions. */
+export class SubscriberModeError extends SluiceError {
+  constructor() {
+    super("Connection in subscriber mode, only subscriber commands may be used");
+  }
+  static {
+    label(SubscriberModeError.prototype, "Error", "SUBSCRIBER_MODE");
+  }
+}
+
+/** A connection under MONITOR takes no commands. */
+export class MonitorModeError extends SluiceError {
+  constructor() {
+    super("Connection is in monitoring mode, can't process commands.");
+  }
+  static {
+    label(MonitorModeError.prototype, "Error", "MONITOR_MODE");
+  }
+}
+
+/** `exec()` was called a second time on the same pipeline. */
+export class PipelineUsedError extends SluiceError {
+  constructor() {
+    super(
+      "Pipeline cannot be used to send any commands when the `exec()` has been called on it.",
+    );
+  }
+  static {
+    label(PipelineUsedError.prototype, "Error", "PIPELINE_USED");
+  }
+}
+
+/** Where a command was when its time was up. */
+export interface TimeoutDetails {
+  /** `queued`: not written yet; `sent`: written and unanswered. */
+  readonly phase: "queued" | "sent";
+  /** Milliseconds since the call. */
+  readonly elapsedMs: number;
+  /** Commands before it on the same connection that are unanswered too. */
+  readonly commandsAhead: number;
+  /** `host:port` or path of the server. */
+  readonly server: string;
+}
+
+/** The time limit of the command passed before its reply came. A written command may still run. */
+export class CommandTimeoutError extends SluiceError {
+  declare command?: ErrorCommand;
+  declare details?: TimeoutDetails;
+  constructor(options?: ErrorOptions) {
+    super("Command timed out", options);
+  }
+  static {
+    label(CommandTimeoutError.prototype, "Error", "COMMAND_TIMEOUT");
+  }
+}
+
+/** No byte arrived for `socketTimeout` although commands were waiting. */
+export class SocketTimeoutError extends SluiceError {
+  constructor(timeoutMs: number) {
+    super(`Socket timeout. Expecting data, but didn't receive any in ${timeoutMs}ms.`);
+  }
+  static {
+    label(SocketTimeoutError.prototype, "Error", "SOCKET_TIMEOUT");
+  }
+}
+
+/** The connection was not ready within `connectTimeout`. */
+export class ConnectTimeoutError extends SluiceError {
+  readonly errno = "ETIMEDOUT";
+  readonly errorno = "ETIMEDOUT";
+  readonly syscall = "connect";
+  constructor() {
+    super("connect ETIMEDOUT");
+  }
+  static {
+    label(ConnectTimeoutError.prototype, "Error", "ETIMEDOUT");
+  }
+}
+
+/** An argument that cannot be sent. Only its command is rejected; nothing of it was written. */
+export class ArgumentError extends SluiceError {
+  constructor(commandName: string, position: number, reason: string, options?: ErrorOptions) {
+    super(`Argument ${position} of "${commandName}" cannot be sent: ${reason}`, options);
+  }
+  static {
+    label(ArgumentError.prototype, "ArgumentError", "INVALID_ARGUMENT");
+  }
 }

@@ -42,11 +42,15 @@ export const CommandFlag = {
   Quit: 1 << 19,
 } as const;
 
-/** What a reply transformer is told about where the reply came from. */
-export interface ReplyContext {
-  readonly commandName: string;
+/** How the replies of a connection are shaped. */
+export interface ReplyShape {
   readonly protocol: 2 | 3;
   readonly replyMapping: "legacy" | "resp3";
+}
+
+/** What a reply transformer is told about where the reply came from. */
+export interface ReplyContext extends ReplyShape {
+  readonly commandName: string;
 }
 
 export type ReplyMapper = (reply: Reply, context: ReplyContext) => Reply;

@@ -6,8 +6,11 @@
 
 import type { Reply } from "../protocol/resp-types";
 import type { Command } from "./command";
+import type { ReplyShape } from "./command-spec";
 
 export interface Completion {
-  fulfil(command: Command, value: Reply): void;
+  /** The promise handed to the caller, if there is one for the single command. */
+  readonly promise: Promise<unknown> | null;
+  fulfil(command: Command, value: Reply, shape: ReplyShape): void;
   reject(command: Command, error: Error): void;
 }

@@ -1,0 +1,37 @@
+/**
+ * What the commands of one batch share: how many are left, whether any was written or answered,
+ * and whether they must stay together. Rooms that must know when a batch is over hang it on
+ * their commands; settling a command lowers the counter. Nothing else travels upward.
+ */
+
+export const BatchKind = {
+  /** Gathered by the auto-pipeliner: after a loss its commands follow the rules of single ones. */
+  Automatic: 0,
+  /** An explicit pipeline: sent again only while no reply of it has arrived. */
+  Pipeline: 1,
+  /** Contains MULTI ... EXEC: as a pipeline, and never written in part. */
+  Transaction: 2,
+} as const;
+export type BatchKind = (typeof BatchKind)[keyof typeof BatchKind];
+
+export class Batch {
+  /** Commands that are not settled yet. */
+  left: number;
+  /** A reply to one of its commands has arrived. */
+  isAnswered = false;
+  /** Its first command has been encoded for the present connection. */
+  isStarted = false;
+
+  constructor(
+    readonly kind: BatchKind,
+    size: number,
+    private readonly onDone: (() => void) | null,
+  ) {
+    this.left = size;
+  }
+
+  /** Called by each of its commands as it settles. */
+  settleOne(): void {
+    if (--this.left === 0 && this.onDone !== null) this.onDone();
+  }
+}

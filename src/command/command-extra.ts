@@ -1,0 +1,68 @@
+/**
+ * What only few commands carry. Kept out of `Command` so that the ordinary one stays small.
+ */
+
+import type { ReplyShape } from "./command-spec";
+
+/** Something that must be told that a command has settled: a deadline, a signal, a tracer. */
+export interface SettleHook {
+  onFulfilled(value: unknown): void;
+  onFailed(error: Error): void;
+}
+
+const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
+
+export class CommandExtra {
+  /** Replacements set by tracers; null while `Command.resolve`/`reject` are the built-in ones. */
+  resolve: ((raw?: unknown) => void) | null = null;
+  reject: ((error: Error) => void) | null = null;
+  /** Shape of the reply that is on its way through a replaced `resolve`. */
+  shape: ReplyShape = LEGACY_SHAPE;
+  /** Stack of the caller, when `showFriendlyErrorStack` asks for it. */
+  callSite: string | null = null;
+  /** Retry policy of this command when it differs from the client's. */
+  retryPolicy: string | null = null;
+  private hooks: SettleHook[] | null = null;
+  private outcome: PromiseWithHandles | null = null;
+
+  /** Made on first reading; for commands whose completion has no promise of its own. */
+  get promise(): Promise<unknown> {
+    if (this.outcome === null) {
+      const outcome = new PromiseWithHandles();
+      // The row of the pipeline reports the error; this promise is a second look at it.
+      outcome.promise.catch(() => {});
+      this.outcome = outcome;
+      this.addHook(outcome);
+    }
+    return this.outcome.promise;
+  }
+
+  addHook(hook: SettleHook): void {
+    if (this.hooks === null) this.hooks = [hook];
+    else this.hooks.push(hook);
+  }
+
+  onFulfilled(value: unknown): void {
+    const hooks = this.hooks;
+    if (hooks === null) return;
+    this.hooks = null;
+    for (const hook of hooks) hook.onFulfilled(value);
+  }
+
+  onFailed(error: Error): void {
+    if (this.callSite !== null) error.stack = `${error.name}: ${error.message}\n${this.callSite}`;
+    const hooks = this.hooks;
+    if (hooks === null) return;
+    this.hooks = null;
+    for (const hook of hooks) hook.onFailed(error);
+  }
+}
+
+class PromiseWithHandles implements SettleHook {
+  onFulfilled!: (value: unknown) => void;
+  onFailed!: (error: Error) => void;
+  readonly promise = new Promise<unknown>((resolve, reject) => {
+    this.onFulfilled = resolve;
+    this.onFailed = reject;
+  });
+}

@@ -1,0 +1,132 @@
+/**
+ * One request with its arguments; settles exactly once. Plain fields, always in the same order:
+ * this object is made for every call on the data path. What few commands need (a deadline, an
+ * abort signal, a tracer's replacement of `resolve`) sits in `extra`, null otherwise.
+ *
+ *   Created -> Queued -> Sent -> Settled
+ *         \________\________/       (a settled command is skipped when its turn to be written
+ *                                    comes, and its late reply is dropped)
+ */
+
+import type { Argument, Reply } from "../protocol/resp-types";
+import type { Batch } from "./batch";
+import { CommandExtra } from "./command-extra";
+import type { CommandSpec, ReplyShape } from "./command-spec";
+import type { Completion } from "./completion";
+
+export const CommandState = {
+  Created: 0,
+  /** Handed over, not written yet (offline or unsent). */
+  Queued: 1,
+  /** Encoded for the present connection and unanswered. */
+  Sent: 2,
+  Settled: 3,
+  /** Settled before it was written: it holds a place in the command queue but has no reply. */
+  Dropped: 4,
+} as const;
+export type CommandState = (typeof CommandState)[keyof typeof CommandState];
+
+export class Command {
+  state: CommandState = CommandState.Created;
+  /** Place in its batch. */
+  index = 0;
+  /** Database it was issued for. */
+  db = 0;
+  /** Connections lost while it was the oldest unanswered command. */
+  losses = 0;
+  batch: Batch | null = null;
+  extra: CommandExtra | null = null;
+
+  constructor(
+    readonly spec: CommandSpec,
+    readonly args: readonly Argument[],
+    readonly wantsBuffers: boolean,
+    readonly completion: Completion,
+  ) {}
+
+  /** The command word as it is sent. */
+  get name(): string {
+    return this.spec.name;
+  }
+
+  /** True once the outcome is known. */
+  get isSettled(): boolean {
+    return this.state >= CommandState.Settled;
+  }
+
+  /** A promise of the outcome; made when first read if the command is part of a pipeline. */
+  get promise(): Promise<unknown> {
+    return this.completion.promise ?? this.ensureExtra().promise;
+  }
+
+  /** Settles the command with a raw reply. Tracers replace it to see the reply first. */
+  get resolve(): (raw?: unknown) => void {
+    return this.extra?.resolve ?? ((raw) => this.complete(raw, this.ensureExtra().shape));
+  }
+
+  set resolve(replacement: (raw?: unknown) => void) {
+    this.ensureExtra().resolve = replacement;
+  }
+
+  /** Settles the command with an error. Tracers replace it to see the error first. */
+  get reject(): (error: Error) => void {
+    return this.extra?.reject ?? ((error) => this.abandon(error));
+  }
+
+  set reject(replacement: (error: Error) => void) {
+    this.ensureExtra().reject = replacement;
+  }
+
+  /** A reply has arrived: maps it and tells the completion. */
+  fulfil(raw: Reply, shape: ReplyShape): void {
+    const extra = this.extra;
+    if (extra !== null && extra.resolve !== null) {
+      extra.shape = shape;
+      extra.resolve(raw);
+      return;
+    }
+    this.complete(raw, shape);
+  }
+
+  /** The command has failed: tells the completion. */
+  fail(error: Error): void {
+    const extra = this.extra;
+    if (extra !== null && extra.reject !== null) extra.reject(error);
+    else this.abandon(error);
+  }
+
+  ensureExtra(): CommandExtra {
+    this.extra ??= new CommandExtra();
+    return this.extra;
+  }
+
+  private complete(raw: Reply, shape: ReplyShape): void {
+    if (this.state >= CommandState.Settled) return;
+    let value = raw;
+    const mapper = this.spec.replyMapper;
+    if (mapper !== null) {
+      try {
+        value = mapper(raw, {
+          commandName: this.spec.name,
+          protocol: shape.protocol,
+          replyMapping: shape.replyMapping,
+        });
+      } catch (error) {
+        this.abandon(error as Error);
+        return;
+      }
+    }
+    this.state = CommandState.Settled;
+    if (this.extra !== null) this.extra.onFulfilled(value);
+    this.completion.fulfil(this, value, shape);
+    if (this.batch !== null) this.batch.settleOne();
+  }
+
+  private abandon(error: Error): void {
+    if (this.state >= CommandState.Settled) return;
+    this.state = CommandState.Settled;
+    if (this.extra !== null) this.extra.onFailed(error);
+    this.completion.reject(this, error);
+    if (this.batch !== null) this.batch.settleOne();
+  }
+}
