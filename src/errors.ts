@@ -46,9 +46,7 @@ export class ParserError extends SluiceError {
 /** A reply arrived that no command waits for. The connection is over. */
 export class UnexpectedReplyError extends SluiceError {
   constructor(kind: string) {
-    super(
-      `Command queue state error. If you can reproduce this, please report it. Last reply: ${kind}`,
-    );
+    super(`Command queue state error. If you can reproduce this, please report it. Last reply: ${kind}`);
   }
   static {
     label(UnexpectedReplyError.prototype, "UnexpectedReplyError", "UNEXPECTED_REPLY");
@@ -173,9 +171,7 @@ export class MonitorModeError extends SluiceError {
 /** `exec()` was called a second time on the same pipeline. */
 export class PipelineUsedError extends SluiceError {
   constructor() {
-    super(
-      "Pipeline cannot be used to send any commands when the `exec()` has been called on it.",
-    );
+    super("Pipeline cannot be used to send any commands when the `exec()` has been called on it.");
   }
   static {
     label(PipelineUsedError.prototype, "Error", "PIPELINE_USED");
