@@ -40,6 +40,18 @@ export const CommandFlag = {
   Monitor: 1 << 17,
   Reset: 1 << 18,
   Quit: 1 << 19,
+  /** Allowed on a connection under MONITOR. */
+  ValidInMonitor: 1 << 20,
+  /** Its errors never reach `reconnectOnError`. */
+  IgnoresReconnectOnError: 1 << 21,
+  /** The last argument, the first, or the fifth says how many seconds it may block. */
+  TimeoutLast: 1 << 22,
+  TimeoutFirst: 1 << 23,
+  TimeoutFifth: 1 << 24,
+  /** It blocks only with the option BLOCK, which gives milliseconds. */
+  BlockOption: 1 << 25,
+  /** Arguments decide about it: `flagsFor` of command-table gives the flags of one call. */
+  DependsOnArguments: 1 << 26,
 } as const;
 
 /** How the replies of a connection are shaped. */

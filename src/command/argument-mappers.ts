@@ -1,0 +1,144 @@
+/**
+ * From what a caller passed to what goes on the wire: every argument becomes a string or a
+ * Buffer. Arrays are flattened one level; deeper ones are joined with commas. The array handed
+ * in must be the callee's own (a rest array): it is changed in place. Nothing here looks at what
+ * a string contains. An argument that has no text ends its own command with an ArgumentError,
+ * which names its position and never its value.
+ */
+
+import { ArgumentError } from "../errors";
+import type { Argument } from "../protocol/resp-types";
+import type { ArgumentMapper, CommandSpec } from "./command-spec";
+
+/** From here on `String(number)` uses an exponent, which servers do not read as an integer. */
+const EXPONENT_FROM = 1e21;
+
+/**
+ * The arguments of one call, ready to be encoded. Returns the given array, changed in place,
+ * or a new one if arrays had to be flattened or the command has an argument transformer.
+ */
+export function prepareArguments(spec: CommandSpec, args: unknown[]): Argument[] {
+  if (spec.argumentMapper === null) return normalizeArguments(args, spec.name);
+  // What a transformer returns is not flattened again: { c: [1, 2] } is the one value "1,2".
+  const mapped = spec.argumentMapper(flattenOnce(args));
+  return convertFrom(mapped === args ? args : Array.from(mapped), 0, spec.name);
+}
+
+/** Flattens one level and makes every argument a string or a Buffer, in place where possible. */
+export function normalizeArguments(args: unknown[], commandName: string): Argument[] {
+  for (let index = 0; index < args.length; index++) {
+    const value = args[index];
+    if (typeof value === "string") continue;
+    if (typeof value === "object" && Array.isArray(value)) {
+      return convertFrom(flattenFrom(args, index), index, commandName);
+    }
+    args[index] = toArgument(value, index, commandName);
+  }
+  return args as Argument[];
+}
+
+/** Flattens one level. Returns the array itself when it is flat. */
+export function flattenOnce(args: unknown[]): unknown[] {
+  for (let index = 0; index < args.length; index++) {
+    if (Array.isArray(args[index])) return flattenFrom(args, index);
+  }
+  return args;
+}
+
+// Loops instead of spreading: an array may be longer than the stack is deep.
+function flattenFrom(args: unknown[], from: number): unknown[] {
+  const flat: unknown[] = args.slice(0, from);
+  for (let index = from; index < args.length; index++) {
+    const value = args[index];
+    if (!Array.isArray(value)) {
+      flat.push(value);
+      continue;
+    }
+    for (let inner = 0; inner < value.length; inner++) flat.push(value[inner]);
+  }
+  return flat;
+}
+
+/** The text or the bytes of one value; `index` counts from 0 and only serves the error. */
+export function toArgument(value: unknown, index: number, commandName: string): Argument {
+  switch (typeof value) {
+    case "string":
+      return value;
+    case "number":
+      return numberText(value);
+    case "undefined":
+      return "";
+    case "object":
+      if (value === null) return "";
+      if (Buffer.isBuffer(value)) return value;
+      if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+      if (value instanceof ArrayBuffer || isSharedArrayBuffer(value)) return Buffer.from(value);
+      return objectText(value, index, commandName);
+    case "function":
+      return objectText(value, index, commandName);
+    default:
+      return String(value);
+  }
+}
+
+function convertFrom(args: unknown[], from: number, commandName: string): Argument[] {
+  for (let index = from; index < args.length; index++) {
+    const value = args[index];
+    if (typeof value !== "string") args[index] = toArgument(value, index, commandName);
+  }
+  return args as Argument[];
+}
+
+function numberText(value: number): string {
+  if (value < EXPONENT_FROM && value > -EXPONENT_FROM) return `${value}`;
+  return Number.isInteger(value) ? BigInt(value).toString() : `${value}`;
+}
+
+function isSharedArrayBuffer(value: object): value is SharedArrayBuffer {
+  return typeof SharedArrayBuffer !== "undefined" && value instanceof SharedArrayBuffer;
+}
+
+function objectText(value: object, index: number, commandName: string): string {
+  try {
+    return String(value);
+  } catch (cause) {
+    throw new ArgumentError(commandName, index + 1, "it has no text (give it a toString method)", { cause });
+  }
+}
+
+/** `mset({ a: 1 })`, `mset(new Map([["a", 1]]))`. */
+function mapPairs(args: unknown[]): unknown[] {
+  return args.length === 1 && isDictionary(args[0]) ? pairsOf(args[0], []) : args;
+}
+
+/** `hset("key", { a: 1 })`, `hset("key", new Map([["a", 1]]))`. */
+function mapFields(args: unknown[]): unknown[] {
+  return args.length === 2 && isDictionary(args[1]) ? pairsOf(args[1], [args[0]]) : args;
+}
+
+function isDictionary(value: unknown): value is object {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !ArrayBuffer.isView(value) &&
+    !(value instanceof ArrayBuffer) &&
+    !isSharedArrayBuffer(value)
+  );
+}
+
+function pairsOf(value: object, target: unknown[]): unknown[] {
+  if (value instanceof Map) {
+    for (const [key, item] of value) target.push(key, item);
+    return target;
+  }
+  for (const [key, item] of Object.entries(value)) target.push(key, item);
+  return target;
+}
+
+/** The transformers that exist from the start, by the exact command word. */
+export const BUILTIN_ARGUMENT_MAPPERS: Readonly<Record<string, ArgumentMapper>> = {
+  mset: mapPairs,
+  msetnx: mapPairs,
+  hset: mapFields,
+  hmset: mapFields,
+};

@@ -1,0 +1,49 @@
+/**
+ * Whether a call blocks and for how long, as its own arguments say. Times are milliseconds.
+ * Knows nothing of deadlines; the client adds its grace and its own limits.
+ */
+
+import type { Argument } from "../protocol/resp-types";
+import { CommandFlag, type CommandSpec } from "./command-spec";
+import { isWord } from "./key-positions";
+
+/** BLMOVEM source destination LEFT|RIGHT LEFT|RIGHT timeout … */
+const FIFTH = 4;
+
+/** True if an XREAD or XREADGROUP has the option BLOCK. */
+export function hasBlockOption(args: readonly Argument[]): boolean {
+  return blockPosition(args) >= 0;
+}
+
+/**
+ * The time a blocking call asks for: 0 means for ever; null if it names none, or nothing that
+ * can be read, or does not block by nature.
+ */
+export function blockingTimeMs(spec: CommandSpec, args: readonly Argument[]): number | null {
+  const flags = spec.flags;
+  if ((flags & CommandFlag.TimeoutLast) !== 0) return milliseconds(args[args.length - 1], 1000);
+  if ((flags & CommandFlag.TimeoutFirst) !== 0) return milliseconds(args[0], 1000);
+  if ((flags & CommandFlag.TimeoutFifth) !== 0) return milliseconds(args[FIFTH], 1000);
+  if ((flags & CommandFlag.BlockOption) === 0) return null;
+  const position = blockPosition(args);
+  return position < 0 ? null : milliseconds(args[position + 1], 1);
+}
+
+// [GROUP group consumer] [COUNT n] [BLOCK ms] [NOACK] STREAMS …: names may look like options.
+function blockPosition(args: readonly Argument[]): number {
+  let index = 0;
+  while (index < args.length) {
+    const word = args[index];
+    if (isWord(word, "BLOCK")) return index;
+    if (isWord(word, "STREAMS")) return -1;
+    if (isWord(word, "GROUP")) index += 3;
+    else index += isWord(word, "COUNT") ? 2 : 1;
+  }
+  return -1;
+}
+
+function milliseconds(arg: Argument | undefined, unitMs: number): number | null {
+  if (arg === undefined || arg.length === 0) return null;
+  const value = Number(typeof arg === "string" ? arg : arg.toString("latin1"));
+  return Number.isFinite(value) && value >= 0 ? value * unitMs : null;
+}

@@ -1,0 +1,104 @@
+/**
+ * From a decoded reply to the shape the caller is promised. The parser hands maps over as flat
+ * arrays under the legacy mapping and as plain objects under "resp3"; what is left is that the
+ * legacy shape is the same on both protocols. A mapper sees arrays of strings or of Buffers and
+ * may return the array it was given, changed. Missing context means legacy.
+ */
+
+import type { Reply } from "../protocol/resp-types";
+import type { ReplyContext, ReplyMapper } from "./command-spec";
+
+/** Field and value pairs as an object. Field names are strings even where values are Buffers. */
+function fieldsToObject(reply: Reply): Reply {
+  if (!Array.isArray(reply)) return reply;
+  const object: Record<string, unknown> = {};
+  for (let index = 0; index < reply.length; index += 2) {
+    setOwn(object, String(reply[index]), reply[index + 1]);
+  }
+  return object;
+}
+
+/** An ordinary own property, whatever its name is. */
+function setOwn(object: Record<string, unknown>, name: string, value: unknown): void {
+  if (name !== "__proto__") object[name] = value;
+  else Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
+}
+
+// RESP3  [[member, score], [member, score]]   nested when scores or values are asked for
+// RESP2  [member, score, member, score]
+function flattenPairs(reply: Reply, context?: ReplyContext): Reply {
+  if (!Array.isArray(reply) || !Array.isArray(reply[0]) || keepsShape(context)) return reply;
+  const flat: unknown[] = [];
+  for (const pair of reply as unknown[][]) flat.push(pair[0], pair[1]);
+  return flat;
+}
+
+// RESP3  [stream, entries, stream, entries]   a map, flat as the parser hands it over
+// RESP2  [[stream, entries], [stream, entries]]
+function pairStreams(reply: Reply, context?: ReplyContext): Reply {
+  if (!Array.isArray(reply) || Array.isArray(reply[0]) || keepsShape(context)) return reply;
+  const streams: unknown[] = [];
+  for (let index = 0; index < reply.length; index += 2) streams.push([reply[index], reply[index + 1]]);
+  return streams;
+}
+
+// RESP3  [element, [score, attributes], …]   a map whose values are lists if both are asked for
+// RESP2  [element, score, attributes, …]
+function flattenSimilar(reply: Reply, context?: ReplyContext): Reply {
+  if (!Array.isArray(reply) || keepsShape(context)) return reply;
+  return reply.some(Array.isArray) ? reply.flat(1) : reply;
+}
+
+function keepsShape(context: ReplyContext | undefined): boolean {
+  return context !== undefined && context.replyMapping === "resp3";
+}
+
+/** The transformers that exist from the start, by the exact command word. */
+export const BUILTIN_REPLY_MAPPERS: Readonly<Record<string, ReplyMapper>> = {
+  hgetall: fieldsToObject,
+  hrandfield: flattenPairs,
+  vsim: flattenSimilar,
+  xread: pairStreams,
+  xreadgroup: pairStreams,
+  zdiff: flattenPairs,
+  zinter: flattenPairs,
+  zpopmax: flattenPairs,
+  zpopmin: flattenPairs,
+  zrandmember: flattenPairs,
+  zrange: flattenPairs,
+  zrangebyscore: flattenPairs,
+  zrevrange: flattenPairs,
+  zrevrangebyscore: flattenPairs,
+  zunion: flattenPairs,
+};
+
+/**
+ * Turns every Buffer of a reply into a string, at any depth. Arrays and objects are changed in
+ * place; errors and everything else stay as they are.
+ */
+export function decodeBuffersDeep(reply: Reply): Reply {
+  if (typeof reply !== "object" || reply === null) return reply;
+  if (Buffer.isBuffer(reply)) return reply.toString();
+  const pending: object[] = [reply];
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) decodeLevel(next, pending);
+  return reply;
+}
+
+// A list of its own instead of recursion: replies may be nested 1,024 deep.
+function decodeLevel(container: object, pending: object[]): void {
+  if (Array.isArray(container)) {
+    for (let index = 0; index < container.length; index++) {
+      const value: unknown = container[index];
+      if (Buffer.isBuffer(value)) container[index] = value.toString();
+      else if (typeof value === "object" && value !== null) pending.push(value);
+    }
+    return;
+  }
+  if (container instanceof Error) return;
+  const fields = container as Record<string, unknown>;
+  for (const name of Object.keys(fields)) {
+    const value = fields[name];
+    if (Buffer.isBuffer(value)) setOwn(fields, name, value.toString());
+    else if (typeof value === "object" && value !== null) pending.push(value);
+  }
+}
