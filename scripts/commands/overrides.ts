@@ -69,7 +69,8 @@ export const FLAG_OVERRIDES: readonly FlagOverride[] = [
   },
   {
     flag: "NeverAutoPipelined",
-    commands: "auth select client hello readonly readwrite asking reset quit monitor debug himport sync psync",
+    commands:
+      "auth select client hello readonly readwrite asking reset quit monitor debug himport sync psync",
     reason: "changes or depends on the state of the connection",
   },
   {
@@ -90,7 +91,11 @@ export const FLAG_OVERRIDES: readonly FlagOverride[] = [
     reason: "what the API lets through before the connection is ready",
   },
   { flag: "WillDisconnect", commands: "quit shutdown", reason: "the server closes the connection" },
-  { flag: "IgnoresReconnectOnError", commands: "client", reason: "sent by the handshake; older servers refuse it" },
+  {
+    flag: "IgnoresReconnectOnError",
+    commands: "client",
+    reason: "sent by the handshake; older servers refuse it",
+  },
   { flag: "Waits", commands: "wait waitaof", reason: "waits for replicas or the disk, not for data" },
   {
     flag: "TimeoutLast",

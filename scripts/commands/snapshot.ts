@@ -69,7 +69,9 @@ export function repositoryRoot(): string {
 
 export function formatSnapshot(snapshot: Snapshot): string {
   const names = Object.keys(snapshot.commands).sort();
-  const lines = names.map((name) => `    ${JSON.stringify(name)}: ${JSON.stringify(snapshot.commands[name])}`);
+  const lines = names.map(
+    (name) => `    ${JSON.stringify(name)}: ${JSON.stringify(snapshot.commands[name])}`,
+  );
   return `{\n  "server": ${JSON.stringify(snapshot.server)},\n  "commands": {\n${lines.join(",\n")}\n  }\n}\n`;
 }
 

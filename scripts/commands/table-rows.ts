@@ -73,7 +73,9 @@ function checkAgreement(name: string, one: CommandInfo, other: CommandInfo): voi
 }
 
 function checkOverrides(merged: ReadonlyMap<string, Merged>): void {
-  const words = FLAG_OVERRIDES.flatMap(({ commands }) => commands.split(" ")).concat(Object.keys(KEY_OVERRIDES));
+  const words = FLAG_OVERRIDES.flatMap(({ commands }) => commands.split(" ")).concat(
+    Object.keys(KEY_OVERRIDES),
+  );
   const unknown = words.filter((word) => !merged.has(word));
   if (unknown.length > 0) throw new Error(`Overrides for unknown commands: ${unknown.join(", ")}`);
 }

@@ -126,9 +126,22 @@ describe("argument transformers", () => {
   it("spread an object or a Map over mset and msetnx", () => {
     expect(prepare("mset", { a: 1, b: null, c: [1, 2] })).to.deep.equal(["a", "1", "b", "", "c", "1,2"]);
     const key = Buffer.from("k");
-    expect(prepare("msetnx", new Map<unknown, unknown>([[key, 1], [2, "x"]]))).to.deep.equal([key, "1", "2", "x"]);
+    expect(
+      prepare(
+        "msetnx",
+        new Map<unknown, unknown>([
+          [key, 1],
+          [2, "x"],
+        ]),
+      ),
+    ).to.deep.equal([key, "1", "2", "x"]);
     expect(prepare("mset", "a", 1)).to.deep.equal(["a", "1"]);
-    expect(prepare("mset", [["a", "1"], ["b", "2"]])).to.deep.equal(["a,1", "b,2"]);
+    expect(
+      prepare("mset", [
+        ["a", "1"],
+        ["b", "2"],
+      ]),
+    ).to.deep.equal(["a,1", "b,2"]);
     expect(prepare("mset", ["a", 1])).to.deep.equal(["a", "1"]);
   });
 

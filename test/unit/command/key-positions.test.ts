@@ -107,7 +107,8 @@ const CASES: readonly (readonly [word: string, args: string, positions: readonly
   ["vsim", "k ELE a", [0]],
 ];
 
-const WITHOUT_KEYS = `publish subscribe psubscribe unsubscribe punsubscribe pubsub scan keys wait waitaof script
+const WITHOUT_KEYS =
+  `publish subscribe psubscribe unsubscribe punsubscribe pubsub scan keys wait waitaof script
   function config client cluster command acl debug info ping echo auth hello select multi exec discard unwatch
   time flushall flushdb dbsize randomkey JSON.GET constructor __proto__ clusterscan sentinel`.split(/\s+/);
 
@@ -132,7 +133,10 @@ describe("key positions", () => {
   }
 
   it("never lie outside the arguments, and the first is the first, whatever the arguments are", () => {
-    const word = fc.constantFrom(..."2 9 -1 x BY GET STORE # LIMIT STREAMS KEYS stream usage AUTH".split(" "), "");
+    const word = fc.constantFrom(
+      ..."2 9 -1 x BY GET STORE # LIMIT STREAMS KEYS stream usage AUTH".split(" "),
+      "",
+    );
     const argument = fc.oneof(
       word,
       word.map((text) => Buffer.from(text)),
