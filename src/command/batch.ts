@@ -19,6 +19,8 @@ export class Batch {
   left: number;
   /** A reply to one of its commands has arrived. */
   isAnswered = false;
+  /** A command of it may not be sent again, so none is. */
+  isRefused = false;
   /** Its first command has been encoded for the present connection. */
   isStarted = false;
 

@@ -2,7 +2,22 @@
  * What only few commands carry. Kept out of `Command` so that the ordinary one stays small.
  */
 
-import type { ReplyShape } from "./command-spec";
+import type { CommandSpec, ReplyShape } from "./command-spec";
+
+/** A Lua script that its command stands for; sent by text or by hash as the connection needs it. */
+export interface ScriptReference {
+  readonly lua: string;
+  readonly sha: string;
+  readonly byText: CommandSpec;
+  readonly bySha: CommandSpec;
+  readonly isReadOnly: boolean;
+}
+
+/**
+ * Which commands go again after the connection was lost between writing them and their reply.
+ * Commands that were not written always go again.
+ */
+export type RetryPolicy = "at-least-once" | "reads-only" | "at-most-once";
 
 /** Something that must be told that a command has settled: a deadline, a signal, a tracer. */
 export interface SettleHook {
@@ -20,8 +35,9 @@ export class CommandExtra {
   shape: ReplyShape = LEGACY_SHAPE;
   /** Stack of the caller, when `showFriendlyErrorStack` asks for it. */
   callSite: string | null = null;
+  script: ScriptReference | null = null;
   /** Retry policy of this command when it differs from the client's. */
-  retryPolicy: string | null = null;
+  retryPolicy: RetryPolicy | null = null;
   private hooks: SettleHook[] | null = null;
   private outcome: PromiseWithHandles | null = null;
 

@@ -38,8 +38,8 @@ export class Command {
   extra: CommandExtra | null = null;
 
   constructor(
-    readonly spec: CommandSpec,
-    readonly args: readonly Argument[],
+    public spec: CommandSpec,
+    readonly args: Argument[],
     readonly wantsBuffers: boolean,
     readonly completion: Completion,
   ) {}
@@ -93,6 +93,12 @@ export class Command {
     const extra = this.extra;
     if (extra !== null && extra.reject !== null) extra.reject(error);
     else this.abandon(error);
+  }
+
+  /** Changes the word and the first argument: a script that goes out by text or by hash. */
+  become(spec: CommandSpec, firstArgument: Argument): void {
+    this.spec = spec;
+    this.args[0] = firstArgument;
   }
 
   ensureExtra(): CommandExtra {

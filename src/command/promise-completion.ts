@@ -7,7 +7,8 @@ import type { Completion } from "./completion";
 export class PromiseCompletion implements Completion {
   readonly promise: Promise<unknown>;
   private settle!: (value: unknown) => void;
-  private refuse!: (error: Error) => void;
+  /** Rejects the promise: also used for calls that never became a command. */
+  refuse!: (error: Error) => void;
 
   constructor() {
     this.promise = new Promise((resolve, reject) => {

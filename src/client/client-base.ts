@@ -1,0 +1,278 @@
+/**
+ * What `Redis` and `Cluster` have in common: turning calls into commands, pipelines,
+ * transactions and scripts. Members that only the client itself needs are keyed by symbols,
+ * because scripts of users become methods here under any name they like.
+ */
+
+import { EventEmitter } from "node:events";
+import type { Command } from "../command/command";
+import { makeCommand } from "../command/command-factory";
+import type { CommandSpec } from "../command/command-spec";
+import { commandNames, specOf } from "../command/command-table";
+import { attachCommands, attachMethod, type Commander, commandMethod, EXECUTE } from "../command/commander";
+import { PromiseCompletion } from "../command/promise-completion";
+import type { Dispatcher } from "../command/dispatcher";
+import { Pipeline, RUN } from "../pipeline/pipeline";
+import type { PipelineHost, PipelinePort, Rows } from "../pipeline/pipeline-run";
+import { wrapExecReply } from "../pipeline/transaction";
+import { Script, type ScriptDefinition } from "../scripting/script";
+import { asCallback, type Callback } from "../util/callback";
+import { hasLimits, type LimitContext, type LimitOptions, setLimits } from "./command-limits";
+import { LegacyCommand } from "./legacy-command";
+
+export interface ClientOptions extends LimitOptions {
+  keyPrefix?: string | Buffer | undefined;
+  showFriendlyErrorStack?: boolean | undefined;
+  scripts?: Record<string, ScriptDefinition> | undefined;
+}
+
+type AnyMethod = (...args: unknown[]) => unknown;
+
+/** First dispatcher of the chain (the auto-pipeliner, if there is one). */
+export const CHAIN = Symbol("chain");
+/** The dispatcher below the auto-pipeliner. */
+export const BOTTOM = Symbol("bottom");
+export const LIMITS = Symbol("limits");
+const ISSUE = Symbol("issue");
+const COLLECTED = Symbol("collected");
+const PIPELINE_CLASS = Symbol("pipelineClass");
+const PORT = Symbol("port");
+const IS_PLAIN = Symbol("isPlain");
+
+export abstract class ClientBase extends EventEmitter implements Commander, PipelineHost {
+  abstract readonly isCluster: boolean;
+  abstract readonly options: ClientOptions;
+  /** Scripts by name. */
+  readonly scriptsSet: Record<string, Script> = {};
+  /** Names given to `addBuiltinCommand`. */
+  readonly addedBuiltinSet = new Set<string>();
+
+  abstract readonly [CHAIN]: Dispatcher;
+  abstract readonly [BOTTOM]: Dispatcher;
+  abstract readonly [LIMITS]: LimitContext;
+
+  /** Commands taken by `sendCommand` while a batch passes through it; null otherwise. */
+  private [COLLECTED]: Command[] | null = null;
+  private [PIPELINE_CLASS]: typeof Pipeline = Pipeline;
+  /** No option asks for anything to be done to each command. */
+  private [IS_PLAIN] = true;
+  private readonly [PORT]: PipelinePort = {
+    sendBatch: (commands) => this.sendBatch(commands),
+    prepare: (command) => {
+      if (this.options.showFriendlyErrorStack) captureCallSite(command);
+    },
+  };
+
+  /** Called by constructors of subclasses, once `options` is set. */
+  protected initialize(): void {
+    const { options } = this;
+    this[IS_PLAIN] = !options.showFriendlyErrorStack && !hasLimits(options);
+    for (const [name, definition] of Object.entries(options.scripts ?? {})) {
+      this.defineCommand(name, definition);
+    }
+  }
+
+  // --- commands ----------------------------------------------------------------------------
+
+  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
+    const callback = takeCallback(args);
+    const completion = new PromiseCompletion();
+    try {
+      this[ISSUE](makeCommand(spec, args, wantsBuffers, completion, this.options.keyPrefix));
+    } catch (error) {
+      completion.refuse(error as Error);
+    }
+    return callback === null ? completion.promise : asCallback(completion.promise, callback);
+  }
+
+  /** Sends any command by its name, which goes out as given. */
+  call(name: string, ...args: unknown[]): Promise<unknown> {
+    if (Array.isArray(name)) return this.call(...(name as [string]), ...args);
+    return this[EXECUTE](specOf(name), args, false);
+  }
+
+  /** As `call`; strings of the reply are Buffers. */
+  callBuffer(name: string, ...args: unknown[]): Promise<unknown> {
+    if (Array.isArray(name)) return this.callBuffer(...(name as [string]), ...args);
+    return this[EXECUTE](specOf(name), args, true);
+  }
+
+  /** Alias of `call`. */
+  send_command(name: string, ...args: unknown[]): Promise<unknown> {
+    return this.call(name, ...args);
+  }
+
+  /**
+   * Hands a command to the server. Every command passes through here once when this method has
+   * been replaced (tracers do that); while it is the built-in one, commands take the direct way.
+   */
+  sendCommand(command: Command): Promise<unknown> {
+    if (this[COLLECTED] !== null) this[COLLECTED].push(command);
+    else if (command instanceof LegacyCommand) this.dispatchDirectly(command);
+    else this[CHAIN].dispatch(command);
+    return command.promise;
+  }
+
+  // --- batches -----------------------------------------------------------------------------
+
+  /** A pipeline, empty or filled from `[[name, ...args, callback?], ...]`. */
+  pipeline(commands?: readonly (readonly unknown[])[]): Pipeline {
+    const pipeline = new this[PIPELINE_CLASS](this, this[PORT]);
+    return commands === undefined ? pipeline : pipeline.addBatch(commands);
+  }
+
+  /**
+   * A transaction: collected and sent with `exec()`, or with `{ pipeline: false }` opened at
+   * once on the connection and closed with the client's own `exec()`.
+   */
+  multi(
+    commands?: readonly (readonly unknown[])[] | { pipeline?: boolean },
+    options?: { pipeline?: boolean },
+  ): Pipeline | Promise<unknown> {
+    const settings = Array.isArray(commands) ? options : (commands as { pipeline?: boolean });
+    if (settings?.pipeline === false) return this.openTransaction();
+    const pipeline = new this[PIPELINE_CLASS](this, this[PORT], true);
+    return Array.isArray(commands) ? pipeline.addBatch(commands) : pipeline;
+  }
+
+  /** Runs the transaction opened by `multi({ pipeline: false })`. */
+  exec(callback?: Callback<Rows | null>): Promise<Rows | null> {
+    const outcome = this[EXECUTE](specOf("exec"), [], false).then(wrapExecReply);
+    return asCallback(outcome, callback);
+  }
+
+  // --- extension ---------------------------------------------------------------------------
+
+  /** Names of the built-in commands, in lower case. */
+  getBuiltinCommands(): string[] {
+    return [...commandNames()];
+  }
+
+  /** Adds `this[name]` and `this[name + "Buffer"]` for a command that the table does not know. */
+  addBuiltinCommand(name: string): void {
+    this.addedBuiltinSet.add(name);
+    const target = this.ownPipelineClass().prototype;
+    for (const [method, wantsBuffers] of [[name, false], [`${name}Buffer`, true]] as const) {
+      const execute = commandMethod(specOf(name), wantsBuffers);
+      attachOwn(this, method, execute);
+      attachMethod(target, method, execute);
+    }
+  }
+
+  /** Two functions that send the command with `this` as client, never auto-pipelined. */
+  createBuiltinCommand(name: string): { string: AnyMethod; buffer: AnyMethod } {
+    const make = (wantsBuffers: boolean): AnyMethod =>
+      function (this: ClientBase, ...args: unknown[]) {
+        const callback = takeCallback(args);
+        const completion = new PromiseCompletion();
+        try {
+          const prefix = this.options.keyPrefix;
+          this.dispatchDirectly(makeCommand(specOf(name), args, wantsBuffers, completion, prefix));
+        } catch (error) {
+          completion.refuse(error as Error);
+        }
+        return asCallback(completion.promise, callback ?? undefined);
+      };
+    return { string: make(false), buffer: make(true) };
+  }
+
+  /** Gives a Lua script a name: `this[name]` and `this[name + "Buffer"]` run it. */
+  defineCommand(name: string, definition: ScriptDefinition): void {
+    const script = new Script(definition, this.options.keyPrefix);
+    this.scriptsSet[name] = script;
+    const target = this.ownPipelineClass().prototype;
+    for (const [method, wantsBuffers] of [[name, false], [`${name}Buffer`, true]] as const) {
+      attachOwn(this, method, this.scriptMethod(script, wantsBuffers));
+      attachMethod(target, method, scriptInPipeline(script, wantsBuffers));
+    }
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  private [ISSUE](command: Command): void {
+    if (!this[IS_PLAIN]) {
+      if (this.options.showFriendlyErrorStack) captureCallSite(command);
+      setLimits(command, this.options, this[LIMITS]);
+    }
+    if (this.sendCommand === ClientBase.prototype.sendCommand) this[CHAIN].dispatch(command);
+    else void this.sendCommand(command);
+  }
+
+  private sendBatch(commands: readonly Command[]): void {
+    if (!this[IS_PLAIN] && hasLimits(this.options)) {
+      for (const command of commands) setLimits(command, this.options, this[LIMITS]);
+    }
+    if (this.sendCommand === ClientBase.prototype.sendCommand) {
+      this[CHAIN].dispatchBatch(commands);
+      return;
+    }
+    const collected: Command[] = [];
+    this[COLLECTED] = collected;
+    try {
+      for (const command of commands) void this.sendCommand(command);
+    } finally {
+      this[COLLECTED] = null;
+    }
+    this[CHAIN].dispatchBatch(collected);
+  }
+
+  /** Past the auto-pipeliner, behind what it has gathered. */
+  private dispatchDirectly(command: Command): void {
+    this[CHAIN].dispatchBatch([command]);
+  }
+
+  private openTransaction(): Promise<unknown> {
+    return this[EXECUTE](specOf("multi"), [], false);
+  }
+
+  private scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
+    return (...args) => {
+      const callback = takeCallback(args);
+      const completion = new PromiseCompletion();
+      try {
+        this[ISSUE](script.makeCommand(args, wantsBuffers, completion));
+      } catch (error) {
+        completion.refuse(error as Error);
+      }
+      return asCallback(completion.promise, callback ?? undefined);
+    };
+  }
+
+  /** The pipeline class of this client alone; a fresh one each time its methods change. */
+  private ownPipelineClass(): typeof Pipeline {
+    const Parent = this[PIPELINE_CLASS];
+    this[PIPELINE_CLASS] = class extends Parent {};
+    Object.defineProperty(this[PIPELINE_CLASS], "name", { value: "Pipeline" });
+    return this[PIPELINE_CLASS];
+  }
+}
+
+function scriptInPipeline(script: Script, wantsBuffers: boolean): (this: Pipeline, ...args: unknown[]) => Pipeline {
+  return function (...args) {
+    this[RUN].queueScript(script, args, wantsBuffers);
+    return this;
+  };
+}
+
+/** Methods of one instance are enumerable own properties, as users who list them expect. */
+function attachOwn(target: object, name: string, method: unknown): void {
+  Object.defineProperty(target, name, {
+    value: method,
+    writable: true,
+    configurable: true,
+    enumerable: true,
+  });
+}
+
+function takeCallback(args: unknown[]): Callback<unknown> | null {
+  return typeof args[args.length - 1] === "function" ? (args.pop() as Callback<unknown>) : null;
+}
+
+function captureCallSite(command: Command): void {
+  const holder: { stack?: string } = {};
+  Error.captureStackTrace(holder, captureCallSite);
+  const lines = holder.stack?.split("\n") ?? [];
+  command.ensureExtra().callSite = lines.slice(1).filter((line) => !line.includes(__dirname)).join("\n");
+}
+
+attachCommands(ClientBase.prototype);

@@ -1,0 +1,162 @@
+/**
+ * The `Command` class of the public interface: a command built by hand for `sendCommand`, with
+ * the constructor, flags and helpers that applications and tools know. It goes out past key
+ * prefix and auto-pipelining, and by default its strings come back as Buffers.
+ */
+
+import { prepareArguments } from "../command/argument-mappers";
+import { blockingTimeMs } from "../command/blocking";
+import { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import {
+  additionalCommandNames,
+  argumentTransformers,
+  commandNames,
+  replyTransformers,
+  specOf,
+} from "../command/command-table";
+import { keyPositions, prefixKeys } from "../command/key-positions";
+import { PromiseCompletion } from "../command/promise-completion";
+import { slotOf } from "../command/slot";
+import { encodeCommand } from "../protocol/encoder";
+import { OutputBuffer } from "../protocol/output-buffer";
+import type { Argument } from "../protocol/resp-types";
+import { asCallback, type Callback } from "../util/callback";
+import { CommandLimit } from "./command-limits";
+
+export interface LegacyCommandOptions {
+  /** `"utf8"` gives strings; anything else gives Buffers. */
+  replyEncoding?: string | null;
+  errorStack?: Error;
+  keyPrefix?: Argument;
+  readOnly?: boolean;
+}
+
+/** Names of `Command.FLAGS` and the flag each stands for. */
+const FLAG_BITS = {
+  VALID_IN_SUBSCRIBER_MODE: CommandFlag.ValidInSubscriber,
+  VALID_IN_MONITOR_MODE: CommandFlag.ValidInMonitor,
+  ENTER_SUBSCRIBER_MODE: CommandFlag.EnterSubscriber,
+  EXIT_SUBSCRIBER_MODE: CommandFlag.ExitSubscriber,
+  WILL_DISCONNECT: CommandFlag.WillDisconnect,
+  HANDSHAKE_COMMANDS: CommandFlag.Handshake,
+  IGNORE_RECONNECT_ON_ERROR: CommandFlag.IgnoresReconnectOnError,
+  BLOCKING_COMMANDS: CommandFlag.Blocking,
+  LAST_ARG_TIMEOUT_COMMANDS: CommandFlag.TimeoutLast,
+  FIRST_ARG_TIMEOUT_COMMANDS: CommandFlag.TimeoutFirst,
+  BLOCK_OPTION_COMMANDS: CommandFlag.BlockOption,
+} as const;
+
+type FlagName = keyof typeof FLAG_BITS;
+
+function flagLists(): Record<FlagName, string[]> {
+  const names = [...commandNames(), ...additionalCommandNames()];
+  const lists = {} as Record<FlagName, string[]>;
+  for (const [flag, bit] of Object.entries(FLAG_BITS)) {
+    lists[flag as FlagName] = names.filter((name) => (specOf(name).flags & bit) !== 0);
+  }
+  return lists;
+}
+
+export class LegacyCommand extends Command {
+  private static lists: Record<FlagName, string[]> | undefined;
+
+  /** The transformer tables; changing an entry takes effect at once. */
+  static readonly _transformer = { argument: argumentTransformers, reply: replyTransformers };
+
+  /** Command names by what is special about them. */
+  static get FLAGS(): Record<FlagName, string[]> {
+    LegacyCommand.lists ??= flagLists();
+    return LegacyCommand.lists;
+  }
+
+  /** Whether a command belongs to one of the `FLAGS`; letter case does not matter. */
+  static checkFlag(flag: FlagName, name: string): boolean {
+    return (specOf(name.toLowerCase()).flags & FLAG_BITS[flag]) !== 0;
+  }
+
+  /** Changes what a command's arguments become before they are encoded; for the exact word. */
+  static setArgumentTransformer(name: string, transform: (args: unknown[]) => unknown[]): void {
+    argumentTransformers[name] = transform;
+  }
+
+  /** Changes what a command's reply becomes; for the exact word. */
+  static setReplyTransformer(
+    name: string,
+    transform: (reply: unknown, context: object) => unknown,
+  ): void {
+    replyTransformers[name] = transform;
+  }
+
+  /** Free for the use of whoever made the command. */
+  inTransaction = false;
+  ignore = false;
+  pipelineIndex: number | undefined;
+  readonly isReadOnly: boolean;
+  readonly errorStack: Error | undefined;
+
+  /**
+   * @param name Sent as given.
+   * @param args Flattened one level and transformed.
+   * @param options Reply encoding (default: Buffers), key prefix.
+   */
+  constructor(
+    name: string,
+    args: readonly unknown[] = [],
+    options: LegacyCommandOptions = {},
+    callback?: Callback<unknown>,
+  ) {
+    const spec = specOf(name);
+    const encoded = prepareArguments(spec, [...args]);
+    const { keyPrefix } = options;
+    if (keyPrefix !== undefined && keyPrefix.length > 0) prefixKeys(spec, encoded, keyPrefix);
+    const isText = options.replyEncoding === "utf8" || options.replyEncoding === "utf-8";
+    super(spec, encoded, !isText, new PromiseCompletion());
+    this.isReadOnly = options.readOnly ?? false;
+    this.errorStack = options.errorStack;
+    if (callback !== undefined) void asCallback(this.promise, callback);
+  }
+
+  get isResolved(): boolean {
+    return this.isSettled;
+  }
+
+  /** The keys among the arguments, by the command table. */
+  getKeys(): Argument[] {
+    return keyPositions(this.spec, this.args).map((position) => this.args[position] as Argument);
+  }
+
+  /** The hash slot of the first key, or null without keys. */
+  getSlot(): number | null {
+    const slot = slotOf(this.spec, this.args);
+    return slot < 0 ? null : slot;
+  }
+
+  /** The encoded request. */
+  toWritable(_socket?: unknown): Buffer {
+    const output = new OutputBuffer();
+    encodeCommand(output, this.spec.encodedName, this.args);
+    const segments = output.take();
+    const request = Buffer.concat(segments);
+    output.release(segments);
+    return request;
+  }
+
+  /** Rejects the command with "Command timed out" unless it is settled before. */
+  setTimeout(timeoutMs: number): void {
+    const context = { isWritable: true, whereabouts: () => ({ commandsAhead: 0, server: "" }) };
+    new CommandLimit(this, context).start(timeoutMs);
+  }
+
+  /** Resolves the command with null unless it is settled before. */
+  setBlockingTimeout(timeoutMs: number): void {
+    const timer = setTimeout(() => this.resolve(null), timeoutMs);
+    const stop = (): void => clearTimeout(timer);
+    this.ensureExtra().addHook({ onFulfilled: stop, onFailed: stop });
+  }
+
+  /** The time in milliseconds that the command asks the server to block, if it is a blocking one. */
+  extractBlockingTimeout(): number | null | undefined {
+    return blockingTimeMs(this.spec, this.args) ?? undefined;
+  }
+}

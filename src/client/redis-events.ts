@@ -1,0 +1,86 @@
+/** What the link reports, as the events of a `Redis` instance. Listeners never unwind the parser. */
+
+import type { Command } from "../command/command";
+import type { ClientIdentity, Credentials } from "../connection/handshake";
+import { SubscriptionKind } from "../connection/subscriptions";
+import type { LinkOwner } from "../link/link-options";
+import type { LinkStatus } from "../link/link-state";
+import { VERSION } from "../util/version";
+import { parseMonitorLine } from "./monitor-line";
+import type { Redis } from "./redis";
+
+const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
+
+export class RedisEvents implements LinkOwner {
+  readonly identity: ClientIdentity = { name: "sluice", version: VERSION };
+
+  constructor(private readonly redis: Redis) {}
+
+  credentials(): Credentials {
+    return this.redis.options;
+  }
+
+  onStatus(status: LinkStatus, argument: unknown): void {
+    process.nextTick(() => {
+      if (argument === undefined) this.redis.emit(status);
+      else this.redis.emit(status, argument);
+    });
+  }
+
+  onNamedError(type: string, error: Error): void {
+    this.redis.silentEmit(type, error);
+  }
+
+  onSelect(db: number): void {
+    this.redis.emit("select", db);
+  }
+
+  onMessage(
+    kind: SubscriptionKind,
+    pattern: Buffer | null,
+    channel: Buffer,
+    payload: Buffer,
+  ): void {
+    const event = MESSAGE_EVENTS[kind];
+    const patterns = pattern === null ? [] : [pattern.toString()];
+    if (this.redis.listenerCount(event) > 0) {
+      this.emitSafely(event, ...patterns, channel.toString(), payload.toString());
+    }
+    if (this.redis.listenerCount(`${event}Buffer`) > 0) {
+      this.emitSafely(`${event}Buffer`, ...patterns, channel, payload);
+    }
+  }
+
+  onShardLost(_channel: Buffer): void {
+    this.emitSafely("moved");
+  }
+
+  onOtherPush(kind: string, message: readonly unknown[]): void {
+    this.emitSafely(`push:${kind}`, message);
+  }
+
+  onMonitorLine(line: string): void {
+    const { time, args, source, database } = parseMonitorLine(line);
+    this.emitSafely("monitor", time, args, source, database);
+  }
+
+  isTracing(): boolean {
+    return false;
+  }
+
+  onWrite(_command: Command): void {}
+
+  onReplyError(): boolean {
+    return false;
+  }
+
+  private emitSafely(event: string, ...args: unknown[]): void {
+    try {
+      this.redis.emit(event, ...args);
+    } catch (error) {
+      process.nextTick(() => {
+        throw error;
+      });
+    }
+  }
+}

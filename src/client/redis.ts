@@ -1,0 +1,198 @@
+/**
+ * The client for one server: options in, chain built, events out. Everything it does is done by
+ * the rooms below; this class translates between them and the public interface.
+ */
+
+import type { Duplex } from "node:stream";
+import { specOf } from "../command/command-table";
+import type { Dispatcher } from "../command/dispatcher";
+import { EXECUTE } from "../command/commander";
+import type { CommandQueue } from "../connection/command-queue";
+import { AbstractConnector } from "../link/connector";
+import { Link } from "../link/link";
+import type { LinkStatus } from "../link/link-state";
+import type { OfflineQueue } from "../link/offline-queue";
+import { TcpConnector } from "../link/tcp-connector";
+import { AutoPipeliner } from "../pipeline/auto-pipeliner";
+import { asCallback, type Callback } from "../util/callback";
+import { autoPipelinerOptions } from "./auto-pipelining";
+import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
+import type { LimitContext } from "./command-limits";
+import { reportSilently } from "./events";
+import { RedisEvents } from "./redis-events";
+import { defaultOptions, type RedisOptions } from "./redis-options";
+import { resolveRedisOptions } from "./resolve-options";
+
+/** What is special about the present connection. */
+export interface Condition {
+  select: number;
+  auth: string | null | undefined;
+  subscriber: boolean;
+  protocol: 2 | 3;
+  replyMapping: "legacy" | "resp3";
+}
+
+export const LINK = Symbol("link");
+const AUTO = Symbol("auto");
+
+const NO_QUEUE = { length: 0 };
+
+export class Redis extends ClientBase {
+  static readonly defaultOptions = defaultOptions;
+
+  /** Same as `new Redis(...)`. */
+  static createClient(...args: unknown[]): Redis {
+    return new Redis(...args);
+  }
+
+  readonly isCluster: boolean = false;
+  readonly options: RedisOptions;
+  readonly [LINK]: Link;
+  readonly [BOTTOM]: Dispatcher;
+  readonly [CHAIN]: Dispatcher;
+  readonly [LIMITS]: LimitContext;
+  private readonly [AUTO]: AutoPipeliner | null;
+
+  constructor(...args: unknown[]) {
+    super();
+    this.options = resolveRedisOptions(args);
+    const link = new Link(this.options, makeConnector(this.options), new RedisEvents(this));
+    this[LINK] = link;
+    this[BOTTOM] = link;
+    const auto = autoPipelinerOptions(this.options);
+    this[AUTO] = auto === null ? null : new AutoPipeliner(link, auto);
+    this[CHAIN] = this[AUTO] ?? link;
+    this[LIMITS] = {
+      get isWritable() {
+        return link.isWritable;
+      },
+      whereabouts: () => ({
+        commandsAhead: link.connection?.queue.length ?? link.offline.length,
+        server: link.server,
+      }),
+    };
+    this.initialize();
+    if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
+    else this.connect().catch(() => {});
+  }
+
+  /** See docs/connecting.md for the words and the moves between them. */
+  get status(): LinkStatus {
+    return this[LINK].status;
+  }
+
+  /** Some packages set it after closing the client. */
+  set status(word: LinkStatus) {
+    this[LINK].status = word;
+  }
+
+  get mode(): "normal" | "subscriber" | "monitor" {
+    return this[LINK].mode;
+  }
+
+  /** The present socket. */
+  get stream(): Duplex | null {
+    return this[LINK].connection?.socket ?? null;
+  }
+
+  get connector(): AbstractConnector {
+    return this[LINK].connector;
+  }
+
+  /** Commands written and unanswered, or about to be written. */
+  get commandQueue(): CommandQueue | typeof NO_QUEUE {
+    return this[LINK].connection?.queue ?? NO_QUEUE;
+  }
+
+  /** Commands that wait for a connection. */
+  get offlineQueue(): OfflineQueue {
+    return this[LINK].offline;
+  }
+
+  get condition(): Condition | null {
+    const { connection, session, options, mode } = this[LINK];
+    if (connection === null) return null;
+    return {
+      select: session.db,
+      auth: (options as RedisOptions).password,
+      subscriber: mode === "subscriber",
+      ...connection.shape,
+    };
+  }
+
+  /** Commands gathered for the next automatic pipeline. */
+  get autoPipelineQueueSize(): number {
+    return this[AUTO]?.size ?? 0;
+  }
+
+  /**
+   * Connects. Resolves when ready; rejects with "Connection is closed." when the attempt ends
+   * (the cause is in the `error` event and in `error.cause`), even if retrying goes on.
+   */
+  connect(callback?: Callback<void>): Promise<void> {
+    return asCallback(this[LINK].connect(), callback);
+  }
+
+  /** Closes the connection; what is unanswered rejects with "Connection is closed.". */
+  disconnect(reconnect = false): void {
+    this[LINK].disconnect(reconnect);
+  }
+
+  /** @deprecated Use `disconnect()`. */
+  end(): void {
+    this.disconnect();
+  }
+
+  /** Sends QUIT behind everything issued so far, and closes. */
+  quit(callback?: Callback<"OK">): Promise<"OK"> {
+    return asCallback(this.leave(false) as Promise<"OK">, callback);
+  }
+
+  quitBuffer(callback?: Callback<Buffer>): Promise<Buffer> {
+    return asCallback(this.leave(true) as Promise<Buffer>, callback);
+  }
+
+  /** A new client with the same options, changed by `override`. Scripts defined later are not copied. */
+  duplicate(override?: Partial<RedisOptions>): Redis {
+    return new Redis({ ...this.options, ...override });
+  }
+
+  /** A new client that prints what the server executes: event `monitor(time, args, source, database)`. */
+  monitor(callback?: Callback<Redis>): Promise<Redis> {
+    const monitor = this.duplicate({ monitor: true, lazyConnect: false });
+    const started = new Promise<Redis>((resolve, reject) => {
+      monitor.once("error", reject);
+      monitor.once("monitoring", () => {
+        monitor.off("error", reject);
+        resolve(monitor);
+      });
+    });
+    return asCallback(started, callback);
+  }
+
+  /** Emits an event if somebody listens; an unheard `error` is printed, never thrown. */
+  silentEmit(event: string, ...args: unknown[]): boolean {
+    return reportSilently(this, event, args);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.status !== "end") await this.quit().catch(() => this.disconnect());
+  }
+
+  private leave(wantsBuffers: boolean): Promise<unknown> {
+    const link = this[LINK];
+    if (link.isWritable || link.offline.length > 0) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
+    if (link.status === "end" || link.isLeaving) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
+    if (link.status === "wait") this.connect().catch(() => {});
+    this.disconnect();
+    return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
+  }
+}
+
+function makeConnector(options: RedisOptions): AbstractConnector {
+  const { Connector } = options;
+  if (Connector !== undefined && Connector !== null) {
+    return new (Connector as new (options: RedisOptions) => AbstractConnector)(options);
+  }
+  return new TcpConnector(options);
+}

@@ -1,0 +1,27 @@
+/**
+ * Makes commands from what callers pass: flattens, transforms and encodes the arguments, puts
+ * the key prefix on. An argument that cannot be sent throws an `ArgumentError`; whoever made
+ * the call rejects that command alone with it.
+ */
+
+import { prepareArguments } from "./argument-mappers";
+import { Command } from "./command";
+import type { CommandSpec } from "./command-spec";
+import type { Completion } from "./completion";
+import { prefixKeys } from "./key-positions";
+
+/** The prefix that `options.keyPrefix` asks for; none when empty or undefined. */
+export type KeyPrefix = string | Buffer;
+
+/** Makes a command. `args` is the callee's own array; it may become the command's. */
+export function makeCommand(
+  spec: CommandSpec,
+  args: unknown[],
+  wantsBuffers: boolean,
+  completion: Completion,
+  prefix?: KeyPrefix,
+): Command {
+  const encoded = prepareArguments(spec, args);
+  if (prefix !== undefined && prefix.length > 0) prefixKeys(spec, encoded, prefix);
+  return new Command(spec, encoded, wantsBuffers, completion);
+}

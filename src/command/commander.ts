@@ -1,0 +1,43 @@
+/**
+ * Gives a class one method for each command of the table, and its `...Buffer` twin. All of them
+ * hand the spec and the caller's arguments to `[EXECUTE]`; what that means is the class's affair:
+ * a client sends, a pipeline collects. The key is a symbol because users define scripts under
+ * any name they like, and none may collide with what the classes need themselves.
+ */
+
+import type { CommandSpec } from "./command-spec";
+import { commandNames, specOf } from "./command-table";
+
+export const EXECUTE = Symbol("execute");
+
+export interface Commander {
+  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): unknown;
+}
+
+export type CommandMethod = (this: Commander, ...args: unknown[]) => unknown;
+
+/** A method that executes the given command. */
+export function commandMethod(spec: CommandSpec, wantsBuffers: boolean): CommandMethod {
+  return function (...args) {
+    return this[EXECUTE](spec, args, wantsBuffers);
+  };
+}
+
+const methods = new Map<string, CommandMethod>();
+for (const name of commandNames()) {
+  const spec = specOf(name);
+  methods.set(name, commandMethod(spec, false));
+  methods.set(`${name}Buffer`, commandMethod(spec, true));
+}
+
+/** Attaches the methods of the table to a prototype; members that exist already stay. */
+export function attachCommands(prototype: object): void {
+  for (const [name, method] of methods) {
+    if (!(name in prototype)) attachMethod(prototype, name, method);
+  }
+}
+
+/** Attaches one method as built-in ones are: not enumerable, replaceable. */
+export function attachMethod(target: object, name: string, method: unknown): void {
+  Object.defineProperty(target, name, { value: method, writable: true, configurable: true });
+}

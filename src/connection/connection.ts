@@ -1,0 +1,336 @@
+/**
+ * One socket, one life. Encodes commands in the order in which they came, matches each reply to
+ * the oldest unanswered one, and hands back what was never answered when it closes; never reused.
+ * It knows nothing of reconnecting, queues while offline or retry policies: that is its owner's.
+ * Commands are encoded when they are written, so what is unsent is known exactly.
+ */
+
+import type { Duplex } from "node:stream";
+import { BatchKind } from "../command/batch";
+import { type Command, CommandState } from "../command/command";
+import { CommandFlag, type ReplyShape } from "../command/command-spec";
+import type { Dispatcher } from "../command/dispatcher";
+import { ParserError, UnexpectedReplyError } from "../errors";
+import { encodeCommand } from "../protocol/encoder";
+import { OutputBuffer } from "../protocol/output-buffer";
+import { Parser } from "../protocol/parser";
+import type { ReplySink } from "../protocol/reply-sink";
+import { Decode, type Reply } from "../protocol/resp-types";
+import { CommandQueue } from "./command-queue";
+import { ConnectionState, move } from "./connection-state";
+import { FlushScheduler } from "./flush-scheduler";
+import { type PushOwner, PushRouter } from "./push-router";
+import { ScriptMemory } from "./script-memory";
+import type { Subscriptions } from "./subscriptions";
+
+export interface ConnectionOptions {
+  /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
+  readonly highWaterBytes: number;
+  /** Time that a half-closed socket has to close before it is destroyed. */
+  readonly disconnectTimeoutMs: number;
+  readonly replyMapping: "legacy" | "resp3";
+  readonly stringNumbers: boolean;
+}
+
+export interface ConnectionOwner extends PushOwner {
+  readonly subscriptions: Subscriptions;
+  /** The socket is connected; the handshake may begin. */
+  onOpen(): void;
+  /** An error reply. True when the owner took the command over; otherwise it fails with the error. */
+  onReplyError(command: Command, error: Error): boolean;
+  /** A command that changes the state of the connection was answered without error. */
+  onStateReply(command: Command): void;
+  /** Called for each command as it is encoded, while `isTracing()` is true. */
+  onWrite(command: Command): void;
+  isTracing(): boolean;
+  /** A line of MONITOR. */
+  onMonitorLine(line: string): void;
+  /** A socket or protocol error; `onClose` follows. */
+  onConnectionError(error: Error): void;
+  onClose(): void;
+}
+
+/** Replies to these need more than settling the command. */
+const STATE_FLAGS =
+  CommandFlag.Select |
+  CommandFlag.Watch |
+  CommandFlag.Unwatch |
+  CommandFlag.Multi |
+  CommandFlag.Exec |
+  CommandFlag.Discard |
+  CommandFlag.Quit |
+  CommandFlag.Reset |
+  CommandFlag.Handshake |
+  CommandFlag.Monitor;
+
+const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
+
+/** Unsent commands at which a flush starts without waiting for the end of the run. */
+const EARLY_FLUSH_COMMANDS = 8192;
+
+export class Connection implements Dispatcher, ReplySink {
+  readonly queue = new CommandQueue();
+  readonly scripts = new ScriptMemory();
+  state: ConnectionState = ConnectionState.Dialing;
+  /** Shape of the replies of this connection; `protocol` follows the handshake. */
+  shape: ReplyShape;
+  /** When bytes last arrived, and when the socket was last written with nothing in flight. */
+  lastActivityMs = 0;
+  bytesRead = 0;
+  bytesWritten = 0;
+  writes = 0;
+  socket: Duplex | null = null;
+  isMonitoring = false;
+
+  private readonly output = new OutputBuffer();
+  private readonly parser = new Parser(this);
+  private readonly pushes: PushRouter;
+  private readonly scheduler = new FlushScheduler(() => this.flush());
+  private readonly decoding: number;
+  private isBlocked = false;
+  private destroyTimer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly options: ConnectionOptions,
+    private readonly owner: ConnectionOwner,
+  ) {
+    this.shape = { protocol: 2, replyMapping: "legacy" };
+    this.decoding =
+      (options.stringNumbers ? Decode.StringNumbers : 0) |
+      (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
+    this.pushes = new PushRouter(this.queue, owner.subscriptions, owner, options.stringNumbers);
+  }
+
+  /** Read hooks for `net.connect({ onread })`: reads land where the parser needs them. */
+  readonly onread = {
+    buffer: (): Uint8Array => this.parser.reserve(),
+    callback: (size: number): boolean => {
+      this.bytesRead += size;
+      this.lastActivityMs = performance.now();
+      this.parser.commit(size);
+      return true;
+    },
+  };
+
+  /** Takes the socket over. It may still be connecting. */
+  attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }): void {
+    this.socket = socket;
+    socket.on("data", (chunk: Buffer) => {
+      this.bytesRead += chunk.length;
+      this.lastActivityMs = performance.now();
+      this.parser.push(chunk);
+    });
+    socket.on("drain", () => this.onDrain());
+    socket.on("error", (error: Error) => {
+      if (this.state !== ConnectionState.Closed) this.owner.onConnectionError(error);
+    });
+    socket.on("end", () => socket.destroy());
+    socket.once("close", () => this.onSocketClose());
+    if (socket.destroyed) this.onSocketClose();
+    else if (socket.connecting === true) {
+      socket.once(socket.encrypted === true ? "secureConnect" : "connect", () => this.onOpen());
+    } else process.nextTick(() => this.onOpen());
+  }
+
+  setProtocol(protocol: 2 | 3): void {
+    this.shape = { protocol, replyMapping: protocol === 3 ? this.options.replyMapping : "legacy" };
+  }
+
+  markReady(): void {
+    this.state = move(this.state, ConnectionState.Ready);
+  }
+
+  get isWritable(): boolean {
+    return this.state === ConnectionState.Ready && this.socket?.writable === true;
+  }
+
+  dispatch(command: Command): void {
+    command.state = CommandState.Queued;
+    this.queue.push(command);
+    this.scheduler.request(this.queue.inFlight);
+    if (this.queue.unsent === EARLY_FLUSH_COMMANDS) this.flush();
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    for (const command of commands) {
+      command.state = CommandState.Queued;
+      this.queue.push(command);
+    }
+    this.scheduler.request(this.queue.inFlight);
+  }
+
+  /** Half-closes: replies that are on their way still arrive, then the socket closes. */
+  end(): void {
+    if (this.state >= ConnectionState.Draining) return;
+    const wasOpen = this.state !== ConnectionState.Dialing;
+    this.state = move(this.state, ConnectionState.Draining);
+    const socket = this.socket;
+    if (socket === null) return;
+    if (!wasOpen) {
+      socket.destroy();
+      return;
+    }
+    socket.end();
+    this.destroyTimer = setTimeout(() => socket.destroy(), this.options.disconnectTimeoutMs);
+  }
+
+  /** Closes at once; `error` is reported first. */
+  destroy(error?: Error): void {
+    if (this.state === ConnectionState.Closed) return;
+    this.parser.stop();
+    if (error !== undefined) this.owner.onConnectionError(error);
+    this.socket?.destroy();
+  }
+
+  // --- ReplySink -------------------------------------------------------------------------
+
+  nextDecoding(): number {
+    const command = this.queue.head();
+    if (command === undefined) return Decode.Buffers;
+    if (this.isSubscriberReply(command)) return Decode.Buffers;
+    return command.wantsBuffers ? this.decoding | Decode.Buffers : this.decoding;
+  }
+
+  onReply(value: Reply): void {
+    const command = this.queue.head();
+    if (command === undefined || (command.spec.flags & SUBSCRIBING) !== 0 || this.isInSubscriberMode) {
+      this.onUnusualReply(command, value);
+      return;
+    }
+    this.queue.shift();
+    if (command.batch !== null) command.batch.isAnswered = true;
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command);
+    command.fulfil(value, this.shape);
+  }
+
+  onErrorReply(error: Error): void {
+    const command = this.queue.shift();
+    if (command === undefined) {
+      this.destroy(new UnexpectedReplyError(`error reply "${error.message}"`));
+      return;
+    }
+    if (command.batch !== null) command.batch.isAnswered = true;
+    if (!this.owner.onReplyError(command, error)) command.fail(error);
+  }
+
+  onPush(message: Reply[]): void {
+    if (!this.pushes.route(message, this.shape)) this.pushes.other(message);
+  }
+
+  onParserError(error: ParserError): void {
+    this.destroy(error);
+  }
+
+  // --- inside ----------------------------------------------------------------------------
+
+  private get isInSubscriberMode(): boolean {
+    return this.shape.protocol === 2 && !this.owner.subscriptions.isEmpty;
+  }
+
+  private isSubscriberReply(command: Command): boolean {
+    return this.isInSubscriberMode || (command.spec.flags & SUBSCRIBING) !== 0;
+  }
+
+  /** RESP2 subscriber traffic, lines of MONITOR, and replies that nobody asked for. */
+  private onUnusualReply(command: Command | undefined, value: Reply): void {
+    if (Array.isArray(value) && this.shape.protocol === 2 && this.pushes.route(value, this.shape)) {
+      return;
+    }
+    if (this.isMonitoring && command === undefined) {
+      this.owner.onMonitorLine(String(value));
+      return;
+    }
+    if (command === undefined) {
+      this.destroy(new UnexpectedReplyError(Array.isArray(value) ? "an array" : `"${String(value).slice(0, 64)}"`));
+      return;
+    }
+    this.queue.shift();
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command);
+    command.fulfil(command.wantsBuffers ? value : toText(value), this.shape);
+  }
+
+  private onOpen(): void {
+    if (this.state !== ConnectionState.Dialing) return;
+    this.state = move(this.state, ConnectionState.Handshaking);
+    this.lastActivityMs = performance.now();
+    this.owner.onOpen();
+  }
+
+  private onDrain(): void {
+    this.isBlocked = false;
+    if (this.queue.unsent > 0) this.scheduler.requestNextTurn();
+  }
+
+  private flush(): void {
+    const { queue, output, socket } = this;
+    if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
+    if (queue.unsent === 0 || !socket.writable) return;
+    if (queue.inFlight === 0) this.lastActivityMs = performance.now();
+    this.encodeStretch();
+    const segments = output.take();
+    if (segments.length === 0) return;
+    this.write(socket, segments);
+    if (queue.unsent > 0 && !this.isBlocked) this.scheduler.requestNextTurn();
+  }
+
+  private encodeStretch(): void {
+    const { queue, output } = this;
+    const highWaterBytes = this.options.highWaterBytes;
+    const isTracing = this.owner.isTracing();
+    let left = queue.unsent;
+    while (left-- > 0 && output.length < highWaterBytes) {
+      const command = queue.advance() as Command;
+      if (command.batch === null && command.state === CommandState.Queued) {
+        command.state = CommandState.Sent;
+      } else if (!this.admitToWire(command)) continue;
+      if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
+      if (isTracing) this.owner.onWrite(command);
+      encodeCommand(output, command.spec.encodedName, command.args);
+      queue.inFlight++;
+    }
+  }
+
+  /**
+   * Decides whether a command that is settled already still goes out: never alone, but a
+   * transaction that has begun on the wire is completed, or the connection would stay in MULTI.
+   */
+  private admitToWire(command: Command): boolean {
+    const batch = command.batch;
+    if (command.state === CommandState.Settled) {
+      if (batch === null || batch.kind !== BatchKind.Transaction || !batch.isStarted) {
+        command.state = CommandState.Dropped;
+        return false;
+      }
+      return true;
+    }
+    if (batch !== null) batch.isStarted = true;
+    command.state = CommandState.Sent;
+    return true;
+  }
+
+  private write(socket: Duplex, segments: Buffer[]): void {
+    const onWritten = (): void => this.output.release(segments);
+    const last = segments.length - 1;
+    this.writes++;
+    if (last > 0) socket.cork();
+    for (let i = 0; i <= last; i++) {
+      const segment = segments[i] as Buffer;
+      this.bytesWritten += segment.length;
+      if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
+    }
+    if (last > 0) socket.uncork();
+  }
+
+  private onSocketClose(): void {
+    if (this.state === ConnectionState.Closed) return;
+    this.state = move(this.state, ConnectionState.Closed);
+    this.parser.stop();
+    clearTimeout(this.destroyTimer);
+    this.owner.onClose();
+  }
+}
+
+function toText(value: Reply): Reply {
+  if (Buffer.isBuffer(value)) return value.toString();
+  return Array.isArray(value) ? value.map(toText) : value;
+}

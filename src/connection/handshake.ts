@@ -1,0 +1,181 @@
+/**
+ * What a fresh connection says before it is ready: protocol and credentials, database, name,
+ * client info, ready check. The whole list leaves in one write; answers are judged afterwards.
+ * A server that does not know RESP3 gets the list again in its RESP2 form.
+ */
+
+import { Command } from "../command/command";
+import { specOf } from "../command/command-table";
+import { PromiseCompletion } from "../command/promise-completion";
+import type { Argument, Reply } from "../protocol/resp-types";
+import type { Connection } from "./connection";
+
+export interface HandshakeOptions {
+  readonly protocol?: number | undefined;
+  readonly replyMapping?: string | undefined;
+  readonly db?: number | undefined;
+  readonly connectionName?: string | null | undefined;
+  readonly readOnly?: boolean | undefined;
+  readonly disableClientInfo?: boolean | undefined;
+  readonly clientInfoTag?: string | undefined;
+  readonly enableReadyCheck?: boolean | undefined;
+  readonly maxLoadingRetryTime?: number | undefined;
+}
+
+export interface Credentials {
+  readonly username?: string | null | undefined;
+  readonly password?: string | null | undefined;
+}
+
+/** The client's own version, told to the server by CLIENT SETINFO. */
+export interface ClientIdentity {
+  readonly name: string;
+  readonly version: string;
+}
+
+export type HandshakeOutcome =
+  | { kind: "ready"; info: Record<string, string> }
+  | { kind: "loading"; delayMs: number }
+  | { kind: "failed"; error: Error };
+
+/** Completion of the commands that the connection sends on its own account. */
+export class RequestCompletion extends PromiseCompletion {}
+
+type Answer = { value: Reply; error: null } | { value: null; error: Error };
+
+/** Sends one command past all queues; never rejects. */
+export function request(connection: Connection, name: string, args: Argument[]): Promise<Answer> {
+  const completion = new RequestCompletion();
+  connection.dispatch(new Command(specOf(name), args, false, completion));
+  return completion.promise.then(
+    (value): Answer => ({ value, error: null }),
+    (error: Error): Answer => ({ value: null, error }),
+  );
+}
+
+/** Runs the handshake; `onError` receives what does not stop the connection. */
+export async function handshake(
+  connection: Connection,
+  options: HandshakeOptions,
+  credentials: Credentials,
+  identity: ClientIdentity,
+  onError: (error: Error) => void,
+): Promise<HandshakeOutcome> {
+  const wanted = options.protocol === 2 ? 2 : 3;
+  const first = await introduce(connection, options, credentials, identity, wanted);
+  if (!first.isDowngraded) return judge(first, options, onError);
+  if (options.replyMapping === "resp3") {
+    console.warn(
+      '[WARN] replyMapping "resp3" was requested, but the server does not support RESP3. Legacy reply shapes are used.',
+    );
+  }
+  const second = await introduce(connection, options, credentials, identity, 2);
+  return judge(second, options, onError);
+}
+
+interface Introduction {
+  isDowngraded: boolean;
+  login: Answer | null;
+  select: Answer | null;
+  info: Answer | null;
+}
+
+async function introduce(
+  connection: Connection,
+  options: HandshakeOptions,
+  credentials: Credentials,
+  identity: ClientIdentity,
+  protocol: 2 | 3,
+): Promise<Introduction> {
+  const ask = (name: string, ...args: Argument[]): Promise<Answer> =>
+    request(connection, name, args);
+  const login = logIn(ask, credentials, protocol);
+  const select = options.db ? ask("select", String(options.db)) : null;
+  const rest: Promise<Answer>[] = [];
+  if (options.connectionName) rest.push(ask("client", "setname", options.connectionName));
+  if (options.readOnly) rest.push(ask("readonly"));
+  if (!options.disableClientInfo) {
+    const tag = options.clientInfoTag;
+    const name = tag ? `${identity.name}(${tag})` : identity.name;
+    rest.push(ask("client", "SETINFO", "LIB-VER", identity.version));
+    rest.push(ask("client", "SETINFO", "LIB-NAME", name));
+  }
+  const info = options.enableReadyCheck ? ask("info") : null;
+  const loginAnswer = await login;
+  const isDowngraded = protocol === 3 && loginAnswer?.error != null && lacksResp3(loginAnswer.error);
+  if (protocol === 2) connection.setProtocol(2);
+  else if (loginAnswer?.error === null) connection.setProtocol(3);
+  await Promise.all(rest);
+  return { isDowngraded, login: loginAnswer, select: await select, info: await info };
+}
+
+function logIn(
+  ask: (name: string, ...args: Argument[]) => Promise<Answer>,
+  { username, password }: Credentials,
+  protocol: 2 | 3,
+): Promise<Answer> | null {
+  const hasCredentials = Boolean(username) || Boolean(password);
+  if (protocol === 3) {
+    if (!hasCredentials) return ask("hello", "3");
+    return ask("hello", "3", "AUTH", username || "default", password ?? "");
+  }
+  if (!hasCredentials) return null;
+  return username ? ask("auth", username, password ?? "") : ask("auth", password ?? "");
+}
+
+function lacksResp3(error: Error): boolean {
+  return error.message.startsWith("NOPROTO") || /unknown command/i.test(error.message);
+}
+
+function judge(
+  said: Introduction,
+  options: HandshakeOptions,
+  onError: (error: Error) => void,
+): HandshakeOutcome {
+  const refused = said.login?.error;
+  if (refused && !isHarmless(refused)) return { kind: "failed", error: refused };
+  if (said.select?.error) onError(said.select.error);
+  return said.info === null ? { kind: "ready", info: {} } : judgeInfo(said.info, options);
+}
+
+/** Judges the answer to INFO: ready, or loading its data and to be asked again. */
+export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeOutcome {
+  if (answer.error !== null) {
+    if (!answer.error.message.includes("NOPERM")) return { kind: "failed", error: answer.error };
+    console.warn(
+      `Skipping the ready check because INFO command fails: "${answer.error.message}". You can disable ready check with "enableReadyCheck".`,
+    );
+    return { kind: "ready", info: {} };
+  }
+  const info = parseInfo(String(answer.value));
+  if (info["loading"] === undefined || info["loading"] === "0") return { kind: "ready", info };
+  const etaMs = Number(info["loading_eta_seconds"] ?? 1) * 1000;
+  const maxMs = options.maxLoadingRetryTime ?? 10000;
+  return { kind: "loading", delayMs: Number.isFinite(etaMs) ? Math.min(etaMs, maxMs) : maxMs };
+}
+
+function parseInfo(text: string): Record<string, string> {
+  const info: Record<string, string> = Object.create(null);
+  for (const line of text.split("\r\n")) {
+    const colon = line.indexOf(":");
+    if (colon > 0) info[line.slice(0, colon)] = line.slice(colon + 1);
+  }
+  return info;
+}
+
+/** Errors of AUTH that mean that no login was needed; told once and passed over. */
+function isHarmless(error: Error): boolean {
+  const { message } = error;
+  if (message.includes("no password is set")) {
+    console.warn("[WARN] Redis server does not require a password, but a password was supplied.");
+  } else if (message.includes("without any password configured for the default user")) {
+    console.warn(
+      "[WARN] This Redis server's `default` user does not require a password, but a password was supplied",
+    );
+  } else if (message.includes("wrong number of arguments for 'auth' command")) {
+    console.warn(
+      `[ERROR] The server returned "wrong number of arguments for 'auth' command". You are probably passing both username and password to Redis version 5 or below. You should only pass the 'password' option for Redis version 5 and under.`,
+    );
+  } else return false;
+  return true;
+}

@@ -1,0 +1,123 @@
+/**
+ * Sorts the messages nobody asked for: pub/sub kinds are dispatched, confirmations settle the
+ * subscribe commands that wait for them, everything else goes to the owner by its kind.
+ * The same for RESP3 pushes and for the arrays of a RESP2 connection in subscriber mode.
+ *
+ * A subscribe command with n names is answered by n confirmations; it sits at the head of the
+ * command queue until the last one came.
+ */
+
+import type { Command } from "../command/command";
+import { CommandFlag, type ReplyShape } from "../command/command-spec";
+import type { CommandQueue } from "./command-queue";
+import type { Reply } from "../protocol/resp-types";
+import { SubscriptionKind, type Subscriptions } from "./subscriptions";
+
+export interface PushOwner {
+  /** `pattern` is null but for pattern messages. */
+  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Buffer): void;
+  /** The set of confirmed subscriptions has changed. */
+  onSubscriptionsChanged(): void;
+  /** The server ended a shard subscription by itself: its slot has moved. */
+  onShardLost(channel: Buffer): void;
+  /** Any other push, by its kind (`invalidate` ...). */
+  onOtherPush(kind: string, message: readonly Reply[]): void;
+}
+
+const CONFIRMATIONS: ReadonlyMap<string, { kind: SubscriptionKind; isEntry: boolean }> = new Map([
+  ["subscribe", { kind: SubscriptionKind.Channel, isEntry: true }],
+  ["psubscribe", { kind: SubscriptionKind.Pattern, isEntry: true }],
+  ["ssubscribe", { kind: SubscriptionKind.Shard, isEntry: true }],
+  ["unsubscribe", { kind: SubscriptionKind.Channel, isEntry: false }],
+  ["punsubscribe", { kind: SubscriptionKind.Pattern, isEntry: false }],
+  ["sunsubscribe", { kind: SubscriptionKind.Shard, isEntry: false }],
+]);
+
+export class PushRouter {
+  /** Confirmations that the command at head still waits for; 0 = none has come yet. */
+  private left = 0;
+
+  constructor(
+    private readonly queue: CommandQueue,
+    private readonly subscriptions: Subscriptions,
+    private readonly owner: PushOwner,
+    private readonly stringNumbers: boolean,
+  ) {}
+
+  /** True when the message was one of the pub/sub kinds. */
+  route(message: readonly Reply[], shape: ReplyShape): boolean {
+    const kind = String(message[0]);
+    switch (kind) {
+      case "message":
+        this.deliver(SubscriptionKind.Channel, null, message, 1);
+        return true;
+      case "smessage":
+        this.deliver(SubscriptionKind.Shard, null, message, 1);
+        return true;
+      case "pmessage":
+        this.deliver(SubscriptionKind.Pattern, message[1] as Buffer, message, 2);
+        return true;
+    }
+    const confirmation = CONFIRMATIONS.get(kind);
+    if (confirmation === undefined) return false;
+    this.confirm(kind, confirmation.kind, confirmation.isEntry, message, shape);
+    return true;
+  }
+
+  other(message: readonly Reply[]): void {
+    this.owner.onOtherPush(String(message[0]), message);
+  }
+
+  private deliver(
+    kind: SubscriptionKind,
+    pattern: Buffer | null,
+    message: readonly Reply[],
+    at: number,
+  ): void {
+    this.owner.onMessage(kind, pattern, message[at] as Buffer, message[at + 1] as Buffer);
+  }
+
+  private confirm(
+    word: string,
+    kind: SubscriptionKind,
+    isEntry: boolean,
+    message: readonly Reply[],
+    shape: ReplyShape,
+  ): void {
+    const name = message[1] as Buffer | null;
+    const command = this.queue.head();
+    const isAsked = command !== undefined && this.isAnswerTo(command, word, name);
+    if (isAsked && this.left === 0) this.left = this.confirmationsOf(command, kind);
+    if (name !== null) {
+      if (isEntry) this.subscriptions.add(kind, name);
+      else this.subscriptions.delete(kind, name);
+      this.owner.onSubscriptionsChanged();
+    }
+    if (!isAsked) {
+      // sunsubscribe arrives unasked when a slot moves away from the node
+      if (!isEntry && kind === SubscriptionKind.Shard && name !== null) this.owner.onShardLost(name);
+      return;
+    }
+    if (--this.left > 0) return;
+    this.queue.shift();
+    const count = message[2] as number;
+    command.fulfil(this.stringNumbers ? String(count) : count, shape);
+  }
+
+  private isAnswerTo(command: Command, word: string, name: Buffer | null): boolean {
+    const { spec, args } = command;
+    if (spec.lowerName !== word) return false;
+    if ((spec.flags & CommandFlag.EnterSubscriber) !== 0 || args.length === 0 || name === null) {
+      return true;
+    }
+    return args.some((arg) =>
+      typeof arg === "string" ? name.equals(Buffer.from(arg)) : name.equals(arg),
+    );
+  }
+
+  /** Without names, the server confirms every subscription of the kind, or once if there is none. */
+  private confirmationsOf(command: Command, kind: SubscriptionKind): number {
+    if (command.args.length > 0) return command.args.length;
+    return Math.max(1, this.subscriptions.size(kind));
+  }
+}

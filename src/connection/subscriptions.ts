@@ -1,0 +1,43 @@
+/**
+ * The subscriptions that the server has confirmed, per kind. Outlives connections, so that they
+ * can be restored; names are kept byte for byte (latin1 text of the bytes as the key).
+ */
+
+export const SubscriptionKind = { Channel: 0, Pattern: 1, Shard: 2 } as const;
+export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof SubscriptionKind];
+
+export class Subscriptions {
+  private readonly sets: readonly Set<string>[] = [new Set(), new Set(), new Set()];
+
+  get isEmpty(): boolean {
+    return this.sets.every((set) => set.size === 0);
+  }
+
+  size(kind: SubscriptionKind): number {
+    return this.setOf(kind).size;
+  }
+
+  has(kind: SubscriptionKind, name: Buffer): boolean {
+    return this.setOf(kind).has(name.latin1Slice());
+  }
+
+  add(kind: SubscriptionKind, name: Buffer): void {
+    this.setOf(kind).add(name.latin1Slice());
+  }
+
+  delete(kind: SubscriptionKind, name: Buffer): void {
+    this.setOf(kind).delete(name.latin1Slice());
+  }
+
+  names(kind: SubscriptionKind): Buffer[] {
+    return Array.from(this.setOf(kind), (name) => Buffer.from(name, "latin1"));
+  }
+
+  clear(): void {
+    for (const set of this.sets) set.clear();
+  }
+
+  private setOf(kind: SubscriptionKind): Set<string> {
+    return this.sets[kind] as Set<string>;
+  }
+}

@@ -1,0 +1,46 @@
+/**
+ * A way to reach a server. One connector serves one link for all its lives; custom ones are
+ * given as the `Connector` option. The classes are part of the public interface.
+ */
+
+import type { Duplex } from "node:stream";
+
+/** Read hooks that a connector may pass to `net.connect`, so that reads land where they are parsed. */
+export interface ReadHooks {
+  buffer(): Uint8Array;
+  callback(size: number): boolean;
+}
+
+export type ErrorEmitter = (type: string, error: Error) => void;
+
+/**
+ * Base class of connectors.
+ *
+ * @example
+ * class Tunnel extends AbstractConnector {
+ *   async connect() { return openTunnel(); }
+ * }
+ * new Redis({ Connector: Tunnel });
+ */
+export abstract class AbstractConnector {
+  /** First error of the present attempt; it explains a refused `connect()`. */
+  firstError?: Error;
+  protected connecting = false;
+  protected stream: Duplex | undefined;
+
+  /** @param disconnectTimeout Milliseconds a half-closed socket has before it is destroyed. */
+  constructor(readonly disconnectTimeout: number = 2000) {}
+
+  /** Opens a socket (it may still be connecting when the promise resolves). */
+  abstract connect(emitError: ErrorEmitter, hooks?: ReadHooks): Promise<Duplex>;
+
+  /** Gives the present attempt up. */
+  disconnect(): void {
+    this.connecting = false;
+  }
+
+  /** Whether the server that was reached is the right one, by its INFO reply. */
+  check(_info: Record<string, string>): boolean {
+    return true;
+  }
+}

@@ -1,0 +1,122 @@
+/**
+ * One attempt to reach the server: from asking the connector for a socket to a connection that
+ * passed its handshake, within `connectTimeout`. A server that is still loading its data is
+ * asked again until it is done. Tells its owner how it went; a closed socket ends it silently,
+ * because the connection itself reports that.
+ */
+
+import type { Connection } from "../connection/connection";
+import {
+  type ClientIdentity,
+  type Credentials,
+  type HandshakeOptions,
+  type HandshakeOutcome,
+  handshake,
+  judgeInfo,
+  request,
+} from "../connection/handshake";
+import { ConnectTimeoutError } from "../errors";
+import type { AbstractConnector } from "./connector";
+
+export interface EstablishmentOptions extends HandshakeOptions {
+  readonly connectTimeout?: number | undefined;
+}
+
+export interface EstablishmentOwner {
+  credentials(): Credentials | Promise<Credentials>;
+  readonly identity: ClientIdentity;
+  /** The connector found no way to the server. */
+  onUnreachable(error: Error): void;
+  /** An error with a name of its own, as connectors report them. */
+  onNamedError(type: string, error: Error): void;
+  /** The handshake is passed. */
+  onEstablished(info: Record<string, string>): void;
+  /** The server refused the handshake. */
+  onRefused(error: Error): void;
+}
+
+export class Establishment {
+  private timer: NodeJS.Timeout | undefined;
+  private isOver = false;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly connector: AbstractConnector,
+    private readonly options: EstablishmentOptions,
+    private readonly owner: EstablishmentOwner,
+  ) {}
+
+  /** Dials. The connection tells the link when the socket is open; then comes `introduce`. */
+  start(): void {
+    this.armTimer();
+    const emitError = (type: string, error: Error): void => this.owner.onNamedError(type, error);
+    this.connector.connect(emitError, this.connection.onread).then(
+      (socket) => {
+        if (this.isOver) socket.destroy();
+        else this.connection.attach(socket);
+      },
+      (error: Error) => {
+        if (this.isOver) return;
+        this.stop();
+        this.owner.onUnreachable(error);
+      },
+    );
+  }
+
+  async introduce(): Promise<void> {
+    let credentials: Credentials;
+    try {
+      credentials = await this.owner.credentials();
+    } catch (error) {
+      if (!this.isOver) this.owner.onRefused(error as Error);
+      return;
+    }
+    if (this.isOver) return;
+    const { connection, options, owner } = this;
+    const outcome = await handshake(connection, options, credentials, owner.identity, (error) =>
+      owner.onNamedError("error", error),
+    );
+    this.conclude(outcome);
+  }
+
+  /** Ends the attempt: it succeeded, failed, or its connection closed. */
+  stop(): void {
+    this.isOver = true;
+    clearTimeout(this.timer);
+  }
+
+  private conclude(outcome: HandshakeOutcome): void {
+    if (this.isOver) return;
+    clearTimeout(this.timer);
+    switch (outcome.kind) {
+      case "ready":
+        this.stop();
+        this.owner.onEstablished(outcome.info);
+        return;
+      case "loading":
+        this.timer = setTimeout(() => void this.askAgain(), outcome.delayMs);
+        return;
+      case "failed":
+        this.stop();
+        this.owner.onRefused(outcome.error);
+    }
+  }
+
+  private async askAgain(): Promise<void> {
+    this.armTimer();
+    this.conclude(judgeInfo(await request(this.connection, "info", []), this.options));
+  }
+
+  private armTimer(): void {
+    const limitMs = this.options.connectTimeout;
+    if (!limitMs) return;
+    this.timer = setTimeout(() => {
+      const error = new ConnectTimeoutError();
+      if (this.connection.socket === null) {
+        this.stop();
+        this.connector.disconnect();
+        this.owner.onUnreachable(error);
+      } else this.connection.destroy(error);
+    }, limitMs);
+  }
+}

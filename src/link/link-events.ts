@@ -1,0 +1,156 @@
+/**
+ * What a connection and its establishment tell the link, kept apart from what the link offers:
+ * judges error replies (scripts the server forgot, `reconnectOnError`) and follows replies that
+ * change the state of the connection.
+ */
+
+import type { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import type { ConnectionOwner } from "../connection/connection";
+import type { ClientIdentity, Credentials } from "../connection/handshake";
+import { RequestCompletion } from "../connection/handshake";
+import type { Subscriptions, SubscriptionKind } from "../connection/subscriptions";
+import { ReplyError } from "../errors";
+import { describeCommand } from "../observability/redact";
+import type { Reply } from "../protocol/resp-types";
+import type { EstablishmentOwner } from "./establishment";
+import type { Link } from "./link";
+import type { LinkOwner } from "./link-options";
+
+export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
+  constructor(
+    private readonly link: Link,
+    private readonly owner: LinkOwner,
+  ) {}
+
+  get subscriptions(): Subscriptions {
+    return this.link.subscriptions;
+  }
+
+  get identity(): ClientIdentity {
+    return this.owner.identity;
+  }
+
+  credentials(): Credentials | Promise<Credentials> {
+    return this.owner.credentials();
+  }
+
+  // --- establishment -----------------------------------------------------------------------
+
+  onUnreachable(error: Error): void {
+    this.link.onUnreachable(error);
+  }
+
+  onNamedError(type: string, error: Error): void {
+    this.link.onNamedError(type, error);
+  }
+
+  onEstablished(info: Record<string, string>): void {
+    this.link.onEstablished(info);
+  }
+
+  onRefused(error: Error): void {
+    this.link.onRefused(error);
+  }
+
+  // --- connection --------------------------------------------------------------------------
+
+  onOpen(): void {
+    this.tuneSocket();
+    this.link.onOpen();
+  }
+
+  onClose(): void {
+    this.link.onClose();
+  }
+
+  onConnectionError(error: Error): void {
+    this.link.onNamedError("error", error);
+  }
+
+  isTracing(): boolean {
+    return this.owner.isTracing();
+  }
+
+  onWrite(command: Command): void {
+    this.owner.onWrite(command);
+  }
+
+  onReplyError(command: Command, error: Error): boolean {
+    if (error instanceof ReplyError) error.command = describeCommand(command.name, command.args);
+    if (command.completion instanceof RequestCompletion) return false;
+    if (this.recoversScript(command, error)) return true;
+    if ((command.spec.flags & CommandFlag.Select) !== 0) this.link.onSelectRefused(command);
+    if (this.reconnects(command, error)) return true;
+    return this.owner.onReplyError(command, error);
+  }
+
+  onStateReply(command: Command): void {
+    const { flags } = command.spec;
+    if (command.spec.lowerName === "hello") {
+      const version = Number(command.args[0]);
+      if (version === 2 || version === 3) this.link.connection?.setProtocol(version);
+    } else if ((flags & CommandFlag.Reset) !== 0) {
+      this.link.subscriptions.clear();
+      this.link.connection?.setProtocol(2);
+    }
+    this.link.onModeChange();
+  }
+
+  onMessage(
+    kind: SubscriptionKind,
+    pattern: Buffer | null,
+    channel: Buffer,
+    payload: Buffer,
+  ): void {
+    this.owner.onMessage(kind, pattern, channel, payload);
+  }
+
+  onSubscriptionsChanged(): void {
+    this.link.onModeChange();
+  }
+
+  onShardLost(channel: Buffer): void {
+    this.owner.onShardLost(channel);
+  }
+
+  onOtherPush(kind: string, message: readonly Reply[]): void {
+    this.owner.onOtherPush(kind, message);
+  }
+
+  onMonitorLine(line: string): void {
+    this.owner.onMonitorLine(line);
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  /** The server forgot a script (SCRIPT FLUSH, restart): the command goes again with its text. */
+  private recoversScript(command: Command, error: Error): boolean {
+    const script = command.extra?.script;
+    if (script === null || script === undefined || !error.message.startsWith("NOSCRIPT")) return false;
+    this.link.connection?.scripts.forget(script.sha);
+    this.link.resendNow(command);
+    return true;
+  }
+
+  /** True when the command goes again after the reconnect. */
+  private reconnects(command: Command, error: Error): boolean {
+    const decide = this.link.options.reconnectOnError;
+    if (typeof decide !== "function" || command.spec.lowerName === "client") return false;
+    const verdict = decide(error);
+    if (verdict === 2) {
+      this.link.requeue(command);
+      this.link.disconnect(true);
+      return true;
+    }
+    if (verdict === true || verdict === 1) this.link.disconnect(true);
+    return false;
+  }
+
+  private tuneSocket(): void {
+    const socket = this.link.connection?.socket as Partial<import("node:net").Socket> | null;
+    const { noDelay, keepAlive } = this.link.options;
+    if (noDelay) socket?.setNoDelay?.(true);
+    if (typeof keepAlive === "number") socket?.setKeepAlive?.(true, keepAlive);
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * What a link reads of the client's options. It reads them when it needs them and keeps no
+ * copy, since applications change some (`connectionName`) between connections.
+ */
+
+import type { RetryPolicy } from "../command/command-extra";
+import type { ClientIdentity, Credentials } from "../connection/handshake";
+import type { PushOwner } from "../connection/push-router";
+import type { EstablishmentOptions } from "./establishment";
+import type { LinkStatus } from "./link-state";
+import type { RetryStrategy } from "./retry-policy";
+import type { Command } from "../command/command";
+
+export interface LinkOptions extends EstablishmentOptions {
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly path?: string | null | undefined;
+  readonly replyMapping?: "legacy" | "resp3" | undefined;
+  readonly stringNumbers?: boolean | undefined;
+  readonly monitor?: boolean | undefined;
+  readonly keepAlive?: number | undefined;
+  readonly noDelay?: boolean | undefined;
+  readonly disconnectTimeout?: number | undefined;
+  readonly retryStrategy?: RetryStrategy;
+  readonly maxRetriesPerRequest?: number | null | undefined;
+  readonly enableOfflineQueue?: boolean | undefined;
+  readonly autoResubscribe?: boolean | undefined;
+  readonly autoResendUnfulfilledCommands?: boolean | undefined;
+  readonly retryPolicy?: RetryPolicy | undefined;
+  readonly maxLossesPerCommand?: number | undefined;
+  readonly highWaterBytes?: number | undefined;
+  readonly reconnectOnError?: ((error: Error) => unknown) | null | undefined;
+}
+
+/** Who is told what happens to a link. */
+export interface LinkOwner extends Omit<PushOwner, "onSubscriptionsChanged"> {
+  readonly identity: ClientIdentity;
+  credentials(): Credentials | Promise<Credentials>;
+  onStatus(status: LinkStatus, argument: unknown): void;
+  onNamedError(type: string, error: Error): void;
+  /** The database that the next command runs on has changed. */
+  onSelect(db: number): void;
+  onMonitorLine(line: string): void;
+  isTracing(): boolean;
+  onWrite(command: Command): void;
+  /**
+   * An error reply that neither a script nor `reconnectOnError` took over. True when the owner
+   * did (redirects of a cluster); otherwise the command fails with the error.
+   */
+  onReplyError(command: Command, error: Error): boolean;
+}

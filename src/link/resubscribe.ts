@@ -1,0 +1,46 @@
+/**
+ * Restores subscriptions on a new connection: one SUBSCRIBE with all channels, one PSUBSCRIBE
+ * with all patterns, SSUBSCRIBE one by one, since shard channels may live in different slots.
+ */
+
+import { Command } from "../command/command";
+import { specOf } from "../command/command-table";
+import type { Completion } from "../command/completion";
+import type { Connection } from "../connection/connection";
+import { SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
+
+export function restoreSubscriptions(
+  connection: Connection,
+  subscriptions: Subscriptions,
+  onError: (error: Error) => void,
+): void {
+  const send = (name: string, kind: SubscriptionKind, names: Buffer[]): void => {
+    const completion = new RestoreCompletion(subscriptions, kind, onError);
+    connection.dispatch(new Command(specOf(name), names, true, completion));
+  };
+  const channels = subscriptions.names(SubscriptionKind.Channel);
+  if (channels.length > 0) send("subscribe", SubscriptionKind.Channel, channels);
+  const patterns = subscriptions.names(SubscriptionKind.Pattern);
+  if (patterns.length > 0) send("psubscribe", SubscriptionKind.Pattern, patterns);
+  for (const channel of subscriptions.names(SubscriptionKind.Shard)) {
+    send("ssubscribe", SubscriptionKind.Shard, [channel]);
+  }
+}
+
+/** Names that the server refuses to restore are no longer subscribed. */
+export class RestoreCompletion implements Completion {
+  readonly promise = null;
+
+  constructor(
+    private readonly subscriptions: Subscriptions,
+    private readonly kind: SubscriptionKind,
+    private readonly onError: (error: Error) => void,
+  ) {}
+
+  fulfil(): void {}
+
+  reject(command: Command, error: Error): void {
+    for (const name of command.args) this.subscriptions.delete(this.kind, Buffer.from(name));
+    this.onError(error);
+  }
+}

@@ -1,0 +1,44 @@
+/** Reaches one server by TCP, TLS or unix socket. */
+
+import { connect as netConnect, type NetConnectOpts } from "node:net";
+import type { Duplex } from "node:stream";
+import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from "node:tls";
+import { ConnectionClosedError } from "../errors";
+import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "./connector";
+
+export interface TcpConnectorOptions {
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly family?: number | undefined;
+  readonly path?: string | undefined | null;
+  readonly tls?: TlsOptions | undefined;
+  readonly disconnectTimeout?: number | undefined;
+}
+
+export class TcpConnector extends AbstractConnector {
+  constructor(private readonly options: TcpConnectorOptions) {
+    super(options.disconnectTimeout);
+  }
+
+  override async connect(_emitError: ErrorEmitter, hooks?: ReadHooks): Promise<Duplex> {
+    this.connecting = true;
+    // One tick later, so that disconnect() in the same run finds no socket to close.
+    await null;
+    if (!this.connecting) throw new ConnectionClosedError();
+    this.stream = openSocket(this.options, hooks);
+    return this.stream;
+  }
+}
+
+/** Opens a TCP, TLS or unix socket; returns it while it is still connecting. */
+export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Duplex {
+  const { path, tls } = options;
+  const target: Record<string, unknown> = path
+    ? { path }
+    : { host: options.host, port: options.port, family: options.family };
+  if (hooks !== undefined) {
+    target["onread"] = { buffer: () => hooks.buffer(), callback: (size: number) => hooks.callback(size) };
+  }
+  if (tls === undefined) return netConnect(target as unknown as NetConnectOpts);
+  return tlsConnect({ ...target, ...tls } as TlsOptions);
+}

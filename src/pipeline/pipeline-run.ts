@@ -1,0 +1,201 @@
+/**
+ * The inside of a pipeline: the queued commands, their rows, and how it ends. It is itself the
+ * completion of all its commands, so a thousand commands cost one promise.
+ */
+
+import { Batch, BatchKind } from "../command/batch";
+import type { Command } from "../command/command";
+import { type KeyPrefix, makeCommand } from "../command/command-factory";
+import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import type { Completion } from "../command/completion";
+import type { Reply } from "../protocol/resp-types";
+import { type Callback, callSafely } from "../util/callback";
+import { abortedTransaction, mapExecReply, transactionOutcome } from "./transaction";
+
+/** What a pipeline needs of the client it belongs to. */
+export interface PipelineHost {
+  readonly options: { readonly keyPrefix?: KeyPrefix | undefined };
+  readonly isCluster: boolean;
+}
+
+/** How a pipeline reaches the rooms below; the client gives it. */
+export interface PipelinePort {
+  /** Hands the batch on; nothing is returned, outcomes travel with the commands. */
+  sendBatch(commands: readonly Command[]): void;
+  /** Called for each command as it is queued, to let the client add what its options ask for. */
+  prepare(command: Command): void;
+}
+
+/** Makes the command of one call: a script. */
+export interface CommandMaker {
+  makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion): Command;
+}
+
+/** One row of the result: `[null, reply]` or `[error]`. */
+export type Row = [error: null, result: unknown] | [error: Error];
+export type Rows = Row[];
+
+export class PipelineRun implements Completion {
+  /** Commands queued so far. */
+  readonly commands: Command[] = [];
+  readonly outcome: Promise<Rows | null>;
+  /** As a completion of single commands it has no promise. */
+  readonly promise = null;
+  /** MULTIs without their EXEC. */
+  openTransactions = 0;
+  isExecuted = false;
+
+  private readonly rows: Rows = [];
+  private callbacks: Map<number, Callback<unknown>> | null = null;
+  /** Commands that could not be encoded: never sent, their row is the error. */
+  private broken: Map<Command, Error> | null = null;
+  private left = 0;
+  private hasTransaction = false;
+  private settle!: (rows: Rows | null) => void;
+  private refuse!: (error: Error) => void;
+
+  constructor(
+    private readonly port: PipelinePort,
+    private readonly prefix: KeyPrefix | undefined,
+    /** The pipeline is one transaction and reports only what EXEC brought. */
+    readonly isTransaction: boolean,
+  ) {
+    this.outcome = new Promise((resolve, reject) => {
+      this.settle = resolve;
+      this.refuse = reject;
+    });
+  }
+
+  queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean): void {
+    this.takeCallback(args);
+    try {
+      this.append(makeCommand(spec, args, wantsBuffers, this, this.prefix));
+    } catch (error) {
+      this.appendBroken(spec, error as Error);
+    }
+  }
+
+  queueScript(script: CommandMaker, args: unknown[], wantsBuffers: boolean): void {
+    this.takeCallback(args);
+    try {
+      this.append(script.makeCommand(args, wantsBuffers, this));
+    } catch (error) {
+      this.appendBroken(specOf("evalsha"), error as Error);
+    }
+  }
+
+  private append(command: Command): void {
+    command.index = this.commands.length;
+    if ((command.spec.flags & CommandFlag.Multi) !== 0) this.hasTransaction = true;
+    this.commands.push(command);
+    this.port.prepare(command);
+  }
+
+  private appendBroken(spec: CommandSpec, error: Error): void {
+    const command = makeCommand(spec, [], false, this);
+    this.broken ??= new Map();
+    this.broken.set(command, error);
+    this.append(command);
+  }
+
+  private takeCallback(args: unknown[]): void {
+    if (typeof args[args.length - 1] !== "function") return;
+    this.callbacks ??= new Map();
+    this.callbacks.set(this.commands.length, args.pop() as Callback<unknown>);
+  }
+
+  openTransaction(): void {
+    this.openTransactions++;
+    this.queue(specOf("multi"), [], false);
+  }
+
+  closeTransaction(): void {
+    this.openTransactions--;
+    const opened = this.commands.findLastIndex((one) => (one.spec.flags & CommandFlag.Multi) !== 0);
+    const wantsBuffers = this.commands.slice(opened + 1).some((one) => one.wantsBuffers);
+    this.queue(specOf("exec"), [], wantsBuffers);
+  }
+
+  /** Sends everything. */
+  start(): void {
+    this.isExecuted = true;
+    const { commands } = this;
+    this.left = commands.length;
+    if (this.left === 0) {
+      this.settle([]);
+      return;
+    }
+    this.rows.length = this.left;
+    const ready = this.broken === null ? commands : this.withoutBroken(this.broken);
+    if (ready.length === 0) return;
+    const kind = this.hasTransaction ? BatchKind.Transaction : BatchKind.Pipeline;
+    const batch = new Batch(kind, ready.length, null);
+    for (const command of ready) command.batch = batch;
+    this.port.sendBatch(ready);
+  }
+
+  // --- Completion --------------------------------------------------------------------------
+
+  fulfil(command: Command, value: Reply, shape: ReplyShape): void {
+    const isExec = (command.spec.flags & CommandFlag.Exec) !== 0;
+    const result = isExec ? mapExecReply(this.commands, command, value, shape) : value;
+    this.record(command.index, [null, result]);
+  }
+
+  reject(command: Command, error: Error): void {
+    this.record(command.index, [error]);
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  private record(index: number, row: Row): void {
+    this.rows[index] = row;
+    if (this.callbacks !== null) {
+      const callback = this.callbacks.get(index);
+      if (callback !== undefined) callSafely(callback, row[0], row[1]);
+    }
+    if (--this.left === 0) this.finish();
+  }
+
+  private finish(): void {
+    if (!this.isTransaction) {
+      this.settle(this.rows);
+      return;
+    }
+    const outcome = transactionOutcome(this.rows);
+    if (outcome instanceof Error) this.refuse(outcome);
+    else this.settle(outcome);
+  }
+
+  /** Fails commands that cannot be sent, and with them the transaction they are part of. */
+  private withoutBroken(broken: ReadonlyMap<Command, Error>): Command[] {
+    const ready: Command[] = [];
+    let group: Command[] | null = null;
+    for (const command of this.commands) {
+      const { flags } = command.spec;
+      if ((flags & CommandFlag.Multi) !== 0 && group === null) group = [];
+      if (group === null) {
+        const error = broken.get(command);
+        if (error === undefined) ready.push(command);
+        else command.fail(error);
+        continue;
+      }
+      group.push(command);
+      if ((flags & (CommandFlag.Exec | CommandFlag.Discard)) === 0) continue;
+      if (group.some((one) => broken.has(one))) failGroup(group, broken);
+      else ready.push(...group);
+      group = null;
+    }
+    for (const command of group ?? []) {
+      const error = broken.get(command);
+      if (error === undefined) ready.push(command);
+      else command.fail(error);
+    }
+    return ready;
+  }
+}
+
+function failGroup(group: readonly Command[], broken: ReadonlyMap<Command, Error>): void {
+  for (const command of group) command.fail(broken.get(command) ?? abortedTransaction());
+}

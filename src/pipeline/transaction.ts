@@ -1,0 +1,72 @@
+/** What the reply of EXEC means: to each command of the transaction, and to the whole. */
+
+import type { Command } from "../command/command";
+import { CommandFlag, type ReplyShape } from "../command/command-spec";
+import { decodeBuffersDeep } from "../command/reply-mappers";
+import { AbortError, type ReplyError } from "../errors";
+import type { Reply } from "../protocol/resp-types";
+import type { Row, Rows } from "./pipeline-run";
+
+/**
+ * Maps the elements of an EXEC reply as their commands would have mapped them. `null` (a watched
+ * key has changed) stays null; errors stay Error elements.
+ */
+export function mapExecReply(
+  commands: readonly Command[],
+  exec: Command,
+  reply: Reply,
+  shape: ReplyShape,
+): Reply {
+  if (!Array.isArray(reply)) return reply;
+  const members = membersOf(commands, exec);
+  return reply.map((element, i) => {
+    const member = members[i];
+    return member === undefined ? element : mapElement(member, element, exec.wantsBuffers, shape);
+  });
+}
+
+function membersOf(commands: readonly Command[], exec: Command): readonly Command[] {
+  for (let i = exec.index - 1; i >= 0; i--) {
+    const command = commands[i] as Command;
+    if ((command.spec.flags & CommandFlag.Multi) !== 0) return commands.slice(i + 1, exec.index);
+  }
+  return [];
+}
+
+function mapElement(member: Command, element: Reply, isBuffers: boolean, shape: ReplyShape): Reply {
+  if (element instanceof Error) return element;
+  const value = isBuffers && !member.wantsBuffers ? decodeBuffersDeep(element) : element;
+  const mapper = member.spec.replyMapper;
+  if (mapper === null) return value;
+  try {
+    return mapper(value, {
+      commandName: member.name,
+      protocol: shape.protocol,
+      replyMapping: shape.replyMapping,
+    });
+  } catch (error) {
+    return error;
+  }
+}
+
+/** The outcome of a pipeline that is one transaction: rows, null, or the error it rejects with. */
+export function transactionOutcome(rows: Rows): Rows | null | Error {
+  const exec = rows[rows.length - 1] as Row;
+  if (exec[0] !== null) {
+    const error = exec[0] as ReplyError;
+    error.previousErrors = rows.slice(0, -1).flatMap((row) => (row[0] === null ? [] : [row[0]]));
+    return error;
+  }
+  return wrapExecReply(exec[1]);
+}
+
+/** Turns the mapped reply of EXEC into rows. */
+export function wrapExecReply(reply: Reply): Rows | null {
+  if (!Array.isArray(reply)) return null;
+  return reply.map((element): Row => (element instanceof Error ? [element] : [null, element]));
+}
+
+/** Ends the commands of a transaction one of whose members could not be sent. */
+export function abortedTransaction(): AbortError {
+  return new AbortError("EXECABORT Transaction discarded because of previous errors.");
+}

@@ -1,0 +1,58 @@
+/**
+ * A Lua script that was given a name. Its commands carry a reference to it; the connection
+ * decides when it writes them whether the text or the hash goes out.
+ */
+
+import { createHash } from "node:crypto";
+import { normalizeArguments } from "../command/argument-mappers";
+import { Command } from "../command/command";
+import type { ScriptReference } from "../command/command-extra";
+import type { KeyPrefix } from "../command/command-factory";
+import type { CommandSpec } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import type { Completion } from "../command/completion";
+import { prefixKeys } from "../command/key-positions";
+
+/** What `defineCommand` takes. */
+export interface ScriptDefinition {
+  /** The Lua text. */
+  lua: string;
+  /** How many of the call's arguments are keys; without it the caller passes the count first. */
+  numberOfKeys?: number | null | undefined;
+  /** The script only reads: a cluster may send it to a replica. Default false. */
+  readOnly?: boolean | undefined;
+}
+
+export class Script implements ScriptReference {
+  readonly lua: string;
+  readonly sha: string;
+  readonly numberOfKeys: number | null;
+  readonly isReadOnly: boolean;
+  readonly byText: CommandSpec = specOf("eval");
+  readonly bySha: CommandSpec = specOf("evalsha");
+
+  constructor(
+    definition: ScriptDefinition,
+    private readonly prefix: KeyPrefix | undefined,
+  ) {
+    this.lua = definition.lua;
+    this.sha = createHash("sha1").update(definition.lua).digest("hex");
+    this.numberOfKeys = definition.numberOfKeys ?? null;
+    this.isReadOnly = definition.readOnly ?? false;
+  }
+
+  /** Makes the command of one call. Throws an `ArgumentError` for what cannot be sent. */
+  makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion): Command {
+    const flat = normalizeArguments(args, this.bySha.name);
+    const encoded =
+      this.numberOfKeys === null
+        ? [this.sha, ...flat]
+        : [this.sha, String(this.numberOfKeys), ...flat];
+    if (this.prefix !== undefined && this.prefix.length > 0) {
+      prefixKeys(this.bySha, encoded, this.prefix);
+    }
+    const command = new Command(this.bySha, encoded, wantsBuffers, completion);
+    command.ensureExtra().script = this;
+    return command;
+  }
+}

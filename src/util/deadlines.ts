@@ -1,0 +1,91 @@
+/**
+ * Time limits for many things with one coarse timer: it ticks every 10 ms while anything waits
+ * and not at all otherwise, so a limit is noticed at most 10 ms late and costs no timer of its
+ * own. Setting and cancelling are O(1).
+ */
+
+const TICK_MS = 10;
+
+/** Whatever has a time limit. */
+export interface Expiring {
+  onExpired(): void;
+}
+
+/** A booked time limit; hand it back to `cancel`. */
+export class Deadline {
+  /** Place in the list of its tick; -1 once expired or cancelled. */
+  position = 0;
+  constructor(
+    readonly tick: number,
+    readonly target: Expiring,
+  ) {}
+}
+
+class Deadlines {
+  private readonly ticks = new Map<number, (Deadline | null)[]>();
+  private count = 0;
+  private timer: NodeJS.Timeout | undefined;
+  private lastTick = 0;
+
+  /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
+  schedule(target: Expiring, delayMs: number): Deadline {
+    const tick = Math.ceil((performance.now() + Math.max(0, delayMs)) / TICK_MS);
+    const deadline = new Deadline(tick, target);
+    const list = this.ticks.get(tick);
+    if (list === undefined) this.ticks.set(tick, [deadline]);
+    else deadline.position = list.push(deadline) - 1;
+    if (this.count++ === 0) this.start();
+    return deadline;
+  }
+
+  cancel(deadline: Deadline): void {
+    if (deadline.position < 0) return;
+    const list = this.ticks.get(deadline.tick);
+    if (list !== undefined) {
+      // Keep the list dense, so that settled commands are not held until their tick comes.
+      const last = list.pop();
+      if (last !== undefined && last !== null && last !== deadline) {
+        list[deadline.position] = last;
+        last.position = deadline.position;
+      }
+    }
+    this.settle(deadline);
+  }
+
+  private start(): void {
+    this.lastTick = Math.floor(performance.now() / TICK_MS);
+    this.timer = setInterval(() => this.expire(Math.floor(performance.now() / TICK_MS)), TICK_MS);
+  }
+
+  private expire(now: number): void {
+    // Ticks are kept in a map, not a ring: after a long pause only existing ones are visited.
+    if (now - this.lastTick > this.ticks.size) {
+      for (const tick of [...this.ticks.keys()].sort((a, b) => a - b)) {
+        if (tick <= now) this.expireTick(tick);
+      }
+    } else for (let tick = this.lastTick + 1; tick <= now; tick++) this.expireTick(tick);
+    this.lastTick = now;
+  }
+
+  private expireTick(tick: number): void {
+    const list = this.ticks.get(tick);
+    if (list === undefined) return;
+    this.ticks.delete(tick);
+    for (const deadline of list) {
+      if (deadline === null || deadline.position < 0) continue;
+      this.settle(deadline);
+      deadline.target.onExpired();
+    }
+  }
+
+  private settle(deadline: Deadline): void {
+    deadline.position = -1;
+    if (--this.count === 0) {
+      clearInterval(this.timer);
+      this.ticks.clear();
+    }
+  }
+}
+
+/** The one instance of the process. */
+export const deadlines = new Deadlines();
