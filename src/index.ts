@@ -3,4 +3,14 @@
  * exports on it; the names below are found by Node's static scan for `import { ... }`.
  */
 
-module.exports = require("./client/redis").Redis;
+import { Redis } from "./client/redis";
+
+exports = module.exports = Redis;
+
+export { LegacyCommand as Command } from "./client/legacy-command";
+export { print } from "./client/print";
+export { ReplyError } from "./errors";
+export { AbstractConnector } from "./link/connector";
+export { Pipeline } from "./pipeline/pipeline";
+export { Redis };
+export default Redis;

@@ -86,19 +86,19 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
   }
 
   /** Sends any command by its name, which goes out as given. */
-  call(name: string, ...args: unknown[]): Promise<unknown> {
-    if (Array.isArray(name)) return this.call(...(name as [string]), ...args);
+  call(name: string | readonly unknown[], ...args: unknown[]): Promise<unknown> {
+    if (typeof name !== "string") return this.call(String(name[0]), ...name.slice(1), ...args);
     return this[EXECUTE](specOf(name), args, false);
   }
 
   /** As `call`; strings of the reply are Buffers. */
-  callBuffer(name: string, ...args: unknown[]): Promise<unknown> {
-    if (Array.isArray(name)) return this.callBuffer(...(name as [string]), ...args);
+  callBuffer(name: string | readonly unknown[], ...args: unknown[]): Promise<unknown> {
+    if (typeof name !== "string") return this.callBuffer(String(name[0]), ...name.slice(1), ...args);
     return this[EXECUTE](specOf(name), args, true);
   }
 
   /** Alias of `call`. */
-  send_command(name: string, ...args: unknown[]): Promise<unknown> {
+  send_command(name: string | readonly unknown[], ...args: unknown[]): Promise<unknown> {
     return this.call(name, ...args);
   }
 
@@ -152,7 +152,10 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
   addBuiltinCommand(name: string): void {
     this.addedBuiltinSet.add(name);
     const target = this.ownPipelineClass().prototype;
-    for (const [method, wantsBuffers] of [[name, false], [`${name}Buffer`, true]] as const) {
+    for (const [method, wantsBuffers] of [
+      [name, false],
+      [`${name}Buffer`, true],
+    ] as const) {
       const execute = commandMethod(specOf(name), wantsBuffers);
       attachOwn(this, method, execute);
       attachMethod(target, method, execute);
@@ -181,7 +184,10 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
     const script = new Script(definition, this.options.keyPrefix);
     this.scriptsSet[name] = script;
     const target = this.ownPipelineClass().prototype;
-    for (const [method, wantsBuffers] of [[name, false], [`${name}Buffer`, true]] as const) {
+    for (const [method, wantsBuffers] of [
+      [name, false],
+      [`${name}Buffer`, true],
+    ] as const) {
       attachOwn(this, method, this.scriptMethod(script, wantsBuffers));
       attachMethod(target, method, scriptInPipeline(script, wantsBuffers));
     }
@@ -247,7 +253,10 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
   }
 }
 
-function scriptInPipeline(script: Script, wantsBuffers: boolean): (this: Pipeline, ...args: unknown[]) => Pipeline {
+function scriptInPipeline(
+  script: Script,
+  wantsBuffers: boolean,
+): (this: Pipeline, ...args: unknown[]) => Pipeline {
   return function (...args) {
     this[RUN].queueScript(script, args, wantsBuffers);
     return this;
@@ -272,7 +281,10 @@ function captureCallSite(command: Command): void {
   const holder: { stack?: string } = {};
   Error.captureStackTrace(holder, captureCallSite);
   const lines = holder.stack?.split("\n") ?? [];
-  command.ensureExtra().callSite = lines.slice(1).filter((line) => !line.includes(__dirname)).join("\n");
+  command.ensureExtra().callSite = lines
+    .slice(1)
+    .filter((line) => !line.includes(__dirname))
+    .join("\n");
 }
 
 attachCommands(ClientBase.prototype);

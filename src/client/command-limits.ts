@@ -29,10 +29,7 @@ export interface LimitContext {
 
 /** Commands with a timeout of their own, and XREAD and XREADGROUP even without BLOCK. */
 const MAY_BLOCK =
-  CommandFlag.TimeoutLast |
-  CommandFlag.TimeoutFirst |
-  CommandFlag.TimeoutFifth |
-  CommandFlag.BlockOption;
+  CommandFlag.TimeoutLast | CommandFlag.TimeoutFirst | CommandFlag.TimeoutFifth | CommandFlag.BlockOption;
 
 /** True when the options set any limit at all. */
 export function hasLimits(options: LimitOptions): boolean {

@@ -81,10 +81,7 @@ export class LegacyCommand extends Command {
   }
 
   /** Changes what a command's reply becomes; for the exact word. */
-  static setReplyTransformer(
-    name: string,
-    transform: (reply: unknown, context: object) => unknown,
-  ): void {
+  static setReplyTransformer(name: string, transform: (reply: unknown, context: object) => unknown): void {
     replyTransformers[name] = transform;
   }
 

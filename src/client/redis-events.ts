@@ -35,12 +35,7 @@ export class RedisEvents implements LinkOwner {
     this.redis.emit("select", db);
   }
 
-  onMessage(
-    kind: SubscriptionKind,
-    pattern: Buffer | null,
-    channel: Buffer,
-    payload: Buffer,
-  ): void {
+  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Buffer): void {
     const event = MESSAGE_EVENTS[kind];
     const patterns = pattern === null ? [] : [pattern.toString()];
     if (this.redis.listenerCount(event) > 0) {

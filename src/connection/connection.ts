@@ -241,7 +241,9 @@ export class Connection implements Dispatcher, ReplySink {
       return;
     }
     if (command === undefined) {
-      this.destroy(new UnexpectedReplyError(Array.isArray(value) ? "an array" : `"${String(value).slice(0, 64)}"`));
+      this.destroy(
+        new UnexpectedReplyError(Array.isArray(value) ? "an array" : `"${String(value).slice(0, 64)}"`),
+      );
       return;
     }
     this.queue.shift();

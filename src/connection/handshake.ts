@@ -87,8 +87,7 @@ async function introduce(
   identity: ClientIdentity,
   protocol: 2 | 3,
 ): Promise<Introduction> {
-  const ask = (name: string, ...args: Argument[]): Promise<Answer> =>
-    request(connection, name, args);
+  const ask = (name: string, ...args: Argument[]): Promise<Answer> => request(connection, name, args);
   const login = logIn(ask, credentials, protocol);
   const select = options.db ? ask("select", String(options.db)) : null;
   const rest: Promise<Answer>[] = [];

@@ -110,9 +110,7 @@ export class PushRouter {
     if ((spec.flags & CommandFlag.EnterSubscriber) !== 0 || args.length === 0 || name === null) {
       return true;
     }
-    return args.some((arg) =>
-      typeof arg === "string" ? name.equals(Buffer.from(arg)) : name.equals(arg),
-    );
+    return args.some((arg) => (typeof arg === "string" ? name.equals(Buffer.from(arg)) : name.equals(arg)));
   }
 
   /** Without names, the server confirms every subscription of the kind, or once if there is none. */

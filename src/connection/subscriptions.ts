@@ -18,15 +18,15 @@ export class Subscriptions {
   }
 
   has(kind: SubscriptionKind, name: Buffer): boolean {
-    return this.setOf(kind).has(name.latin1Slice());
+    return this.setOf(kind).has(name.toString("latin1"));
   }
 
   add(kind: SubscriptionKind, name: Buffer): void {
-    this.setOf(kind).add(name.latin1Slice());
+    this.setOf(kind).add(name.toString("latin1"));
   }
 
   delete(kind: SubscriptionKind, name: Buffer): void {
-    this.setOf(kind).delete(name.latin1Slice());
+    this.setOf(kind).delete(name.toString("latin1"));
   }
 
   names(kind: SubscriptionKind): Buffer[] {

@@ -97,12 +97,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
     this.link.onModeChange();
   }
 
-  onMessage(
-    kind: SubscriptionKind,
-    pattern: Buffer | null,
-    channel: Buffer,
-    payload: Buffer,
-  ): void {
+  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Buffer): void {
     this.owner.onMessage(kind, pattern, channel, payload);
   }
 

@@ -383,9 +383,7 @@ export class Link implements Dispatcher {
   private sendWaiting(connection: Connection): void {
     if (!this.subscriptions.isEmpty) {
       if (this.session.db !== this.wireDb) this.select(connection, this.session.db);
-      restoreSubscriptions(connection, this.subscriptions, (error) =>
-        this.onNamedError("error", error),
-      );
+      restoreSubscriptions(connection, this.subscriptions, (error) => this.onNamedError("error", error));
     }
     for (let command = this.offline.shift(); command !== undefined; command = this.offline.shift()) {
       if (!command.isSettled) this.sendOne(command);
@@ -401,9 +399,10 @@ export class Link implements Dispatcher {
   }
 
   private keepForResend(left: Leftovers): void {
-    const policy = this.options.autoResendUnfulfilledCommands === false
-      ? "at-most-once"
-      : (this.options.retryPolicy ?? "at-least-once");
+    const policy =
+      this.options.autoResendUnfulfilledCommands === false
+        ? "at-most-once"
+        : (this.options.retryPolicy ?? "at-least-once");
     const again = sortLeftovers(left, {
       policy,
       maxLosses: this.options.maxLossesPerCommand ?? 3,
@@ -418,7 +417,8 @@ export class Link implements Dispatcher {
 
   private failLeftovers(left: Leftovers): void {
     for (const command of left.sent) {
-      if ((command.spec.flags & CommandFlag.Quit) !== 0) command.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
+      if ((command.spec.flags & CommandFlag.Quit) !== 0)
+        command.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
       else command.fail(new ClosedOutcomeUnknownError(this.causeOptions()));
     }
     for (const command of left.unsent) command.fail(this.closedError());

@@ -54,9 +54,7 @@ function refusal(command: Command, wasSent: boolean, rules: ResendRules): Error 
   const cause = rules.cause === undefined ? undefined : { cause: rules.cause };
   const isExplicit = batch !== null && batch.kind !== BatchKind.Automatic;
   if (isExplicit && batch.isAnswered) {
-    return wasSent
-      ? new OutcomeUnknownError(undefined, cause)
-      : new AbortError(undefined, cause);
+    return wasSent ? new OutcomeUnknownError(undefined, cause) : new AbortError(undefined, cause);
   }
   if (isExplicit && batch.isRefused) return new AbortError(undefined, cause);
   if (!wasSent) return null;

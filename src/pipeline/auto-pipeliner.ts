@@ -46,7 +46,10 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   dispatch(command: Command): void {
-    if ((flagsFor(command.spec, command.args) & CommandFlag.NeverAutoPipelined) !== 0 || this.options.ignored.has(command.spec.lowerName)) {
+    if (
+      (flagsFor(command.spec, command.args) & CommandFlag.NeverAutoPipelined) !== 0 ||
+      this.options.ignored.has(command.spec.lowerName)
+    ) {
       this.flush();
       this.next.dispatch(command);
       return;

@@ -45,9 +45,7 @@ export class Script implements ScriptReference {
   makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion): Command {
     const flat = normalizeArguments(args, this.bySha.name);
     const encoded =
-      this.numberOfKeys === null
-        ? [this.sha, ...flat]
-        : [this.sha, String(this.numberOfKeys), ...flat];
+      this.numberOfKeys === null ? [this.sha, ...flat] : [this.sha, String(this.numberOfKeys), ...flat];
     if (this.prefix !== undefined && this.prefix.length > 0) {
       prefixKeys(this.bySha, encoded, this.prefix);
     }
