@@ -1,0 +1,19 @@
+/** Where downloads are kept: `.cache` in the checkout, ignored by git, removed by hand at will. */
+
+import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
+
+/** The checkout: the nearest directory above this file that holds the package's own package.json. */
+export function checkoutDirectory(): string {
+  let directory = __dirname;
+  while (!existsSync(join(directory, "package.json"))) {
+    const parent = dirname(directory);
+    if (parent === directory) throw new Error(`No package.json above ${__dirname}`);
+    directory = parent;
+  }
+  return directory;
+}
+
+export function cacheDirectory(): string {
+  return process.env.SLUICE_CACHE ?? join(checkoutDirectory(), ".cache");
+}

@@ -1,0 +1,261 @@
+/**
+ * A real cluster of child processes: masters with their share of the 16,384 slots and replicas,
+ * made with CLUSTER commands alone. What happens to it later (slots moved, nodes killed, added,
+ * removed) is done through the nodes themselves; nothing here remembers who is master.
+ */
+
+import { freePort } from "./free-port";
+import type { ServerBinary } from "./server-binary";
+import { ServerProcess } from "./server-process";
+import { waitUntil } from "./wait-until";
+
+const SLOTS = 16_384;
+const FORMATION_TIMEOUT_MS = 30_000;
+const MIGRATE_TIMEOUT_MS = 5_000;
+const KEYS_PER_MIGRATE = 100;
+
+export interface ServerClusterOptions {
+  readonly binary: ServerBinary;
+  readonly masters?: number;
+  readonly replicasPerMaster?: number;
+  readonly nodeTimeoutMs?: number;
+  readonly config?: Readonly<Record<string, string | number>>;
+}
+
+/** One line of CLUSTER NODES. */
+export interface ClusterNodeLine {
+  readonly id: string;
+  readonly port: number;
+  readonly flags: readonly string[];
+  /** Id of the master of a replica, "-" for masters. */
+  readonly masterId: string;
+  readonly isConnected: boolean;
+  readonly slotRanges: readonly (readonly [number, number])[];
+}
+
+function parseSlotRange(text: string): readonly [number, number] {
+  const [first = "", last = first] = text.split("-");
+  return [Number(first), Number(last)];
+}
+
+function parseNodeLine(line: string): ClusterNodeLine {
+  const [id = "", address = "", flags = "", masterId = "", , , , linkState = "", ...slots] = line.split(" ");
+  return {
+    id,
+    port: Number(/:(\d+)@/.exec(address)?.[1]),
+    flags: flags.split(","),
+    masterId,
+    isConnected: linkState === "connected",
+    slotRanges: slots.filter((range) => !range.startsWith("[")).map(parseSlotRange),
+  };
+}
+
+export class ServerCluster {
+  readonly nodes: ServerProcess[] = [];
+
+  private constructor(private readonly options: ServerClusterOptions) {}
+
+  /** Starts 3 masters with 1 replica each unless told otherwise, and waits until all of them agree. */
+  static async start(options: ServerClusterOptions): Promise<ServerCluster> {
+    const cluster = new ServerCluster(options);
+    const { masters = 3, replicasPerMaster = 1 } = options;
+    try {
+      await Promise.all(Array.from({ length: masters * (1 + replicasPerMaster) }, () => cluster.startNode()));
+      await cluster.form(masters);
+    } catch (error) {
+      await cluster.stop();
+      throw error;
+    }
+    return cluster;
+  }
+
+  /** Addresses of all nodes, as a client takes them for its start. */
+  get seeds(): { host: string; port: number }[] {
+    return this.nodes.map(({ host, port }) => ({ host, port }));
+  }
+
+  /** What one node (the first that runs, if not given) says about all. */
+  async lines(from?: ServerProcess): Promise<ClusterNodeLine[]> {
+    const node = from ?? this.nodes.find((candidate) => candidate.isRunning);
+    if (node === undefined) throw new Error("No node of the cluster is running");
+    const text = String(await node.command("CLUSTER", "NODES"));
+    return text.trim().split("\n").map(parseNodeLine);
+  }
+
+  /** The running nodes that are masters with slots now. */
+  async masters(): Promise<ServerProcess[]> {
+    const lines = await this.lines();
+    return this.nodesOf(lines.filter((line) => line.slotRanges.length > 0 && !line.flags.includes("fail")));
+  }
+
+  /** The running replicas, all or those of one master. */
+  async replicas(master?: ServerProcess): Promise<ServerProcess[]> {
+    const lines = await this.lines();
+    const masterId = master === undefined ? undefined : lines.find((line) => line.port === master.port)?.id;
+    return this.nodesOf(
+      lines.filter(
+        (line) => line.flags.includes("slave") && (masterId === undefined || line.masterId === masterId),
+      ),
+    );
+  }
+
+  /** The master that serves a slot. */
+  async ownerOf(slot: number): Promise<ServerProcess> {
+    const lines = await this.lines();
+    const owner = lines.find((line) =>
+      line.slotRanges.some(([first, last]) => slot >= first && slot <= last),
+    );
+    const [node] = owner === undefined ? [] : this.nodesOf([owner]);
+    if (node === undefined) throw new Error(`Slot ${slot} has no running owner`);
+    return node;
+  }
+
+  async idOf(node: ServerProcess): Promise<string> {
+    return String(await node.command("CLUSTER", "MYID"));
+  }
+
+  /** Opens the migration of a slot: the target imports, the source answers ASK for keys it has not. */
+  async beginMigration(slot: number, target: ServerProcess): Promise<ServerProcess> {
+    const source = await this.ownerOf(slot);
+    await target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", await this.idOf(source));
+    await source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", await this.idOf(target));
+    return source;
+  }
+
+  /** Moves the keys of a slot that is open for migration. */
+  async moveKeys(slot: number, source: ServerProcess, target: ServerProcess): Promise<void> {
+    for (;;) {
+      const keys = await source.command("CLUSTER", "GETKEYSINSLOT", slot, KEYS_PER_MIGRATE);
+      if (!Array.isArray(keys) || keys.length === 0) return;
+      const destination = [target.host, target.port, "", 0, MIGRATE_TIMEOUT_MS, "REPLACE", "KEYS"];
+      await source.command("MIGRATE", ...destination, ...keys.map(String));
+    }
+  }
+
+  /** Closes the migration: every master learns the new owner, the target first. */
+  async endMigration(slot: number, target: ServerProcess): Promise<void> {
+    const targetId = await this.idOf(target);
+    await target.command("CLUSTER", "SETSLOT", slot, "NODE", targetId);
+    for (const master of await this.masters()) {
+      if (master !== target) await master.command("CLUSTER", "SETSLOT", slot, "NODE", targetId);
+    }
+  }
+
+  /** Moves a slot with all its keys. */
+  async migrateSlot(slot: number, target: ServerProcess): Promise<void> {
+    const source = await this.ownerOf(slot);
+    if (source === target) return;
+    await this.beginMigration(slot, target);
+    await this.moveKeys(slot, source, target);
+    await this.endMigration(slot, target);
+  }
+
+  /** Starts an empty master and lets the others meet it. It owns no slot yet. */
+  async addNode(): Promise<ServerProcess> {
+    const known = this.nodes.find((node) => node.isRunning);
+    if (known === undefined) throw new Error("No node of the cluster is running");
+    const node = await this.startNode();
+    await this.meet(node, known);
+    await this.untilAllKnow(this.nodes.length);
+    return node;
+  }
+
+  /** Takes a node without slots out of the cluster and ends it. */
+  async removeNode(node: ServerProcess): Promise<void> {
+    const id = await this.idOf(node);
+    this.nodes.splice(this.nodes.indexOf(node), 1);
+    await node.stop();
+    for (const other of this.nodes) if (other.isRunning) await other.command("CLUSTER", "FORGET", id);
+  }
+
+  /** Waits until every running node sees all slots served and every replica is in step with its master. */
+  async untilHealthy(timeoutMs = FORMATION_TIMEOUT_MS): Promise<void> {
+    await waitUntil(() => this.isHealthy(), { timeoutMs, what: "a healthy cluster" });
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  private async startNode(): Promise<ServerProcess> {
+    const node = await ServerProcess.start({
+      binary: this.options.binary,
+      config: {
+        "cluster-enabled": "yes",
+        "cluster-config-file": "nodes.conf",
+        "cluster-node-timeout": this.options.nodeTimeoutMs ?? 2_000,
+        "cluster-port": await freePort(),
+        "cluster-replica-validity-factor": 0,
+        "repl-diskless-sync": "yes",
+        "repl-diskless-sync-delay": 0,
+        ...this.options.config,
+      },
+    });
+    this.nodes.push(node);
+    return node;
+  }
+
+  private async form(masterCount: number): Promise<void> {
+    const [first] = this.nodes;
+    if (first === undefined) return;
+    await Promise.all(
+      this.nodes.map((node, index) => node.command("CLUSTER", "SET-CONFIG-EPOCH", index + 1)),
+    );
+    for (let index = 0; index < masterCount; index++) {
+      const from = Math.floor((index * SLOTS) / masterCount);
+      const to = Math.floor(((index + 1) * SLOTS) / masterCount) - 1;
+      await this.nodes[index]?.command("CLUSTER", "ADDSLOTSRANGE", from, to);
+    }
+    for (const node of this.nodes.slice(1)) await this.meet(node, first);
+    await this.untilAllKnow(this.nodes.length);
+    for (const [index, replica] of this.nodes.slice(masterCount).entries()) {
+      const master = this.nodes[index % masterCount];
+      if (master !== undefined) await replica.command("CLUSTER", "REPLICATE", await this.idOf(master));
+    }
+    await this.untilHealthy();
+  }
+
+  private async meet(node: ServerProcess, known: ServerProcess): Promise<void> {
+    const [, busPort = ""] = (await known.command("CONFIG", "GET", "cluster-port")) as string[];
+    await node.command("CLUSTER", "MEET", known.host, known.port, busPort);
+  }
+
+  private async untilAllKnow(count: number): Promise<void> {
+    const everyNodeKnows = async (): Promise<boolean> => {
+      const views = await Promise.all(
+        this.nodes.filter((node) => node.isRunning).map((node) => this.lines(node)),
+      );
+      return views.every(
+        (lines) => lines.length === count && lines.every((line) => !line.flags.includes("handshake")),
+      );
+    };
+    await waitUntil(everyNodeKnows, {
+      timeoutMs: FORMATION_TIMEOUT_MS,
+      what: "all nodes to know each other",
+    });
+  }
+
+  private async isHealthy(): Promise<boolean> {
+    const running = this.nodes.filter((node) => node.isRunning);
+    const views = await Promise.all(
+      running.map(async (node) => ({
+        state: String(await node.command("CLUSTER", "INFO")),
+        slots: (await node.command("CLUSTER", "SLOTS")) as unknown[][],
+        replication: String(await node.command("INFO", "replication")),
+      })),
+    );
+    // An entry of CLUSTER SLOTS is: first slot, last slot, master, replicas ...
+    const serving = (slots: unknown[][]): number => slots.reduce((sum, entry) => sum + entry.length - 2, 0);
+    const expected = serving(views[0]?.slots ?? []);
+    return views.every(
+      ({ state, slots, replication }) =>
+        state.includes("cluster_state:ok") &&
+        serving(slots) === expected &&
+        (replication.includes("role:master") || replication.includes("master_link_status:up")),
+    );
+  }
+
+  private nodesOf(lines: readonly ClusterNodeLine[]): ServerProcess[] {
+    return this.nodes.filter((node) => node.isRunning && lines.some((line) => line.port === node.port));
+  }
+}
