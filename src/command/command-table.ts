@@ -65,6 +65,7 @@ const texts = new Map<string, string>();
 const methodNames: readonly string[] = METHOD_ROWS.map(register);
 const additionalNames: readonly string[] = ADDITIONAL_ROWS.map(register);
 const rows = new Map<string, Row>();
+const keyRules = new Map<string, KeyRule>();
 /** Specs of the table's own words, in lower case. */
 const tableSpecs = new Map<string, CommandSpec>();
 /** Specs of other spellings and of unknown words. */
@@ -158,22 +159,33 @@ function rowOf(lowerName: string): Row {
 
 // name flags keys [request response][;subcommand flags keys [request response]]…
 function parseRow(text: string): Row {
+  if (!text.includes(";")) return parseFields(text, null);
   const [head = "", ...rest] = text.split(";");
-  if (rest.length === 0) return parseFields(head, null);
   const subcommands = new Map<string, Row>();
   for (const part of rest) subcommands.set(part.slice(0, part.indexOf(" ")), parseFields(part, null));
   return parseFields(head, subcommands);
 }
 
 function parseFields(text: string, subcommands: ReadonlyMap<string, Row> | null): Row {
-  const [, flags = "0", keys = "-", request = "default", response = "default"] = text.split(" ");
+  const fields = text.split(" ");
+  const keys = fields[2] as string;
   return {
-    flags: Number.parseInt(flags, 16),
-    keys: parseKeyRule(keys, subcommands === null ? null : keysOf(subcommands)),
-    request: request as RequestPolicy,
-    response: response as ResponsePolicy,
+    flags: Number.parseInt(fields[1] as string, 16),
+    keys: subcommands === null ? sharedKeyRule(keys) : parseKeyRule(keys, keysOf(subcommands)),
+    request: (fields[3] ?? "default") as RequestPolicy,
+    response: (fields[4] ?? "default") as ResponsePolicy,
     subcommands,
   };
+}
+
+/** Hundreds of commands have a handful of rules among them. */
+function sharedKeyRule(text: string): KeyRule {
+  let rule = keyRules.get(text);
+  if (rule === undefined) {
+    rule = parseKeyRule(text);
+    keyRules.set(text, rule);
+  }
+  return rule;
 }
 
 function keysOf(subcommands: ReadonlyMap<string, Row>): ReadonlyMap<string, KeyRule> {

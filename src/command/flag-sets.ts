@@ -1,0 +1,60 @@
+/**
+ * The public lists of commands by nature (`Command.FLAGS`) and the question whether a command is
+ * on one of them (`Command.checkFlag`), both answered from the command table. Built when first
+ * read; membership ignores letter case.
+ */
+
+import { CommandFlag } from "./command-spec";
+import { additionalCommandNames, commandNames, specOf } from "./command-table";
+
+export type FlagSetName =
+  | "VALID_IN_SUBSCRIBER_MODE"
+  | "VALID_IN_MONITOR_MODE"
+  | "ENTER_SUBSCRIBER_MODE"
+  | "EXIT_SUBSCRIBER_MODE"
+  | "WILL_DISCONNECT"
+  | "HANDSHAKE_COMMANDS"
+  | "IGNORE_RECONNECT_ON_ERROR"
+  | "BLOCKING_COMMANDS"
+  | "LAST_ARG_TIMEOUT_COMMANDS"
+  | "FIRST_ARG_TIMEOUT_COMMANDS"
+  | "BLOCK_OPTION_COMMANDS";
+
+/** The bit behind each list. */
+const BITS: Readonly<Record<FlagSetName, number>> = {
+  VALID_IN_SUBSCRIBER_MODE: CommandFlag.ValidInSubscriber,
+  VALID_IN_MONITOR_MODE: CommandFlag.ValidInMonitor,
+  ENTER_SUBSCRIBER_MODE: CommandFlag.EnterSubscriber,
+  EXIT_SUBSCRIBER_MODE: CommandFlag.ExitSubscriber,
+  // SHUTDOWN ends the connection too, but a client comes back after it, as the API has it.
+  WILL_DISCONNECT: CommandFlag.Quit,
+  HANDSHAKE_COMMANDS: CommandFlag.Handshake,
+  IGNORE_RECONNECT_ON_ERROR: CommandFlag.IgnoresReconnectOnError,
+  BLOCKING_COMMANDS: CommandFlag.Blocking,
+  LAST_ARG_TIMEOUT_COMMANDS: CommandFlag.TimeoutLast,
+  FIRST_ARG_TIMEOUT_COMMANDS: CommandFlag.TimeoutFirst,
+  BLOCK_OPTION_COMMANDS: CommandFlag.BlockOption,
+};
+
+let built: Readonly<Record<FlagSetName, readonly string[]>> | null = null;
+
+/** All lists, each sorted. */
+export function flagSets(): Readonly<Record<FlagSetName, readonly string[]>> {
+  if (built !== null) return built;
+  const names = [...commandNames(), ...additionalCommandNames()].sort();
+  const sets = {} as Record<FlagSetName, readonly string[]>;
+  for (const flag of Object.keys(BITS) as FlagSetName[]) {
+    sets[flag] = names.filter((name) => isInFlagSet(flag, name));
+  }
+  built = sets;
+  return built;
+}
+
+/** False for a list or a command that does not exist. */
+export function isInFlagSet(flag: FlagSetName, word: string): boolean {
+  const bit = Object.hasOwn(BITS, flag) ? BITS[flag] : 0;
+  const flags = specOf(String(word).toLowerCase()).flags;
+  // WAIT blocks too, but for as long as its own argument says and never for data.
+  if (flag === "BLOCKING_COMMANDS" && (flags & CommandFlag.Waits) !== 0) return false;
+  return (flags & bit) !== 0;
+}

@@ -1,0 +1,28 @@
+import { expect } from "chai";
+import { specOf } from "../../../src/command/command-table";
+import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf, slotOfKey } from "../../../src/command/slot";
+
+describe("slot", () => {
+  it("of a key honours the hash tag and takes Buffers", () => {
+    expect(slotOfKey("foo")).to.equal(12182);
+    expect(slotOfKey(Buffer.from("foo"))).to.equal(12182);
+    expect(slotOfKey("{foo}.bar")).to.equal(12182);
+    expect(slotOfKey("{}foo")).to.not.equal(12182);
+    expect(slotOfKey("123456789")).to.equal(0x31c3);
+    expect(slotOfKey("ключ")).to.equal(slotOfKey(Buffer.from("ключ")));
+  });
+
+  it("of a command is that of its first key", () => {
+    expect(slotOf(specOf("get"), ["foo"])).to.equal(12182);
+    expect(slotOf(specOf("eval"), ["s", "1", "foo"])).to.equal(12182);
+    expect(slotOf(specOf("mget"), ["foo", "bar"])).to.equal(12182);
+    expect(slotOf(specOf("ping"), [])).to.equal(NO_SLOT);
+  });
+
+  it("is common only if all keys share it", () => {
+    expect(commonSlotOf(specOf("mget"), ["{foo}1", "{foo}2"])).to.equal(12182);
+    expect(commonSlotOf(specOf("mget"), ["foo", "bar"])).to.equal(MIXED_SLOTS);
+    expect(commonSlotOf(specOf("mset"), ["foo", "bar"])).to.equal(12182);
+    expect(commonSlotOf(specOf("ping"), [])).to.equal(NO_SLOT);
+  });
+});
