@@ -1,0 +1,220 @@
+/**
+ * Command line of the suite: chooses what runs, prints tables as scenarios finish, stores results, writes the page.
+ */
+
+import os from "node:os";
+import { parseArgs } from "node:util";
+import { comparisonTable } from "./report/comparison";
+import { terminalTable } from "./report/format";
+import { goalTable } from "./report/goal-report";
+import { writePage } from "./report/page";
+import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./report/tables";
+import { scenarios } from "./scenario/all-scenarios";
+import { isSideName, REFERENCE_SIDE, SIDE_NAMES, type SideName } from "./sides/all-sides";
+import { BenchServers } from "./support/bench-servers";
+import { findPinning, type Pinning } from "./support/child-process";
+import {
+  describeMachine,
+  merge,
+  type Results,
+  readStored,
+  type ScenarioResult,
+  summarize,
+  versionsOf,
+  writeResults,
+} from "./support/results-store";
+import { Sampler } from "./support/sampler";
+import type { Budget, Row, Scenario } from "./support/scenario";
+
+const FULL: Budget = { warmMs: 500, measureMs: 1000, latencyMs: 400 };
+const QUICK: Budget = { warmMs: 150, measureMs: 250, latencyMs: 100 };
+const FULL_ROUNDS = 3;
+
+const HELP = `npm run bench -- [options]
+
+  --quick              one short round, long rows left out, nothing stored
+  --only=a,b           scenarios or rows whose id contains one of the words
+  --sides=a,b          ${SIDE_NAMES.join(", ")}
+  --before=<folder>    another build of sluice (its "built" folder) as the side "before"
+  --rounds=<n>         samples of each cell (default ${FULL_ROUNDS})
+  --store, --no-store  keep the results (default: full runs with all sides are kept)
+  --page               write docs/benchmarks.md from the stored results, measure nothing
+  --list               ids of scenarios and rows
+`;
+
+interface Choices {
+  readonly isQuick: boolean;
+  readonly words: readonly string[];
+  readonly sides: readonly SideName[];
+  readonly rounds: number;
+  readonly isStored: boolean;
+}
+
+interface Planned {
+  readonly scenario: Scenario;
+  readonly rows: readonly Row[];
+}
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    allowNegative: true,
+    options: {
+      quick: { type: "boolean", default: false },
+      only: { type: "string" },
+      sides: { type: "string" },
+      before: { type: "string" },
+      rounds: { type: "string" },
+      store: { type: "boolean" },
+      page: { type: "boolean", default: false },
+      list: { type: "boolean", default: false },
+      help: { type: "boolean", default: false },
+    },
+  });
+  if (values.help) return print(HELP);
+  if (values.list) return printList();
+  if (values.page) return writePage(stored());
+  if (values.before !== undefined)
+    process.env.BENCH_BEFORE = require.resolve(values.before).replace(/\/index\.js$/, "");
+  const choices = choose(values);
+  const fresh = await measureAll(plan(choices), choices);
+  printEnd(fresh);
+  if (!choices.isStored) return;
+  const results = merge(readStored(), fresh);
+  writeResults(results);
+  writePage(results);
+}
+
+function choose(values: Record<string, string | boolean | undefined>): Choices {
+  const isQuick = values.quick === true;
+  const named = words(values.sides);
+  const unknown = named.find((name) => !isSideName(name));
+  if (unknown !== undefined) throw new Error(`no side named ${unknown}; there are ${SIDE_NAMES.join(", ")}`);
+  const all = SIDE_NAMES.filter((side) => side !== "before" || values.before !== undefined);
+  const isWhole = !isQuick && named.length === 0;
+  return {
+    isQuick,
+    words: words(values.only),
+    sides: named.length > 0 ? named.filter(isSideName) : all,
+    rounds: Number(values.rounds ?? (isQuick ? 1 : FULL_ROUNDS)),
+    isStored: typeof values.store === "boolean" ? values.store : isWhole,
+  };
+}
+
+function words(text: string | boolean | undefined): string[] {
+  return typeof text === "string" ? text.split(",").filter((word) => word !== "") : [];
+}
+
+/** A word in a scenario's id takes all its rows; otherwise rows are chosen one by one. A whole id means only itself. */
+function plan(choices: Choices): Planned[] {
+  const ids = new Set(scenarios.flatMap((scenario) => [scenario.id, ...scenario.rows.map((row) => row.id)]));
+  const isNamed = (id: string): boolean =>
+    choices.words.some((word) => (ids.has(word) ? id === word : id.includes(word)));
+  const planned: Planned[] = [];
+  for (const scenario of scenarios) {
+    const isWhole = choices.words.length === 0 || isNamed(scenario.id);
+    const rows = scenario.rows
+      .filter((row) => isWhole || isNamed(row.id))
+      .filter((row) => !choices.isQuick || row.isLong !== true)
+      .filter((row) => row.sides.some((side) => choices.sides.includes(side)));
+    if (rows.length > 0) planned.push({ scenario, rows });
+  }
+  if (planned.length === 0) throw new Error("nothing to measure; --list shows what there is");
+  return planned;
+}
+
+async function measureAll(planned: readonly Planned[], choices: Choices): Promise<Results> {
+  const pinning = findPinning();
+  const servers = await BenchServers.find(pinning?.serverCpu);
+  const sampler = new Sampler({
+    servers,
+    pinning,
+    rounds: choices.rounds,
+    budget: choices.isQuick ? QUICK : FULL,
+    isPlanned: (side) => choices.sides.includes(side),
+  });
+  const results: Results = { machine: describeMachine(), scenarios: {} };
+  try {
+    for (const { scenario, rows } of planned) {
+      const result = startResult(choices, pinning, servers);
+      print(`\n${scenario.title}`);
+      for (const row of rows) {
+        progress(`  ${row.title} ...`);
+        result.rows[row.id] = summarize(await sampler.sampleRow(scenario, row), row.title);
+      }
+      progress("");
+      printScenario(scenario, { ...result, title: scenario.title });
+      results.scenarios[scenario.id] = { ...result, title: scenario.title };
+    }
+  } finally {
+    await servers.stop();
+  }
+  return results;
+}
+
+function startResult(choices: Choices, pinning: Pinning | undefined, servers: BenchServers): ScenarioResult {
+  return {
+    title: "",
+    measuredAt: new Date().toISOString(),
+    rounds: choices.rounds,
+    measureMs: (choices.isQuick ? QUICK : FULL).measureMs,
+    isPinned: pinning !== undefined,
+    loadBefore: os.loadavg()[0] ?? 0,
+    server: servers.description,
+    versions: versionsOf(choices.sides),
+    rows: {},
+  };
+}
+
+function printScenario(scenario: Scenario, result: ScenarioResult): void {
+  if (hasOverview(scenario)) {
+    print(terminalTable(overviewTable(result)));
+    if (sidesIn(result).includes(REFERENCE_SIDE)) print(`\n${terminalTable(ratioTable(result))}`);
+  } else {
+    print(terminalTable(detailTable(scenario, result)));
+  }
+  for (const row of Object.values(result.rows)) {
+    for (const [side, { failure }] of Object.entries(row.sides)) {
+      if (failure !== undefined) print(`  ${row.title}, ${side}: ${failure}`);
+    }
+  }
+}
+
+function printEnd(fresh: Results): void {
+  const goals = goalTable(fresh);
+  if (goals.body.length > 0) print(`\nGoals\n${terminalTable(goals)}`);
+  const old = readStored();
+  if (old === undefined) return;
+  const changes = comparisonTable(old, fresh);
+  print(
+    changes.body.length === 0
+      ? "\nNo change beyond noise."
+      : `\nAgainst the stored results\n${terminalTable(changes)}`,
+  );
+}
+
+function printList(): void {
+  for (const scenario of scenarios) {
+    print(`${scenario.id.padEnd(24)}${scenario.title}`);
+    for (const row of scenario.rows) print(`  ${row.id.padEnd(22)}${row.title}`);
+  }
+}
+
+function stored(): Results {
+  const results = readStored();
+  if (results === undefined) throw new Error("no results are stored yet");
+  return results;
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+/** One line that the next one replaces; only where somebody is looking. */
+function progress(text: string): void {
+  if (process.stderr.isTTY) process.stderr.write(`\r\u001b[K${text}`);
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});

@@ -1,0 +1,66 @@
+/**
+ * One million SETs: as one batch, and as batches of 10,000 one after the other. Same speed wanted, and flat memory on
+ * both ends; the runner watches the server while each sample runs.
+ */
+
+import { CLIENT_SIDES } from "../sides/all-sides";
+import { type ClientSide, isClientSide } from "../sides/side";
+import { operationsOf } from "../support/dataset";
+import { openSide } from "../support/measure-load";
+import { type Figures, Meter } from "../support/meter";
+import { CPU, OPS, type Row, RSS, type SampleContext, type Scenario } from "../support/scenario";
+
+interface BatchMemoryRow extends Row {
+  readonly total: number;
+  readonly batchSize: number;
+}
+
+const MILLION = 1_000_000;
+const WARM_UP_COMMANDS = 20_000;
+
+export const batchMemory: Scenario<BatchMemoryRow> = {
+  id: "batch-memory",
+  title: "One batch or many",
+  about:
+    "1,000,000 SETs of 16 B as one unbounded batch and as batches of 10,000, each awaited. The server's memory is what it held at most beyond its resting state, looked at every 25 ms.",
+  watchesServerMemory: true,
+  columns: [OPS, CPU, RSS, { figure: "serverPeakMiB", title: "server peak MiB", digits: 1, pick: "median" }],
+  rows: [
+    {
+      id: "million-unbounded",
+      title: "one batch of 1,000,000",
+      total: MILLION,
+      batchSize: MILLION,
+      sides: CLIENT_SIDES,
+      isLong: true,
+    },
+    {
+      id: "million-by-10k",
+      title: "100 batches of 10,000",
+      total: MILLION,
+      batchSize: 10_000,
+      sides: CLIENT_SIDES,
+      isLong: true,
+    },
+  ],
+  measure: measureBatches,
+};
+
+async function measureBatches(row: BatchMemoryRow, context: SampleContext): Promise<Figures> {
+  const side = await openSide(context, { autoPipelining: false });
+  if (!isClientSide(side)) throw new Error(`${side.name} has no batches`);
+  const figures = await run(side, row);
+  await side.close();
+  return figures;
+}
+
+async function run(side: ClientSide, row: BatchMemoryRow): Promise<Figures> {
+  const operations = operationsOf("set16");
+  const warmUp = side.bindBatch(operations, 1000);
+  for (let done = 0; done < WARM_UP_COMMANDS; done += 1000) await warmUp();
+  const issue = side.bindBatch(operations, row.batchSize);
+  const meter = new Meter();
+  meter.start();
+  for (let done = 0; done < row.total; done += row.batchSize) await issue();
+  return meter.stop(row.total);
+}

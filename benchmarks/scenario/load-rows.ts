@@ -1,0 +1,288 @@
+/**
+ * The rows whose load is one loop over one operation set: most of the table of the speed issue.
+ *
+ * The row ids are what `goals.ts` and the stored results refer to.
+ */
+
+import { BARE_SIDES, CLIENT_SIDES, type SideName } from "../sides/all-sides";
+import { type LoadRow, measureLoad } from "../support/measure-load";
+import { CPU, LOAD_COLUMNS, OPS, P50, P99, RSS, type Scenario } from "../support/scenario";
+
+const EVERY_SIDE: readonly SideName[] = [...CLIENT_SIDES, ...BARE_SIDES];
+
+function row(fields: Omit<LoadRow, "sides"> & Partial<Pick<LoadRow, "sides">>): LoadRow {
+  return { sides: EVERY_SIDE, ...fields };
+}
+
+export const oneAtATime: Scenario<LoadRow> = {
+  id: "one-at-a-time",
+  title: "One at a time",
+  about:
+    "One caller awaits each reply before its next command. The kernel and the wake-up of two processes take nearly all of it; a client can only avoid making it worse.",
+  columns: LOAD_COLUMNS,
+  rows: [
+    row({ id: "sequential-get", title: "GET, awaited", kind: "callers", width: 1, operations: "get16" }),
+    row({ id: "sequential-set", title: "SET, awaited", kind: "callers", width: 1, operations: "set16" }),
+  ],
+  measure: measureLoad,
+};
+
+export const inFlight: Scenario<LoadRow> = {
+  id: "in-flight",
+  title: "Many in flight, default options",
+  about: "So many loops, each awaiting its reply before its next command; SET and GET by turns.",
+  columns: LOAD_COLUMNS,
+  rows: [
+    row({
+      id: "flight-50-16",
+      title: "50 in flight, 16 B",
+      kind: "callers",
+      width: 50,
+      operations: "mixed16",
+    }),
+    row({
+      id: "flight-1000-16",
+      title: "1,000 in flight, 16 B",
+      kind: "callers",
+      width: 1000,
+      operations: "mixed16",
+    }),
+    row({
+      id: "flight-50-1k",
+      title: "50 in flight, 1 KiB",
+      kind: "callers",
+      width: 50,
+      operations: "mixed1k",
+    }),
+    row({
+      id: "flight-1000-1k",
+      title: "1,000 in flight, 1 KiB",
+      kind: "callers",
+      width: 1000,
+      operations: "mixed1k",
+    }),
+  ],
+  measure: measureLoad,
+};
+
+export const sameTurn: Scenario<LoadRow> = {
+  id: "same-turn",
+  title: "1,000 random reads in one turn",
+  about:
+    "`Promise.all` over 1,000 random `ttl`, `exists` and `get`, again and again: with default options, and with automatic pipelining where the client has that switch. Latency is that of the whole thousand.",
+  columns: LOAD_COLUMNS,
+  rows: [
+    row({
+      id: "all-1000-default",
+      title: "Promise.all of 1,000, default",
+      kind: "turns",
+      width: 1000,
+      operations: "reads",
+    }),
+    row({
+      id: "all-1000-auto",
+      title: "Promise.all of 1,000, auto-pipelining",
+      kind: "turns",
+      width: 1000,
+      operations: "reads",
+      autoPipelining: true,
+    }),
+  ],
+  measure: measureLoad,
+};
+
+export const callersAndHandlers: Scenario<LoadRow> = {
+  id: "callers-and-handlers",
+  title: "200 callers, 200 handlers",
+  about:
+    "Callers go on in the turn in which their reply arrived. Handlers issue each command from an event-loop callback of their own, as the request handlers of a web server do.",
+  columns: LOAD_COLUMNS,
+  rows: [
+    row({
+      id: "callers-200-auto",
+      title: "200 callers, auto-pipelining",
+      kind: "callers",
+      width: 200,
+      operations: "mixed16",
+      autoPipelining: true,
+    }),
+    row({
+      id: "handlers-200-auto",
+      title: "200 handlers, auto-pipelining",
+      kind: "handlers",
+      width: 200,
+      operations: "mixed16",
+      autoPipelining: true,
+    }),
+    row({
+      id: "handlers-200-default",
+      title: "200 handlers, default",
+      kind: "handlers",
+      width: 200,
+      operations: "mixed16",
+    }),
+  ],
+  measure: measureLoad,
+};
+
+const PIPELINE_SIZES = [1, 2, 5, 10, 50, 100, 1000, 10_000, 100_000, 1_000_000];
+
+export const explicitPipelines: Scenario<LoadRow> = {
+  id: "explicit-pipelines",
+  title: "Explicit pipelines by size",
+  about:
+    "One batch after the other, each built by chained calls and awaited; SET and GET by turns. node-redis: `multi().execAsPipeline()`; glide: `Batch`, not atomic. Latency is that of the whole batch.",
+  columns: LOAD_COLUMNS,
+  plots: [
+    {
+      file: "throughput-by-depth.svg",
+      title: "Throughput by pipeline depth",
+      xTitle: "commands per pipeline",
+      yTitle: "commands per second",
+      figure: "opsPerSecond",
+      pick: "median",
+    },
+    {
+      file: "memory-by-depth.svg",
+      title: "Peak memory by pipeline depth",
+      xTitle: "commands per pipeline",
+      yTitle: "MiB",
+      figure: "peakRssMiB",
+      pick: "median",
+    },
+  ],
+  rows: PIPELINE_SIZES.map((size) =>
+    row({
+      id: `pipeline-${size}`,
+      title: `pipeline of ${size.toLocaleString("en")}`,
+      kind: "batches",
+      width: size,
+      operations: "mixed16",
+      x: size,
+      isLong: size === 1_000_000,
+    }),
+  ),
+  measure: measureLoad,
+};
+
+export const largeValues: Scenario<LoadRow> = {
+  id: "large-values",
+  title: "Large values",
+  about: "GET of 1 MiB one at a time; SET of 64 KiB from 16 callers and of 1 MiB from 4. Text is ASCII.",
+  columns: LOAD_COLUMNS,
+  rows: [
+    row({ id: "get-mib-string", title: "GET 1 MiB string", kind: "callers", width: 1, operations: "getMiB" }),
+    row({
+      id: "get-mib-buffer",
+      title: "GET 1 MiB Buffer",
+      kind: "callers",
+      width: 1,
+      operations: "getMiBBuffer",
+    }),
+    row({
+      id: "set-64k-string",
+      title: "SET 64 KiB string",
+      kind: "callers",
+      width: 16,
+      operations: "set64k",
+    }),
+    row({ id: "set-mib-string", title: "SET 1 MiB string", kind: "callers", width: 4, operations: "setMiB" }),
+    row({
+      id: "set-mib-buffer",
+      title: "SET 1 MiB Buffer",
+      kind: "callers",
+      width: 4,
+      operations: "setMiBBuffer",
+    }),
+  ],
+  measure: measureLoad,
+};
+
+export const aggregates: Scenario<LoadRow> = {
+  id: "aggregates",
+  title: "Replies of many elements",
+  about:
+    "One at a time: a list of 10,000 elements, a hash of 1,000 fields as an object, 1,000 values by MGET.",
+  columns: LOAD_COLUMNS,
+  rows: [
+    row({ id: "lrange-10k", title: "LRANGE 10,000", kind: "callers", width: 1, operations: "lrange10k" }),
+    row({ id: "hgetall-1000", title: "HGETALL 1,000", kind: "callers", width: 1, operations: "hgetall1000" }),
+    row({ id: "mget-1000", title: "MGET 1,000", kind: "callers", width: 1, operations: "mget1000" }),
+  ],
+  measure: measureLoad,
+};
+
+const PINGS = 10_000;
+
+export const pings: Scenario<LoadRow> = {
+  id: "pings",
+  title: "10,000 PINGs",
+  about:
+    "The classic comparison: each PING awaited before the next, all of them issued in one turn, and all of them in one pipeline.",
+  columns: [{ figure: "secondsPerTenThousand", title: "seconds", digits: 4, pick: "median" }, OPS, CPU],
+  rows: [
+    row({ id: "pings-awaited", title: "awaited one by one", kind: "callers", width: 1, operations: "ping" }),
+    row({ id: "pings-turn", title: "issued in one turn", kind: "turns", width: PINGS, operations: "ping" }),
+    row({ id: "pings-pipeline", title: "one pipeline", kind: "batches", width: PINGS, operations: "ping" }),
+  ],
+  measure: async (pingRow, context) => {
+    const figures = await measureLoad(pingRow, context);
+    return { ...figures, secondsPerTenThousand: PINGS / (figures.opsPerSecond as number) };
+  },
+};
+
+const GROWTH_COLUMNS = [OPS, CPU, P50, P99, RSS] as const;
+const VALUE_SIZES = [1, 16, 256, 4096, 65_536, 1_048_576];
+const CALLER_COUNTS = [1, 10, 100, 1000, 10_000];
+
+export const growth: Scenario<LoadRow> = {
+  id: "growth",
+  title: "Growth curves",
+  about:
+    "What happens to the cost of a command as values grow from 1 B to 1 MiB (16 callers, SET and GET by turns) and as callers grow from 1 to 10,000 (16 B, automatic pipelining where there is such a switch). Batches from 1 to 1,000,000 are in the section on explicit pipelines.",
+  columns: GROWTH_COLUMNS,
+  plots: [
+    {
+      file: "cpu-by-value-size.svg",
+      title: "CPU per command by value size",
+      xTitle: "bytes per value",
+      yTitle: "CPU µs per command",
+      figure: "cpuMicros",
+      pick: "least",
+      rowPrefix: "value-",
+    },
+    {
+      file: "throughput-by-callers.svg",
+      title: "Throughput by number of callers",
+      xTitle: "callers",
+      yTitle: "commands per second",
+      figure: "opsPerSecond",
+      pick: "median",
+      rowPrefix: "callers-",
+    },
+  ],
+  rows: [
+    ...VALUE_SIZES.map((bytes) =>
+      row({
+        id: `value-${bytes}`,
+        title: `values of ${bytes.toLocaleString("en")} B`,
+        kind: "callers",
+        width: 16,
+        operations: `size${bytes}`,
+        x: bytes,
+      }),
+    ),
+    ...CALLER_COUNTS.map((count) =>
+      row({
+        id: `callers-${count}`,
+        title: `${count.toLocaleString("en")} callers`,
+        kind: "callers",
+        width: count,
+        operations: "mixed16",
+        autoPipelining: true,
+        x: count,
+      }),
+    ),
+  ],
+  measure: measureLoad,
+};

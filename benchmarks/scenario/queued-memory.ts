@@ -1,0 +1,66 @@
+/**
+ * Bytes that one command of a pipeline holds: while it is queued, and when all results have arrived.
+ *
+ * The argument values exist before and are shared by all commands; what is counted is everything else, with the
+ * garbage collected first. Heap, external memory and array buffers are added up; memory of glide's native half
+ * is not visible to V8 and not counted.
+ */
+
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { CLIENT_SIDES } from "../sides/all-sides";
+import { isClientSide } from "../sides/side";
+import { operationsOf } from "../support/dataset";
+import { openSide } from "../support/measure-load";
+import type { Figures } from "../support/meter";
+import type { Row, SampleContext, Scenario } from "../support/scenario";
+
+const COMMANDS = 100_000;
+
+export const queuedMemory: Scenario = {
+  id: "queued-memory",
+  title: "Memory held per pipeline command",
+  about:
+    "A pipeline of 100,000 SET and GET of 16 B: bytes held per command before `exec`, and with the results in hand while the pipeline is still referenced. Argument values are not counted, argument arrays are.",
+  columns: [
+    { figure: "queuedBytes", title: "queued, bytes/command", digits: 0, pick: "median" },
+    { figure: "answeredBytes", title: "with results, bytes/command", digits: 0, pick: "median" },
+    { figure: "peakRssMiB", title: "peak RSS MiB", digits: 0, pick: "median" },
+  ],
+  rows: [{ id: "queued-100k", title: "pipeline of 100,000", sides: CLIENT_SIDES }],
+  measure: measureQueued,
+};
+
+async function measureQueued(_row: Row, context: SampleContext): Promise<Figures> {
+  const side = await openSide(context, { autoPipelining: false });
+  if (!isClientSide(side) || side.queueBatch === undefined) throw new Error(`${side.name} cannot queue`);
+  const operations = operationsOf("mixed16");
+  await side.queueBatch(operations, 10).send();
+  const collect = garbageCollector();
+  collect();
+  const before = heldBytes();
+  const batch = side.queueBatch(operations, COMMANDS);
+  collect();
+  const queued = heldBytes();
+  const results = await batch.send();
+  collect();
+  const answered = heldBytes();
+  const isKept = Array.isArray(results) && results.length === COMMANDS && batch.held !== undefined;
+  if (!isKept) throw new Error("results are missing");
+  await side.close();
+  return {
+    queuedBytes: (queued - before) / COMMANDS,
+    answeredBytes: (answered - before) / COMMANDS,
+    peakRssMiB: process.resourceUsage().maxRSS / 1024,
+  };
+}
+
+function garbageCollector(): () => void {
+  setFlagsFromString("--expose-gc");
+  return runInNewContext("gc") as () => void;
+}
+
+function heldBytes(): number {
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external; // array buffers are part of external
+}

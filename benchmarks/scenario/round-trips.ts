@@ -1,0 +1,130 @@
+/**
+ * The same loads with a longer line: a proxy in a process of its own adds 0.05, 1, 10 and 250 ms to each round trip.
+ */
+
+import { createSide, PEER_SIDES, type SideName } from "../sides/all-sides";
+import type { Address, ConnectChoices, LoopKind } from "../sides/side";
+import { startDelayProxy } from "../support/child-process";
+import { Clock } from "../support/clock";
+import { operationsOf } from "../support/dataset";
+import { type Figures, Meter } from "../support/meter";
+import { CPU, OPS, P50, P99, type Row, type SampleContext, type Scenario } from "../support/scenario";
+import { LatencyRecorder } from "../support/statistics";
+
+interface RoundTripRow extends Row {
+  readonly delayMs: number;
+  readonly kind: LoopKind;
+  readonly width: number;
+  readonly choices: ConnectChoices;
+}
+
+const DELAYS_MS = [0.05, 1, 10, 250];
+/** Every pattern is measured for so many round trips at least. */
+const LEAST_ROUND_TRIPS = 6;
+const SIDES: readonly SideName[] = ["sluice", "before", ...PEER_SIDES];
+
+interface Pattern {
+  readonly id: string;
+  readonly title: string;
+  readonly kind: LoopKind;
+  readonly width: number;
+  readonly choices: ConnectChoices;
+  readonly sides: readonly SideName[];
+}
+
+const PATTERNS: readonly Pattern[] = [
+  {
+    id: "awaited",
+    title: "one at a time",
+    kind: "callers",
+    width: 1,
+    choices: { autoPipelining: false },
+    sides: SIDES,
+  },
+  {
+    id: "callers",
+    title: "200 callers, default",
+    kind: "callers",
+    width: 200,
+    choices: { autoPipelining: false },
+    sides: SIDES,
+  },
+  {
+    id: "callers-auto",
+    title: "200 callers, one automatic batch in flight",
+    kind: "callers",
+    width: 200,
+    choices: { autoPipelining: true },
+    sides: ["sluice", "before", "ioredis", "iovalkey"],
+  },
+  {
+    id: "callers-adaptive",
+    title: "200 callers, adaptive window",
+    kind: "callers",
+    width: 200,
+    choices: { autoPipelining: true, adaptiveWindow: true },
+    sides: ["sluice", "before"],
+  },
+  {
+    id: "pipeline",
+    title: "pipelines of 1,000",
+    kind: "batches",
+    width: 1000,
+    choices: { autoPipelining: false },
+    sides: SIDES,
+  },
+];
+
+export const roundTrips: Scenario<RoundTripRow> = {
+  id: "round-trips",
+  title: "Longer round trips",
+  about:
+    "A proxy process holds every byte back by half of the added round trip in each direction. Latency is that of one command, for pipelines of the whole batch. With 250 ms one caller that awaits each reply gets four replies a second whatever the client.",
+  columns: [OPS, P50, P99, CPU],
+  plots: [
+    {
+      file: "throughput-by-round-trip.svg",
+      title: "200 callers by added round trip (automatic pipelining where there is such a switch)",
+      xTitle: "added milliseconds",
+      yTitle: "commands per second",
+      figure: "opsPerSecond",
+      pick: "median",
+      rowPrefix: "trip-callers-",
+    },
+  ],
+  rows: DELAYS_MS.flatMap((delayMs) =>
+    PATTERNS.map(({ id, title, kind, width, choices, sides }) => ({
+      id: `trip-${id}-${delayMs}`,
+      title: `+${delayMs} ms, ${title}`,
+      delayMs,
+      kind,
+      width,
+      choices,
+      sides,
+      x: delayMs,
+    })),
+  ),
+  measure: measureRoundTrips,
+};
+
+async function measureRoundTrips(row: RoundTripRow, context: SampleContext): Promise<Figures> {
+  const to = context.target.nodes[0] as Address;
+  const proxy = await startDelayProxy(to, row.delayMs, context.serverCpu);
+  const side = createSide(context.sideName);
+  await side.connect({ nodes: [proxy.address], isCluster: false }, row.choices);
+  const operations = operationsOf("mixed16");
+  const pass = (durationMs: number, record?: (ms: number) => void): Promise<number> => {
+    const leastMs = row.delayMs * LEAST_ROUND_TRIPS;
+    const clock = new Clock(Math.max(durationMs, leastMs), 0, 1);
+    return side.run(row.kind, { operations, width: row.width, clock, record });
+  };
+  await pass(context.budget.warmMs);
+  const latencies = new LatencyRecorder();
+  const meter = new Meter();
+  meter.start();
+  // Two looks at the clock per command do not matter here: the line is the bottleneck.
+  const figures = meter.stop(await pass(context.budget.measureMs, latencies.record));
+  await side.close();
+  proxy.stop();
+  return { ...figures, ...latencies.quantiles() };
+}

@@ -1,0 +1,170 @@
+/**
+ * Clients with the ioredis API: sluice itself, ioredis, iovalkey.
+ *
+ * The class is loaded at run time, by package name or from a build folder, so that two builds of sluice can be
+ * compared with each other as well.
+ */
+
+import { runLoop } from "./load-loops";
+import type { Operation } from "./operation";
+import type { ClientSide, ConnectChoices, Issue, LoopKind, LoopPlan, QueuedBatch, Target } from "./side";
+
+interface Commands<T> {
+  ping(): T;
+  get(key: string): T;
+  getBuffer(key: string): T;
+  set(key: string, value: string | Buffer): T;
+  ttl(key: string): T;
+  exists(key: string): T;
+  lrange(key: string, start: number, stop: number): T;
+  hgetall(key: string): T;
+  mget(keys: string[]): T;
+  sadd(key: string, members: string[]): T;
+  evalsha(sha: string, keyCount: number, key: string, argument: string): T;
+}
+
+interface Pipeline extends Commands<Pipeline> {
+  exec(): Promise<unknown>;
+}
+
+export interface IoredisLike extends Commands<Promise<unknown>> {
+  pipeline(): Pipeline;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  once(event: "ready", listener: () => void): unknown;
+  disconnect(): void;
+}
+
+export interface IoredisLikeClass {
+  new (options: Record<string, unknown>): IoredisLike;
+  Cluster?: new (nodes: readonly unknown[], options: Record<string, unknown>) => IoredisLike;
+}
+
+export class IoredisSide implements ClientSide {
+  private client: IoredisLike | undefined;
+
+  constructor(
+    readonly name: string,
+    private readonly load: () => IoredisLikeClass,
+  ) {}
+
+  async connect(target: Target, choices: ConnectChoices): Promise<void> {
+    const Redis = this.load();
+    const enableAutoPipelining =
+      choices.autoPipelining && choices.adaptiveWindow === true
+        ? { maxInFlight: "adaptive" }
+        : choices.autoPipelining;
+    let client: IoredisLike;
+    if (target.isCluster) {
+      if (Redis.Cluster === undefined) throw new Error(`${this.name} has no Cluster`);
+      client = new Redis.Cluster(target.nodes, { enableAutoPipelining });
+    } else {
+      client = new Redis({ ...target.nodes[0], enableAutoPipelining });
+    }
+    client.on("error", (error) => process.stderr.write(`${this.name}: ${error.message}\n`));
+    await new Promise<void>((resolve) => {
+      client.once("ready", resolve);
+    });
+    this.client = client;
+  }
+
+  run(kind: LoopKind, plan: LoopPlan): Promise<number> {
+    return runLoop(this, kind, plan);
+  }
+
+  bind(operation: Operation): Issue {
+    return bindTo(this.connected(), operation);
+  }
+
+  bindBatch(operations: readonly Operation[], size: number): Issue {
+    const client = this.connected();
+    return () => fill(client.pipeline(), operations, size).exec();
+  }
+
+  queueBatch(operations: readonly Operation[], size: number): QueuedBatch {
+    const pipeline = fill(this.connected().pipeline(), operations, size);
+    return { held: pipeline, send: () => pipeline.exec() };
+  }
+
+  async close(): Promise<void> {
+    this.client?.disconnect();
+  }
+
+  /** For scenarios that use what only this API has. */
+  connected(): IoredisLike {
+    if (this.client === undefined) throw new Error(`${this.name} is not connected`);
+    return this.client;
+  }
+}
+
+function bindTo(client: IoredisLike, operation: Operation): Issue {
+  switch (operation.kind) {
+    case "ping":
+      return () => client.ping();
+    case "get":
+      return () => client.get(operation.key);
+    case "getBuffer":
+      return () => client.getBuffer(operation.key);
+    case "set":
+      return () => client.set(operation.key, operation.value);
+    case "ttl":
+      return () => client.ttl(operation.key);
+    case "exists":
+      return () => client.exists(operation.key);
+    case "lrange":
+      return () => client.lrange(operation.key, 0, -1);
+    case "hgetall":
+      return () => client.hgetall(operation.key);
+    case "mget":
+      return () => client.mget(operation.keys);
+    case "sadd":
+      return () => client.sadd(operation.key, operation.members);
+    case "evalsha":
+      return () => client.evalsha(operation.sha, 1, operation.key, operation.argument);
+  }
+}
+
+function fill(pipeline: Pipeline, operations: readonly Operation[], size: number): Pipeline {
+  let at = 0;
+  for (let index = 0; index < size; index++) {
+    append(pipeline, operations[at] as Operation);
+    at = at + 1 === operations.length ? 0 : at + 1;
+  }
+  return pipeline;
+}
+
+function append(pipeline: Pipeline, operation: Operation): void {
+  switch (operation.kind) {
+    case "get":
+      pipeline.get(operation.key);
+      return;
+    case "set":
+      pipeline.set(operation.key, operation.value);
+      return;
+    case "ping":
+      pipeline.ping();
+      return;
+    case "getBuffer":
+      pipeline.getBuffer(operation.key);
+      return;
+    case "ttl":
+      pipeline.ttl(operation.key);
+      return;
+    case "exists":
+      pipeline.exists(operation.key);
+      return;
+    case "lrange":
+      pipeline.lrange(operation.key, 0, -1);
+      return;
+    case "hgetall":
+      pipeline.hgetall(operation.key);
+      return;
+    case "mget":
+      pipeline.mget(operation.keys);
+      return;
+    case "sadd":
+      pipeline.sadd(operation.key, operation.members);
+      return;
+    case "evalsha":
+      pipeline.evalsha(operation.sha, 1, operation.key, operation.argument);
+  }
+}

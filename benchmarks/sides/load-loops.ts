@@ -1,0 +1,102 @@
+/**
+ * The loops that put load on a client: the same code for every client, so that what they cost is the same too.
+ *
+ *   callers    n async loops, each awaits its reply before it issues its next command
+ *   handlers   as above, but each command is issued from an event-loop callback of its own, as in a web server
+ *   turns      n commands issued in one turn, awaited together, again and again
+ *   batches    one explicit batch of n commands awaited, again and again
+ */
+
+import type { ClientSide, Issue, LoopKind, LoopPlan } from "./side";
+
+export function runLoop(side: ClientSide, kind: LoopKind, plan: LoopPlan): Promise<number> {
+  switch (kind) {
+    case "callers":
+      return runCallers(bindAll(side, plan), plan);
+    case "handlers":
+      return runHandlers(bindAll(side, plan), plan);
+    case "turns":
+      return runTurns(bindAll(side, plan), plan);
+    case "batches":
+      return runBatches(side.bindBatch(plan.operations, plan.width), plan);
+  }
+}
+
+function bindAll(side: ClientSide, plan: LoopPlan): Issue[] {
+  return plan.operations.map((operation) => side.bind(operation));
+}
+
+async function runCallers(issues: readonly Issue[], plan: LoopPlan): Promise<number> {
+  const { width, clock, record } = plan;
+  let done = 0;
+  const caller = async (first: number): Promise<void> => {
+    let at = first % issues.length;
+    do {
+      const issue = issues[at] as Issue;
+      at = at + 1 === issues.length ? 0 : at + 1;
+      if (record === undefined) {
+        await issue();
+      } else {
+        const startMs = performance.now();
+        await issue();
+        record(performance.now() - startMs);
+      }
+      done++;
+    } while (!clock.expired());
+  };
+  const callers: Promise<void>[] = [];
+  for (let index = 0; index < width; index++) callers.push(caller(index * 7));
+  await Promise.all(callers);
+  return done;
+}
+
+function runHandlers(issues: readonly Issue[], plan: LoopPlan): Promise<number> {
+  const { width, clock, record } = plan;
+  return new Promise((resolve, reject) => {
+    let done = 0;
+    let live = width;
+    let at = 0;
+    const handle = (): void => {
+      const startMs = record === undefined ? 0 : performance.now();
+      const issue = issues[at] as Issue;
+      at = at + 1 === issues.length ? 0 : at + 1;
+      issue().then(() => {
+        if (record !== undefined) record(performance.now() - startMs);
+        done++;
+        if (!clock.expired()) setImmediate(handle);
+        else if (--live === 0) resolve(done);
+      }, reject);
+    };
+    for (let index = 0; index < width; index++) setImmediate(handle);
+  });
+}
+
+async function runTurns(issues: readonly Issue[], plan: LoopPlan): Promise<number> {
+  const { width, clock, record } = plan;
+  let done = 0;
+  let at = 0;
+  do {
+    const startMs = performance.now();
+    const replies = new Array<Promise<unknown>>(width);
+    for (let index = 0; index < width; index++) {
+      replies[index] = (issues[at] as Issue)();
+      at = at + 1 === issues.length ? 0 : at + 1;
+    }
+    await Promise.all(replies);
+    record?.(performance.now() - startMs);
+    done += width;
+  } while (!clock.expired());
+  return done;
+}
+
+async function runBatches(issue: Issue, plan: LoopPlan): Promise<number> {
+  const { width, clock, record } = plan;
+  let done = 0;
+  do {
+    const startMs = performance.now();
+    await issue();
+    record?.(performance.now() - startMs);
+    done += width;
+  } while (!clock.expired());
+  return done;
+}

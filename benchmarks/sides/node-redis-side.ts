@@ -1,0 +1,176 @@
+/**
+ * `redis` (node-redis), as it comes and with its default command timeout switched off ("nt", no timeout).
+ *
+ * It coalesces the commands of a turn by itself, so it has no switch for automatic pipelining. Explicit batches go
+ * through `multi().execAsPipeline()`; on a cluster, where such a batch may touch one slot only, through the commands
+ * of one turn, which it collects per node.
+ */
+
+import { runLoop } from "./load-loops";
+import type { Operation } from "./operation";
+import type { ClientSide, Issue, LoopKind, LoopPlan, QueuedBatch, Target } from "./side";
+
+interface Commands<T> {
+  ping(): T;
+  get(key: string): T;
+  set(key: string, value: string | Buffer): T;
+  ttl(key: string): T;
+  exists(key: string): T;
+  lRange(key: string, start: number, stop: number): T;
+  hGetAll(key: string): T;
+  mGet(keys: string[]): T;
+  sAdd(key: string, members: string[]): T;
+  evalSha(sha: string, options: { keys: string[]; arguments: string[] }): T;
+}
+
+interface Multi extends Commands<Multi> {
+  execAsPipeline(): Promise<unknown>;
+}
+
+interface NodeRedisClient extends Commands<Promise<unknown>> {
+  connect(): Promise<unknown>;
+  destroy(): void;
+  on(event: "error", listener: (error: Error) => void): unknown;
+  multi(): Multi;
+  withTypeMapping(mapping: Record<number, unknown>): NodeRedisClient;
+}
+
+interface NodeRedisModule {
+  createClient(options: unknown): NodeRedisClient;
+  createCluster(options: unknown): NodeRedisClient;
+  readonly RESP_TYPES: { readonly BLOB_STRING: number };
+}
+
+export class NodeRedisSide implements ClientSide {
+  private client: NodeRedisClient | undefined;
+  private buffers: NodeRedisClient | undefined;
+  private isCluster = false;
+
+  constructor(
+    readonly name: string,
+    private readonly hasTimeout: boolean,
+  ) {}
+
+  async connect(target: Target): Promise<void> {
+    const { createClient, createCluster, RESP_TYPES } = require("redis") as NodeRedisModule;
+    const commandOptions = this.hasTimeout ? {} : { commandOptions: { timeout: undefined } };
+    const sockets = target.nodes.map(({ host, port }) => ({ socket: { host, port } }));
+    const client = target.isCluster
+      ? createCluster({ rootNodes: sockets, ...commandOptions })
+      : createClient({ ...sockets[0], ...commandOptions });
+    client.on("error", (error) => process.stderr.write(`${this.name}: ${error.message}\n`));
+    await client.connect();
+    this.client = client;
+    this.buffers = client.withTypeMapping({ [RESP_TYPES.BLOB_STRING]: Buffer });
+    this.isCluster = target.isCluster;
+  }
+
+  run(kind: LoopKind, plan: LoopPlan): Promise<number> {
+    return runLoop(this, kind, plan);
+  }
+
+  bind(operation: Operation): Issue {
+    const client = connected(this.client);
+    switch (operation.kind) {
+      case "ping":
+        return () => client.ping();
+      case "get":
+        return () => client.get(operation.key);
+      case "getBuffer": {
+        const buffers = connected(this.buffers);
+        return () => buffers.get(operation.key);
+      }
+      case "set":
+        return () => client.set(operation.key, operation.value);
+      case "ttl":
+        return () => client.ttl(operation.key);
+      case "exists":
+        return () => client.exists(operation.key);
+      case "lrange":
+        return () => client.lRange(operation.key, 0, -1);
+      case "hgetall":
+        return () => client.hGetAll(operation.key);
+      case "mget":
+        return () => client.mGet(operation.keys);
+      case "sadd":
+        return () => client.sAdd(operation.key, operation.members);
+      case "evalsha": {
+        const options = { keys: [operation.key], arguments: [operation.argument] };
+        return () => client.evalSha(operation.sha, options);
+      }
+    }
+  }
+
+  bindBatch(operations: readonly Operation[], size: number): Issue {
+    if (this.isCluster) return this.bindTurn(operations, size);
+    const client = connected(this.client);
+    return () => fill(client.multi(), operations, size).execAsPipeline();
+  }
+
+  queueBatch(operations: readonly Operation[], size: number): QueuedBatch {
+    const multi = fill(connected(this.client).multi(), operations, size);
+    return { held: multi, send: () => multi.execAsPipeline() };
+  }
+
+  async close(): Promise<void> {
+    this.client?.destroy();
+  }
+
+  private bindTurn(operations: readonly Operation[], size: number): Issue {
+    const issues = operations.map((operation) => this.bind(operation));
+    return () => {
+      const replies = new Array<Promise<unknown>>(size);
+      for (let index = 0; index < size; index++) replies[index] = (issues[index % issues.length] as Issue)();
+      return Promise.all(replies);
+    };
+  }
+}
+
+function connected(client: NodeRedisClient | undefined): NodeRedisClient {
+  if (client === undefined) throw new Error("redis is not connected");
+  return client;
+}
+
+function fill(multi: Multi, operations: readonly Operation[], size: number): Multi {
+  let at = 0;
+  for (let index = 0; index < size; index++) {
+    append(multi, operations[at] as Operation);
+    at = at + 1 === operations.length ? 0 : at + 1;
+  }
+  return multi;
+}
+
+function append(multi: Multi, operation: Operation): void {
+  switch (operation.kind) {
+    case "get":
+    case "getBuffer":
+      multi.get(operation.key);
+      return;
+    case "set":
+      multi.set(operation.key, operation.value);
+      return;
+    case "ping":
+      multi.ping();
+      return;
+    case "ttl":
+      multi.ttl(operation.key);
+      return;
+    case "exists":
+      multi.exists(operation.key);
+      return;
+    case "lrange":
+      multi.lRange(operation.key, 0, -1);
+      return;
+    case "hgetall":
+      multi.hGetAll(operation.key);
+      return;
+    case "mget":
+      multi.mGet(operation.keys);
+      return;
+    case "sadd":
+      multi.sAdd(operation.key, operation.members);
+      return;
+    case "evalsha":
+      multi.evalSha(operation.sha, { keys: [operation.key], arguments: [operation.argument] });
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * What the suite asks of a side: a client library, or a bare socket as the yardstick.
+ *
+ * A side knows how to issue operations in its own best way; how often, from how many callers and for how long
+ * is decided by the loops in `load-loops.ts`, which are the same for every client.
+ */
+
+import type { Clock } from "../support/clock";
+import type { Operation } from "./operation";
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Where to connect. More than one node means a cluster. */
+export interface Target {
+  readonly nodes: readonly Address[];
+  readonly isCluster: boolean;
+}
+
+export interface ConnectChoices {
+  /** Automatic pipelining where the client has such a switch; the others coalesce by themselves. */
+  readonly autoPipelining: boolean;
+  /** Let the window of automatic batches follow the measured round trip, where the client can. */
+  readonly adaptiveWindow?: boolean;
+}
+
+/** Issues one prepared command, or one prepared batch, and settles with its reply or replies. */
+export type Issue = () => Promise<unknown>;
+
+export interface LoopPlan {
+  /** Operations taken in a circle. */
+  readonly operations: readonly Operation[];
+  /** Loops side by side, or commands in one turn, or commands in one batch. */
+  readonly width: number;
+  readonly clock: Clock;
+  /** Called with the milliseconds that one command (or one turn, or one batch) took. */
+  readonly record: ((ms: number) => void) | undefined;
+}
+
+export type LoopKind = "callers" | "handlers" | "turns" | "batches";
+
+export interface Side {
+  readonly name: string;
+  connect(target: Target, choices: ConnectChoices): Promise<void>;
+  /** Runs one kind of load until the clock has expired and says how many commands were answered. */
+  run(kind: LoopKind, plan: LoopPlan): Promise<number>;
+  close(): Promise<void>;
+}
+
+/** A side that offers single commands and batches, hence every scenario. */
+export interface ClientSide extends Side {
+  bind(operation: Operation): Issue;
+  /** A batch of `size` commands; `operations` are taken in a circle. */
+  bindBatch(operations: readonly Operation[], size: number): Issue;
+  /** Builds a batch and does not send it: for measuring what a queued command holds. Absent: not possible. */
+  queueBatch?(operations: readonly Operation[], size: number): QueuedBatch;
+}
+
+export interface QueuedBatch {
+  readonly held: unknown;
+  send(): Promise<unknown>;
+}
+
+export function isClientSide(side: Side): side is ClientSide {
+  return "bind" in side;
+}

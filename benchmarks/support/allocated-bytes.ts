@@ -1,0 +1,23 @@
+/**
+ * Counts the bytes that a piece of work allocates on the V8 heap.
+ *
+ * Only meaningful in a process whose young generation holds all of it (`--min-semi-space-size`): a collection in
+ * between would take away what was counted, so it makes the count fail instead.
+ */
+
+import { PerformanceObserver } from "node:perf_hooks";
+
+export async function countAllocatedBytes(work: () => Promise<void>): Promise<number> {
+  let collections = 0;
+  const observer = new PerformanceObserver((list) => {
+    collections += list.getEntries().length;
+  });
+  observer.observe({ entryTypes: ["gc"] });
+  const before = process.memoryUsage().heapUsed;
+  await work();
+  const after = process.memoryUsage().heapUsed;
+  collections += observer.takeRecords().length;
+  observer.disconnect();
+  if (collections > 0) throw new Error(`the garbage collector ran ${collections} times during the count`);
+  return after - before;
+}

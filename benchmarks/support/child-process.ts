@@ -1,0 +1,78 @@
+/**
+ * Starts Node processes, each on a CPU of its own where the system can do that.
+ */
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import type { Address } from "../sides/side";
+import { compiledFolder } from "./project";
+
+export interface Pinning {
+  readonly serverCpu: number;
+  readonly clientCpu: number;
+}
+
+/** The first and the last CPU this process may use; undefined with one CPU or without `taskset`. */
+export function findPinning(): Pinning | undefined {
+  try {
+    execFileSync("taskset", ["-V"], { stdio: "ignore" });
+    const status = fs.readFileSync("/proc/self/status", "latin1");
+    const cpus = parseCpuList(/Cpus_allowed_list:\s*(\S+)/.exec(status)?.[1] ?? "");
+    const [serverCpu] = cpus;
+    const clientCpu = cpus[cpus.length - 1];
+    if (serverCpu === undefined || clientCpu === undefined || serverCpu === clientCpu) return undefined;
+    return { serverCpu, clientCpu };
+  } catch {
+    return undefined;
+  }
+}
+
+function parseCpuList(text: string): number[] {
+  return text.split(",").flatMap((part) => {
+    const [from, to] = part.split("-").map(Number);
+    const first = from ?? 0;
+    return Array.from({ length: (to ?? first) - first + 1 }, (_, index) => first + index);
+  });
+}
+
+/** Moves a running process, all threads of it, to one CPU. */
+export function pinProcess(pid: number, cpu: number): void {
+  execFileSync("taskset", ["-a", "-c", "-p", String(cpu), String(pid)], { stdio: "ignore" });
+}
+
+export interface NodeCommand {
+  readonly script: string;
+  readonly args: readonly string[];
+  readonly flags?: readonly string[];
+  readonly cpu?: number | undefined;
+}
+
+/** Runs a compiled file of the suite. Standard input is a pipe, so that a child can notice that its parent is gone. */
+export function spawnNode({ script, args, flags = [], cpu }: NodeCommand): ChildProcess {
+  const command = [process.execPath, ...flags, path.join(compiledFolder, script), ...args];
+  if (cpu !== undefined) command.unshift("taskset", "-c", String(cpu));
+  return spawn(command[0] as string, command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
+}
+
+export interface DelayProxy {
+  readonly address: Address;
+  stop(): void;
+}
+
+export async function startDelayProxy(
+  to: Address,
+  roundTripMs: number,
+  cpu: number | undefined,
+): Promise<DelayProxy> {
+  const args = [to.host, String(to.port), String(roundTripMs)];
+  const child = spawnNode({ script: "support/delay-proxy.js", args, cpu });
+  const port = await new Promise<number>((resolve, reject) => {
+    child.once("error", reject);
+    child.stdout?.once("data", (text: Buffer) => resolve(Number(text.toString())));
+  });
+  return {
+    address: { host: "127.0.0.1", port },
+    stop: () => child.stdin?.end(),
+  };
+}

@@ -1,0 +1,78 @@
+/**
+ * Reads the process's own counters around a measured stretch: time, CPU, garbage collection, system calls, memory.
+ *
+ * Everything is read from the operating system and from V8 outside the stretch; inside it runs nothing but the
+ * load and one callback per garbage collection.
+ */
+
+import fs from "node:fs";
+import { type PerformanceEntry, PerformanceObserver } from "node:perf_hooks";
+
+/** Figures of one sample by name; which names occur is up to the scenario. */
+export type Figures = Record<string, number>;
+
+interface SystemCalls {
+  readonly reads: number;
+  readonly writes: number;
+}
+
+export class Meter {
+  private startMs = 0;
+  private startCpu: NodeJS.CpuUsage = process.cpuUsage();
+  private startCalls: SystemCalls | undefined;
+  private readonly pausesMs: number[] = [];
+  private readonly observer = new PerformanceObserver((list) => this.notePauses(list.getEntries()));
+
+  start(): void {
+    this.observer.observe({ entryTypes: ["gc"] });
+    this.pausesMs.length = 0;
+    this.startCalls = systemCalls();
+    this.startCpu = process.cpuUsage();
+    this.startMs = performance.now();
+  }
+
+  stop(commands: number): Figures {
+    const elapsedMs = performance.now() - this.startMs;
+    const cpu = process.cpuUsage(this.startCpu);
+    const calls = systemCalls();
+    this.notePauses(this.observer.takeRecords());
+    this.observer.disconnect();
+    const gcMs = this.pausesMs.reduce((sum, ms) => sum + ms, 0);
+    const figures: Figures = {
+      commands,
+      elapsedMs,
+      opsPerSecond: (commands / elapsedMs) * 1000,
+      cpuMicros: (cpu.user + cpu.system) / commands,
+      userCpuMicros: cpu.user / commands,
+      gcCount: this.pausesMs.length,
+      gcMs,
+      gcMaxMs: Math.max(0, ...this.pausesMs),
+      gcSharePercent: (gcMs / elapsedMs) * 100,
+      peakRssMiB: process.resourceUsage().maxRSS / 1024,
+    };
+    if (calls !== undefined && this.startCalls !== undefined) {
+      figures.writeCallsPerThousand = ((calls.writes - this.startCalls.writes) / commands) * 1000;
+      figures.readCallsPerThousand = ((calls.reads - this.startCalls.reads) / commands) * 1000;
+    }
+    return figures;
+  }
+
+  private notePauses(entries: readonly PerformanceEntry[]): void {
+    for (const entry of entries) this.pausesMs.push(entry.duration);
+  }
+}
+
+/** read(2) and write(2) family calls of this process so far; only Linux tells. */
+function systemCalls(): SystemCalls | undefined {
+  if (process.platform !== "linux") return undefined;
+  try {
+    const text = fs.readFileSync("/proc/self/io", "latin1");
+    return { reads: fieldOf(text, "syscr"), writes: fieldOf(text, "syscw") };
+  } catch {
+    return undefined; // some containers forbid it
+  }
+}
+
+function fieldOf(text: string, name: string): number {
+  return Number(new RegExp(`${name}: (\\d+)`).exec(text)?.[1] ?? Number.NaN);
+}

@@ -1,0 +1,111 @@
+/**
+ * Results as plain JSON: what was measured, when, on what, with which versions; one stored file, and the last run.
+ *
+ * A scenario is replaced as a whole, so that figures that are compared with each other always come from one run.
+ */
+
+import fs from "node:fs";
+import os from "node:os";
+import path from "node:path";
+import { packageOf, type SideName } from "../sides/all-sides";
+import { projectRoot, resultsFolder } from "./project";
+import type { SideSamples } from "./sampler";
+import { type Spread, spreadOf } from "./statistics";
+
+export interface SideResult {
+  readonly figures: Record<string, Spread>;
+  readonly failure?: string;
+}
+
+export interface RowResult {
+  readonly title: string;
+  readonly sides: Partial<Record<SideName, SideResult>>;
+}
+
+export interface ScenarioResult {
+  readonly title: string;
+  readonly measuredAt: string;
+  readonly rounds: number;
+  readonly measureMs: number;
+  readonly isPinned: boolean;
+  /** One-minute load average before the scenario: how busy the machine was with other things. */
+  readonly loadBefore: number;
+  readonly server: string;
+  readonly versions: Record<string, string>;
+  readonly rows: Record<string, RowResult>;
+}
+
+export interface Machine {
+  readonly processor: string;
+  readonly cpus: number;
+  readonly memoryGiB: number;
+  readonly system: string;
+  readonly node: string;
+}
+
+export interface Results {
+  readonly machine: Machine;
+  readonly scenarios: Record<string, ScenarioResult>;
+}
+
+export const STORED_FILE = path.join(resultsFolder, "latest.json");
+
+export function describeMachine(): Machine {
+  return {
+    processor: os.cpus()[0]?.model.trim() || os.arch(),
+    cpus: os.availableParallelism(),
+    memoryGiB: Math.round(os.totalmem() / 2 ** 30),
+    system: `${os.type()} ${os.release().replace(/^(\d+\.\d+).*/, "$1")} ${os.arch()}`,
+    node: process.version,
+  };
+}
+
+export function summarize(samples: ReadonlyMap<SideName, SideSamples>, title: string): RowResult {
+  const sides: Partial<Record<SideName, SideResult>> = {};
+  for (const [side, { samples: taken, failure }] of samples) {
+    const names = new Set(taken.flatMap((figures) => Object.keys(figures)));
+    const figures: Record<string, Spread> = {};
+    for (const name of names) {
+      const values = taken.map((sample) => sample[name]).filter((value) => value !== undefined);
+      figures[name] = spreadOf(values);
+    }
+    sides[side] = failure === undefined ? { figures } : { figures, failure };
+  }
+  return { title, sides };
+}
+
+export function versionsOf(sides: readonly SideName[]): Record<string, string> {
+  const versions: Record<string, string> = {};
+  for (const side of sides) {
+    const name = packageOf(side);
+    const folder = name === undefined ? undefined : path.join(projectRoot, "node_modules", name);
+    if (folder !== undefined) versions[name as string] = versionIn(folder);
+    else if (side === "sluice") versions.sluice = versionIn(projectRoot);
+  }
+  return versions;
+}
+
+function versionIn(folder: string): string {
+  return (JSON.parse(fs.readFileSync(path.join(folder, "package.json"), "utf8")) as { version: string })
+    .version;
+}
+
+export function readStored(file: string = STORED_FILE): Results | undefined {
+  if (!fs.existsSync(file)) return undefined;
+  return JSON.parse(fs.readFileSync(file, "utf8")) as Results;
+}
+
+/** Scenarios of `fresh` take the place of those in `stored`; the others stay. */
+export function merge(stored: Results | undefined, fresh: Results): Results {
+  return { machine: fresh.machine, scenarios: { ...stored?.scenarios, ...fresh.scenarios } };
+}
+
+export function writeResults(results: Results, file: string = STORED_FILE): void {
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, `${JSON.stringify(results, rounded, 1)}\n`);
+}
+
+/** Four significant digits say all there is to say and keep the file small and its changes readable. */
+function rounded(_key: string, value: unknown): unknown {
+  return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+}

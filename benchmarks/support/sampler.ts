@@ -1,0 +1,148 @@
+/**
+ * Takes samples: for every row the sides take turns, one fresh process each, for as many rounds as asked.
+ *
+ * Interleaving makes a disturbance hit all sides alike. A side that fails a sample is not tried again on that row,
+ * and the reason is kept in place of its figures.
+ */
+
+import { setInterval } from "node:timers";
+import type { SideName } from "../sides/all-sides";
+import type { Target } from "../sides/side";
+import { BareClient, serverInfo } from "./bare-client";
+import type { BenchServers } from "./bench-servers";
+import { type Pinning, spawnNode } from "./child-process";
+import type { Figures } from "./meter";
+import type { Budget, Row, SampleJob, Scenario } from "./scenario";
+
+export interface SamplerOptions {
+  readonly servers: BenchServers;
+  readonly pinning: Pinning | undefined;
+  readonly rounds: number;
+  readonly budget: Budget;
+  readonly isPlanned: (side: SideName) => boolean;
+}
+
+export interface SideSamples {
+  readonly samples: Figures[];
+  failure?: string;
+}
+
+const SAMPLE_TIMEOUT_MS = 180_000;
+const MEMORY_POLL_MS = 25;
+const MEBIBYTE = 1_048_576;
+
+export class Sampler {
+  constructor(private readonly options: SamplerOptions) {}
+
+  async sampleRow(scenario: Scenario, row: Row): Promise<Map<SideName, SideSamples>> {
+    const { servers, rounds, isPlanned } = this.options;
+    const target = scenario.isOffline === true ? NO_TARGET : await servers.target(row.masters);
+    const results = new Map<SideName, SideSamples>();
+    for (const side of row.sides.filter(isPlanned)) results.set(side, { samples: [] });
+    for (let round = 0; round < rounds; round++) {
+      for (const [side, result] of results) {
+        if (result.failure !== undefined) continue;
+        try {
+          result.samples.push(await this.sample({ scenario, row, side, target }));
+        } catch (error) {
+          result.failure = error instanceof Error ? error.message : String(error);
+        }
+      }
+    }
+    return results;
+  }
+
+  private async sample({ scenario, row, side, target }: SampleOf): Promise<Figures> {
+    const { pinning, budget } = this.options;
+    const job: SampleJob = {
+      scenario: scenario.id,
+      row: row.id,
+      side,
+      ...target,
+      budget,
+      serverCpu: pinning?.serverCpu,
+    };
+    const watch = scenario.watchesServerMemory === true ? await MemoryWatch.start(target) : undefined;
+    const figures = await this.run(job, scenario.nodeFlags ?? []);
+    if (watch !== undefined) figures.serverPeakMiB = watch.stop();
+    return figures;
+  }
+
+  private run(job: SampleJob, flags: readonly string[]): Promise<Figures> {
+    const script = "support/sample-process.js";
+    const child = spawnNode({
+      script,
+      args: [JSON.stringify(job)],
+      flags,
+      cpu: this.options.pinning?.clientCpu,
+    });
+    return new Promise((resolve, reject) => {
+      let output = "";
+      const timer = setTimeout(() => {
+        child.kill("SIGKILL");
+        reject(new Error(`no result within ${SAMPLE_TIMEOUT_MS / 1000} s`));
+      }, SAMPLE_TIMEOUT_MS);
+      child.stdout?.on("data", (chunk: Buffer) => {
+        output += chunk.toString();
+      });
+      child.once("error", reject);
+      child.once("close", (code, signal) => {
+        clearTimeout(timer);
+        const result = parseResult(output);
+        if (result?.figures !== undefined) resolve(result.figures);
+        else reject(new Error(result?.failure ?? `the sample process ended with ${signal ?? code}`));
+      });
+    });
+  }
+}
+
+interface SampleOf {
+  readonly scenario: Scenario;
+  readonly row: Row;
+  readonly side: SideName;
+  readonly target: Target;
+}
+
+const NO_TARGET: Target = { nodes: [], isCluster: false };
+
+/** The result is the last line; libraries may print before it. */
+function parseResult(output: string): { figures?: Figures; failure?: string } | undefined {
+  const line = output.trimEnd().split("\n").at(-1) ?? "";
+  try {
+    return JSON.parse(line) as { figures?: Figures; failure?: string };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Polls how much the server holds beyond what it held before the sample. */
+class MemoryWatch {
+  private peakBytes = 0;
+  private readonly timer: NodeJS.Timeout;
+
+  private constructor(
+    private readonly client: BareClient,
+    private readonly baseBytes: number,
+  ) {
+    this.timer = setInterval(() => void this.look(), MEMORY_POLL_MS);
+  }
+
+  static async start(target: Target): Promise<MemoryWatch> {
+    const client = await BareClient.open(target.nodes[0] as Target["nodes"][number]);
+    return new MemoryWatch(client, await usedBytes(client));
+  }
+
+  stop(): number {
+    clearInterval(this.timer);
+    this.client.close();
+    return this.peakBytes / MEBIBYTE;
+  }
+
+  private async look(): Promise<void> {
+    this.peakBytes = Math.max(this.peakBytes, (await usedBytes(this.client)) - this.baseBytes);
+  }
+}
+
+async function usedBytes(client: BareClient): Promise<number> {
+  return (await serverInfo(client, "memory")).get("used_memory") ?? 0;
+}
