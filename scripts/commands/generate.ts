@@ -5,8 +5,9 @@
  *   node build/scripts/commands/generate.js [--check]
  */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { formatCommandDocs } from "./command-docs";
 import { readSnapshots, repositoryRoot } from "./snapshot";
 import { buildTable, formatRow, type TableRow } from "./table-rows";
 
@@ -35,7 +36,10 @@ export function generateFiles(): GeneratedFile[] {
     TABLE_HEAD +
     rowList("METHOD_ROWS", "The commands that are methods.", table.methods) +
     rowList("ADDITIONAL_ROWS", "Commands that are known but are no methods of the API.", table.additional);
-  return [{ path: "src/command/generated/table.ts", content: tableSource }];
+  return [
+    { path: "src/command/generated/table.ts", content: tableSource },
+    { path: "docs/commands.md", content: formatCommandDocs(table) },
+  ];
 }
 
 /** The generated files that differ from what is on disk. */
@@ -49,7 +53,11 @@ export function staleFiles(): GeneratedFile[] {
 function main(isCheck: boolean): void {
   const stale = staleFiles();
   for (const { path, content } of stale) {
-    if (!isCheck) writeFileSync(join(repositoryRoot(), path), content);
+    const file = join(repositoryRoot(), path);
+    if (!isCheck) {
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, content);
+    }
     process.stdout.write(`${isCheck ? "stale" : "written"}: ${path}\n`);
   }
   if (isCheck && stale.length > 0) process.exitCode = 1;

@@ -7,6 +7,7 @@
 import { CommandFlag } from "../../src/command/command-spec";
 import { FLAG_OVERRIDES, KEY_OVERRIDES, METHOD_NAMES } from "./overrides";
 import type { CommandInfo, KeySpec, Snapshot } from "./snapshot";
+import { SUMMARIES } from "./summaries";
 
 export interface TableRow {
   readonly name: string;
@@ -81,7 +82,10 @@ function checkOverrides(merged: ReadonlyMap<string, Merged>): void {
 }
 
 function buildRow(name: string, merged: ReadonlyMap<string, Merged>): TableRow {
-  const { info, sources } = merged.get(name) as Merged;
+  const { info: said, sources } = merged.get(name) as Merged;
+  const summary = said.docs.summary ?? SUMMARIES[name];
+  if (summary === undefined) throw new Error(`No summary of ${name}`);
+  const info = { ...said, docs: { ...said.docs, summary } };
   const prefix = `${name}|`;
   const subcommands = [...merged.keys()]
     .filter((other) => other.startsWith(prefix))
