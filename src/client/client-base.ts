@@ -6,12 +6,12 @@
 
 import { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
-import { makeCommand } from "../command/command-factory";
+import { applyPrefix, makeCommand } from "../command/command-factory";
 import type { CommandSpec } from "../command/command-spec";
 import { commandNames, specOf } from "../command/command-table";
 import { attachCommands, attachMethod, type Commander, commandMethod, EXECUTE } from "../command/commander";
-import { PromiseCompletion } from "../command/promise-completion";
 import type { Dispatcher } from "../command/dispatcher";
+import { PromiseCompletion } from "../command/promise-completion";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { PipelineHost, PipelinePort, Rows } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
@@ -78,7 +78,8 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
     const callback = takeCallback(args);
     const completion = new PromiseCompletion();
     try {
-      this[ISSUE](makeCommand(spec, args, wantsBuffers, completion, this.options.keyPrefix));
+      const command = makeCommand(spec, args, wantsBuffers, completion);
+      this[ISSUE](applyPrefix(command, this.options.keyPrefix));
     } catch (error) {
       completion.refuse(error as Error);
     }
@@ -169,8 +170,8 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
         const callback = takeCallback(args);
         const completion = new PromiseCompletion();
         try {
-          const prefix = this.options.keyPrefix;
-          this.dispatchDirectly(makeCommand(specOf(name), args, wantsBuffers, completion, prefix));
+          const command = makeCommand(specOf(name), args, wantsBuffers, completion);
+          this.dispatchDirectly(applyPrefix(command, this.options.keyPrefix));
         } catch (error) {
           completion.refuse(error as Error);
         }

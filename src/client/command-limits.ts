@@ -4,14 +4,14 @@
  * resolves null, as the server would. The connection is kept: a late reply is dropped.
  */
 
+import { blockingTimeMs } from "../command/blocking";
 import type { Command } from "../command/command";
 import { CommandState } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import { blockingTimeMs } from "../command/blocking";
 import { CommandFlag } from "../command/command-spec";
 import { CommandTimeoutError, type TimeoutDetails } from "../errors";
-import { type Deadline, type Expiring, deadlines } from "../util/deadlines";
 import { describeCommand } from "../observability/redact";
+import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 
 export interface LimitOptions {
   readonly commandTimeout?: number | undefined;

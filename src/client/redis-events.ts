@@ -2,9 +2,10 @@
 
 import type { Command } from "../command/command";
 import type { ClientIdentity, Credentials } from "../connection/handshake";
-import { SubscriptionKind } from "../connection/subscriptions";
+import type { SubscriptionKind } from "../connection/subscriptions";
 import type { LinkOwner } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
+import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
 import { parseMonitorLine } from "./monitor-line";
 import type { Redis } from "./redis";
@@ -28,11 +29,11 @@ export class RedisEvents implements LinkOwner {
   }
 
   onNamedError(type: string, error: Error): void {
-    this.redis.silentEmit(type, error);
+    callUser(() => this.redis.silentEmit(type, error));
   }
 
   onSelect(db: number): void {
-    this.redis.emit("select", db);
+    this.emitSafely("select", db);
   }
 
   onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Buffer): void {
@@ -70,12 +71,6 @@ export class RedisEvents implements LinkOwner {
   }
 
   private emitSafely(event: string, ...args: unknown[]): void {
-    try {
-      this.redis.emit(event, ...args);
-    } catch (error) {
-      process.nextTick(() => {
-        throw error;
-      });
-    }
+    callUser(() => this.redis.emit(event, ...args));
   }
 }

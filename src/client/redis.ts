@@ -5,10 +5,10 @@
 
 import type { Duplex } from "node:stream";
 import { specOf } from "../command/command-table";
-import type { Dispatcher } from "../command/dispatcher";
 import { EXECUTE } from "../command/commander";
+import type { Dispatcher } from "../command/dispatcher";
 import type { CommandQueue } from "../connection/command-queue";
-import { AbstractConnector } from "../link/connector";
+import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import type { LinkStatus } from "../link/link-state";
 import type { OfflineQueue } from "../link/offline-queue";

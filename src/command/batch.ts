@@ -21,6 +21,8 @@ export class Batch {
   isAnswered = false;
   /** A command of it may not be sent again, so none is. */
   isRefused = false;
+  /** Its EXEC was issued under a WATCH: it must not run on a connection that did not see the WATCH. */
+  isGuarded = false;
   /** Its first command has been encoded for the present connection. */
   isStarted = false;
 

@@ -2,6 +2,7 @@
  * What only few commands carry. Kept out of `Command` so that the ordinary one stays small.
  */
 
+import type { Batch } from "./batch";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 
 /** A Lua script that its command stands for; sent by text or by hash as the connection needs it. */
@@ -36,6 +37,8 @@ export class CommandExtra {
   /** Stack of the caller, when `showFriendlyErrorStack` asks for it. */
   callSite: string | null = null;
   script: ScriptReference | null = null;
+  /** The transaction opened by hand that it was issued into: stands in for an explicit batch. */
+  group: Batch | null = null;
   /** Retry policy of this command when it differs from the client's. */
   retryPolicy: RetryPolicy | null = null;
   private hooks: SettleHook[] | null = null;

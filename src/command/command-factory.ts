@@ -19,9 +19,12 @@ export function makeCommand(
   args: unknown[],
   wantsBuffers: boolean,
   completion: Completion,
-  prefix?: KeyPrefix,
 ): Command {
-  const encoded = prepareArguments(spec, args);
-  if (prefix !== undefined && prefix.length > 0) prefixKeys(spec, encoded, prefix);
-  return new Command(spec, encoded, wantsBuffers, completion);
+  return new Command(spec, prepareArguments(spec, args), wantsBuffers, completion);
+}
+
+/** Puts the key prefix on the keys of a command. */
+export function applyPrefix(command: Command, prefix: KeyPrefix | undefined): Command {
+  if (prefix !== undefined && prefix.length > 0) prefixKeys(command.spec, command.args, prefix);
+  return command;
 }

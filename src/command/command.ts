@@ -101,6 +101,11 @@ export class Command {
     this.args[0] = firstArgument;
   }
 
+  /** The batch whose fate it shares after a loss: the transaction opened by hand, or its own batch. */
+  get group(): Batch | null {
+    return this.extra?.group ?? this.batch;
+  }
+
   ensureExtra(): CommandExtra {
     this.extra ??= new CommandExtra();
     return this.extra;

@@ -10,7 +10,7 @@ import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
-import { ParserError, UnexpectedReplyError } from "../errors";
+import { type ParserError, UnexpectedReplyError } from "../errors";
 import { encodeCommand } from "../protocol/encoder";
 import { OutputBuffer } from "../protocol/output-buffer";
 import { Parser } from "../protocol/parser";
@@ -76,6 +76,8 @@ export class Connection implements Dispatcher, ReplySink {
   shape: ReplyShape;
   /** When bytes last arrived, and when the socket was last written with nothing in flight. */
   lastActivityMs = 0;
+  /** What was wrong with the bytes or replies that arrived, if that is why it closed. */
+  protocolError: Error | null = null;
   bytesRead = 0;
   bytesWritten = 0;
   writes = 0;
@@ -198,7 +200,7 @@ export class Connection implements Dispatcher, ReplySink {
       return;
     }
     this.queue.shift();
-    if (command.batch !== null) command.batch.isAnswered = true;
+    markAnswered(command);
     if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command);
     command.fulfil(value, this.shape);
   }
@@ -206,10 +208,10 @@ export class Connection implements Dispatcher, ReplySink {
   onErrorReply(error: Error): void {
     const command = this.queue.shift();
     if (command === undefined) {
-      this.destroy(new UnexpectedReplyError(`error reply "${error.message}"`));
+      this.breakOff(new UnexpectedReplyError(`error reply "${error.message}"`));
       return;
     }
-    if (command.batch !== null) command.batch.isAnswered = true;
+    markAnswered(command);
     if (!this.owner.onReplyError(command, error)) command.fail(error);
   }
 
@@ -218,7 +220,7 @@ export class Connection implements Dispatcher, ReplySink {
   }
 
   onParserError(error: ParserError): void {
-    this.destroy(error);
+    this.breakOff(error);
   }
 
   // --- inside ----------------------------------------------------------------------------
@@ -241,7 +243,7 @@ export class Connection implements Dispatcher, ReplySink {
       return;
     }
     if (command === undefined) {
-      this.destroy(
+      this.breakOff(
         new UnexpectedReplyError(Array.isArray(value) ? "an array" : `"${String(value).slice(0, 64)}"`),
       );
       return;
@@ -249,6 +251,12 @@ export class Connection implements Dispatcher, ReplySink {
     this.queue.shift();
     if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command);
     command.fulfil(command.wantsBuffers ? value : toText(value), this.shape);
+  }
+
+  /** The stream of replies cannot be trusted any more. */
+  private breakOff(error: Error): void {
+    this.protocolError = error;
+    this.destroy(error);
   }
 
   private onOpen(): void {
@@ -282,7 +290,7 @@ export class Connection implements Dispatcher, ReplySink {
     let left = queue.unsent;
     while (left-- > 0 && output.length < highWaterBytes) {
       const command = queue.advance() as Command;
-      if (command.batch === null && command.state === CommandState.Queued) {
+      if (command.batch === null && command.extra === null && command.state === CommandState.Queued) {
         command.state = CommandState.Sent;
       } else if (!this.admitToWire(command)) continue;
       if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
@@ -297,15 +305,15 @@ export class Connection implements Dispatcher, ReplySink {
    * transaction that has begun on the wire is completed, or the connection would stay in MULTI.
    */
   private admitToWire(command: Command): boolean {
-    const batch = command.batch;
+    const { group } = command;
     if (command.state === CommandState.Settled) {
-      if (batch === null || batch.kind !== BatchKind.Transaction || !batch.isStarted) {
+      if (group === null || group.kind !== BatchKind.Transaction || !group.isStarted) {
         command.state = CommandState.Dropped;
         return false;
       }
       return true;
     }
-    if (batch !== null) batch.isStarted = true;
+    if (group !== null) group.isStarted = true;
     command.state = CommandState.Sent;
     return true;
   }
@@ -330,6 +338,11 @@ export class Connection implements Dispatcher, ReplySink {
     clearTimeout(this.destroyTimer);
     this.owner.onClose();
   }
+}
+
+function markAnswered(command: Command): void {
+  if (command.batch !== null) command.batch.isAnswered = true;
+  if (command.extra !== null && command.extra.group !== null) command.extra.group.isAnswered = true;
 }
 
 function toText(value: Reply): Reply {

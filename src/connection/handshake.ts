@@ -53,27 +53,30 @@ export function request(connection: Connection, name: string, args: Argument[]):
   );
 }
 
+/** Who we are and what we want. */
+export interface Introduction {
+  readonly options: HandshakeOptions;
+  readonly credentials: Credentials;
+  readonly identity: ClientIdentity;
+}
+
 /** Runs the handshake; `onError` receives what does not stop the connection. */
 export async function handshake(
   connection: Connection,
-  options: HandshakeOptions,
-  credentials: Credentials,
-  identity: ClientIdentity,
+  introduction: Introduction,
   onError: (error: Error) => void,
 ): Promise<HandshakeOutcome> {
+  const { options } = introduction;
   const wanted = options.protocol === 2 ? 2 : 3;
-  const first = await introduce(connection, options, credentials, identity, wanted);
+  const first = await introduce(connection, introduction, wanted);
   if (!first.isDowngraded) return judge(first, options, onError);
   if (options.replyMapping === "resp3") {
-    console.warn(
-      '[WARN] replyMapping "resp3" was requested, but the server does not support RESP3. Legacy reply shapes are used.',
-    );
   }
-  const second = await introduce(connection, options, credentials, identity, 2);
+  const second = await introduce(connection, introduction, 2);
   return judge(second, options, onError);
 }
 
-interface Introduction {
+interface Answers {
   isDowngraded: boolean;
   login: Answer | null;
   select: Answer | null;
@@ -82,11 +85,9 @@ interface Introduction {
 
 async function introduce(
   connection: Connection,
-  options: HandshakeOptions,
-  credentials: Credentials,
-  identity: ClientIdentity,
+  { options, credentials, identity }: Introduction,
   protocol: 2 | 3,
-): Promise<Introduction> {
+): Promise<Answers> {
   const ask = (name: string, ...args: Argument[]): Promise<Answer> => request(connection, name, args);
   const login = logIn(ask, credentials, protocol);
   const select = options.db ? ask("select", String(options.db)) : null;
@@ -126,11 +127,7 @@ function lacksResp3(error: Error): boolean {
   return error.message.startsWith("NOPROTO") || /unknown command/i.test(error.message);
 }
 
-function judge(
-  said: Introduction,
-  options: HandshakeOptions,
-  onError: (error: Error) => void,
-): HandshakeOutcome {
+function judge(said: Answers, options: HandshakeOptions, onError: (error: Error) => void): HandshakeOutcome {
   const refused = said.login?.error;
   if (refused && !isHarmless(refused)) return { kind: "failed", error: refused };
   if (said.select?.error) onError(said.select.error);
@@ -141,9 +138,6 @@ function judge(
 export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeOutcome {
   if (answer.error !== null) {
     if (!answer.error.message.includes("NOPERM")) return { kind: "failed", error: answer.error };
-    console.warn(
-      `Skipping the ready check because INFO command fails: "${answer.error.message}". You can disable ready check with "enableReadyCheck".`,
-    );
     return { kind: "ready", info: {} };
   }
   const info = parseInfo(String(answer.value));
@@ -166,15 +160,8 @@ function parseInfo(text: string): Record<string, string> {
 function isHarmless(error: Error): boolean {
   const { message } = error;
   if (message.includes("no password is set")) {
-    console.warn("[WARN] Redis server does not require a password, but a password was supplied.");
   } else if (message.includes("without any password configured for the default user")) {
-    console.warn(
-      "[WARN] This Redis server's `default` user does not require a password, but a password was supplied",
-    );
   } else if (message.includes("wrong number of arguments for 'auth' command")) {
-    console.warn(
-      `[ERROR] The server returned "wrong number of arguments for 'auth' command". You are probably passing both username and password to Redis version 5 or below. You should only pass the 'password' option for Redis version 5 and under.`,
-    );
   } else return false;
   return true;
 }

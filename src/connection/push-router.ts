@@ -9,8 +9,8 @@
 
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
-import type { CommandQueue } from "./command-queue";
 import type { Reply } from "../protocol/resp-types";
+import type { CommandQueue } from "./command-queue";
 import { SubscriptionKind, type Subscriptions } from "./subscriptions";
 
 export interface PushOwner {
@@ -24,14 +24,22 @@ export interface PushOwner {
   onOtherPush(kind: string, message: readonly Reply[]): void;
 }
 
-const CONFIRMATIONS: ReadonlyMap<string, { kind: SubscriptionKind; isEntry: boolean }> = new Map([
-  ["subscribe", { kind: SubscriptionKind.Channel, isEntry: true }],
-  ["psubscribe", { kind: SubscriptionKind.Pattern, isEntry: true }],
-  ["ssubscribe", { kind: SubscriptionKind.Shard, isEntry: true }],
-  ["unsubscribe", { kind: SubscriptionKind.Channel, isEntry: false }],
-  ["punsubscribe", { kind: SubscriptionKind.Pattern, isEntry: false }],
-  ["sunsubscribe", { kind: SubscriptionKind.Shard, isEntry: false }],
-]);
+interface Confirmation {
+  readonly word: string;
+  readonly kind: SubscriptionKind;
+  readonly isEntry: boolean;
+}
+
+const CONFIRMATIONS: ReadonlyMap<string, Confirmation> = new Map(
+  [
+    { word: "subscribe", kind: SubscriptionKind.Channel, isEntry: true },
+    { word: "psubscribe", kind: SubscriptionKind.Pattern, isEntry: true },
+    { word: "ssubscribe", kind: SubscriptionKind.Shard, isEntry: true },
+    { word: "unsubscribe", kind: SubscriptionKind.Channel, isEntry: false },
+    { word: "punsubscribe", kind: SubscriptionKind.Pattern, isEntry: false },
+    { word: "sunsubscribe", kind: SubscriptionKind.Shard, isEntry: false },
+  ].map((confirmation) => [confirmation.word, confirmation]),
+);
 
 export class PushRouter {
   /** Confirmations that the command at head still waits for; 0 = none has come yet. */
@@ -60,7 +68,7 @@ export class PushRouter {
     }
     const confirmation = CONFIRMATIONS.get(kind);
     if (confirmation === undefined) return false;
-    this.confirm(kind, confirmation.kind, confirmation.isEntry, message, shape);
+    this.confirm(confirmation, message, shape);
     return true;
   }
 
@@ -77,13 +85,7 @@ export class PushRouter {
     this.owner.onMessage(kind, pattern, message[at] as Buffer, message[at + 1] as Buffer);
   }
 
-  private confirm(
-    word: string,
-    kind: SubscriptionKind,
-    isEntry: boolean,
-    message: readonly Reply[],
-    shape: ReplyShape,
-  ): void {
+  private confirm({ word, kind, isEntry }: Confirmation, message: readonly Reply[], shape: ReplyShape): void {
     const name = message[1] as Buffer | null;
     const command = this.queue.head();
     const isAsked = command !== undefined && this.isAnswerTo(command, word, name);

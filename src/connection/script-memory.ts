@@ -16,7 +16,7 @@ export class ScriptMemory {
   choose(command: Command): void {
     const script = command.extra?.script;
     if (script === null || script === undefined) return;
-    const seen = this.scopeOf(command.batch);
+    const seen = this.scopeOf(command.group);
     if (seen.has(script.sha)) {
       command.become(script.bySha, script.sha);
       return;

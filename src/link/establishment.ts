@@ -48,12 +48,15 @@ export class Establishment {
 
   /** Dials. The connection tells the link when the socket is open; then comes `introduce`. */
   start(): void {
-    this.armTimer();
     const emitError = (type: string, error: Error): void => this.owner.onNamedError(type, error);
     this.connector.connect(emitError, this.connection.onread).then(
       (socket) => {
-        if (this.isOver) socket.destroy();
-        else this.connection.attach(socket);
+        if (this.isOver) {
+          socket.destroy();
+          return;
+        }
+        this.armTimer();
+        this.connection.attach(socket);
       },
       (error: Error) => {
         if (this.isOver) return;
@@ -73,9 +76,8 @@ export class Establishment {
     }
     if (this.isOver) return;
     const { connection, options, owner } = this;
-    const outcome = await handshake(connection, options, credentials, owner.identity, (error) =>
-      owner.onNamedError("error", error),
-    );
+    const introduction = { options, credentials, identity: owner.identity };
+    const outcome = await handshake(connection, introduction, (error) => owner.onNamedError("error", error));
     this.conclude(outcome);
   }
 
@@ -110,13 +112,6 @@ export class Establishment {
   private armTimer(): void {
     const limitMs = this.options.connectTimeout;
     if (!limitMs) return;
-    this.timer = setTimeout(() => {
-      const error = new ConnectTimeoutError();
-      if (this.connection.socket === null) {
-        this.stop();
-        this.connector.disconnect();
-        this.owner.onUnreachable(error);
-      } else this.connection.destroy(error);
-    }, limitMs);
+    this.timer = setTimeout(() => this.connection.destroy(new ConnectTimeoutError()), limitMs);
   }
 }

@@ -9,10 +9,11 @@ import { CommandFlag } from "../command/command-spec";
 import type { ConnectionOwner } from "../connection/connection";
 import type { ClientIdentity, Credentials } from "../connection/handshake";
 import { RequestCompletion } from "../connection/handshake";
-import type { Subscriptions, SubscriptionKind } from "../connection/subscriptions";
+import type { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import { describeCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
+import { callUser } from "../util/user-code";
 import type { EstablishmentOwner } from "./establishment";
 import type { Link } from "./link";
 import type { LinkOwner } from "./link-options";
@@ -94,6 +95,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
       this.link.subscriptions.clear();
       this.link.connection?.setProtocol(2);
     }
+    if ((flags & CommandFlag.Quit) !== 0) this.link.onQuitAnswered();
     this.link.onModeChange();
   }
 
@@ -132,7 +134,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
   private reconnects(command: Command, error: Error): boolean {
     const decide = this.link.options.reconnectOnError;
     if (typeof decide !== "function" || command.spec.lowerName === "client") return false;
-    const verdict = decide(error);
+    const verdict = callUser(() => decide(error));
     if (verdict === 2) {
       this.link.requeue(command);
       this.link.disconnect(true);

@@ -3,13 +3,14 @@
  * copy, since applications change some (`connectionName`) between connections.
  */
 
+import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
+import type { ConnectionOptions } from "../connection/connection";
 import type { ClientIdentity, Credentials } from "../connection/handshake";
 import type { PushOwner } from "../connection/push-router";
 import type { EstablishmentOptions } from "./establishment";
 import type { LinkStatus } from "./link-state";
 import type { RetryStrategy } from "./retry-policy";
-import type { Command } from "../command/command";
 
 export interface LinkOptions extends EstablishmentOptions {
   readonly host?: string | undefined;
@@ -48,4 +49,26 @@ export interface LinkOwner extends Omit<PushOwner, "onSubscriptionsChanged"> {
    * did (redirects of a cluster); otherwise the command fails with the error.
    */
   onReplyError(command: Command, error: Error): boolean;
+}
+
+/** One stretch of output; see docs/decisions on how it was measured. */
+const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
+
+export function connectionOptions(options: LinkOptions): ConnectionOptions {
+  return {
+    highWaterBytes: options.highWaterBytes ?? DEFAULT_HIGH_WATER_BYTES,
+    disconnectTimeoutMs: options.disconnectTimeout ?? 2000,
+    replyMapping: options.replyMapping ?? "legacy",
+    stringNumbers: options.stringNumbers ?? false,
+  };
+}
+
+export function retryPolicyOf(options: LinkOptions): RetryPolicy {
+  if (options.autoResendUnfulfilledCommands === false) return "at-most-once";
+  return options.retryPolicy ?? "at-least-once";
+}
+
+/** `host:port` or the path of the unix socket. */
+export function serverOf(options: LinkOptions): string {
+  return options.path ? String(options.path) : `${options.host}:${options.port}`;
 }

@@ -8,18 +8,14 @@
  */
 
 import { BatchKind } from "../command/batch";
-import { Command } from "../command/command";
+import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
-import { IGNORED } from "../command/promise-completion";
 import { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
-import { RequestCompletion } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import {
   AlreadyConnectingError,
-  ClosedOutcomeUnknownError,
   ConnectionClosedError,
   MaxRetriesPerRequestError,
   MonitorModeError,
@@ -27,46 +23,46 @@ import {
   SubscriberModeError,
   WatchLostError,
 } from "../errors";
+import { ConnectWaiters } from "./connect-waiters";
 import type { AbstractConnector } from "./connector";
 import { Establishment } from "./establishment";
+import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withoutRequests } from "./farewell";
 import { LinkEvents } from "./link-events";
-import type { LinkOptions, LinkOwner } from "./link-options";
+import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
 import type { LinkStatus } from "./link-state";
 import { OfflineQueue } from "./offline-queue";
-import { restoreSubscriptions } from "./resubscribe";
+import { Outlet } from "./outlet";
 import { type Leftovers, sortLeftovers } from "./resend";
+import { restoreSubscriptions } from "./resubscribe";
 import { retryDelay } from "./retry-policy";
 import { SESSION_FLAGS, Session } from "./session";
 
 /** Commands that need more than being passed on. */
 const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor;
 
-interface ConnectWaiter {
-  resolve(): void;
-  reject(error: Error): void;
-}
-
 export class Link implements Dispatcher {
   status: LinkStatus = "wait";
   readonly subscriptions = new Subscriptions();
   readonly offline = new OfflineQueue();
   readonly session: Session;
-  connection: Connection | null = null;
-  /** Attempts since the link was last ready. */
-  attempts = 0;
 
   private readonly events: LinkEvents;
+  private readonly outlet: Outlet;
+  private readonly waiters = new ConnectWaiters();
   private establishment: Establishment | null = null;
-  private waiters: ConnectWaiter[] = [];
   private requeued: Command[] = [];
   private retryTimer: NodeJS.Timeout | undefined;
   private lastError: Error | undefined;
+  /** Attempts since the link was last ready. */
+  attempts = 0;
   /** The connection is ready and nothing has to be looked at before a command may go on. */
   private isDirect = false;
+  /** `disconnect()` was called. */
   private isClosing = false;
+  /** QUIT was issued: nothing is taken any more. */
   private isQuitting = false;
-  /** Database of the server's side after all that was dispatched to the connection. */
-  private wireDb = 0;
+  /** QUIT was answered: the server is about to close. */
+  private hasQuit = false;
 
   constructor(
     readonly options: LinkOptions,
@@ -75,6 +71,11 @@ export class Link implements Dispatcher {
   ) {
     this.session = new Session(options.db ?? 0);
     this.events = new LinkEvents(this, owner);
+    this.outlet = new Outlet((db) => owner.onSelect(db));
+  }
+
+  get connection(): Connection | null {
+    return this.outlet.connection;
   }
 
   // --- Dispatcher --------------------------------------------------------------------------
@@ -82,7 +83,7 @@ export class Link implements Dispatcher {
   dispatch(command: Command): void {
     if (this.isDirect && (command.spec.flags & ATTENTION) === 0) {
       command.db = this.session.db;
-      (this.connection as Connection).dispatch(command);
+      (this.outlet.connection as Connection).dispatch(command);
       return;
     }
     this.dispatchCarefully(command);
@@ -93,13 +94,13 @@ export class Link implements Dispatcher {
       for (const command of commands) this.dispatchCarefully(command);
       return;
     }
-    let needsAttention = 0;
+    let flags = 0;
     const { db } = this.session;
     for (const command of commands) {
       command.db = db;
-      needsAttention |= command.spec.flags;
+      flags |= command.spec.flags;
     }
-    if ((needsAttention & ATTENTION) === 0) (this.connection as Connection).dispatchBatch(commands);
+    if ((flags & ATTENTION) === 0) (this.outlet.connection as Connection).dispatchBatch(commands);
     else for (const command of commands) this.dispatchCarefully(command);
   }
 
@@ -111,10 +112,12 @@ export class Link implements Dispatcher {
     if (status === "connecting" || status === "connect" || status === "ready") {
       return Promise.reject(new AlreadyConnectingError());
     }
-    return new Promise((resolve, reject) => {
-      this.waiters.push({ resolve, reject });
-      this.beginAttempt();
-    });
+    const outcome = this.waiters.add();
+    this.isClosing = false;
+    this.isQuitting = false;
+    this.hasQuit = false;
+    this.beginAttempt();
+    return outcome;
   }
 
   /** Half-closes the connection; with `isReconnect` a new one follows and commands are kept. */
@@ -122,32 +125,29 @@ export class Link implements Dispatcher {
     const { status } = this;
     if (status === "end") return;
     if (!isReconnect) this.isClosing = true;
-    if (status === "wait") {
-      if (isReconnect) return;
-      this.setStatus("close");
-      this.end();
-    } else if (status === "reconnecting" || status === "close") {
-      if (isReconnect) return;
+    const isIdle = status === "wait" || status === "reconnecting" || status === "close";
+    if (isIdle && isReconnect) return;
+    if (isIdle) {
       clearTimeout(this.retryTimer);
+      if (status === "wait") this.setStatus("close");
       this.end();
-    } else if (this.connection?.socket == null) {
-      this.abandonAttempt(isReconnect);
-    } else {
-      this.isDirect = false;
+    } else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
+    else {
       this.connection.end();
+      this.onModeChange();
     }
     this.connector.disconnect();
   }
 
   /** Closes the present connection at once with an error; retry and resend follow the options. */
   reset(error: Error): void {
-    this.isDirect = false;
     this.connection?.destroy(error);
+    this.onModeChange();
   }
 
-  /** Sends a command past the offline queue when the connection takes commands at all. */
+  /** True while commands are written as they come. */
   get isWritable(): boolean {
-    return this.status === "ready" && this.connection?.isWritable === true && !this.isQuitting;
+    return this.status === "ready" && this.outlet.isWritable && !this.isQuitting;
   }
 
   /** QUIT was issued, or the client is closing. */
@@ -163,15 +163,14 @@ export class Link implements Dispatcher {
 
   /** Where the server is, for messages. */
   get server(): string {
-    const { path, host, port } = this.options;
-    return path ? String(path) : `${host}:${port}`;
+    return serverOf(this.options);
   }
 
   // --- called by LinkEvents ----------------------------------------------------------------
 
   onOpen(): void {
     this.setStatus("connect");
-    this.wireDb = this.options.db ?? 0;
+    this.outlet.open(this.options.db ?? 0);
     void this.establishment?.introduce();
   }
 
@@ -185,7 +184,7 @@ export class Link implements Dispatcher {
   onUnreachable(error: Error): void {
     this.dropConnection();
     this.failAll(() => error);
-    this.rejectWaiters(error);
+    this.waiters.reject(error);
     this.finish();
   }
 
@@ -198,11 +197,12 @@ export class Link implements Dispatcher {
     connection.markReady();
     this.attempts = 0;
     this.setStatus("ready");
-    if (this.options.monitor) this.startMonitor(connection);
+    if (this.options.monitor) {
+      this.outlet.startMonitor();
+      this.setStatus("monitoring");
+    }
     this.sendWaiting(connection);
-    const waiters = this.waiters;
-    this.waiters = [];
-    for (const waiter of waiters) waiter.resolve();
+    this.waiters.resolve();
   }
 
   /** The handshake was refused: what waits fails with the reason, then comes the next attempt. */
@@ -219,16 +219,19 @@ export class Link implements Dispatcher {
 
   /** Sends a command again on the connection that has just answered it. */
   resendNow(command: Command): void {
-    if (this.connection !== null && this.connection.state === ConnectionState.Ready) {
-      this.connection.dispatch(command);
-    } else this.requeued.push(command);
+    if (this.outlet.isReady) this.outlet.send(command);
+    else this.requeued.push(command);
   }
 
   /** A SELECT has failed: the database is what it was before, unless another one followed. */
   onSelectRefused(command: Command): void {
     if (this.session.db !== Number(command.args[0])) return;
     this.session.db = command.db;
-    this.setWireDb(command.db);
+    this.outlet.setDb(command.db);
+  }
+
+  onQuitAnswered(): void {
+    this.hasQuit = true;
   }
 
   onModeChange(): void {
@@ -237,24 +240,24 @@ export class Link implements Dispatcher {
       this.connection?.state === ConnectionState.Ready &&
       !this.isQuitting &&
       !this.isClosing &&
-      !this.session.isBroken &&
+      !this.session.isDelicate &&
       this.mode === "normal";
   }
 
   onClose(): void {
-    const connection = this.connection;
+    const { connection } = this;
     if (connection === null) return;
     this.dropConnection();
     const left = withoutRequests(connection.queue.takeAll());
     this.setStatus("close");
-    if (this.isClosing || this.isQuitting) {
-      this.failLeftovers(left);
-      this.rejectWaiters(this.closedError());
+    if (this.isClosing || this.hasQuit || left.sent.some(isQuit)) {
+      dismissLeftovers(left, this.lastError);
+      this.waiters.reject(this.closedError());
       this.end();
       return;
     }
-    this.keepForResend(left);
-    this.rejectWaiters(this.closedError());
+    this.keepForResend(left, connection.protocolError);
+    this.waiters.reject(this.closedError());
     if (!this.options.autoResubscribe) this.subscriptions.clear();
     this.planRetry();
   }
@@ -269,20 +272,10 @@ export class Link implements Dispatcher {
 
   private beginAttempt(): void {
     clearTimeout(this.retryTimer);
-    this.isClosing = false;
-    this.isQuitting = false;
     this.lastError = undefined;
     this.setStatus("connecting");
-    const connection = new Connection(
-      {
-        highWaterBytes: this.options.highWaterBytes ?? DEFAULT_HIGH_WATER_BYTES,
-        disconnectTimeoutMs: this.options.disconnectTimeout ?? 2000,
-        replyMapping: this.options.replyMapping ?? "legacy",
-        stringNumbers: this.options.stringNumbers ?? false,
-      },
-      this.events,
-    );
-    this.connection = connection;
+    const connection = new Connection(connectionOptions(this.options), this.events);
+    this.outlet.connection = connection;
     this.establishment = new Establishment(connection, this.connector, this.options, this.events);
     this.establishment.start();
   }
@@ -290,7 +283,7 @@ export class Link implements Dispatcher {
   /** disconnect() before the connector came back with a socket. */
   private abandonAttempt(isReconnect: boolean): void {
     this.dropConnection();
-    this.rejectWaiters(new ConnectionClosedError());
+    this.waiters.reject(new ConnectionClosedError());
     if (isReconnect) this.planRetry();
     else this.end();
   }
@@ -298,7 +291,7 @@ export class Link implements Dispatcher {
   private dropConnection(): void {
     this.establishment?.stop();
     this.establishment = null;
-    this.connection = null;
+    this.outlet.connection = null;
     this.isDirect = false;
   }
 
@@ -308,43 +301,36 @@ export class Link implements Dispatcher {
       command.fail(refusal);
       return;
     }
-    if (this.status === "wait") void this.connect().catch(ignore);
+    if (this.status === "wait") this.connect().catch(ignore);
     command.db = this.session.db;
-    const { flags } = command.spec;
-    if ((flags & SESSION_FLAGS) !== 0) this.session.note(command);
-    if (this.isWritable || this.mayBypass(command)) this.sendOne(command);
+    this.session.note(command);
+    if (this.isWritable || this.mayBypass(command)) this.outlet.send(command);
     else if (this.options.enableOfflineQueue === false) command.fail(new OfflineQueueDisabledError());
     else this.offline.push(command);
-    if ((flags & CommandFlag.Quit) !== 0) {
-      this.isQuitting = true;
-      this.isDirect = false;
-    }
+    if (isQuit(command)) this.isQuitting = true;
     this.onModeChange();
   }
 
   /** Why the command cannot be taken, or null. */
   private refusal(command: Command): Error | null {
-    if (this.status === "end" || this.isQuitting || (this.isClosing && this.status !== "wait")) {
-      return new ConnectionClosedError();
-    }
-    const mode = this.mode;
-    if (mode === "monitor" && (command.spec.flags & CommandFlag.Monitor) === 0) {
-      return new MonitorModeError();
-    }
-    if (mode === "subscriber" && (command.spec.flags & CommandFlag.ValidInSubscriber) === 0) {
+    if (this.status === "end" || this.isQuitting || this.isClosing) return this.closedError();
+    const { flags } = command.spec;
+    const { mode } = this;
+    if (mode === "monitor" && (flags & CommandFlag.Monitor) === 0) return new MonitorModeError();
+    if (mode === "subscriber" && (flags & CommandFlag.ValidInSubscriber) === 0) {
       return new SubscriberModeError();
     }
-    const refusal = this.session.isBroken ? this.session.refusal(command) : null;
-    if (refusal instanceof WatchLostError && (command.spec.flags & CommandFlag.Exec) !== 0) {
-      this.session.note(command);
-      if (command.batch === null || command.batch.kind === BatchKind.Automatic) this.discardByHand();
-    }
+    if (!this.session.isDelicate) return null;
+    const refusal = this.session.refusal(command);
+    if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) this.forgetWatch(command);
     return refusal;
   }
 
-  /** The caller opened MULTI itself and its EXEC is refused: the server must forget the transaction. */
-  private discardByHand(): void {
-    this.dispatchCarefully(new Command(specOf("discard"), [], false, IGNORED));
+  /** An EXEC is refused: a transaction that was opened by hand is still open on the server. */
+  private forgetWatch(exec: Command): void {
+    const isByHand = exec.batch === null || exec.batch.kind === BatchKind.Automatic;
+    this.session.note(exec);
+    if (isByHand && this.outlet.isReady) this.outlet.request("discard", []);
   }
 
   /** Before ready, commands of the handshake kind pass when the user issues them one by one. */
@@ -357,71 +343,31 @@ export class Link implements Dispatcher {
     );
   }
 
-  /** Hands a command to the connection, on the database it was issued for. */
-  private sendOne(command: Command): void {
-    const connection = this.connection as Connection;
-    if (command.db !== this.wireDb) this.select(connection, command.db);
-    if ((command.spec.flags & CommandFlag.Select) !== 0) {
-      const db = Number(command.args[0]);
-      if (Number.isInteger(db) && db >= 0) this.setWireDb(db);
-    }
-    connection.dispatch(command);
-  }
-
-  private select(connection: Connection, db: number): void {
-    connection.dispatch(new Command(specOf("select"), [String(db)], false, IGNORED));
-    this.setWireDb(db);
-  }
-
-  private setWireDb(db: number): void {
-    if (this.wireDb === db) return;
-    this.wireDb = db;
-    this.owner.onSelect(db);
-  }
-
   /** On ready: subscriptions, then what a lost connection left, then what waited, then the database. */
   private sendWaiting(connection: Connection): void {
     if (!this.subscriptions.isEmpty) {
-      if (this.session.db !== this.wireDb) this.select(connection, this.session.db);
+      this.outlet.select(this.session.db);
       restoreSubscriptions(connection, this.subscriptions, (error) => this.onNamedError("error", error));
     }
-    for (let command = this.offline.shift(); command !== undefined; command = this.offline.shift()) {
-      if (!command.isSettled) this.sendOne(command);
+    for (let next = this.offline.shift(); next !== undefined; next = this.offline.shift()) {
+      if (!next.isSettled) this.outlet.send(next);
     }
-    if (this.session.db !== this.wireDb) this.select(connection, this.session.db);
+    this.outlet.select(this.session.db);
     this.onModeChange();
   }
 
-  private startMonitor(connection: Connection): void {
-    connection.isMonitoring = true;
-    connection.dispatch(new Command(specOf("monitor"), [], false, IGNORED));
-    this.setStatus("monitoring");
-  }
-
-  private keepForResend(left: Leftovers): void {
-    const policy =
-      this.options.autoResendUnfulfilledCommands === false
-        ? "at-most-once"
-        : (this.options.retryPolicy ?? "at-least-once");
+  private keepForResend(left: Leftovers, protocolError: Error | null): void {
     const again = sortLeftovers(left, {
-      policy,
+      policy: retryPolicyOf(this.options),
       maxLosses: this.options.maxLossesPerCommand ?? 3,
       cause: this.lastError,
+      protocolError,
       server: this.server,
     });
     const front = this.requeued.length === 0 ? again : [...this.requeued, ...again];
     this.requeued = [];
-    this.session.onLoss(front);
     this.offline.putBack(front);
-  }
-
-  private failLeftovers(left: Leftovers): void {
-    for (const command of left.sent) {
-      if ((command.spec.flags & CommandFlag.Quit) !== 0)
-        command.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
-      else command.fail(new ClosedOutcomeUnknownError(this.causeOptions()));
-    }
-    for (const command of left.unsent) command.fail(this.closedError());
+    this.session.onLoss((flag) => this.offline.has(flag));
   }
 
   private planRetry(): void {
@@ -432,13 +378,10 @@ export class Link implements Dispatcher {
     }
     const limit = this.options.maxRetriesPerRequest;
     if (typeof limit === "number" && limit >= 0 && this.attempts % (limit + 1) === 0) {
-      this.failAll(() => new MaxRetriesPerRequestError(limit, this.causeOptions()));
+      this.failAll(() => new MaxRetriesPerRequestError(limit, causeOf(this.lastError)));
     }
     this.setStatus("reconnecting", delayMs);
-    this.retryTimer = setTimeout(() => {
-      this.retryTimer = undefined;
-      void this.connect().catch(ignore);
-    }, delayMs);
+    this.retryTimer = setTimeout(() => this.beginAttempt(), delayMs);
   }
 
   /** Status `end`: everything that still waits is told so. */
@@ -456,40 +399,12 @@ export class Link implements Dispatcher {
   private failAll(makeError: () => Error): void {
     const waiting = [...this.requeued, ...this.offline.takeAll()];
     this.requeued = [];
-    for (const command of waiting) command.fail(makeError());
-  }
-
-  private rejectWaiters(error: Error): void {
-    const waiters = this.waiters;
-    this.waiters = [];
-    for (const waiter of waiters) waiter.reject(error);
+    for (const command of waiting) dismiss(command, makeError());
   }
 
   private closedError(): ConnectionClosedError {
-    return new ConnectionClosedError(this.causeOptions());
-  }
-
-  private causeOptions(): ErrorOptions | undefined {
-    return this.lastError === undefined ? undefined : { cause: this.lastError };
+    return new ConnectionClosedError(causeOf(this.lastError));
   }
 }
-
-/** One stretch of output; see docs/decisions on how it was measured. */
-const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
 
 function ignore(): void {}
-
-/** Fails the handshake commands of a closed connection and returns what its users had sent. */
-function withoutRequests(left: Leftovers): Leftovers {
-  const isOwn = (command: Command): boolean => command.completion instanceof RequestCompletion;
-  for (const command of [...left.sent, ...left.unsent]) {
-    if (isOwn(command)) command.fail(new ConnectionClosedError());
-  }
-  const isUsers = (command: Command): boolean => !isOwn(command) && command.completion !== IGNORED;
-  return { sent: left.sent.filter(isUsers), unsent: left.unsent.filter(isUsers) };
-}
-
-function isConnectionTrouble(error: Error): boolean {
-  const { syscall } = error as NodeJS.ErrnoException;
-  return error instanceof ConnectionClosedError || syscall === "connect" || syscall === "read";
-}

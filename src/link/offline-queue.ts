@@ -6,8 +6,12 @@
 import Denque from "denque";
 import { type Command, CommandState } from "../command/command";
 
+const FIRST_SWEEP = 4096;
+
 export class OfflineQueue {
-  private readonly items = new Denque<Command>();
+  private items = new Denque<Command>();
+  /** Length at which commands that settled while waiting (time limits) are swept out. */
+  private sweepAt = FIRST_SWEEP;
 
   get length(): number {
     return this.items.length;
@@ -16,6 +20,7 @@ export class OfflineQueue {
   push(command: Command): void {
     command.state = CommandState.Queued;
     this.items.push(command);
+    if (this.items.length >= this.sweepAt) this.sweep();
   }
 
   /** Puts commands before everything that waits, keeping their own order. */
@@ -27,8 +32,23 @@ export class OfflineQueue {
     }
   }
 
+  /** Whether a command with the flag waits here. */
+  has(flag: number): boolean {
+    for (let i = 0; i < this.items.length; i++) {
+      const command = this.items.peekAt(i) as Command;
+      if (!command.isSettled && (command.spec.flags & flag) !== 0) return true;
+    }
+    return false;
+  }
+
   shift(): Command | undefined {
     return this.items.shift();
+  }
+
+  private sweep(): void {
+    const waiting = this.items.toArray().filter((command) => !command.isSettled);
+    this.items = new Denque(waiting);
+    this.sweepAt = Math.max(FIRST_SWEEP, waiting.length * 2);
   }
 
   /** Empties the queue and returns what was in it. */

@@ -3,14 +3,15 @@
  * again. Of those that were written, single ones go again as the policy allows; an explicit
  * batch goes again only as a whole and only while no reply of it has arrived. A command that
  * was the oldest unanswered one in several losses is given up: it may be what kills the
- * connection, and those behind it must not wait for it for ever.
+ * connection, and those behind it must not wait for it for ever. A transaction that was issued
+ * under a WATCH goes again only behind that WATCH.
  */
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
-import { AbortError, CommandLossError, OutcomeUnknownError } from "../errors";
+import { AbortError, CommandLossError, OutcomeUnknownError, WatchLostError } from "../errors";
 
 export interface Leftovers {
   readonly sent: readonly Command[];
@@ -23,53 +24,78 @@ export interface ResendRules {
   readonly maxLosses: number;
   /** Why the connection closed, for the cause chain. */
   readonly cause: Error | undefined;
+  /** What arrived was not a valid stream of replies: written commands fail with this. */
+  readonly protocolError: Error | null;
   /** Address of the server, for messages. */
   readonly server: string;
 }
 
 /** Fails what may not go again and returns the rest in order. */
 export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
-  const again: Command[] = [];
   const oldest = left.sent.find((command) => command.state !== CommandState.Dropped);
   if (oldest !== undefined) oldest.losses++;
-  for (const command of left.sent) {
-    if (command.isSettled) continue;
-    const error = refusal(command, true, rules);
-    if (error === null) again.push(command);
-    else command.fail(error);
-  }
-  for (const command of left.unsent) {
-    if (command.isSettled) continue;
-    const error = refusal(command, false, rules);
-    if (error === null) again.push(command);
-    else command.fail(error);
-  }
-  for (const command of again) if (command.batch !== null) command.batch.isStarted = false;
-  return again;
+  const sorter = new Sorter(rules);
+  for (const command of left.sent) sorter.take(command, true);
+  for (const command of left.unsent) sorter.take(command, false);
+  for (const { group } of sorter.again) if (group !== null) group.isStarted = false;
+  return sorter.again;
 }
 
-/** The error that ends the command, or null when it goes again. */
-function refusal(command: Command, wasSent: boolean, rules: ResendRules): Error | null {
-  const { batch } = command;
-  const cause = rules.cause === undefined ? undefined : { cause: rules.cause };
-  const isExplicit = batch !== null && batch.kind !== BatchKind.Automatic;
-  if (isExplicit && batch.isAnswered) {
-    return wasSent ? new OutcomeUnknownError(undefined, cause) : new AbortError(undefined, cause);
+class Sorter {
+  readonly again: Command[] = [];
+  private isWatchBefore = false;
+
+  constructor(private readonly rules: ResendRules) {}
+
+  take(command: Command, wasSent: boolean): void {
+    if (command.isSettled) return;
+    const error = this.refusal(command, wasSent);
+    if (error !== null) {
+      command.fail(error);
+      return;
+    }
+    if ((command.spec.flags & CommandFlag.Watch) !== 0) this.isWatchBefore = true;
+    this.again.push(command);
   }
-  if (isExplicit && batch.isRefused) return new AbortError(undefined, cause);
-  if (!wasSent) return null;
-  if (command.losses >= rules.maxLosses) {
-    if (isExplicit) batch.isRefused = true;
-    return new CommandLossError(command.name, command.losses, cause);
+
+  /** The error that ends the command, or null when it goes again. */
+  private refusal(command: Command, wasSent: boolean): Error | null {
+    const { group } = command;
+    const isExplicit = group !== null && group.kind !== BatchKind.Automatic;
+    if (wasSent && this.rules.protocolError !== null) return this.refuse(command, this.rules.protocolError);
+    if (isExplicit && (group.isAnswered || group.isRefused)) {
+      return wasSent ? new OutcomeUnknownError(undefined, this.cause) : new AbortError(undefined, this.cause);
+    }
+    if (isExplicit && group.isGuarded && !this.isWatchBefore) {
+      return this.refuse(
+        command,
+        wasSent ? new OutcomeUnknownError(undefined, this.cause) : new WatchLostError(),
+      );
+    }
+    return wasSent ? this.refusalOfSent(command) : null;
   }
-  const policy = command.extra?.retryPolicy ?? rules.policy;
-  if (policy === "at-least-once") return null;
-  if (policy === "reads-only" && (command.spec.flags & CommandFlag.Readonly) !== 0 && !isExplicit) {
-    return null;
+
+  private refusalOfSent(command: Command): Error | null {
+    const { policy: general, maxLosses, server } = this.rules;
+    if (command.losses >= maxLosses) {
+      return this.refuse(command, new CommandLossError(command.name, command.losses, this.cause));
+    }
+    const policy = command.extra?.retryPolicy ?? general;
+    if (policy === "at-least-once") return null;
+    const isRead = (command.spec.flags & CommandFlag.Readonly) !== 0;
+    if (policy === "reads-only" && isRead && command.group?.kind !== BatchKind.Transaction) return null;
+    const message = `Outcome unknown: "${command.name}" was written to ${server} but the connection closed before its reply; it may have run, and the retry policy "${policy}" forbids sending it again`;
+    return this.refuse(command, new OutcomeUnknownError(message, this.cause));
   }
-  if (isExplicit) batch.isRefused = true;
-  return new OutcomeUnknownError(
-    `Outcome unknown: "${command.name}" was written to ${rules.server} but the connection closed before its reply; it may have run, and the retry policy "${policy}" forbids sending it again`,
-    cause,
-  );
+
+  /** With one command of an explicit batch, all that follow are refused. */
+  private refuse(command: Command, error: Error): Error {
+    const { group } = command;
+    if (group !== null && group.kind !== BatchKind.Automatic) group.isRefused = true;
+    return error;
+  }
+
+  private get cause(): ErrorOptions | undefined {
+    return this.rules.cause === undefined ? undefined : { cause: this.rules.cause };
+  }
 }

@@ -7,7 +7,7 @@
  * that was opened by hand (`multi({ pipeline: false })`) and answered there in part.
  */
 
-import { BatchKind } from "../command/batch";
+import { Batch, BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { AbortError, WatchLostError } from "../errors";
@@ -27,47 +27,34 @@ export class Session {
   db: number;
   private isWatching = false;
   private isWatchLost = false;
-  private isMultiOpen = false;
+  /** The transaction opened by hand that the next command belongs to. */
+  private openGroup: Batch | null = null;
   private isMultiLost = false;
 
   constructor(db: number) {
     this.db = db;
   }
 
-  /** True while commands must be looked at before they may go on. */
-  get isBroken(): boolean {
-    return this.isWatchLost || this.isMultiLost;
+  /** True while every command must be looked at before it may go on. */
+  get isDelicate(): boolean {
+    return this.isWatchLost || this.isMultiLost || this.openGroup !== null;
   }
 
   /** Follows a command that is being handed over. */
   note(command: Command): void {
     const { flags } = command.spec;
-    const isSingle = command.batch === null || command.batch.kind !== BatchKind.Transaction;
-    if ((flags & CommandFlag.Select) !== 0) {
-      const db = Number(command.args[0]);
-      if (Number.isInteger(db) && db >= 0) this.db = db;
-    } else if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
-    else if ((flags & CommandFlag.Multi) !== 0) this.isMultiOpen = isSingle;
-    else if ((flags & CommandFlag.Reset) !== 0) {
-      this.db = 0;
-      this.clear();
-    } else if ((flags & (CommandFlag.Exec | CommandFlag.Discard | CommandFlag.Unwatch)) !== 0) {
-      if ((flags & CommandFlag.Unwatch) === 0) this.isMultiOpen = false;
-      this.isWatching = false;
-      this.isWatchLost = false;
-    }
+    if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
+    else if (this.openGroup !== null) join(command, this.openGroup);
   }
 
   /**
-   * The connection was lost. `goesAgain` are the commands that will be sent anew: a WATCH or
-   * MULTI among them opens what it opened before.
+   * The connection was lost. `goesAgain` tells whether a command with the flag will be sent
+   * anew: a WATCH or MULTI among them opens what it opened before.
    */
-  onLoss(goesAgain: readonly Command[]): void {
-    const isResent = (flag: number): boolean =>
-      goesAgain.some((command) => (command.spec.flags & flag) !== 0);
-    if (this.isWatching && !isResent(CommandFlag.Watch)) this.isWatchLost = true;
-    if (this.isMultiOpen && !isResent(CommandFlag.Multi)) {
-      this.isMultiOpen = false;
+  onLoss(goesAgain: (flag: number) => boolean): void {
+    if (this.isWatching && !goesAgain(CommandFlag.Watch)) this.isWatchLost = true;
+    if (this.openGroup !== null && !goesAgain(CommandFlag.Multi)) {
+      this.openGroup = null;
       this.isMultiLost = true;
     }
   }
@@ -82,18 +69,47 @@ export class Session {
         return new AbortError();
       }
     }
-    const opensOrRuns = CommandFlag.Multi | CommandFlag.Exec;
-    const isTransaction = command.batch !== null && command.batch.kind === BatchKind.Transaction;
-    if (this.isWatchLost && isTransaction) return new WatchLostError();
-    if (this.isWatchLost && (flags & opensOrRuns & CommandFlag.Exec) !== 0) return new WatchLostError();
-    return null;
+    if (!this.isWatchLost) return null;
+    const isWhole = command.batch !== null && command.batch.kind === BatchKind.Transaction;
+    return isWhole || (flags & CommandFlag.Exec) !== 0 ? new WatchLostError() : null;
   }
 
   /** Forgets guarded keys and transactions: the client was closed on purpose, or RESET ran. */
   clear(): void {
     this.isWatching = false;
     this.isWatchLost = false;
-    this.isMultiOpen = false;
+    this.openGroup = null;
     this.isMultiLost = false;
   }
+
+  private noteChange(command: Command, flags: number): void {
+    if ((flags & CommandFlag.Select) !== 0) {
+      const db = Number(command.args[0]);
+      if (Number.isInteger(db) && db >= 0) this.db = db;
+    } else if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
+    else if ((flags & CommandFlag.Multi) !== 0) this.openByHand(command);
+    else if ((flags & CommandFlag.Reset) !== 0) {
+      this.db = 0;
+      this.clear();
+      return;
+    }
+    if (this.openGroup !== null) join(command, this.openGroup);
+    if ((flags & CommandFlag.Exec) !== 0 && this.isWatching && command.group !== null) {
+      command.group.isGuarded = true;
+    }
+    if ((flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0) this.openGroup = null;
+    if ((flags & (CommandFlag.Exec | CommandFlag.Discard | CommandFlag.Unwatch)) !== 0) {
+      this.isWatching = false;
+      this.isWatchLost = false;
+    }
+  }
+
+  private openByHand(command: Command): void {
+    const isWhole = command.batch !== null && command.batch.kind !== BatchKind.Automatic;
+    if (!isWhole) this.openGroup = new Batch(BatchKind.Transaction, 0, null);
+  }
+}
+
+function join(command: Command, group: Batch): void {
+  command.ensureExtra().group = group;
 }

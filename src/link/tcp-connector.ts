@@ -1,6 +1,6 @@
 /** Reaches one server by TCP, TLS or unix socket. */
 
-import { connect as netConnect, type NetConnectOpts } from "node:net";
+import { type NetConnectOpts, connect as netConnect } from "node:net";
 import type { Duplex } from "node:stream";
 import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from "node:tls";
 import { ConnectionClosedError } from "../errors";

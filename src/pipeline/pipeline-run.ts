@@ -5,7 +5,7 @@
 
 import { Batch, BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
-import { type KeyPrefix, makeCommand } from "../command/command-factory";
+import { applyPrefix, type KeyPrefix, makeCommand } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
@@ -70,7 +70,7 @@ export class PipelineRun implements Completion {
   queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean): void {
     this.takeCallback(args);
     try {
-      this.append(makeCommand(spec, args, wantsBuffers, this, this.prefix));
+      this.append(applyPrefix(makeCommand(spec, args, wantsBuffers, this), this.prefix));
     } catch (error) {
       this.appendBroken(spec, error as Error);
     }

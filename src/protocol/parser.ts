@@ -1,5 +1,6 @@
 import { ReplyError } from "../errors";
 import type { ReplySink } from "./reply-sink";
+
 class Need extends Error {}
 export class Parser {
   private buf: Buffer = Buffer.alloc(0);
@@ -98,6 +99,6 @@ export class Parser {
         return a;
       }
     }
-    throw new Error("bad " + l);
+    throw new Error(`bad ${l}`);
   }
 }

@@ -1,0 +1,46 @@
+/** How commands end when their link does. */
+
+import type { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { IGNORED } from "../command/promise-completion";
+import { RequestCompletion } from "../connection/handshake";
+import { ClosedOutcomeUnknownError, ConnectionClosedError } from "../errors";
+import type { Leftovers } from "./resend";
+
+export function isQuit(command: Command): boolean {
+  return (command.spec.flags & CommandFlag.Quit) !== 0;
+}
+
+/** Ends one command of a closed link. A connection that is gone is what QUIT asks for. */
+export function dismiss(command: Command, error: Error): void {
+  if (!isQuit(command)) command.fail(error);
+  else
+    command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", { protocol: 2, replyMapping: "legacy" });
+}
+
+/** Ends what a connection that was closed on purpose left behind. */
+export function dismissLeftovers(left: Leftovers, cause: Error | undefined): void {
+  const options = causeOf(cause);
+  for (const command of left.sent) dismiss(command, new ClosedOutcomeUnknownError(options));
+  for (const command of left.unsent) dismiss(command, new ConnectionClosedError(options));
+}
+
+/** Fails the handshake commands of a closed connection and returns what its users had sent. */
+export function withoutRequests(left: Leftovers): Leftovers {
+  const isOwn = (command: Command): boolean => command.completion instanceof RequestCompletion;
+  for (const command of [...left.sent, ...left.unsent]) {
+    if (isOwn(command)) command.fail(new ConnectionClosedError());
+  }
+  const isUsers = (command: Command): boolean => !isOwn(command) && command.completion !== IGNORED;
+  return { sent: left.sent.filter(isUsers), unsent: left.unsent.filter(isUsers) };
+}
+
+/** Errors that are no news while a connection is being closed on purpose. */
+export function isConnectionTrouble(error: Error): boolean {
+  const { syscall } = error as NodeJS.ErrnoException;
+  return error instanceof ConnectionClosedError || syscall === "connect" || syscall === "read";
+}
+
+export function causeOf(error: Error | undefined): ErrorOptions | undefined {
+  return error === undefined ? undefined : { cause: error };
+}

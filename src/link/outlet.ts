@@ -1,0 +1,66 @@
+/**
+ * The way from a link to its present connection. Follows the database of the server's side and
+ * puts a SELECT before a command that was issued for another one.
+ */
+
+import { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import { IGNORED } from "../command/promise-completion";
+import type { Connection } from "../connection/connection";
+import { ConnectionState } from "../connection/connection-state";
+
+export class Outlet {
+  connection: Connection | null = null;
+  /** Database of the server's side after all that was dispatched. */
+  private db = 0;
+
+  constructor(private readonly onSelect: (db: number) => void) {}
+
+  /** A connection was opened; its handshake selects `db`. */
+  open(db: number): void {
+    this.db = db;
+  }
+
+  /** True while commands may be handed to the connection. */
+  get isReady(): boolean {
+    return this.connection !== null && this.connection.state === ConnectionState.Ready;
+  }
+
+  get isWritable(): boolean {
+    return this.connection?.isWritable === true;
+  }
+
+  send(command: Command): void {
+    if (command.db !== this.db) this.select(command.db);
+    if ((command.spec.flags & CommandFlag.Select) !== 0) {
+      const db = Number(command.args[0]);
+      if (Number.isInteger(db) && db >= 0) this.setDb(db);
+    }
+    this.connection?.dispatch(command);
+  }
+
+  /** Makes sure that what follows runs on `db`. */
+  select(db: number): void {
+    if (db === this.db) return;
+    this.request("select", [String(db)]);
+    this.setDb(db);
+  }
+
+  /** Sends a command on the link's own account. */
+  request(name: string, args: string[]): void {
+    this.connection?.dispatch(new Command(specOf(name), args, false, IGNORED));
+  }
+
+  /** From here on the server prints what it executes. */
+  startMonitor(): void {
+    if (this.connection !== null) this.connection.isMonitoring = true;
+    this.request("monitor", []);
+  }
+
+  setDb(db: number): void {
+    if (this.db === db) return;
+    this.db = db;
+    this.onSelect(db);
+  }
+}
