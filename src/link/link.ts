@@ -18,9 +18,7 @@ import {
   AlreadyConnectingError,
   ConnectionClosedError,
   MaxRetriesPerRequestError,
-  MonitorModeError,
   OfflineQueueDisabledError,
-  SubscriberModeError,
   WatchLostError,
 } from "../errors";
 import { ConnectWaiters } from "./connect-waiters";
@@ -29,7 +27,7 @@ import { Establishment } from "./establishment";
 import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withoutRequests } from "./farewell";
 import { LinkEvents } from "./link-events";
 import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
-import type { LinkStatus } from "./link-state";
+import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
 import { OfflineQueue } from "./offline-queue";
 import { Outlet } from "./outlet";
 import { type Leftovers, sortLeftovers } from "./resend";
@@ -155,7 +153,7 @@ export class Link implements Dispatcher {
     return this.isQuitting || this.isClosing;
   }
 
-  get mode(): "normal" | "subscriber" | "monitor" {
+  get mode(): LinkMode {
     if (this.options.monitor) return "monitor";
     const isResp2 = this.connection !== null && this.connection.shape.protocol === 2;
     return isResp2 && !this.subscriptions.isEmpty ? "subscriber" : "normal";
@@ -315,12 +313,8 @@ export class Link implements Dispatcher {
   private refusal(command: Command): Error | null {
     if (this.status === "end" || this.isQuitting || this.isClosing) return this.closedError();
     const { flags } = command.spec;
-    const { mode } = this;
-    if (mode === "monitor" && (flags & CommandFlag.Monitor) === 0) return new MonitorModeError();
-    if (mode === "subscriber" && (flags & CommandFlag.ValidInSubscriber) === 0) {
-      return new SubscriberModeError();
-    }
-    if (!this.session.isDelicate) return null;
+    const wrongMode = modeRefusal(this.mode, flags);
+    if (wrongMode !== null || !this.session.isDelicate) return wrongMode;
     const refusal = this.session.refusal(command);
     if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) this.forgetWatch(command);
     return refusal;
