@@ -50,7 +50,7 @@ async function measureLongBatch(row: LongBatchRow, context: SampleContext): Prom
   delay.enable();
   meter.start();
   await batch.send();
-  const figures = meter.stop(row.size);
+  const figures = await meter.stop(row.size);
   // The last delay is only recorded when the timer fires once more.
   await new Promise((resolve) => setTimeout(resolve, 5));
   delay.disable();

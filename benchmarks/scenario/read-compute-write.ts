@@ -76,7 +76,7 @@ async function measureCompute(row: ComputeRow, context: SampleContext): Promise<
   await pass(context.budget.warmMs);
   const meter = new Meter();
   meter.start();
-  const figures = meter.stop(await pass(context.budget.measureMs));
+  const figures = await meter.stop(await pass(context.budget.measureMs));
   await side.close();
   proxy?.stop();
   return { ...figures, updatesPerSecond: figures.opsPerSecond as number };

@@ -123,7 +123,7 @@ async function measureRoundTrips(row: RoundTripRow, context: SampleContext): Pro
   const meter = new Meter();
   meter.start();
   // Two looks at the clock per command do not matter here: the line is the bottleneck.
-  const figures = meter.stop(await pass(context.budget.measureMs, latencies.record));
+  const figures = await meter.stop(await pass(context.budget.measureMs, latencies.record));
   await side.close();
   proxy.stop();
   return { ...figures, ...latencies.quantiles() };

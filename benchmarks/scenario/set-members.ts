@@ -52,7 +52,7 @@ async function measureSetMembers(row: SetMembersRow, context: SampleContext): Pr
   await pass(context.budget.warmMs);
   const meter = new Meter();
   meter.start();
-  const figures = meter.stop(await pass(context.budget.measureMs));
+  const figures = await meter.stop(await pass(context.budget.measureMs));
   await side.close();
   return { ...figures, membersPerSecond: figures.opsPerSecond as number };
 }

@@ -6,6 +6,7 @@
  */
 
 import { PerformanceObserver } from "node:perf_hooks";
+import { eventLoopTurn } from "./meter";
 
 export async function countAllocatedBytes(work: () => Promise<void>): Promise<number> {
   let collections = 0;
@@ -16,6 +17,8 @@ export async function countAllocatedBytes(work: () => Promise<void>): Promise<nu
   const before = process.memoryUsage().heapUsed;
   await work();
   const after = process.memoryUsage().heapUsed;
+  await eventLoopTurn();
+  await eventLoopTurn();
   collections += observer.takeRecords().length;
   observer.disconnect();
   if (collections > 0) throw new Error(`the garbage collector ran ${collections} times during the count`);

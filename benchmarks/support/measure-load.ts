@@ -50,7 +50,7 @@ export async function measureOn(side: Side, row: LoadRow, context: SampleContext
   await server.start();
   meter.start();
   const commands = await pass(budget.measureMs);
-  const figures = meter.stop(commands);
+  const figures = await meter.stop(commands);
   Object.assign(figures, await server.stop(commands));
   const latencies = new LatencyRecorder();
   await pass(budget.latencyMs, latencies.record);

@@ -20,35 +20,39 @@ export class Meter {
   private startMs = 0;
   private startCpu: NodeJS.CpuUsage = process.cpuUsage();
   private startCalls: SystemCalls | undefined;
-  private readonly pausesMs: number[] = [];
-  private readonly observer = new PerformanceObserver((list) => this.notePauses(list.getEntries()));
+  private readonly pauses: PerformanceEntry[] = [];
+  private readonly observer = new PerformanceObserver((list) => {
+    this.pauses.push(...list.getEntries());
+  });
 
   start(): void {
     this.observer.observe({ entryTypes: ["gc"] });
-    this.pausesMs.length = 0;
+    this.pauses.length = 0;
     this.startCalls = systemCalls();
     this.startCpu = process.cpuUsage();
     this.startMs = performance.now();
   }
 
-  stop(commands: number): Figures {
-    const elapsedMs = performance.now() - this.startMs;
+  /** Counters are read at once; the promise is for the notes about garbage collections, which arrive later. */
+  async stop(commands: number): Promise<Figures> {
+    const endMs = performance.now();
+    const elapsedMs = endMs - this.startMs;
     const cpu = process.cpuUsage(this.startCpu);
     const calls = systemCalls();
-    this.notePauses(this.observer.takeRecords());
-    this.observer.disconnect();
-    const gcMs = this.pausesMs.reduce((sum, ms) => sum + ms, 0);
+    const peakRssMiB = process.resourceUsage().maxRSS / 1024;
+    const pausesMs = await this.pausesUntil(endMs);
+    const gcMs = pausesMs.reduce((sum, ms) => sum + ms, 0);
     const figures: Figures = {
       commands,
       elapsedMs,
       opsPerSecond: (commands / elapsedMs) * 1000,
       cpuMicros: (cpu.user + cpu.system) / commands,
       userCpuMicros: cpu.user / commands,
-      gcCount: this.pausesMs.length,
+      gcCount: pausesMs.length,
       gcMs,
-      gcMaxMs: Math.max(0, ...this.pausesMs),
+      gcMaxMs: Math.max(0, ...pausesMs),
       gcSharePercent: (gcMs / elapsedMs) * 100,
-      peakRssMiB: process.resourceUsage().maxRSS / 1024,
+      peakRssMiB,
     };
     if (calls !== undefined && this.startCalls !== undefined) {
       figures.writeCallsPerThousand = ((calls.writes - this.startCalls.writes) / commands) * 1000;
@@ -57,9 +61,17 @@ export class Meter {
     return figures;
   }
 
-  private notePauses(entries: readonly PerformanceEntry[]): void {
-    for (const entry of entries) this.pausesMs.push(entry.duration);
+  private async pausesUntil(endMs: number): Promise<number[]> {
+    await eventLoopTurn();
+    await eventLoopTurn();
+    this.pauses.push(...this.observer.takeRecords());
+    this.observer.disconnect();
+    return this.pauses.filter(({ startTime }) => startTime <= endMs).map(({ duration }) => duration);
   }
+}
+
+export function eventLoopTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 /** read(2) and write(2) family calls of this process so far; only Linux tells. */

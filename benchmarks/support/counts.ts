@@ -1,0 +1,133 @@
+/**
+ * Counts what a client does for its commands, in figures that do not depend on the clock: bytes allocated, socket
+ * writes, promises. The regression guard compares them with the stored ones.
+ *
+ * To be run in a process of its own with `COUNT_FLAGS`: the young generation must hold everything that is counted.
+ */
+
+import { createHook } from "node:async_hooks";
+import type { Duplex } from "node:stream";
+import { type IoredisLikeClass, IoredisSide } from "../sides/ioredis-side";
+import type { Address, Issue } from "../sides/side";
+import { countAllocatedBytes } from "./allocated-bytes";
+import { operationsOf } from "./dataset";
+
+export interface Counts {
+  /** Bytes on the V8 heap. */
+  readonly bytesPerCommand: number;
+  readonly writesPerBatch: number;
+  readonly promisesPerBatch: number;
+}
+
+export type CountedLoad = "awaited" | "turn" | "turn-auto" | "pipeline";
+
+export const COUNT_FLAGS: readonly string[] = [
+  "--expose-gc",
+  "--min-semi-space-size=128",
+  "--max-semi-space-size=128",
+];
+
+/** Commands of one batch: one turn, or one pipeline. Small enough for one socket write. */
+export const BATCH_COMMANDS = 500;
+const WARM_UP_BATCHES = 150;
+const COUNTED_BATCHES = 20;
+const COUNTED_SINGLES = 1000;
+const ATTEMPTS = 5;
+
+export async function countLoads(
+  Redis: IoredisLikeClass,
+  address: Address,
+): Promise<Record<CountedLoad, Counts>> {
+  return {
+    awaited: await countLoad(Redis, address, "awaited"),
+    turn: await countLoad(Redis, address, "turn"),
+    "turn-auto": await countLoad(Redis, address, "turn-auto"),
+    pipeline: await countLoad(Redis, address, "pipeline"),
+  };
+}
+
+async function countLoad(Redis: IoredisLikeClass, address: Address, load: CountedLoad): Promise<Counts> {
+  const side = new IoredisSide(load, () => Redis);
+  await side.connect({ nodes: [address], isCluster: false }, { autoPipelining: load === "turn-auto" });
+  const batch = batchOf(side, load);
+  const commands = load === "awaited" ? 1 : BATCH_COMMANDS;
+  for (let round = 0; round < WARM_UP_BATCHES; round++) await batch();
+  const rounds = load === "awaited" ? COUNTED_SINGLES : COUNTED_BATCHES;
+  const work = (): Promise<void> => repeat(batch, rounds);
+  const harness = emptyBatch(load);
+  const bytes = await leastBytes(work);
+  const writes = await countWrites((side.connected() as unknown as { stream: Duplex }).stream, work);
+  const promises = (await countPromises(work)) - (await countPromises(() => repeat(harness, rounds)));
+  await side.close();
+  return {
+    bytesPerCommand: bytes / rounds / commands,
+    writesPerBatch: writes / rounds,
+    promisesPerBatch: promises / rounds,
+  };
+}
+
+function batchOf(side: IoredisSide, load: CountedLoad): Issue {
+  const operations = operationsOf("mixed16").slice(0, BATCH_COMMANDS);
+  if (load === "pipeline") return side.bindBatch(operations, BATCH_COMMANDS);
+  const issues = operations.map((operation) => side.bind(operation));
+  return load === "awaited" ? (issues[0] as Issue) : turnOf(issues);
+}
+
+function turnOf(issues: readonly Issue[]): Issue {
+  return () => Promise.all(issues.map((issue) => issue()));
+}
+
+/** The same harness around nothing: what it makes itself is taken off the count of promises. */
+function emptyBatch(load: CountedLoad): Issue {
+  const settled = Promise.resolve();
+  const nothing = (): Promise<unknown> => settled;
+  return load === "turn" || load === "turn-auto"
+    ? turnOf(new Array<Issue>(BATCH_COMMANDS).fill(nothing))
+    : nothing;
+}
+
+async function repeat(batch: Issue, rounds: number): Promise<void> {
+  for (let round = 0; round < rounds; round++) await batch();
+}
+
+/** The least of several attempts: compilation and timers of the engine add to some of them. */
+async function leastBytes(work: () => Promise<void>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    globalThis.gc?.();
+    least = Math.min(least, await countAllocatedBytes(work));
+  }
+  return least;
+}
+
+/** Write requests that the socket hands to the operating system, one or many buffers each. */
+async function countWrites(stream: Duplex, work: () => Promise<void>): Promise<number> {
+  let writes = 0;
+  const write = stream._write;
+  const writev = stream._writev;
+  stream._write = (chunk, encoding, done) => {
+    writes++;
+    write.call(stream, chunk, encoding, done);
+  };
+  stream._writev = (chunks, done) => {
+    writes++;
+    writev?.call(stream, chunks, done);
+  };
+  await work();
+  stream._write = write;
+  if (writev !== undefined) stream._writev = writev;
+  return writes;
+}
+
+async function countPromises(work: () => Promise<void>): Promise<number> {
+  let promises = 0;
+  const hook = createHook({
+    init(_id, type) {
+      if (type === "PROMISE") promises++;
+    },
+  });
+  hook.enable();
+  await work();
+  hook.disable();
+  return promises;
+}

@@ -1,0 +1,44 @@
+/**
+ * Fails when the client allocates more, writes more often or makes more promises for the same commands than the stored
+ * counts say. None of these depends on the clock. After a change that lowers them on purpose, or that has a good reason
+ * to raise them, store the new ones with `npm run bench:counts -- --update`.
+ */
+
+import path from "node:path";
+import { expect } from "chai";
+import { type CountTable, regressions } from "../../benchmarks/support/count-baseline";
+import { BATCH_COMMANDS } from "../../benchmarks/support/counts";
+import { runCounts } from "../../benchmarks/support/run-counts";
+import { findAnyServer } from "../../scripts/servers/find-server";
+import { ServerProcess } from "../../scripts/servers/server-process";
+
+const CLIENT_MODULE = path.join(__dirname, "..", "..", "src", "index.js");
+
+describe("regression guard", () => {
+  let counts: CountTable;
+
+  before(async function () {
+    this.timeout(120_000);
+    const server = await ServerProcess.start({ binary: await findAnyServer() });
+    try {
+      counts = await runCounts(CLIENT_MODULE, server.port);
+    } finally {
+      await server.stop();
+    }
+  });
+
+  it("one socket write for a turn, an automatic batch, a pipeline, a lone command", () => {
+    for (const { writesPerBatch } of Object.values(counts)) expect(writesPerBatch).to.equal(1);
+  });
+
+  it("one promise for a whole pipeline, and one for a single command", () => {
+    expect(counts.pipeline.promisesPerBatch).to.equal(1);
+    expect(counts.awaited.promisesPerBatch).to.equal(1);
+    expect(counts.turn.promisesPerBatch).to.equal(BATCH_COMMANDS);
+    expect(counts["turn-auto"].promisesPerBatch).to.equal(BATCH_COMMANDS);
+  });
+
+  it("no count has grown beyond the stored ones", () => {
+    expect(regressions(counts)).to.deep.equal([]);
+  });
+});
