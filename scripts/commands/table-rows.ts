@@ -150,14 +150,18 @@ function policyOf(info: CommandInfo, prefix: string): string {
   return info.tips.find((tip) => tip.startsWith(prefix))?.slice(prefix.length) ?? "default";
 }
 
-/** One row as the table has it. */
-export function formatRow(row: TableRow): string {
-  const fields = [row.name, row.flags.toString(16), row.keys];
-  const hasPolicy = row.requestPolicy !== "default" || row.responsePolicy !== "default";
-  if (hasPolicy) fields.push(row.requestPolicy);
-  if (row.responsePolicy !== "default") fields.push(row.responsePolicy);
-  const own = fields.join(" ");
-  // A subcommand that says nothing beyond the command itself needs no entry.
-  const subcommands = row.subcommands.map(formatRow).filter((text) => !text.endsWith(" 0 -"));
-  return [own, ...subcommands].join(";");
+/** What the details of the table say about a command; empty for most. */
+export function formatDetails(row: TableRow): string {
+  const subcommands = row.subcommands.map(formatSubcommand).filter((text) => !text.endsWith(" 0 -"));
+  return [formatPolicies(row).trim(), ...subcommands].join(";");
+}
+
+// A subcommand that says nothing beyond the command itself needs no entry.
+function formatSubcommand(row: TableRow): string {
+  return `${row.name} ${row.flags.toString(16)} ${row.keys}${formatPolicies(row)}`;
+}
+
+function formatPolicies(row: TableRow): string {
+  if (row.responsePolicy !== "default") return ` ${row.requestPolicy} ${row.responsePolicy}`;
+  return row.requestPolicy === "default" ? "" : ` ${row.requestPolicy}`;
 }

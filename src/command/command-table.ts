@@ -1,16 +1,16 @@
 /**
  * What is known about commands: flags, keys, policies, transformers, looked up once for each
- * call by word (`specOf`) or never (methods hold their spec). The rows are generated; this file
- * reads them when they are first asked for. Flags and keys ignore letter case, transformers
- * belong to the exact word. Words are never looked up in an object with a prototype, and words
- * that are not in the table cannot make anything grow without bound.
+ * call by word (`specOf`) or never (methods hold their spec). The rows are generated. Flags and
+ * keys ignore letter case, transformers belong to the exact word. Words are never looked up in
+ * an object with a prototype, and those that are not in the table cannot make anything grow
+ * without bound.
  */
 
 import type { Argument } from "../protocol/resp-types";
 import { BUILTIN_ARGUMENT_MAPPERS } from "./argument-mappers";
 import { hasBlockOption } from "./blocking";
 import { type ArgumentMapper, CommandFlag, type CommandSpec, type ReplyMapper } from "./command-spec";
-import { ADDITIONAL_ROWS, METHOD_ROWS } from "./generated/table";
+import { ADDITIONAL_ROWS, COMMAND_DETAILS, METHOD_ROWS } from "./generated/table";
 import { type KeyRule, lowerWord, NO_KEYS, parseKeyRule } from "./key-positions";
 import { BUILTIN_REPLY_MAPPERS } from "./reply-mappers";
 import { watchedTable } from "./watched-table";
@@ -34,24 +34,35 @@ export interface FanOutPolicy {
   readonly response: ResponsePolicy;
 }
 
-interface Row extends FanOutPolicy {
+/** What only few commands have and only few calls need. */
+interface Details {
+  readonly policy: FanOutPolicy;
+  readonly subcommands: ReadonlyMap<string, Subcommand>;
+}
+
+interface Subcommand {
   readonly flags: number;
   readonly keys: KeyRule;
-  readonly subcommands: ReadonlyMap<string, Row> | null;
+  readonly policy: FanOutPolicy;
 }
 
 class TableSpec implements CommandSpec {
-  readonly encodedName: Buffer;
   replyMapper: ReplyMapper | null = null;
   argumentMapper: ArgumentMapper | null = null;
+  private encoded: Buffer | null = null;
 
   constructor(
     readonly name: string,
     readonly lowerName: string,
     readonly flags: number,
     readonly keys: KeyRule,
-  ) {
-    this.encodedName = Buffer.from(`$${Buffer.byteLength(name)}\r\n${name}\r\n`);
+  ) {}
+
+  // Made when first used: a program uses a dozen of these words, and starts quicker for it.
+  get encodedName(): Buffer {
+    if (this.encoded === null)
+      this.encoded = Buffer.from(`$${Buffer.byteLength(this.name)}\r\n${this.name}\r\n`);
+    return this.encoded;
   }
 }
 
@@ -60,26 +71,39 @@ const MAX_CACHED_SPELLINGS = 1024;
 /** Longer words are not worth keeping: no command has such a name. */
 const MAX_CACHED_WORD_LENGTH = 128;
 
-const UNKNOWN: Row = { flags: 0, keys: NO_KEYS, request: "default", response: "default", subcommands: null };
-const texts = new Map<string, string>();
-const methodNames: readonly string[] = METHOD_ROWS.map(register);
-const additionalNames: readonly string[] = ADDITIONAL_ROWS.map(register);
-const rows = new Map<string, Row>();
+/** Elements of a row in the generated lists: name, flags, keys. */
+const ROW_WIDTH = 3;
+
+const DEFAULT_POLICY: FanOutPolicy = { request: "default", response: "default" };
+const NO_DETAILS: Details = { policy: DEFAULT_POLICY, subcommands: new Map() };
+
+const detailTexts = new Map(Object.entries(COMMAND_DETAILS));
+const details = new Map<string, Details>();
 const keyRules = new Map<string, KeyRule>();
-/** Specs of the table's own words, in lower case. */
-const tableSpecs = new Map<string, CommandSpec>();
+/** Specs of the table's own words, in lower case: all of them, since they become methods at once. */
+const tableSpecs = new Map<string, TableSpec>();
 /** Specs of other spellings and of unknown words. */
-const otherSpecs = new Map<string, CommandSpec>();
+const otherSpecs = new Map<string, TableSpec>();
+const methodNames = addSpecs(METHOD_ROWS);
+const additionalNames = addSpecs(ADDITIONAL_ROWS);
 
 /** Argument transformers by exact word. A change counts from the next call on. */
 export const argumentTransformers = watchedTable(BUILTIN_ARGUMENT_MAPPERS, refreshTransformers);
 /** Reply transformers by exact word. A change counts from the next reply on. */
 export const replyTransformers = watchedTable(BUILTIN_REPLY_MAPPERS, refreshTransformers);
 
-function register(text: string): string {
-  const name = text.slice(0, text.indexOf(" "));
-  texts.set(name, text);
-  return name;
+for (const word of Object.keys(argumentTransformers)) refreshTransformers(word);
+for (const word of Object.keys(replyTransformers)) refreshTransformers(word);
+
+function addSpecs(rows: readonly (string | number)[]): string[] {
+  const names: string[] = [];
+  for (let index = 0; index < rows.length; index += ROW_WIDTH) {
+    const name = rows[index] as string;
+    const keys = keyRule(name, rows[index + 2] as string);
+    tableSpecs.set(name, new TableSpec(name, name, rows[index + 1] as number, keys));
+    names.push(name);
+  }
+  return names;
 }
 
 /** The commands that are methods, in lower case, sorted. */
@@ -99,15 +123,12 @@ export function specOf(word: string): CommandSpec {
 
 function makeSpec(word: string): CommandSpec {
   const lowerName = word.toLowerCase();
-  const row = rowOf(lowerName);
-  const spec = new TableSpec(word, lowerName, row.flags, row.keys);
+  const known = tableSpecs.get(lowerName);
+  const spec = new TableSpec(word, lowerName, known?.flags ?? 0, known?.keys ?? NO_KEYS);
   setTransformers(spec);
-  if (word === lowerName && row !== UNKNOWN) {
-    tableSpecs.set(word, spec);
-  } else if (word.length <= MAX_CACHED_WORD_LENGTH) {
-    if (otherSpecs.size >= MAX_CACHED_SPELLINGS) otherSpecs.clear();
-    otherSpecs.set(word, spec);
-  }
+  if (word.length > MAX_CACHED_WORD_LENGTH) return spec;
+  if (otherSpecs.size >= MAX_CACHED_SPELLINGS) otherSpecs.clear();
+  otherSpecs.set(word, spec);
   return spec;
 }
 
@@ -139,47 +160,17 @@ export function flagsFor(spec: CommandSpec, args: readonly Argument[]): number {
 
 /** Where the server wants the call to go in a cluster and how answers are joined. */
 export function fanOutPolicyFor(spec: CommandSpec, args: readonly Argument[]): FanOutPolicy {
-  return subcommandOf(spec, args) ?? rowOf(spec.lowerName);
+  return (subcommandOf(spec, args) ?? detailsOf(spec.lowerName)).policy;
 }
 
-function subcommandOf(spec: CommandSpec, args: readonly Argument[]): Row | undefined {
+function subcommandOf(spec: CommandSpec, args: readonly Argument[]): Subcommand | undefined {
   const word = args[0];
-  return word === undefined ? undefined : rowOf(spec.lowerName).subcommands?.get(lowerWord(word));
-}
-
-function rowOf(lowerName: string): Row {
-  const known = rows.get(lowerName);
-  if (known !== undefined) return known;
-  const text = texts.get(lowerName);
-  if (text === undefined) return UNKNOWN;
-  const row = parseRow(text);
-  rows.set(lowerName, row);
-  return row;
-}
-
-// name flags keys [request response][;subcommand flags keys [request response]]…
-function parseRow(text: string): Row {
-  if (!text.includes(";")) return parseFields(text, null);
-  const [head = "", ...rest] = text.split(";");
-  const subcommands = new Map<string, Row>();
-  for (const part of rest) subcommands.set(part.slice(0, part.indexOf(" ")), parseFields(part, null));
-  return parseFields(head, subcommands);
-}
-
-function parseFields(text: string, subcommands: ReadonlyMap<string, Row> | null): Row {
-  const fields = text.split(" ");
-  const keys = fields[2] as string;
-  return {
-    flags: Number.parseInt(fields[1] as string, 16),
-    keys: subcommands === null ? sharedKeyRule(keys) : parseKeyRule(keys, keysOf(subcommands)),
-    request: (fields[3] ?? "default") as RequestPolicy,
-    response: (fields[4] ?? "default") as ResponsePolicy,
-    subcommands,
-  };
+  return word === undefined ? undefined : detailsOf(spec.lowerName).subcommands.get(lowerWord(word));
 }
 
 /** Hundreds of commands have a handful of rules among them. */
-function sharedKeyRule(text: string): KeyRule {
+function keyRule(name: string, text: string): KeyRule {
+  if (text === "s") return parseKeyRule(text, keysOf(detailsOf(name).subcommands));
   let rule = keyRules.get(text);
   if (rule === undefined) {
     rule = parseKeyRule(text);
@@ -188,8 +179,36 @@ function sharedKeyRule(text: string): KeyRule {
   return rule;
 }
 
-function keysOf(subcommands: ReadonlyMap<string, Row>): ReadonlyMap<string, KeyRule> {
+function detailsOf(name: string): Details {
+  const known = details.get(name);
+  if (known !== undefined) return known;
+  const text = detailTexts.get(name);
+  if (text === undefined) return NO_DETAILS;
+  const parsed = parseDetails(text);
+  details.set(name, parsed);
+  return parsed;
+}
+
+// [request [response]][;subcommand flags keys [request [response]]]…
+function parseDetails(text: string): Details {
+  const [policy = "", ...parts] = text.split(";");
+  const subcommands = new Map<string, Subcommand>();
+  for (const part of parts) {
+    const [name = "", flags = "0", keys = "-", ...words] = part.split(" ");
+    const rule = keyRule(name, keys);
+    subcommands.set(name, { flags: Number.parseInt(flags, 16), keys: rule, policy: policyOf(words) });
+  }
+  return { policy: policyOf(policy.split(" ")), subcommands };
+}
+
+function policyOf(words: readonly string[]): FanOutPolicy {
+  const [request, response = "default"] = words;
+  if (request === undefined || request === "") return DEFAULT_POLICY;
+  return { request: request as RequestPolicy, response: response as ResponsePolicy };
+}
+
+function keysOf(subcommands: ReadonlyMap<string, Subcommand>): ReadonlyMap<string, KeyRule> {
   const rules = new Map<string, KeyRule>();
-  for (const [name, row] of subcommands) rules.set(name, row.keys);
+  for (const [name, { keys }] of subcommands) rules.set(name, keys);
   return rules;
 }
