@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { formatCommandDocs } from "./command-docs";
+import { signaturesSource } from "./signatures";
 import { readSnapshots, repositoryRoot } from "./snapshot";
 import { buildTable, formatDetails, type TableRow } from "./table-rows";
 
@@ -44,7 +45,8 @@ function detailList(rows: readonly TableRow[]): string {
 
 /** Everything that is generated, as it should be on disk. */
 export function generateFiles(): GeneratedFile[] {
-  const table = buildTable(readSnapshots());
+  const snapshots = readSnapshots();
+  const table = buildTable(snapshots);
   const tableSource =
     TABLE_HEAD +
     rowList("METHOD_ROWS", "The commands that are methods.", table.methods) +
@@ -52,6 +54,7 @@ export function generateFiles(): GeneratedFile[] {
     detailList([...table.methods, ...table.additional]);
   return [
     { path: "src/command/generated/table.ts", content: tableSource },
+    { path: "src/command/generated/signatures.ts", content: signaturesSource(snapshots) },
     { path: "docs/commands.md", content: formatCommandDocs(table) },
   ];
 }

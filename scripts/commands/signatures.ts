@@ -1,0 +1,114 @@
+/**
+ * Writes `src/command/generated/signatures.ts`: the types that every command method has on clients
+ * and pipelines. Arguments come from COMMAND DOCS of the snapshots and from `syntax-overrides.ts`,
+ * replies from `replies.ts`, documentation from the snapshots.
+ */
+
+import { METHOD_NAMES } from "./overrides";
+import { REPLIES } from "./replies";
+import { PREAMBLE, SPECIAL_METHODS } from "./signature-preamble";
+import { type Form, shapesOf } from "./signature-shapes";
+import { signatureLines } from "./signature-text";
+import type { CommandDoc, Snapshot } from "./snapshot";
+import { SUMMARIES } from "./summaries";
+import { fromDocs, fromNotation, type Node, NodeKind } from "./syntax";
+import { NEWER_SUBCOMMANDS, notationsOf } from "./syntax-overrides";
+
+/** What the snapshots say together: arguments of the newest server, texts of the most open one. */
+class Documents {
+  readonly names: readonly string[];
+
+  constructor(private readonly snapshots: readonly Snapshot[]) {
+    const names = snapshots.flatMap(({ commands }) => Object.keys(commands));
+    this.names = [...new Set([...names, ...NEWER_SUBCOMMANDS])].sort();
+  }
+
+  forms(name: string): Form[] {
+    const reply = REPLIES[name];
+    if (reply === undefined) throw new Error(`replies.ts has no line for ${name}`);
+    const notations = notationsOf(name)?.map((line) => line.split(" :: "));
+    if (notations !== undefined) {
+      return notations.map(([text = "", own]) => ({ tree: fromNotation(text), reply: own ?? reply }));
+    }
+    const docs = this.all(name).findLast(({ docs }) => docs.arguments !== undefined);
+    return [{ tree: fromDocs(docs?.docs.arguments ?? []), reply }];
+  }
+
+  /** Valkey first, then the oldest Redis that knows it. */
+  doc(name: string): CommandDoc {
+    const known = this.all(name).filter(({ docs }) => docs.summary !== undefined);
+    const open = known.find(({ server }) => server.startsWith("valkey"));
+    return (open ?? known[0])?.docs ?? this.all(name)[0]?.docs ?? {};
+  }
+
+  private all(name: string): { server: string; docs: CommandDoc }[] {
+    const order = [...this.snapshots].sort((a, b) => rank(a.server) - rank(b.server));
+    return order.flatMap(({ server, commands }) => {
+      const info = commands[name];
+      return info === undefined ? [] : [{ server, docs: info.docs }];
+    });
+  }
+}
+
+function rank(server: string): number {
+  const [product = "", version = "0"] = server.split(" ");
+  return ["none", "valkey", "redis"].indexOf(product) * 100 + Number.parseFloat(version);
+}
+
+/** The whole generated file. */
+export function signaturesSource(snapshots: readonly Snapshot[]): string {
+  const documents = new Documents(snapshots);
+  const methods = METHOD_NAMES.map((name) => methodSource(documents, name));
+  return `${PREAMBLE}${SPECIAL_METHODS}${methods.join("")}}\n`;
+}
+
+function methodSource(documents: Documents, name: string): string {
+  // Both return something else than other commands: the preamble and the clients declare them.
+  if (name === "exec" || name === "multi") return "";
+  const subcommands = documents.names.filter((other) => other.startsWith(`${name}|`));
+  const own = subcommands.length === 0 || notationsOf(name) !== undefined;
+  const parts = subcommands.map((subcommand) => commandSource(documents, name, subcommand));
+  if (own) parts.push(commandSource(documents, name, name));
+  return `\n${parts.join("")}`;
+}
+
+/** All overloads of a command or of one subcommand, and of its twin. */
+function commandSource(documents: Documents, method: string, name: string): string {
+  const forms = documents.forms(name).map(({ tree, reply }) => ({ tree: withSubcommand(name, tree), reply }));
+  const shapes = shapesOf(forms);
+  const plain = shapes.flatMap((shape) => signatureLines({ name: method, wantsBuffers: false }, shape));
+  const twins = shapes.flatMap((shape) =>
+    signatureLines({ name: `${method}Buffer`, wantsBuffers: true }, shape),
+  );
+  const comment = commentOf(documents.doc(name), name);
+  const twinComment = `/** \`${name.replace("|", " ").toUpperCase()}\` with Buffers for the strings of the reply. */`;
+  return [...comment, ...plain, twinComment, ...twins].map((line) => `  ${line}\n`).join("");
+}
+
+function withSubcommand(name: string, tree: Node): Node {
+  const [, word] = name.split("|");
+  if (word === undefined) return tree;
+  const subcommand: Node = { kind: NodeKind.Word, word: word.toUpperCase(), label: "subcommand" };
+  return { kind: NodeKind.Sequence, name: "arguments", children: [subcommand, tree] };
+}
+
+function commentOf(doc: CommandDoc, name: string): string[] {
+  const summary = (
+    doc.summary ??
+    SUMMARIES[name] ??
+    `Sends \`${name.replace("|", " ").toUpperCase()}\`.`
+  ).replaceAll("*/", "* /");
+  const facts = [
+    ["Group", doc.group],
+    ["Complexity", doc.complexity?.replaceAll(/\s+/g, " ")],
+    ["Since", doc.since],
+  ];
+  const lines = facts.flatMap(([label, text]) =>
+    text ? [` * - ${label}: ${text.replaceAll("*/", "* /")}`] : [],
+  );
+  const isDeprecated = doc.deprecated_since !== undefined && doc.replaced_by !== undefined;
+  if (isDeprecated)
+    lines.push(` * @remarks Superseded since ${doc.deprecated_since}: use ${doc.replaced_by}.`);
+  if (lines.length === 0) return [`/** ${summary} */`];
+  return ["/**", ` * ${summary}`, " *", ...lines, " */"];
+}
