@@ -225,6 +225,19 @@ export class ConnectTimeoutError extends SluiceError {
   }
 }
 
+/** No sentinel knew the address of the server; `cause` is what the last failing one said. */
+export class SentinelsUnreachableError extends SluiceError {
+  constructor(retryDelayMs: number | null, lastError?: Error) {
+    const outlook =
+      retryDelayMs === null ? " and retry is disabled." : `. Retrying from scratch after ${retryDelayMs}ms.`;
+    const reason = lastError === undefined ? "" : ` Last error: ${lastError.message}`;
+    super(`All sentinels are unreachable${outlook}${reason}`, { cause: lastError });
+  }
+  static {
+    label(SentinelsUnreachableError.prototype, "Error", "SENTINELS_UNREACHABLE");
+  }
+}
+
 /** An argument that cannot be sent. Only its command is rejected; nothing of it was written. */
 export class ArgumentError extends SluiceError {
   constructor(commandName: string, position: number, reason: string, options?: ErrorOptions) {

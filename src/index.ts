@@ -12,5 +12,8 @@ export { print } from "./client/print";
 export { ReplyError } from "./errors";
 export { AbstractConnector } from "./link/connector";
 export { Pipeline } from "./pipeline/pipeline";
+export { SentinelConnector } from "./sentinel/sentinel-connector";
+export { SentinelIterator } from "./sentinel/sentinel-list";
+export { ScanStream } from "./streaming/scan-stream";
 export { Redis };
 export default Redis;

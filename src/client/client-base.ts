@@ -15,6 +15,7 @@ import { PromiseCompletion } from "../command/promise-completion";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { PipelineHost, PipelinePort, Rows } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
+import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { asCallback, type Callback } from "../util/callback";
 import { hasLimits, type LimitContext, type LimitOptions, setLimits } from "./command-limits";
@@ -140,6 +141,35 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
   exec(callback?: Callback<Rows | null>): Promise<Rows | null> {
     const outcome = this[EXECUTE](specOf("exec"), [], false).then(wrapExecReply);
     return asCallback(outcome, callback);
+  }
+
+  // --- scanning ----------------------------------------------------------------------------
+
+  /** Members of a set as a Readable; chunks are arrays. */
+  sscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({ ...options, command: "sscan", key, redis: this });
+  }
+
+  sscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({ ...options, command: "sscanBuffer", key, redis: this });
+  }
+
+  /** Fields and values of a hash as a Readable; chunks are flat arrays. */
+  hscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({ ...options, command: "hscan", key, redis: this });
+  }
+
+  hscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({ ...options, command: "hscanBuffer", key, redis: this });
+  }
+
+  /** Members and scores of a sorted set as a Readable; chunks are flat arrays. */
+  zscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({ ...options, command: "zscan", key, redis: this });
+  }
+
+  zscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({ ...options, command: "zscanBuffer", key, redis: this });
   }
 
   // --- extension ---------------------------------------------------------------------------

@@ -14,6 +14,9 @@ import type { LinkStatus } from "../link/link-state";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
 import { AutoPipeliner } from "../pipeline/auto-pipeliner";
+import type { SentinelClient } from "../sentinel/sentinel-client";
+import { SentinelConnector } from "../sentinel/sentinel-connector";
+import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { autoPipelinerOptions } from "./auto-pipelining";
 import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
@@ -31,6 +34,8 @@ export interface Condition {
   protocol: 2 | 3;
   replyMapping: "legacy" | "resp3";
 }
+
+type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 export const LINK = Symbol("link");
 const AUTO = Symbol("auto");
@@ -56,7 +61,7 @@ export class Redis extends ClientBase {
   constructor(...args: unknown[]) {
     super();
     this.options = resolveRedisOptions(args);
-    const link = new Link(this.options, makeConnector(this.options), new RedisEvents(this));
+    const link = new Link(this.options, makeConnector(this), new RedisEvents(this));
     this[LINK] = link;
     this[BOTTOM] = link;
     const auto = autoPipelinerOptions(this.options);
@@ -157,6 +162,15 @@ export class Redis extends ClientBase {
     return new Redis({ ...this.options, ...override });
   }
 
+  /** Keys of the database as a Readable; chunks are arrays. */
+  scanStream(options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({ ...options, command: "scan", redis: this });
+  }
+
+  scanBufferStream(options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({ ...options, command: "scanBuffer", redis: this });
+  }
+
   /** A new client that prints what the server executes: event `monitor(time, args, source, database)`. */
   monitor(callback?: Callback<Redis>): Promise<Redis> {
     const monitor = this.duplicate({ monitor: true, lazyConnect: false });
@@ -189,10 +203,16 @@ export class Redis extends ClientBase {
   }
 }
 
-function makeConnector(options: RedisOptions): AbstractConnector {
-  const { Connector } = options;
-  if (Connector !== undefined && Connector !== null) {
-    return new (Connector as new (options: RedisOptions) => AbstractConnector)(options);
+function makeConnector(redis: Redis): AbstractConnector {
+  const { options } = redis;
+  const Connector = options.Connector as ConnectorClass | null | undefined;
+  let connector: AbstractConnector;
+  if (Connector) connector = new Connector(options);
+  else if (options.sentinels) connector = new SentinelConnector(options);
+  else connector = new TcpConnector(options);
+  if (connector instanceof SentinelConnector) {
+    connector.emitter = redis;
+    connector.useClients((settings) => new Redis(settings) as Redis & SentinelClient);
   }
-  return new TcpConnector(options);
+  return connector;
 }

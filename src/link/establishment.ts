@@ -1,6 +1,6 @@
 /**
  * One attempt to reach the server: from asking the connector for a socket to a connection that
- * passed its handshake, within `connectTimeout`. A server that is still loading its data is
+ * passed its handshake; socket and handshake share `connectTimeout`. A server that is still loading its data is
  * asked again until it is done. Tells its owner how it went; a closed socket ends it silently,
  * because the connection itself reports that.
  */
@@ -55,6 +55,7 @@ export class Establishment {
           socket.destroy();
           return;
         }
+        // From here on: asking sentinels for an address may go on as long as their retry strategy says.
         this.armTimer();
         this.connection.attach(socket);
       },

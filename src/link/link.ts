@@ -182,6 +182,7 @@ export class Link implements Dispatcher {
   onUnreachable(error: Error): void {
     this.dropConnection();
     this.failAll(() => error);
+    this.onNamedError("error", error);
     this.waiters.reject(error);
     this.finish();
   }

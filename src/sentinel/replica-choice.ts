@@ -1,0 +1,57 @@
+/** Reads what Sentinel says about servers, and chooses among replicas. Trusts nothing it reads. */
+
+import type { NodeAddress, PreferredReplica, PreferredReplicas, ReplicaEntry } from "./sentinel-options";
+
+const UNUSABLE = /disconnected|s_down|o_down/;
+const HIGHEST_PORT = 65_535;
+
+/** An address as Sentinel gives it, or null if it is none. */
+export function readAddress(host: unknown, port: unknown): NodeAddress | null {
+  const number = Number(port);
+  if (typeof host !== "string" || host === "") return null;
+  return Number.isInteger(number) && number > 0 && number <= HIGHEST_PORT ? { host, port: number } : null;
+}
+
+/** The entries of SENTINEL REPLICAS or SENTINELS: each a flat list of fields and values. */
+export function readEntries(reply: unknown): ReplicaEntry[] {
+  if (!Array.isArray(reply)) return [];
+  const entries: ReplicaEntry[] = [];
+  for (const fields of reply) {
+    if (!Array.isArray(fields)) continue;
+    const entry: Record<string, string> = Object.create(null);
+    for (let index = 0; index + 1 < fields.length; index += 2) {
+      entry[String(fields[index])] = String(fields[index + 1]);
+    }
+    if (readAddress(entry["ip"], entry["port"]) !== null) entries.push({ ...entry } as ReplicaEntry);
+  }
+  return entries;
+}
+
+/** Whether Sentinel holds the server for reachable. */
+export function isUsable(entry: ReplicaEntry): boolean {
+  return entry.flags === undefined || !UNUSABLE.test(entry.flags);
+}
+
+/** The preferred replica, a random one if none is preferred, null if there is none. */
+export function chooseReplica(
+  replicas: ReplicaEntry[],
+  preferred: PreferredReplicas | undefined,
+): ReplicaEntry | null {
+  if (replicas.length === 0) return null;
+  const choice = typeof preferred === "function" ? preferred(replicas) : firstOf(replicas, preferred);
+  return choice || (replicas[Math.floor(Math.random() * replicas.length)] as ReplicaEntry);
+}
+
+function firstOf(
+  replicas: readonly ReplicaEntry[],
+  preferred: PreferredReplica | readonly PreferredReplica[] | undefined,
+): ReplicaEntry | undefined {
+  if (!preferred) return undefined;
+  const wishes = Array.isArray(preferred) ? [...preferred] : [preferred as PreferredReplica];
+  wishes.sort((a, b) => (a.prio ?? 1) - (b.prio ?? 1));
+  for (const { ip, port } of wishes) {
+    const match = replicas.find((replica) => replica.ip === ip && replica.port === String(port));
+    if (match !== undefined) return match;
+  }
+  return undefined;
+}

@@ -1,0 +1,65 @@
+/**
+ * What this room needs of a connection to a sentinel. The client makes them, since it knows how
+ * to connect; this room only says with which options.
+ */
+
+import type { ConnectionOptions as TlsOptions } from "node:tls";
+import type { SentinelAddress } from "./sentinel-list";
+import type { SentinelOptions } from "./sentinel-options";
+
+export interface SentinelClient {
+  sentinel(...args: string[]): Promise<unknown>;
+  subscribe(channel: string): Promise<unknown>;
+  on(event: string, listener: (...args: string[]) => void): unknown;
+  disconnect(): void;
+}
+
+export interface SentinelClientOptions {
+  host: string;
+  port: number;
+  family: number | undefined;
+  username: string | null;
+  password: string | null;
+  tls: TlsOptions | undefined;
+  protocol: 2 | 3;
+  connectTimeout: number | undefined;
+  disconnectTimeout: number | undefined;
+  commandTimeout: number | undefined;
+  enableReadyCheck: false;
+  maxRetriesPerRequest: null;
+  /** `null`: the connection is for one question and is not renewed. */
+  retryStrategy: ((times: number) => unknown) | null;
+}
+
+export type SentinelClientFactory = (options: SentinelClientOptions) => SentinelClient;
+
+const DEFAULT_HOST = "127.0.0.1";
+const DEFAULT_PORT = 26379;
+
+/** The options of a connection to one sentinel. */
+export function sentinelClientOptions(
+  address: Partial<SentinelAddress>,
+  options: SentinelOptions,
+  retryStrategy: SentinelClientOptions["retryStrategy"],
+): SentinelClientOptions {
+  return {
+    host: address.host || DEFAULT_HOST,
+    port: Number(address.port || DEFAULT_PORT),
+    family: address.family ?? options.family,
+    username: options.sentinelUsername ?? null,
+    password: options.sentinelPassword ?? null,
+    tls: options.sentinelTLS,
+    protocol: options.protocol === 2 ? 2 : 3,
+    connectTimeout: options.connectTimeout,
+    disconnectTimeout: options.disconnectTimeout,
+    commandTimeout: options.sentinelCommandTimeout,
+    enableReadyCheck: false,
+    maxRetriesPerRequest: null,
+    retryStrategy,
+  };
+}
+
+/** `host:port` of a sentinel, for messages. */
+export function describeSentinel(address: Partial<SentinelAddress>): string {
+  return `${address.host || DEFAULT_HOST}:${address.port || DEFAULT_PORT}`;
+}

@@ -1,0 +1,244 @@
+/**
+ * Reaches the master or a replica of a group by asking sentinels for its address anew for every
+ * connection. Part of the public interface: users may subclass it and pass it as `Connector`.
+ *
+ * One round asks every known sentinel once, beginning behind the one that was asked last. When
+ * a round has found nothing, `sentinelRetryStrategy` decides whether there is another.
+ */
+
+import type { EventEmitter } from "node:events";
+import type { Duplex } from "node:stream";
+import { ConnectionClosedError, SentinelsUnreachableError } from "../errors";
+import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
+import { retryDelay } from "../link/retry-policy";
+import { openSocket } from "../link/tcp-connector";
+import { FailoverWatcher, type FailoverWatcherOwner } from "./failover-watcher";
+import { chooseReplica, isUsable, readAddress, readEntries } from "./replica-choice";
+import {
+  describeSentinel,
+  type SentinelClient,
+  type SentinelClientFactory,
+  sentinelClientOptions,
+} from "./sentinel-client";
+import { type SentinelAddress, SentinelIterator } from "./sentinel-list";
+import type { NodeAddress, SentinelOptions } from "./sentinel-options";
+
+const DEFAULT_WATCHERS = 10;
+const DEFAULT_RECONNECT_MS = 60_000;
+
+/** One call of `connect()`; it ends when its promise settles or when the next one begins. */
+class Attempt {
+  isCancelled = false;
+  client: SentinelClient | null = null;
+  private timer: NodeJS.Timeout | undefined;
+  private wake: (() => void) | undefined;
+
+  /** Resolves after the delay, or at once when the attempt is given up. */
+  sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.wake = resolve;
+      this.timer = setTimeout(resolve, delayMs);
+    });
+  }
+
+  cancel(): void {
+    this.isCancelled = true;
+    this.client?.disconnect();
+    clearTimeout(this.timer);
+    this.wake?.();
+  }
+}
+
+export class SentinelConnector extends AbstractConnector implements FailoverWatcherOwner {
+  /** Where news without an error go to; set by the client. */
+  emitter: EventEmitter | null = null;
+  protected readonly sentinelIterator: SentinelIterator;
+  private createClient: SentinelClientFactory | null = null;
+  private attempt: Attempt | null = null;
+  private watcher: FailoverWatcher | null = null;
+
+  constructor(protected readonly options: SentinelOptions) {
+    super(options.disconnectTimeout);
+    if (!options.sentinels?.length) throw new Error("Requires at least one sentinel to connect to.");
+    if (!options.name) throw new Error("Requires the name of master.");
+    this.sentinelIterator = new SentinelIterator(options.sentinels);
+  }
+
+  /** Gives it the means to connect to sentinels; called by the client before the first `connect`. */
+  useClients(createClient: SentinelClientFactory): void {
+    this.createClient = createClient;
+  }
+
+  override async connect(emitError: ErrorEmitter, hooks?: ReadHooks): Promise<Duplex> {
+    this.disconnect();
+    const attempt = new Attempt();
+    this.attempt = attempt;
+    this.connecting = true;
+    const address = await this.resolve(attempt, emitError);
+    if (this.options.failoverDetector) void this.watch();
+    const { tls, enableTLSForSentinelMode, family } = this.options;
+    this.stream = openSocket(
+      { ...address, family, tls: enableTLSForSentinelMode ? tls : undefined },
+      hooks,
+    );
+    return this.stream;
+  }
+
+  override disconnect(): void {
+    super.disconnect();
+    this.attempt?.cancel();
+    this.attempt = null;
+    this.watcher?.close();
+    this.watcher = null;
+  }
+
+  override check(info: { role?: string }): boolean {
+    return !info.role || info.role === (this.options.role ?? "master");
+  }
+
+  // --- FailoverWatcherOwner ----------------------------------------------------------------
+
+  /** Half-closes, so that replies which are on their way still arrive; the link then reconnects. */
+  onSwitch(): void {
+    const socket = this.stream;
+    if (socket === undefined || socket.destroyed) return;
+    socket.end();
+    const timer = setTimeout(() => socket.destroy(), this.disconnectTimeout);
+    socket.once("close", () => clearTimeout(timer));
+  }
+
+  onWatcherReconnecting(): void {
+    this.emitter?.emit("sentinelReconnecting");
+  }
+
+  // --- resolution --------------------------------------------------------------------------
+
+  private async resolve(attempt: Attempt, emitError: ErrorEmitter): Promise<NodeAddress> {
+    let lastError: Error | undefined;
+    const report = (message: string, cause?: Error): void => {
+      if (cause !== undefined) lastError = cause;
+      emitError("sentinelError", new Error(message, { cause }));
+    };
+    for (let round = 1; ; round++) {
+      const address = await this.askAll(attempt, report);
+      if (attempt.isCancelled) throw new ConnectionClosedError();
+      if (address !== null) return address;
+      const strategy = this.options.sentinelRetryStrategy;
+      const delayMs = retryDelay(strategy === undefined ? defaultRetryDelay : strategy, round);
+      const error = new SentinelsUnreachableError(delayMs, lastError);
+      if (delayMs === null) throw error;
+      emitError("error", error);
+      await attempt.sleep(delayMs);
+      if (attempt.isCancelled) throw new ConnectionClosedError();
+    }
+  }
+
+  /** One round. The list may grow meanwhile: what one sentinel teaches is asked too. */
+  private async askAll(
+    attempt: Attempt,
+    report: (message: string, cause?: Error) => void,
+  ): Promise<NodeAddress | null> {
+    for (let asked = 0; asked < this.sentinelIterator.size && !attempt.isCancelled; asked++) {
+      const sentinel = this.nextSentinel();
+      const where = describeSentinel(sentinel);
+      try {
+        const address = await this.ask(attempt, sentinel);
+        if (attempt.isCancelled || address !== null) return address;
+        report(`connected to sentinel ${where} successfully, but got an invalid reply: null`);
+      } catch (error) {
+        if (attempt.isCancelled) return null;
+        const cause = error as Error;
+        report(`failed to connect to sentinel ${where} because ${cause.message}`, cause);
+      }
+    }
+    return null;
+  }
+
+  private nextSentinel(): Partial<SentinelAddress> {
+    const step = this.sentinelIterator.next();
+    if (!step.done) return step.value;
+    this.sentinelIterator.reset(false);
+    return this.sentinelIterator.next().value ?? {};
+  }
+
+  private async ask(attempt: Attempt, sentinel: Partial<SentinelAddress>): Promise<NodeAddress | null> {
+    const client = this.newClient(sentinel, null);
+    client.on("error", ignore);
+    attempt.client = client;
+    try {
+      const address = this.options.role === "slave" ? await this.askReplica(client) : await this.askMaster(client);
+      return address === null ? null : this.translate(address);
+    } finally {
+      attempt.client = null;
+      client.disconnect();
+    }
+  }
+
+  private async askMaster(client: SentinelClient): Promise<NodeAddress | null> {
+    const reply = await client.sentinel("get-master-addr-by-name", this.options.name as string);
+    // A sentinel that may not list the others has still told where the master is.
+    if (this.options.updateSentinels !== false) await this.learnSentinels(client).catch(ignore);
+    return Array.isArray(reply) ? readAddress(reply[0], reply[1]) : null;
+  }
+
+  private async askReplica(client: SentinelClient): Promise<NodeAddress | null> {
+    const reply = await client.sentinel("slaves", this.options.name as string);
+    const replica = chooseReplica(readEntries(reply).filter(isUsable), this.options.preferredSlaves);
+    return replica === null ? null : readAddress(replica.ip, replica.port);
+  }
+
+  private async learnSentinels(client: SentinelClient): Promise<void> {
+    for (const entry of readEntries(await client.sentinel("sentinels", this.options.name as string))) {
+      const address = readAddress(entry.ip, entry.port);
+      if (address === null || entry.flags?.includes("disconnected")) continue;
+      this.sentinelIterator.add(this.translate(address));
+    }
+  }
+
+  private translate(address: NodeAddress): NodeAddress {
+    const { natMap } = this.options;
+    if (!natMap) return address;
+    const key = `${address.host}:${address.port}`;
+    if (typeof natMap === "function") return natMap(key) ?? address;
+    return (Object.hasOwn(natMap, key) ? natMap[key] : undefined) ?? address;
+  }
+
+  // --- failover ----------------------------------------------------------------------------
+
+  /** Listens to the sentinel that has just answered and to others, as many as are allowed. */
+  private async watch(): Promise<void> {
+    const { sentinelIterator, options } = this;
+    const limit = options.sentinelMaxConnections ?? DEFAULT_WATCHERS;
+    sentinelIterator.reset(true);
+    const clients: SentinelClient[] = [];
+    while (clients.length < limit) {
+      const step = sentinelIterator.next();
+      if (step.done) break;
+      const strategy = options.sentinelReconnectStrategy;
+      clients.push(this.newClient(step.value, strategy === undefined ? defaultReconnectDelay : strategy));
+    }
+    sentinelIterator.reset(false);
+    const watcher = new FailoverWatcher(clients, options.name as string, this);
+    this.watcher = watcher;
+    await watcher.start();
+    if (this.watcher === watcher) this.emitter?.emit("failoverSubscribed");
+  }
+
+  private newClient(
+    address: Partial<SentinelAddress>,
+    retryStrategy: ((times: number) => unknown) | null,
+  ): SentinelClient {
+    if (this.createClient === null) throw new Error("A SentinelConnector connects only for a client");
+    return this.createClient(sentinelClientOptions(address, this.options, retryStrategy));
+  }
+}
+
+function defaultRetryDelay(attempts: number): number {
+  return Math.min(attempts * 10, 1000);
+}
+
+function defaultReconnectDelay(): number {
+  return DEFAULT_RECONNECT_MS;
+}
+
+function ignore(): void {}

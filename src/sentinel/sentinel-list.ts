@@ -1,0 +1,56 @@
+/**
+ * The known sentinels and which one is asked next. Part of the public interface: connectors of
+ * users may subclass it. A sentinel is never in the list twice, and the list cannot grow without
+ * bound whatever a sentinel says.
+ */
+
+export interface SentinelAddress {
+  host: string;
+  port: number;
+  family?: number | undefined;
+}
+
+/** Far above any real installation; a broken or hostile sentinel may announce more. */
+const MAX_SENTINELS = 256;
+
+export class SentinelIterator implements Iterator<Partial<SentinelAddress>, undefined> {
+  private readonly sentinels: Partial<SentinelAddress>[];
+  private cursor = 0;
+
+  constructor(sentinels: readonly Partial<SentinelAddress>[]) {
+    this.sentinels = [...sentinels];
+  }
+
+  /** How many sentinels are known. */
+  get size(): number {
+    return this.sentinels.length;
+  }
+
+  /** The next sentinel; done behind the last one, until `reset`. */
+  next(): IteratorResult<Partial<SentinelAddress>, undefined> {
+    const value = this.sentinels[this.cursor];
+    if (value === undefined) return { done: true, value: undefined };
+    this.cursor++;
+    return { done: false, value };
+  }
+
+  /** Begins again; with `true` the sentinel given last becomes the first. */
+  reset(moveCurrentFirst: boolean): void {
+    if (moveCurrentFirst && this.cursor > 1) {
+      this.sentinels.unshift(...this.sentinels.splice(this.cursor - 1));
+    }
+    this.cursor = 0;
+  }
+
+  /** Appends a sentinel; false if it is known already. */
+  add(sentinel: SentinelAddress): boolean {
+    const isKnown = this.sentinels.some((one) => one.host === sentinel.host && one.port === sentinel.port);
+    if (isKnown || this.sentinels.length >= MAX_SENTINELS) return false;
+    this.sentinels.push(sentinel);
+    return true;
+  }
+
+  toString(): string {
+    return `${JSON.stringify(this.sentinels)} @${this.cursor}`;
+  }
+}

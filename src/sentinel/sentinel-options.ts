@@ -1,0 +1,56 @@
+/** What the sentinel room reads of the client's options; their documentation is in the client room. */
+
+import type { ConnectionOptions as TlsOptions } from "node:tls";
+import type { SentinelAddress } from "./sentinel-list";
+
+/** An entry of SENTINEL REPLICAS: all its fields as Sentinel gave them, as strings. */
+export interface ReplicaEntry {
+  ip: string;
+  port: string;
+  flags?: string | undefined;
+  [field: string]: string | undefined;
+}
+
+export interface PreferredReplica {
+  ip: string;
+  port: string | number;
+  /** Lower is better; default 1. */
+  prio?: number | undefined;
+}
+
+export type PreferredReplicas =
+  | ((replicas: ReplicaEntry[]) => ReplicaEntry | null | undefined)
+  | readonly PreferredReplica[]
+  | PreferredReplica;
+
+export interface NodeAddress {
+  host: string;
+  port: number;
+}
+
+export type AddressMap =
+  | Readonly<Record<string, NodeAddress>>
+  | ((address: string) => NodeAddress | null | undefined);
+
+export interface SentinelOptions {
+  readonly sentinels?: readonly Partial<SentinelAddress>[] | null | undefined;
+  readonly name?: string | null | undefined;
+  readonly role?: "master" | "slave" | undefined;
+  readonly preferredSlaves?: PreferredReplicas | undefined;
+  readonly sentinelUsername?: string | null | undefined;
+  readonly sentinelPassword?: string | null | undefined;
+  readonly sentinelTLS?: TlsOptions | undefined;
+  readonly sentinelRetryStrategy?: ((attempts: number) => unknown) | null | undefined;
+  readonly sentinelReconnectStrategy?: ((attempts: number) => unknown) | null | undefined;
+  readonly sentinelCommandTimeout?: number | undefined;
+  readonly sentinelMaxConnections?: number | undefined;
+  readonly enableTLSForSentinelMode?: boolean | undefined;
+  readonly tls?: TlsOptions | undefined;
+  readonly updateSentinels?: boolean | undefined;
+  readonly failoverDetector?: boolean | undefined;
+  readonly natMap?: AddressMap | null | undefined;
+  readonly family?: number | undefined;
+  readonly protocol?: number | undefined;
+  readonly connectTimeout?: number | undefined;
+  readonly disconnectTimeout?: number | undefined;
+}

@@ -1,0 +1,78 @@
+/**
+ * A Readable over SCAN and its siblings: one round trip for each chunk, asked for when the
+ * consumer has room, so that `pause()` and back-pressure hold further calls. Chunks come as the
+ * server gives them: they may be empty, and an element may come more than once.
+ */
+
+import { Readable, type ReadableOptions } from "node:stream";
+
+export interface ScanStreamOptions {
+  /** Only elements that match this glob. Not prefixed by `keyPrefix`. */
+  match?: string | Buffer | undefined;
+  /** Only keys of this type; for SCAN. */
+  type?: string | undefined;
+  /** How much work the server does for each chunk (its default is 10 elements). */
+  count?: number | string | undefined;
+  /** Fields without their values; for HSCAN. */
+  noValues?: boolean | undefined;
+}
+
+type ScanReply = [cursor: string | Buffer, elements: unknown[]];
+
+/** The client that scans: it is called by the name of the command. */
+export type ScanSource = object;
+
+export interface ScanStreamSettings extends ScanStreamOptions, ReadableOptions {
+  /** Method of the client: `scan`, `hscanBuffer`, ... */
+  command: string;
+  /** Key of the set, hash or sorted set; none for SCAN. */
+  key?: string | Buffer | undefined;
+  redis: ScanSource;
+}
+
+/**
+ * @example
+ * for await (const keys of redis.scanStream({ match: "user:*", count: 100 })) {
+ *   if (keys.length > 0) await redis.unlink(keys);
+ * }
+ */
+export class ScanStream extends Readable {
+  private cursor: string | Buffer = "0";
+  private isDrained = false;
+
+  constructor(private readonly settings: ScanStreamSettings) {
+    super({ objectMode: true, ...settings });
+  }
+
+  override _read(): void {
+    if (this.isDrained) {
+      this.push(null);
+      return;
+    }
+    this.scan().then(
+      ([cursor, elements]) => {
+        if (this.destroyed) return;
+        this.cursor = cursor;
+        if (cursor.length === 1 && String(cursor) === "0") this.isDrained = true;
+        this.push(elements);
+      },
+      (error: Error) => this.destroy(error),
+    );
+  }
+
+  /** Stops after the round trip that is under way; then comes `end`. */
+  close(): void {
+    this.isDrained = true;
+  }
+
+  private scan(): Promise<ScanReply> {
+    const { redis, command, key, match, type, count, noValues } = this.settings;
+    const args: unknown[] = key === undefined ? [this.cursor] : [key, this.cursor];
+    if (match) args.push("MATCH", match);
+    if (type) args.push("TYPE", type);
+    if (count) args.push("COUNT", String(count));
+    if (noValues) args.push("NOVALUES");
+    const methods = redis as Record<string, (...args: unknown[]) => Promise<ScanReply>>;
+    return (methods[command] as (...args: unknown[]) => Promise<ScanReply>).apply(redis, args);
+  }
+}
