@@ -71,6 +71,9 @@ export async function handshake(
   const first = await introduce(connection, introduction, wanted);
   if (!first.isDowngraded) return judge(first, options, onError);
   if (options.replyMapping === "resp3") {
+    console.warn(
+      '[WARN] replyMapping "resp3" was requested, but the server does not support RESP3. Legacy reply shapes are used.',
+    );
   }
   const second = await introduce(connection, introduction, 2);
   return judge(second, options, onError);
@@ -138,6 +141,9 @@ function judge(said: Answers, options: HandshakeOptions, onError: (error: Error)
 export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeOutcome {
   if (answer.error !== null) {
     if (!answer.error.message.includes("NOPERM")) return { kind: "failed", error: answer.error };
+    console.warn(
+      `Skipping the ready check because INFO command fails: "${answer.error.message}". You can disable ready check with "enableReadyCheck".`,
+    );
     return { kind: "ready", info: {} };
   }
   const info = parseInfo(String(answer.value));
@@ -160,8 +166,15 @@ function parseInfo(text: string): Record<string, string> {
 function isHarmless(error: Error): boolean {
   const { message } = error;
   if (message.includes("no password is set")) {
+    console.warn("[WARN] Redis server does not require a password, but a password was supplied.");
   } else if (message.includes("without any password configured for the default user")) {
+    console.warn(
+      "[WARN] This Redis server's `default` user does not require a password, but a password was supplied",
+    );
   } else if (message.includes("wrong number of arguments for 'auth' command")) {
+    console.warn(
+      `[ERROR] The server returned "wrong number of arguments for 'auth' command". You are probably passing both username and password to Redis version 5 or below. You should only pass the 'password' option for Redis version 5 and under.`,
+    );
   } else return false;
   return true;
 }

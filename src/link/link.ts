@@ -131,6 +131,7 @@ export class Link implements Dispatcher {
       this.end();
     } else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
     else {
+      this.establishment?.stop();
       this.connection.end();
       this.onModeChange();
     }

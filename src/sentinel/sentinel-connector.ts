@@ -77,10 +77,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     const address = await this.resolve(attempt, emitError);
     if (this.options.failoverDetector) void this.watch();
     const { tls, enableTLSForSentinelMode, family } = this.options;
-    this.stream = openSocket(
-      { ...address, family, tls: enableTLSForSentinelMode ? tls : undefined },
-      hooks,
-    );
+    this.stream = openSocket({ ...address, family, tls: enableTLSForSentinelMode ? tls : undefined }, hooks);
     return this.stream;
   }
 
@@ -166,7 +163,8 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     client.on("error", ignore);
     attempt.client = client;
     try {
-      const address = this.options.role === "slave" ? await this.askReplica(client) : await this.askMaster(client);
+      const address =
+        this.options.role === "slave" ? await this.askReplica(client) : await this.askMaster(client);
       return address === null ? null : this.translate(address);
     } finally {
       attempt.client = null;
