@@ -247,3 +247,49 @@ export class ArgumentError extends SluiceError {
     label(ArgumentError.prototype, "ArgumentError", "INVALID_ARGUMENT");
   }
 }
+
+/** A bulk was ended by its signal; the commands of unfinished batches may have run. */
+export class BulkAbortedError extends SluiceError {
+  constructor(settled: number, options?: ErrorOptions) {
+    super(`The bulk was aborted after ${settled} commands had settled; later ones may have run`, options);
+  }
+  static {
+    label(BulkAbortedError.prototype, "AbortError", "BULK_ABORTED");
+  }
+}
+
+/** More commands or bytes than `bounds` allows are waiting, and its policy is to reject. */
+export class BoundsExceededError extends SluiceError {
+  constructor(what: string, limit: number) {
+    super(
+      `Too much is waiting for the server: the limit of ${limit} ${what} is reached, so the command was not sent; slow down, raise "bounds", or set its policy to "wait"`,
+    );
+  }
+  static {
+    label(BoundsExceededError.prototype, "BoundsExceededError", "BOUNDS_EXCEEDED");
+  }
+}
+
+/** The server does not answer on this connection although it answers on a fresh one. */
+export class DeadConnectionError extends SluiceError {
+  constructor(server: string, silentMs: number) {
+    super(
+      `The connection to ${server} is dead: no byte arrived for ${Math.round(silentMs)} ms while commands waited, and the server answers on another connection; reconnecting`,
+    );
+  }
+  static {
+    label(DeadConnectionError.prototype, "DeadConnectionError", "DEAD_CONNECTION");
+  }
+}
+
+/** The server accepts connections and does not answer: it is at work or paused. Only reported. */
+export class ServerBusyError extends SluiceError {
+  constructor(server: string, silentMs: number) {
+    super(
+      `${server} has not answered for ${Math.round(silentMs)} ms although it is reachable: a slow command, script or pause; waiting`,
+    );
+  }
+  static {
+    label(ServerBusyError.prototype, "ServerBusyError", "SERVER_BUSY");
+  }
+}

@@ -82,6 +82,8 @@ export class Connection implements Dispatcher, ReplySink {
   bytesWritten = 0;
   writes = 0;
   socket: Duplex | null = null;
+  /** Number of this connection on the server, when the handshake told it. */
+  clientId: number | null = null;
   isMonitoring = false;
 
   private readonly output = new OutputBuffer();

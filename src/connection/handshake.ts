@@ -105,6 +105,7 @@ async function introduce(
   }
   const info = options.enableReadyCheck ? ask("info") : null;
   const loginAnswer = await login;
+  if (protocol === 3 && loginAnswer?.error === null) connection.clientId = clientIdIn(loginAnswer.value);
   const isDowngraded = protocol === 3 && loginAnswer?.error != null && lacksResp3(loginAnswer.error);
   if (protocol === 2) connection.setProtocol(2);
   else if (loginAnswer?.error === null) connection.setProtocol(3);
@@ -124,6 +125,14 @@ function logIn(
   }
   if (!hasCredentials) return null;
   return username ? ask("auth", username, password ?? "") : ask("auth", password ?? "");
+}
+
+/** HELLO tells it under `id`, in a map that arrives as an object or as a flat list. */
+function clientIdIn(reply: Reply): number | null {
+  const id = Array.isArray(reply)
+    ? reply[reply.indexOf("id") + 1]
+    : (reply as Record<string, unknown> | null)?.["id"];
+  return Number.isInteger(Number(id)) ? Number(id) : null;
 }
 
 function lacksResp3(error: Error): boolean {

@@ -17,12 +17,17 @@ import { callUser } from "../util/user-code";
 import type { EstablishmentOwner } from "./establishment";
 import type { Link } from "./link";
 import type { LinkOwner } from "./link-options";
+import { WrongServer } from "./wrong-server";
 
 export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
+  private readonly wrongServer: WrongServer;
+
   constructor(
     private readonly link: Link,
     private readonly owner: LinkOwner,
-  ) {}
+  ) {
+    this.wrongServer = new WrongServer(link);
+  }
 
   get subscriptions(): Subscriptions {
     return this.link.subscriptions;
@@ -83,7 +88,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
     if (this.recoversScript(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) this.link.onSelectRefused(command);
     if (this.reconnects(command, error)) return true;
-    return this.owner.onReplyError(command, error);
+    return this.owner.onReplyError(command, error) || this.wrongServer.leaves(command, error);
   }
 
   onStateReply(command: Command): void {

@@ -3,6 +3,7 @@
  * copy, since applications change some (`connectionName`) between connections.
  */
 
+import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import type { ConnectionOptions } from "../connection/connection";
@@ -12,12 +13,22 @@ import type { EstablishmentOptions } from "./establishment";
 import type { LinkStatus } from "./link-state";
 import type { RetryStrategy } from "./retry-policy";
 
+/** When a silent connection is doubted. */
+export interface WatchdogOptions {
+  /** Silence after which the server is asked on a second connection. Default 5000 ms. */
+  readonly idleMs?: number | undefined;
+  /** How long it has to answer there. Default 2000 ms. */
+  readonly probeTimeoutMs?: number | undefined;
+}
+
 export interface LinkOptions extends EstablishmentOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | null | undefined;
   readonly replyMapping?: "legacy" | "resp3" | undefined;
   readonly stringNumbers?: boolean | undefined;
+  /** Which of a Sentinel group's servers is wanted. */
+  readonly role?: "master" | "slave" | undefined;
   readonly monitor?: boolean | undefined;
   readonly keepAlive?: number | undefined;
   readonly noDelay?: boolean | undefined;
@@ -29,6 +40,8 @@ export interface LinkOptions extends EstablishmentOptions {
   readonly autoResendUnfulfilledCommands?: boolean | undefined;
   readonly retryPolicy?: RetryPolicy | undefined;
   readonly maxLossesPerCommand?: number | undefined;
+  readonly tls?: TlsOptions | undefined;
+  readonly watchdog?: WatchdogOptions | false | null | undefined;
   readonly highWaterBytes?: number | undefined;
   readonly reconnectOnError?: ((error: Error) => unknown) | null | undefined;
 }

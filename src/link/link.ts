@@ -28,6 +28,7 @@ import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withou
 import { LinkEvents } from "./link-events";
 import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
 import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
+import { LinkWatch } from "./link-watch";
 import { OfflineQueue } from "./offline-queue";
 import { Outlet } from "./outlet";
 import { type Leftovers, sortLeftovers } from "./resend";
@@ -46,6 +47,7 @@ export class Link implements Dispatcher {
 
   private readonly events: LinkEvents;
   private readonly outlet: Outlet;
+  private readonly watch: LinkWatch;
   private readonly waiters = new ConnectWaiters();
   private establishment: Establishment | null = null;
   private requeued: Command[] = [];
@@ -69,6 +71,7 @@ export class Link implements Dispatcher {
   ) {
     this.session = new Session(options.db ?? 0);
     this.events = new LinkEvents(this, owner);
+    this.watch = new LinkWatch(this, owner);
     this.outlet = new Outlet((db) => owner.onSelect(db));
   }
 
@@ -125,11 +128,8 @@ export class Link implements Dispatcher {
     if (!isReconnect) this.isClosing = true;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
     if (isIdle && isReconnect) return;
-    if (isIdle) {
-      clearTimeout(this.retryTimer);
-      if (status === "wait") this.setStatus("close");
-      this.end();
-    } else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
+    if (isIdle) this.endIdle();
+    else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
     else {
       this.establishment?.stop();
       this.connection.end();
@@ -195,6 +195,7 @@ export class Link implements Dispatcher {
       return;
     }
     connection.markReady();
+    this.watch.start(connection);
     this.attempts = 0;
     this.setStatus("ready");
     if (this.options.monitor) {
@@ -280,6 +281,12 @@ export class Link implements Dispatcher {
     this.establishment.start();
   }
 
+  private endIdle(): void {
+    clearTimeout(this.retryTimer);
+    if (this.status === "wait") this.setStatus("close");
+    this.end();
+  }
+
   /** disconnect() before the connector came back with a socket. */
   private abandonAttempt(isReconnect: boolean): void {
     this.dropConnection();
@@ -291,6 +298,7 @@ export class Link implements Dispatcher {
   private dropConnection(): void {
     this.establishment?.stop();
     this.establishment = null;
+    this.watch.stop();
     this.outlet.connection = null;
     this.isDirect = false;
   }

@@ -1,0 +1,113 @@
+/**
+ * Sends commands that block over connections of their own, so that they never hold up the
+ * shared one: each leases a connection from a small pool and gives it back when it is answered.
+ * A dispatcher over a dispatcher; absent unless `blockingConnections` asks for it. Blocking
+ * commands inside explicit batches stay where they are.
+ */
+
+import Denque from "denque";
+import type { Command } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
+import { CommandFlag } from "../command/command-spec";
+import { flagsFor } from "../command/command-table";
+import type { Dispatcher } from "../command/dispatcher";
+
+/** One extra connection. */
+export interface LeasedLine extends Dispatcher {
+  /** Runs what follows on this database. */
+  useDb(db: number): void;
+  close(): void;
+}
+
+export interface BlockingLeaseOptions {
+  /** Most extra connections; further blocking commands wait for one. */
+  readonly maxLines: number;
+  makeLine(): LeasedLine;
+  /** Database that the next command is issued for. */
+  currentDb(): number;
+}
+
+export class BlockingLease implements Dispatcher {
+  private readonly lines = new Set<LeasedLine>();
+  private idle: LeasedLine[] = [];
+  private readonly waiting = new Denque<Command>();
+
+  constructor(
+    private readonly next: Dispatcher,
+    private readonly options: BlockingLeaseOptions,
+  ) {}
+
+  dispatch(command: Command): void {
+    if ((flagsFor(command.spec, command.args) & CommandFlag.Blocking) === 0) {
+      this.next.dispatch(command);
+      return;
+    }
+    command.db = this.options.currentDb();
+    this.waiting.push(command);
+    this.serve();
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    this.next.dispatchBatch(commands);
+  }
+
+  /** Ends all extra connections and what blocks on them. `refuse` ends what still waits for one. */
+  close(refuse: (command: Command) => void): void {
+    const { lines } = this;
+    const waiting = this.waiting.toArray();
+    this.waiting.clear();
+    this.idle = [];
+    for (const line of [...lines]) line.close();
+    lines.clear();
+    for (const command of waiting) refuse(command);
+  }
+
+  private serve(): void {
+    while (this.waiting.length > 0) {
+      const line = this.idle.pop() ?? this.makeLine();
+      if (line === null) return;
+      const command = this.waiting.shift() as Command;
+      if (command.isSettled) {
+        this.idle.push(line);
+        continue;
+      }
+      command.ensureExtra().addHook(new GiveBack(this, line));
+      line.useDb(command.db);
+      line.dispatch(command);
+    }
+  }
+
+  private makeLine(): LeasedLine | null {
+    if (this.lines.size >= this.options.maxLines) return null;
+    const line = this.options.makeLine();
+    this.lines.add(line);
+    return line;
+  }
+
+  /** A command has settled; a line that was closed meanwhile is forgotten. */
+  giveBack(line: LeasedLine, isReusable: boolean): void {
+    if (!this.lines.has(line)) return;
+    if (isReusable) this.idle.push(line);
+    else {
+      // The command failed or timed out here while the server may still hold the line.
+      this.lines.delete(line);
+      line.close();
+    }
+    this.serve();
+  }
+}
+
+class GiveBack implements SettleHook {
+  constructor(
+    private readonly lease: BlockingLease,
+    private readonly line: LeasedLine,
+  ) {}
+
+  onFulfilled(): void {
+    this.lease.giveBack(this.line, true);
+  }
+
+  onFailed(): void {
+    this.lease.giveBack(this.line, false);
+  }
+}

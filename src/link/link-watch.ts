@@ -1,0 +1,54 @@
+/** Joins the watchdog to a link: probes the present peer, and resets a dead line. */
+
+import type { Connection } from "../connection/connection";
+import { DeadConnectionError, ServerBusyError } from "../errors";
+import type { Link } from "./link";
+import type { LinkOwner } from "./link-options";
+import { probe } from "./probe";
+import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
+
+const DEFAULT_IDLE_MS = 5000;
+const DEFAULT_PROBE_TIMEOUT_MS = 2000;
+
+export class LinkWatch implements WatchdogOwner {
+  private readonly watchdog: Watchdog | null;
+
+  constructor(
+    private readonly link: Link,
+    private readonly owner: LinkOwner,
+  ) {
+    const { watchdog } = link.options;
+    const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
+    this.watchdog = idleMs > 0 ? new Watchdog(idleMs, this) : null;
+  }
+
+  start(connection: Connection): void {
+    this.watchdog?.watch(connection);
+  }
+
+  stop(): void {
+    this.watchdog?.stop();
+  }
+
+  async probe(connection: Connection): Promise<Verdict> {
+    const { options } = this.link;
+    const socket = connection.socket as { remoteAddress?: string; remotePort?: number } | null;
+    // A socket of a custom connector may have no address to ask.
+    if (socket === null || (!options.path && socket.remoteAddress === undefined)) return Verdict.ServerIsBusy;
+    try {
+      const timeoutMs = (options.watchdog || undefined)?.probeTimeoutMs ?? DEFAULT_PROBE_TIMEOUT_MS;
+      const credentials = await this.owner.credentials();
+      return await probe({ options, credentials, socket, clientId: connection.clientId, timeoutMs });
+    } catch {
+      return Verdict.ServerIsBusy;
+    }
+  }
+
+  onDeadLine(silentMs: number): void {
+    this.link.reset(new DeadConnectionError(this.link.server, silentMs));
+  }
+
+  onBusyServer(silentMs: number): void {
+    this.link.onNamedError("busy", new ServerBusyError(this.link.server, silentMs));
+  }
+}
