@@ -293,3 +293,21 @@ export class ServerBusyError extends SluiceError {
     label(ServerBusyError.prototype, "ServerBusyError", "SERVER_BUSY");
   }
 }
+
+/** A constructor argument or an option that has no meaning. */
+export class OptionError extends SluiceError {
+  static {
+    label(OptionError.prototype, "Error", "INVALID_OPTION");
+  }
+}
+
+/** The address of a server cannot be read. `input` shows it without its password. */
+export class InvalidUrlError extends TypeError {
+  declare readonly code: string;
+  constructor(readonly input: string) {
+    super("Invalid URL: check the port, and percent-encode special characters of the password");
+  }
+  static {
+    label(InvalidUrlError.prototype, "TypeError", "ERR_INVALID_URL");
+  }
+}

@@ -1,25 +1,114 @@
-export type RedisOptions = any;
-export const defaultOptions: any = {
+/**
+ * Options of `Redis` and their defaults. The groups that are shared with other clients are in
+ * common-options.ts and sentinel-options.ts; resolve-options.ts turns constructor arguments into
+ * one object of these. Every field takes an explicit `undefined`, which means its default.
+ */
+
+import type { ConnectionOptions as TlsOptions } from "node:tls";
+import type { AbstractConnector } from "../link/connector";
+import type { SharedOptions, WatchdogOptions } from "./common-options";
+import type { SentinelConnectionOptions } from "./sentinel-options";
+
+export interface StandaloneConnectionOptions {
+  /**
+   * TCP port.
+   * @default 6379
+   */
+  port?: number | undefined;
+  /**
+   * Host name or address.
+   * @default "localhost"
+   */
+  host?: string | undefined;
+  /**
+   * Address family: 4, 6, or 0 for any.
+   * @default 0
+   */
+  family?: number | undefined;
+  /** Path of a unix socket; takes the place of host and port. */
+  path?: string | undefined;
+  /** Uses TLS with these settings of `tls.connect()`; `{}` is enough where the defaults do. */
+  tls?: TlsOptions | undefined;
+  /**
+   * Time that a half-closed socket has to close after `disconnect()` before it is destroyed.
+   * @unit ms
+   * @default 2000
+   */
+  disconnectTimeout?: number | undefined;
+}
+
+/** A class that reaches a server in its own way. */
+export type ConnectorConstructor = new (options: RedisOptions) => AbstractConnector;
+
+export interface CommonRedisOptions extends SharedOptions {
+  /** Replaces the way a server is reached; built with the resolved options. */
+  Connector?: ConnectorConstructor | undefined;
+}
+
+export type RedisOptions = CommonRedisOptions & SentinelConnectionOptions & StandaloneConnectionOptions;
+
+/** Options with their defaults; some of them are null. */
+type Defaults = { readonly [Name in keyof RedisOptions]: RedisOptions[Name] | null };
+
+const WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({ idleMs: 5000, probeTimeoutMs: 2000 });
+
+/** What holds where neither an option nor a URL says otherwise. */
+export const defaultOptions: Defaults = {
   port: 6379,
   host: "localhost",
   family: 0,
-  connectTimeout: 10000,
+  connectTimeout: 10_000,
   disconnectTimeout: 2000,
-  keepAlive: 30000,
+  retryStrategy: (times) => Math.min(50 * 2 ** (times - 1), 5000) + Math.floor(Math.random() * 200),
+  keepAlive: 30_000,
   noDelay: true,
   connectionName: null,
+  disableClientInfo: false,
+  clientInfoTag: undefined,
+  sentinels: null,
+  name: null,
+  role: "master",
+  sentinelRetryStrategy: (times) => Math.min(times * 10, 1000),
+  sentinelReconnectStrategy: () => 60_000,
+  natMap: null,
+  enableTLSForSentinelMode: false,
+  updateSentinels: true,
+  failoverDetector: false,
+  sentinelMaxConnections: 10,
   username: null,
   password: null,
   db: 0,
-  readOnly: false,
-  protocol: 3,
-  replyMapping: "legacy",
   enableOfflineQueue: true,
   enableReadyCheck: true,
-  maxLoadingRetryTime: 10000,
   autoResubscribe: true,
   autoResendUnfulfilledCommands: true,
-  maxRetriesPerRequest: 20,
+  retryPolicy: "at-least-once",
+  maxLossesPerCommand: 3,
+  lazyConnect: false,
   keyPrefix: "",
-  retryStrategy: (n: number) => Math.min(50 * 2 ** (n - 1), 5000) + Math.random() * 200,
+  reconnectOnError: null,
+  readOnly: false,
+  stringNumbers: false,
+  protocol: 3,
+  replyMapping: "legacy",
+  maxRetriesPerRequest: 20,
+  maxLoadingRetryTime: 10_000,
+  enableAutoPipelining: false,
+  autoPipeliningIgnoredCommands: [],
+  blockingTimeoutGrace: 100,
+  blockingConnections: 0,
+  watchdog: WATCHDOG,
+  highWaterBytes: 256 * 1024,
+  himportFieldsets: undefined,
 };
+
+/** The settings of the watchdog, or null when it is off. */
+export function watchdogSettings(
+  setting: WatchdogOptions | false | null | undefined,
+): Required<WatchdogOptions> | null {
+  if (setting === false) return null;
+  return {
+    idleMs: setting?.idleMs ?? WATCHDOG.idleMs,
+    probeTimeoutMs: setting?.probeTimeoutMs ?? WATCHDOG.probeTimeoutMs,
+  };
+}

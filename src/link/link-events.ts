@@ -11,7 +11,7 @@ import type { ClientIdentity, Credentials } from "../connection/handshake";
 import { RequestCompletion } from "../connection/handshake";
 import type { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
-import { describeCommand } from "../observability/redact";
+import { attachCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 import type { EstablishmentOwner } from "./establishment";
@@ -83,7 +83,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
   }
 
   onReplyError(command: Command, error: Error): boolean {
-    if (error instanceof ReplyError) error.command = describeCommand(command.name, command.args);
+    if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
     if (command.completion instanceof RequestCompletion) return false;
     if (this.recoversScript(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) this.link.onSelectRefused(command);

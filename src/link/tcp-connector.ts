@@ -11,7 +11,7 @@ export interface TcpConnectorOptions {
   readonly port?: number | undefined;
   readonly family?: number | undefined;
   readonly path?: string | undefined | null;
-  readonly tls?: TlsOptions | undefined;
+  readonly tls?: TlsOptions | boolean | null | undefined;
   readonly disconnectTimeout?: number | undefined;
 }
 
@@ -39,6 +39,6 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
   if (hooks !== undefined) {
     target["onread"] = { buffer: () => hooks.buffer(), callback: (size: number) => hooks.callback(size) };
   }
-  if (tls === undefined) return netConnect(target as unknown as NetConnectOpts);
-  return tlsConnect({ ...target, ...tls } as TlsOptions);
+  if (!tls) return netConnect(target as unknown as NetConnectOpts);
+  return tlsConnect({ ...target, ...(tls === true ? {} : tls) } as TlsOptions);
 }

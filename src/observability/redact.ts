@@ -1,4 +1,134 @@
+/**
+ * Decides what of a command, a URL or an options object may be shown to people. Values never leave
+ * in tracing payloads, credentials nowhere: not in errors, debug output or `util.inspect`.
+ */
+
 import type { ErrorCommand } from "../errors";
-export function describeCommand(name: string, args: readonly (string | Buffer)[]): ErrorCommand {
-  return { name, args };
+import { type Argument, credentialPositions, MASK, maskCredentials, maskInText } from "../util/credentials";
+
+const HIDDEN = "?";
+
+// First match by the beginning of the name decides; the words are those that tracers of this API expect.
+const SHOWN_FIRST = words("GETSET LPUSH MSET PFA PSETEX PUBLISH RPUSH SADD SET SPUBLISH XADD ZADD");
+const SHOWN_FIRST_TWO = words("HSET HMSET LSET LINSERT");
+const SHOWN_ALL = words(
+  "ACL BIT BL BR BZ CLIENT CLUSTER CONFIG COMMAND DECR DEL EVAL EX FUNCTION GEO GET HINCR HMGET HSCAN " +
+    "INCR LT LR LL LM MEMORY PE PF PI PS PT PU RPOP SC SD SI SM SO SR SS SU XACK XC XD XG XI XL XP XR XT " +
+    "ZC ZD ZI ZL ZM ZP ZR ZS",
+);
+/** Shown in full by the lists above although they carry code, values or options of the caller. */
+const CARRIES_MORE = /^(?:eval|getex$|script$|function$|command$)/i;
+
+/** The arguments of a command as a tracer may see them: those that may hold values are "?". */
+export function redactArguments(commandName: string, args: readonly unknown[]): string[] {
+  const shown = shownCount(commandName);
+  const limit = CARRIES_MORE.test(commandName) ? shownOf(commandName, args) : shown;
+  const redacted: string[] = new Array(args.length);
+  for (let i = 0; i < args.length; i++) redacted[i] = i < limit ? String(args[i]) : HIDDEN;
+  for (const position of credentialPositions(commandName, args)) redacted[position] = HIDDEN;
+  if (/^eval/i.test(commandName) && redacted.length > 0 && !/^evalsha/i.test(commandName))
+    redacted[0] = HIDDEN;
+  return redacted;
+}
+
+/** How many arguments of a command may be seen, by its name alone. */
+function shownCount(commandName: string): number {
+  if (/^ECHO/i.test(commandName)) return 0;
+  if (SHOWN_FIRST.test(commandName)) return 1;
+  if (SHOWN_FIRST_TWO.test(commandName)) return 2;
+  return SHOWN_ALL.test(commandName) ? Number.POSITIVE_INFINITY : 0;
+}
+
+/** The same for commands in `CARRIES_MORE`. */
+function shownOf(commandName: string, args: readonly unknown[]): number {
+  if (/^eval/i.test(commandName)) {
+    const keys = Number(args[1]);
+    return Number.isInteger(keys) && keys >= 0 ? 2 + keys : 0;
+  }
+  return 1;
+}
+
+/** Name and arguments of a command as errors carry them: credentials are masked, the rest stays. */
+export function describeCommand(name: string, args: readonly Argument[]): ErrorCommand {
+  return { name, args: maskCredentials(name, args) };
+}
+
+/** Attaches the command to an error of the server and masks what its message repeats of credentials. */
+export function attachCommand(
+  error: Error & { command?: ErrorCommand },
+  name: string,
+  args: readonly Argument[],
+): void {
+  error.command = describeCommand(name, args);
+  if (error.command.args === args) return;
+  const message = maskInText(error.message, name, args);
+  if (message === error.message) return;
+  error.stack = error.stack?.replace(error.message, () => message) ?? "";
+  error.message = message;
+}
+
+/**
+ * A server's address without its password. Text that is no URL loses everything before its last "@".
+ *
+ * @example
+ * redactUrl("redis://user:secret@example.org/1"); // "redis://user:***@example.org/1"
+ */
+export function redactUrl(text: string): string {
+  const [, scheme = "", rest = text] = /^((?:[a-z][a-z0-9+.-]*:)?\/\/)?(.*)$/is.exec(text) ?? [];
+  const authority = rest.split(/[/?#]/, 1)[0] ?? "";
+  const at = authority.lastIndexOf("@");
+  const visible = at < 0 && isAddress(authority) ? rest : hideUserInfo(rest, at);
+  return scheme + visible.replace(/([?&][^=&]*(?:pass|credentials)[^=&]*=)[^&#]*/gi, `$1${MASK}`);
+}
+
+function isAddress(authority: string): boolean {
+  return /^(?:[^:]*|\[.*\])(?::\d{0,5})?$/.test(authority);
+}
+
+function hideUserInfo(rest: string, at: number): string {
+  if (at < 0) {
+    const last = rest.lastIndexOf("@");
+    return last < 0 ? rest : MASK + rest.slice(last);
+  }
+  const colon = rest.indexOf(":");
+  const name = colon >= 0 && colon < at ? rest.slice(0, colon + 1) : "";
+  return name + (name === "" ? rest.slice(0, at) : MASK) + rest.slice(at);
+}
+
+const SECRET_OPTIONS = new Set(["password", "sentinelPassword", "passphrase", "key", "pfx", "pass"]);
+const NESTED_OPTIONS = new Set(["tls", "sentinelTLS", "redisOptions"]);
+
+/** A copy of an options object for showing it: passwords and private keys are masked. */
+export function redactOptions(options: object): Record<string, unknown> {
+  const copy: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(options)) {
+    if (SECRET_OPTIONS.has(name) && value !== null && value !== undefined && value !== "") copy[name] = MASK;
+    else if (NESTED_OPTIONS.has(name) && typeof value === "object" && value !== null)
+      copy[name] = redactOptions(value);
+    else copy[name] = value;
+  }
+  return copy;
+}
+
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+/**
+ * Makes `util.inspect` (and so `console.log`) show an options object without its secrets, wherever
+ * it hangs. The property is invisible to copying, comparing and JSON.
+ */
+export function hideSecrets<T extends object>(options: T): T {
+  const value = function (
+    this: object,
+    _depth: number,
+    inner: object,
+    inspect: (v: unknown, o: object) => string,
+  ) {
+    return inspect(redactOptions(this), inner);
+  };
+  Object.defineProperty(options, INSPECT, { value, configurable: true, writable: true });
+  return options;
+}
+
+function words(list: string): RegExp {
+  return new RegExp(`^(?:${list.split(" ").join("|")})`, "i");
 }

@@ -1,0 +1,265 @@
+/**
+ * Options of a client that are the same for one server, behind Sentinel and for the nodes of a
+ * cluster: types only. Their defaults are in redis-options.ts; docs/options.md is written from
+ * the comments here (first paragraph = effect; `@unit`, `@default`). Every field takes an explicit
+ * `undefined`, which means its default.
+ */
+
+import type { RetryPolicy } from "../command/command-extra";
+import type { ScriptDefinition } from "../scripting/script";
+
+type Nothing = void;
+/** Milliseconds to wait; anything else gives up. */
+export type RetryDelay = number | Nothing | null;
+export type RetryStrategy = ((times: number) => RetryDelay) | null | undefined;
+export type ReconnectOnError = (error: Error) => boolean | 1 | 2;
+
+/** A field list that HIMPORT SET refers to by name (Redis 8.10 and later; experimental). */
+export interface HimportFieldset {
+  readonly name: string | Buffer;
+  readonly fields: readonly (string | Buffer)[];
+}
+
+/** What a credentials provider returns. */
+export interface ProvidedCredentials {
+  username?: string | null | undefined;
+  password?: string | null | undefined;
+  /**
+   * When they stop working: a Date, or milliseconds since 1970. Fresh ones are asked for before
+   * that and sent with AUTH on the live connection.
+   */
+  expiresAt?: Date | number | undefined;
+}
+
+export type CredentialsProvider = () => ProvidedCredentials | Promise<ProvidedCredentials>;
+
+/** The window of the automatic pipelines. */
+export interface AutoPipeliningWindow {
+  /** Unanswered batches at which commands go on gathering. Default 1; "adaptive" follows the round trip. */
+  maxInFlight?: number | "adaptive" | undefined;
+  /** Most commands of one batch. Default unlimited. */
+  maxCommands?: number | undefined;
+  /** Bytes at which a batch is full. Default unlimited. */
+  maxBytes?: number | undefined;
+}
+
+/** How much may wait: offline, in automatic batches, unsent or unanswered. */
+export interface CommandBounds {
+  /** Most commands. Default unlimited. */
+  maxCommands?: number | undefined;
+  /** Most bytes of arguments. Default unlimited. */
+  maxBytes?: number | undefined;
+  /** `wait`: the command takes longer; `reject`: it fails at once. Default "wait". */
+  policy?: "wait" | "reject" | undefined;
+}
+
+/** When a silent peer is suspected and probed. */
+export interface WatchdogOptions {
+  /** Milliseconds without a byte while an ordinary command waits. Default 5000. */
+  idleMs?: number | undefined;
+  /** Milliseconds that the probe on a second connection has to be answered. Default 2000. */
+  probeTimeoutMs?: number | undefined;
+}
+
+export interface SharedOptions {
+  /**
+   * Time that connecting may take, handshake included; 0 disables the limit.
+   * @unit ms
+   * @default 10000
+   */
+  connectTimeout?: number | undefined;
+  /**
+   * Delay before TCP keep-alive probes of an idle connection; anything but a number switches them off.
+   * @unit ms
+   * @default 30000
+   */
+  keepAlive?: number | undefined;
+  /**
+   * Sends small packets at once (TCP_NODELAY).
+   * @default true
+   */
+  noDelay?: boolean | undefined;
+  /**
+   * Stays in status `wait` until the first command or `connect()`.
+   * @default false
+   */
+  lazyConnect?: boolean | undefined;
+  /**
+   * Called with the number of attempts since the last `ready`, from 1. Returns the delay in
+   * milliseconds before the next one; anything but a number, or null for the option, ends the client.
+   * @default min(50 * 2^(times - 1), 5000) + random 0..199
+   */
+  retryStrategy?: RetryStrategy;
+  /**
+   * Name of the connection in CLIENT LIST.
+   * @default null
+   */
+  connectionName?: string | undefined;
+  /**
+   * Does not tell the server the name and version of this library (CLIENT SETINFO).
+   * @default false
+   */
+  disableClientInfo?: boolean | undefined;
+  /** Appended to the library name in CLIENT SETINFO: `sluice(tag)`. */
+  clientInfoTag?: string | undefined;
+
+  /**
+   * ACL user.
+   * @default null
+   */
+  username?: string | undefined;
+  /**
+   * Password.
+   * @default null
+   */
+  password?: string | undefined;
+  /**
+   * Gives user name and password each time the client connects, and again before `expiresAt`;
+   * may be async. Takes the place of `username` and `password`.
+   */
+  credentials?: CredentialsProvider | undefined;
+  /**
+   * Database that is selected on connecting.
+   * @default 0
+   */
+  db?: number | undefined;
+  /**
+   * Sends READONLY on connecting, so that a cluster replica serves reads.
+   * @default false
+   */
+  readOnly?: boolean | undefined;
+  /**
+   * RESP version to negotiate; servers that know only RESP2 are accepted.
+   * @default 3
+   */
+  protocol?: 2 | 3 | undefined;
+  /**
+   * Shape of maps, booleans, doubles and the like: as under RESP2 (`legacy`), or natural (`resp3`,
+   * needs protocol 3).
+   * @default "legacy"
+   */
+  replyMapping?: "legacy" | "resp3" | undefined;
+  /**
+   * Integers arrive as strings.
+   * @default false
+   */
+  stringNumbers?: boolean | undefined;
+
+  /**
+   * Keeps commands while there is no connection; otherwise they fail at once.
+   * @default true
+   */
+  enableOfflineQueue?: boolean | undefined;
+  /**
+   * Is `ready` only when INFO says that the server has loaded its data.
+   * @default true
+   */
+  enableReadyCheck?: boolean | undefined;
+  /**
+   * Longest pause between two ready checks of a loading server.
+   * @unit ms
+   * @default 10000
+   */
+  maxLoadingRetryTime?: number | undefined;
+  /**
+   * Subscribes again after a reconnect.
+   * @default true
+   */
+  autoResubscribe?: boolean | undefined;
+  /**
+   * Sends written but unanswered commands again after a reconnect, as far as `retryPolicy` allows.
+   * `false` is the same as `retryPolicy: "at-most-once"`.
+   * @default true
+   */
+  autoResendUnfulfilledCommands?: boolean | undefined;
+  /**
+   * Which written but unanswered commands are sent again after a lost connection: all
+   * (`at-least-once`), only those that read (`reads-only`), or none (`at-most-once`). The others
+   * fail with code `OUTCOME_UNKNOWN`.
+   * @default "at-least-once"
+   */
+  retryPolicy?: RetryPolicy | undefined;
+  /**
+   * Lost connections after which the command that was the oldest unanswered one each time is given up.
+   * @default 3
+   */
+  maxLossesPerCommand?: number | undefined;
+  /**
+   * Failed attempts after which all waiting commands fail; null or a negative number: never.
+   * @default 20
+   */
+  maxRetriesPerRequest?: number | null | undefined;
+  /**
+   * Called with each error reply: true or 1 reconnects, 2 reconnects and sends the command again.
+   * @default null
+   */
+  reconnectOnError?: ReconnectOnError | null | undefined;
+  /**
+   * Time limit of each command from its call on, queues included.
+   * @unit ms
+   */
+  commandTimeout?: number | undefined;
+  /**
+   * Closes the connection when commands wait and no byte arrives for so long.
+   * @unit ms
+   */
+  socketTimeout?: number | undefined;
+  /**
+   * Longest wait for a blocking command without a limit of its own; it then resolves null.
+   * @unit ms
+   */
+  blockingTimeout?: number | undefined;
+  /**
+   * Added to the limit that a blocking command states itself.
+   * @unit ms
+   * @default 100
+   */
+  blockingTimeoutGrace?: number | undefined;
+  /**
+   * Most extra connections that are leased to commands that block (BLPOP, XREAD BLOCK, ...), so that
+   * they do not hold up the shared one; 0 = they use the shared one.
+   * @default 0
+   */
+  blockingConnections?: number | undefined;
+  /**
+   * Notices dead peers: when an ordinary command waits and nothing arrives, a second connection is
+   * tried; if that is answered, the silent one is replaced. `false` switches it off.
+   * @default { idleMs: 5000, probeTimeoutMs: 2000 }
+   */
+  watchdog?: WatchdogOptions | false | undefined;
+  /** Limits what may wait for the server, in commands or bytes. Unlimited when absent. */
+  bounds?: CommandBounds | undefined;
+  /**
+   * Bytes that are encoded and handed to the socket in one stretch.
+   * @unit bytes
+   * @default 262144
+   */
+  highWaterBytes?: number | undefined;
+  /**
+   * Put before every key. A Buffer works as well.
+   * @default ""
+   */
+  keyPrefix?: string | undefined;
+  /** Error stacks lead to the call of the command. Costs time with every command; for development. */
+  showFriendlyErrorStack?: boolean | undefined;
+  /**
+   * Collects the commands of a turn of the event loop into one pipeline. An object sets its window.
+   * @default false
+   */
+  enableAutoPipelining?: boolean | AutoPipeliningWindow | undefined;
+  /**
+   * Commands that never join an automatic pipeline, in any letter case.
+   * @default []
+   */
+  autoPipeliningIgnoredCommands?: string[] | undefined;
+  /** Lua scripts that become methods, as `defineCommand` does it. */
+  scripts?: Record<string, ScriptDefinition> | undefined;
+  /** Field lists that each connection prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
+  himportFieldsets?: readonly HimportFieldset[] | undefined;
+  /** Makes the connection enter MONITOR on `ready`; use `redis.monitor()`. */
+  monitor?: boolean | undefined;
+  /** @deprecated Has no effect. */
+  offlineQueue?: boolean | undefined;
+  /** @deprecated Has no effect. */
+  commandQueue?: boolean | undefined;
+}
