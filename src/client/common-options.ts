@@ -6,9 +6,12 @@
  */
 
 import type { RetryPolicy } from "../command/command-extra";
+import type { Bounds } from "../link/admission";
+import type { WatchdogOptions } from "../link/link-options";
 import type { ScriptDefinition } from "../scripting/script";
 
-type Nothing = void;
+// A function that returns nothing may stand where a delay is expected.
+type Nothing = ReturnType<() => void>;
 /** Milliseconds to wait; anything else gives up. */
 export type RetryDelay = number | Nothing | null;
 export type RetryStrategy = ((times: number) => RetryDelay) | null | undefined;
@@ -41,24 +44,6 @@ export interface AutoPipeliningWindow {
   maxCommands?: number | undefined;
   /** Bytes at which a batch is full. Default unlimited. */
   maxBytes?: number | undefined;
-}
-
-/** How much may wait: offline, in automatic batches, unsent or unanswered. */
-export interface CommandBounds {
-  /** Most commands. Default unlimited. */
-  maxCommands?: number | undefined;
-  /** Most bytes of arguments. Default unlimited. */
-  maxBytes?: number | undefined;
-  /** `wait`: the command takes longer; `reject`: it fails at once. Default "wait". */
-  policy?: "wait" | "reject" | undefined;
-}
-
-/** When a silent peer is suspected and probed. */
-export interface WatchdogOptions {
-  /** Milliseconds without a byte while an ordinary command waits. Default 5000. */
-  idleMs?: number | undefined;
-  /** Milliseconds that the probe on a second connection has to be answered. Default 2000. */
-  probeTimeoutMs?: number | undefined;
 }
 
 export interface SharedOptions {
@@ -228,7 +213,7 @@ export interface SharedOptions {
    */
   watchdog?: WatchdogOptions | false | undefined;
   /** Limits what may wait for the server, in commands or bytes. Unlimited when absent. */
-  bounds?: CommandBounds | undefined;
+  bounds?: Bounds | undefined;
   /**
    * Bytes that are encoded and handed to the socket in one stretch.
    * @unit bytes

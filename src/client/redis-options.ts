@@ -6,7 +6,8 @@
 
 import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { AbstractConnector } from "../link/connector";
-import type { SharedOptions, WatchdogOptions } from "./common-options";
+import type { WatchdogOptions } from "../link/link-options";
+import type { SharedOptions } from "./common-options";
 import type { SentinelConnectionOptions } from "./sentinel-options";
 
 export interface StandaloneConnectionOptions {
@@ -101,14 +102,3 @@ export const defaultOptions: Defaults = {
   highWaterBytes: 256 * 1024,
   himportFieldsets: undefined,
 };
-
-/** The settings of the watchdog, or null when it is off. */
-export function watchdogSettings(
-  setting: WatchdogOptions | false | null | undefined,
-): Required<WatchdogOptions> | null {
-  if (setting === false) return null;
-  return {
-    idleMs: setting?.idleMs ?? WATCHDOG.idleMs,
-    probeTimeoutMs: setting?.probeTimeoutMs ?? WATCHDOG.probeTimeoutMs,
-  };
-}

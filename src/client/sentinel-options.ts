@@ -4,6 +4,7 @@
  */
 
 import type { ConnectionOptions as TlsOptions } from "node:tls";
+import type { PreferredReplicas } from "../sentinel/sentinel-options";
 import type { RetryDelay } from "./common-options";
 
 export interface SentinelAddress {
@@ -16,26 +17,6 @@ export interface SentinelAddress {
 export type NatMap =
   | Record<string, { host: string; port: number }>
   | ((key: string) => { host: string; port: number } | null | undefined);
-
-/** An entry of `SENTINEL SLAVES`, as strings. */
-export interface ReplicaEntry {
-  ip: string;
-  port: string;
-  flags?: string;
-  [field: string]: string | undefined;
-}
-
-export interface PreferredReplica {
-  ip: string;
-  port: string;
-  /** Lower comes first. Default 1. */
-  prio?: number | undefined;
-}
-
-export type PreferredSlaves =
-  | ((slaves: ReplicaEntry[]) => ReplicaEntry | null | undefined)
-  | PreferredReplica
-  | PreferredReplica[];
 
 export interface SentinelConnectionOptions {
   /**
@@ -54,7 +35,7 @@ export interface SentinelConnectionOptions {
    */
   role?: "master" | "slave" | undefined;
   /** With `role: "slave"`: which replica to take. A function chooses; a list is tried by `prio`. */
-  preferredSlaves?: PreferredSlaves | undefined;
+  preferredSlaves?: PreferredReplicas | undefined;
   /** User name for the Sentinels themselves. */
   sentinelUsername?: string | undefined;
   /** Password for the Sentinels themselves. */
