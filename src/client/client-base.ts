@@ -12,6 +12,7 @@ import { commandNames, specOf } from "../command/command-table";
 import { attachCommands, attachMethod, type Commander, commandMethod, EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import { PromiseCompletion } from "../command/promise-completion";
+import { Bulk, type BulkCommand, type BulkOptions } from "../pipeline/bulk";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { PipelineHost, PipelinePort, Rows } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
@@ -170,6 +171,17 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
 
   zscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
     return new ScanStream({ ...options, command: "zscanBuffer", key, redis: this });
+  }
+
+  /**
+   * Sends any number of commands in batches, never holding more than a window of them. Iterate
+   * it for the rows, or ask for its `summary()`; it starts then.
+   *
+   * @example
+   * const loaded = await redis.bulk(rows.map((row) => ["set", row.key, row.value])).summary();
+   */
+  bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
+    return new Bulk(source, (commands) => this.pipeline(commands)[RUN].asBulkBatch(), options);
   }
 
   // --- extension ---------------------------------------------------------------------------

@@ -3,12 +3,13 @@
 import type { Command } from "../command/command";
 import type { ClientIdentity, Credentials } from "../connection/handshake";
 import type { SubscriptionKind } from "../connection/subscriptions";
+import { ConnectionClosedError } from "../errors";
 import type { LinkOwner } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
 import { parseMonitorLine } from "./monitor-line";
-import type { Redis } from "./redis";
+import { PARTS, type Redis } from "./redis";
 
 const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
 
@@ -22,6 +23,10 @@ export class RedisEvents implements LinkOwner {
   }
 
   onStatus(status: LinkStatus, argument: unknown): void {
+    // The first words come while the client is still being built.
+    this.redis[PARTS]?.auto?.hold(status === "ready");
+    if (status === "end")
+      this.redis[PARTS]?.lease?.close((command) => command.fail(new ConnectionClosedError()));
     process.nextTick(() => {
       if (argument === undefined) this.redis.emit(status);
       else this.redis.emit(status, argument);

@@ -8,20 +8,21 @@ import { specOf } from "../command/command-table";
 import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import type { CommandQueue } from "../connection/command-queue";
+import { ConnectionClosedError } from "../errors";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import type { LinkStatus } from "../link/link-state";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
-import { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { SentinelConnector } from "../sentinel/sentinel-connector";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
-import { autoPipelinerOptions } from "./auto-pipelining";
+import { buildChain, type Chain } from "./chain";
 import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
 import type { LimitContext } from "./command-limits";
 import { reportSilently } from "./events";
+import { LinkLine } from "./leased-line";
 import { RedisEvents } from "./redis-events";
 import { defaultOptions, type RedisOptions } from "./redis-options";
 import { resolveRedisOptions } from "./resolve-options";
@@ -38,7 +39,7 @@ export interface Condition {
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 export const LINK = Symbol("link");
-const AUTO = Symbol("auto");
+export const PARTS = Symbol("parts");
 
 const NO_QUEUE = { length: 0 };
 
@@ -56,17 +57,20 @@ export class Redis extends ClientBase {
   readonly [BOTTOM]: Dispatcher;
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
-  private readonly [AUTO]: AutoPipeliner | null;
+  readonly [PARTS]: Chain;
 
   constructor(...args: unknown[]) {
     super();
     this.options = resolveRedisOptions(args);
-    const link = new Link(this.options, makeConnector(this), new RedisEvents(this));
+    const events = new RedisEvents(this);
+    const link = new Link(this.options, makeConnector(this), events);
     this[LINK] = link;
     this[BOTTOM] = link;
-    const auto = autoPipelinerOptions(this.options);
-    this[AUTO] = auto === null ? null : new AutoPipeliner(link, auto);
-    this[CHAIN] = this[AUTO] ?? link;
+    this[PARTS] = buildChain(link, this.options, {
+      makeLine: () => new LinkLine(this.options, makeConnector(this), events),
+      currentDb: () => link.session.db,
+    });
+    this[CHAIN] = this[PARTS].top;
     this[LIMITS] = {
       get isWritable() {
         return link.isWritable;
@@ -127,7 +131,7 @@ export class Redis extends ClientBase {
 
   /** Commands gathered for the next automatic pipeline. */
   get autoPipelineQueueSize(): number {
-    return this[AUTO]?.size ?? 0;
+    return this[PARTS].auto?.size ?? 0;
   }
 
   /**
@@ -141,6 +145,7 @@ export class Redis extends ClientBase {
   /** Closes the connection; what is unanswered rejects with "Connection is closed.". */
   disconnect(reconnect = false): void {
     this[LINK].disconnect(reconnect);
+    if (!reconnect) this[PARTS].lease?.close((command) => command.fail(new ConnectionClosedError()));
   }
 
   /** @deprecated Use `disconnect()`. */

@@ -26,9 +26,10 @@ export class AutoPipeliner implements Dispatcher {
   private pending: Command[] = [];
   private inFlight = 0;
   private isBooked = false;
+  private isHolding = false;
   private readonly onTurnEnd = (): void => {
     this.isBooked = false;
-    if (this.inFlight < this.options.maxInFlight) this.flush();
+    if (!this.isHolding || this.inFlight < this.options.maxInFlight) this.flush();
   };
   private readonly onBatchDone = (): void => {
     this.inFlight--;
@@ -43,6 +44,15 @@ export class AutoPipeliner implements Dispatcher {
   /** Commands gathered and not handed on. */
   get size(): number {
     return this.pending.length;
+  }
+
+  /**
+   * Whether commands may be held back behind unanswered batches: only while the connection is
+   * ready. Otherwise they go on at the end of the turn, to wait or fail under the link's rules.
+   */
+  hold(isHolding: boolean): void {
+    this.isHolding = isHolding;
+    if (!isHolding) this.flush();
   }
 
   dispatch(command: Command): void {

@@ -11,6 +11,7 @@ import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, callSafely } from "../util/callback";
+import type { BulkBatch } from "./bulk";
 import { abortedTransaction, mapExecReply, transactionOutcome } from "./transaction";
 
 /** What a pipeline needs of the client it belongs to. */
@@ -52,6 +53,7 @@ export class PipelineRun implements Completion {
   private broken: Map<Command, Error> | null = null;
   private left = 0;
   private hasTransaction = false;
+  private kind: BatchKind = BatchKind.Pipeline;
   private settle!: (rows: Rows | null) => void;
   private refuse!: (error: Error) => void;
 
@@ -117,8 +119,8 @@ export class PipelineRun implements Completion {
     this.queue(specOf("exec"), [], wantsBuffers);
   }
 
-  /** Sends everything. */
-  start(): void {
+  /** Sends everything, at once or `batchSize` commands after another. */
+  start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
     const { commands } = this;
     this.left = commands.length;
@@ -128,11 +130,38 @@ export class PipelineRun implements Completion {
     }
     this.rows.length = this.left;
     const ready = this.broken === null ? commands : this.withoutBroken(this.broken);
-    if (ready.length === 0) return;
-    const kind = this.hasTransaction ? BatchKind.Transaction : BatchKind.Pipeline;
-    const batch = new Batch(kind, ready.length, null);
-    for (const command of ready) command.batch = batch;
-    this.port.sendBatch(ready);
+    // A transaction is never divided.
+    const isWhole = this.hasTransaction || batchSize >= ready.length;
+    if (isWhole) this.send(ready, null);
+    else this.sendFrom(ready, 0, batchSize);
+  }
+
+  /** The run as one batch of a bulk: after a loss its commands follow the rules of single ones. */
+  asBulkBatch(): BulkBatch {
+    this.kind = BatchKind.Automatic;
+    return {
+      send: () => {
+        this.start();
+        return this.outcome.then((rows) => rows ?? []);
+      },
+      abort: (error) => {
+        for (const command of this.commands) command.fail(error);
+      },
+    };
+  }
+
+  private sendFrom(commands: readonly Command[], from: number, batchSize: number): void {
+    const to = from + batchSize;
+    const onDone = to < commands.length ? () => this.sendFrom(commands, to, batchSize) : null;
+    this.send(commands.slice(from, to), onDone);
+  }
+
+  private send(commands: readonly Command[], onDone: (() => void) | null): void {
+    if (commands.length === 0) return;
+    const kind = this.hasTransaction ? BatchKind.Transaction : this.kind;
+    const batch = new Batch(kind, commands.length, onDone);
+    for (const command of commands) command.batch = batch;
+    this.port.sendBatch(commands);
   }
 
   // --- Completion --------------------------------------------------------------------------

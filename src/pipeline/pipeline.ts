@@ -14,6 +14,12 @@ import { PipelineUsedError } from "../errors";
 import { asCallback, type Callback } from "../util/callback";
 import { type PipelineHost, type PipelinePort, PipelineRun, type Rows } from "./pipeline-run";
 
+/** How `exec()` sends what was collected. */
+export interface ExecOptions {
+  /** Commands that are sent together; the next ones follow when these are answered. Default: all. */
+  batchSize?: number | undefined;
+}
+
 export const RUN = Symbol("run");
 
 export class Pipeline implements Commander {
@@ -79,14 +85,18 @@ export class Pipeline implements Commander {
    * rejects only when a pipeline that is one transaction was discarded or aborted, and when it
    * is called again.
    */
-  exec(callback?: Callback<Rows | null>): this | Promise<Rows | null> {
+  exec(
+    options?: Callback<Rows | null> | ExecOptions,
+    callback?: Callback<Rows | null>,
+  ): this | Promise<Rows | null> {
+    if (typeof options === "function") return this.exec(undefined, options);
     const run = this[RUN];
     if (run.isExecuted) return asCallback(Promise.reject(new PipelineUsedError()), callback);
     if (run.openTransactions > 0) {
       run.closeTransaction();
       if (!run.isTransaction || run.openTransactions > 0) return this;
     }
-    run.start();
+    run.start(options?.batchSize);
     return asCallback(run.outcome, callback);
   }
 

@@ -1,0 +1,72 @@
+/** An extra connection for blocking commands: a link of its own with the options of its client. */
+
+import type { Command } from "../command/command";
+import { makeCommand } from "../command/command-factory";
+import { specOf } from "../command/command-table";
+import { IGNORED } from "../command/promise-completion";
+import type { LeasedLine } from "../link/blocking-lease";
+import type { AbstractConnector } from "../link/connector";
+import { Link } from "../link/link";
+import type { LinkOptions, LinkOwner } from "../link/link-options";
+
+export class LinkLine implements LeasedLine {
+  private readonly link: Link;
+
+  constructor(options: LinkOptions, connector: AbstractConnector, owner: LinkOwner) {
+    this.link = new Link(options, connector, new QuietOwner(owner));
+    this.link.connect().catch(() => {});
+  }
+
+  dispatch(command: Command): void {
+    this.link.dispatch(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    this.link.dispatchBatch(commands);
+  }
+
+  useDb(db: number): void {
+    if (this.link.session.db === db) return;
+    this.link.dispatch(makeCommand(specOf("select"), [db], false, IGNORED));
+  }
+
+  close(): void {
+    this.link.disconnect();
+  }
+}
+
+/** Errors and traces are the client's; the status words of an extra connection are not. */
+class QuietOwner implements LinkOwner {
+  readonly identity;
+
+  constructor(private readonly owner: LinkOwner) {
+    this.identity = owner.identity;
+  }
+
+  credentials(): ReturnType<LinkOwner["credentials"]> {
+    return this.owner.credentials();
+  }
+
+  onNamedError(type: string, error: Error): void {
+    this.owner.onNamedError(type, error);
+  }
+
+  isTracing(): boolean {
+    return this.owner.isTracing();
+  }
+
+  onWrite(command: Command): void {
+    this.owner.onWrite(command);
+  }
+
+  onReplyError(command: Command, error: Error): boolean {
+    return this.owner.onReplyError(command, error);
+  }
+
+  onStatus(): void {}
+  onSelect(): void {}
+  onMessage(): void {}
+  onShardLost(): void {}
+  onOtherPush(): void {}
+  onMonitorLine(): void {}
+}
