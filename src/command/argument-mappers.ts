@@ -20,8 +20,13 @@ const EXPONENT_FROM = 1e21;
 export function prepareArguments(spec: CommandSpec, args: unknown[]): Argument[] {
   if (spec.argumentMapper === null) return normalizeArguments(args, spec.name);
   // What a transformer returns is not flattened again: { c: [1, 2] } is the one value "1,2".
-  const mapped = spec.argumentMapper(flattenOnce(args));
-  return convertFrom(mapped === args ? args : Array.from(mapped), 0, spec.name);
+  const flat = flattenOnce(args);
+  const mapped = spec.argumentMapper(flat);
+  if (!Array.isArray(mapped)) {
+    throw new TypeError(`The argument transformer of "${spec.name}" did not return an array`);
+  }
+  // An array that the transformer may have kept for itself is not written to.
+  return convertFrom(mapped === flat ? flat : [...mapped], 0, spec.name);
 }
 
 /** Flattens one level and makes every argument a string or a Buffer, in place where possible. */

@@ -190,6 +190,15 @@ describe("argument transformers", () => {
     expect(prepare("mset", { a: 1 })).to.deep.equal(["a", "1"]);
   });
 
+  it("must return an array", () => {
+    try {
+      argumentTransformers["no.array"] = (() => undefined) as never;
+      expect(() => prepare("no.array")).to.throw(TypeError, 'argument transformer of "no.array"');
+    } finally {
+      delete argumentTransformers["no.array"];
+    }
+  });
+
   it("do not change an array that a transformer keeps for itself", () => {
     const own = [1, 2];
     try {
