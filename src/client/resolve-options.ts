@@ -38,7 +38,7 @@ export function resolveRedisOptions(args: readonly unknown[]): RedisOptions {
     if (argument === null || argument === undefined) continue;
     if (typeof argument === "number") options["port"] = argument;
     else if (typeof argument === "string") {
-      fill(options, convertQuery(parseUrl(argument)));
+      fill(options, optionsOfAddress(argument));
       isTls ||= isTlsUrl(argument);
     } else if (typeof argument === "object") fill(options, argument as OptionRecord);
     else throw new OptionError(`Invalid argument ${String(argument)}`);
@@ -92,13 +92,16 @@ function rejectProfile(tls: unknown): void {
   );
 }
 
-/** Items of a query are text; those that stand for a number, a switch or null are read as such. */
-function convertQuery(parts: OptionRecord): OptionRecord {
-  const converted: OptionRecord = {};
-  for (const [name, value] of Object.entries(parts)) {
-    converted[name] = typeof value === "string" ? convertItem(name, value) : value;
+/**
+ * What a URL or one of the other string forms says as options. Items of a query are text; those that
+ * stand for a number, a switch or null are read as such. TLS is not among them: see `isTlsUrl`.
+ */
+export function optionsOfAddress(text: string): OptionRecord {
+  const options: OptionRecord = {};
+  for (const [name, value] of Object.entries(parseUrl(text))) {
+    options[name] = typeof value === "string" ? convertItem(name, value) : value;
   }
-  return converted;
+  return options;
 }
 
 function convertItem(name: string, value: string): unknown {
