@@ -1,4 +1,6 @@
 import { expect } from "chai";
+import calculateSlot from "cluster-key-slot";
+import fc from "fast-check";
 import { specOf } from "../../../src/command/command-table";
 import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf, slotOfKey } from "../../../src/command/slot";
 
@@ -10,6 +12,21 @@ describe("slot", () => {
     expect(slotOfKey("{}foo")).to.not.equal(12182);
     expect(slotOfKey("123456789")).to.equal(0x31c3);
     expect(slotOfKey("ключ")).to.equal(slotOfKey(Buffer.from("ключ")));
+  });
+
+  it("of a string is that of its bytes, whatever it contains", () => {
+    const text = fc.oneof(
+      fc.string(),
+      fc.string({ unit: "binary" }),
+      fc.string({ unit: fc.constantFrom("{", "}", "a", "b", "é", "\ud800") }),
+    );
+    fc.assert(
+      fc.property(text, (key) => {
+        expect(slotOfKey(key)).to.equal(calculateSlot(Buffer.from(key)));
+        expect(slotOfKey(Buffer.from(key))).to.equal(calculateSlot(Buffer.from(key)));
+      }),
+      { numRuns: 3000 },
+    );
   });
 
   it("of a command is that of its first key", () => {
