@@ -1,9 +1,10 @@
 /** What the link reports, as the events of a `Redis` instance. Listeners never unwind the parser. */
 
 import type { Command } from "../command/command";
-import type { ClientIdentity, Credentials } from "../connection/handshake";
+import type { ClientIdentity } from "../connection/handshake";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
+import type { ExpiringCredentials } from "../link/credentials";
 import type { LinkOwner } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { callUser } from "../util/user-code";
@@ -18,8 +19,9 @@ export class RedisEvents implements LinkOwner {
 
   constructor(private readonly redis: Redis) {}
 
-  credentials(): Credentials {
-    return this.redis.options;
+  credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
+    const { options } = this.redis;
+    return typeof options.credentials === "function" ? options.credentials() : options;
   }
 
   onStatus(status: LinkStatus, argument: unknown): void {

@@ -10,7 +10,7 @@ import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
-import { type ParserError, UnexpectedReplyError } from "../errors";
+import { type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
 import { encodeCommand } from "../protocol/encoder";
 import { OutputBuffer } from "../protocol/output-buffer";
 import { Parser } from "../protocol/parser";
@@ -21,6 +21,7 @@ import { ConnectionState, move } from "./connection-state";
 import { FlushScheduler } from "./flush-scheduler";
 import { type PushOwner, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
+import { SocketTimeout } from "./socket-timeout";
 import type { Subscriptions } from "./subscriptions";
 
 export interface ConnectionOptions {
@@ -30,6 +31,8 @@ export interface ConnectionOptions {
   readonly disconnectTimeoutMs: number;
   readonly replyMapping: "legacy" | "resp3";
   readonly stringNumbers: boolean;
+  /** Time without a byte after which a connection with unanswered commands ends; 0 = never. */
+  readonly socketTimeoutMs: number;
 }
 
 export interface ConnectionOwner extends PushOwner {
@@ -91,6 +94,7 @@ export class Connection implements Dispatcher, ReplySink {
   private readonly pushes: PushRouter;
   private readonly scheduler = new FlushScheduler(() => this.flush());
   private readonly decoding: number;
+  private readonly socketTimeout: SocketTimeout | null;
   private isBlocked = false;
   private destroyTimer: NodeJS.Timeout | undefined;
 
@@ -102,6 +106,11 @@ export class Connection implements Dispatcher, ReplySink {
     this.decoding =
       (options.stringNumbers ? Decode.StringNumbers : 0) |
       (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
+    const limitMs = options.socketTimeoutMs;
+    this.socketTimeout =
+      limitMs > 0
+        ? new SocketTimeout(this, limitMs, () => this.destroy(new SocketTimeoutError(limitMs)))
+        : null;
     this.pushes = new PushRouter(this.queue, owner.subscriptions, owner, options.stringNumbers);
   }
 
@@ -282,6 +291,7 @@ export class Connection implements Dispatcher, ReplySink {
     const segments = output.take();
     if (segments.length === 0) return;
     this.write(socket, segments);
+    if (this.socketTimeout !== null) this.socketTimeout.windUp();
     if (queue.unsent > 0 && !this.isBlocked) this.scheduler.requestNextTurn();
   }
 
@@ -338,6 +348,7 @@ export class Connection implements Dispatcher, ReplySink {
     this.state = move(this.state, ConnectionState.Closed);
     this.parser.stop();
     clearTimeout(this.destroyTimer);
+    this.socketTimeout?.stop();
     this.owner.onClose();
   }
 }

@@ -8,7 +8,6 @@
 import type { Connection } from "../connection/connection";
 import {
   type ClientIdentity,
-  type Credentials,
   type HandshakeOptions,
   type HandshakeOutcome,
   handshake,
@@ -17,20 +16,21 @@ import {
 } from "../connection/handshake";
 import { ConnectTimeoutError } from "../errors";
 import type { AbstractConnector } from "./connector";
+import type { ExpiringCredentials } from "./credentials";
 
 export interface EstablishmentOptions extends HandshakeOptions {
   readonly connectTimeout?: number | undefined;
 }
 
 export interface EstablishmentOwner {
-  credentials(): Credentials | Promise<Credentials>;
+  credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
   readonly identity: ClientIdentity;
   /** The connector found no way to the server. */
   onUnreachable(error: Error): void;
   /** An error with a name of its own, as connectors report them. */
   onNamedError(type: string, error: Error): void;
   /** The handshake is passed. */
-  onEstablished(info: Record<string, string>): void;
+  onEstablished(info: Record<string, string>, credentials: ExpiringCredentials): void;
   /** The server refused the handshake. */
   onRefused(error: Error): void;
 }
@@ -38,6 +38,7 @@ export interface EstablishmentOwner {
 export class Establishment {
   private timer: NodeJS.Timeout | undefined;
   private isOver = false;
+  private credentials: ExpiringCredentials = {};
 
   constructor(
     private readonly connection: Connection,
@@ -68,15 +69,14 @@ export class Establishment {
   }
 
   async introduce(): Promise<void> {
-    let credentials: Credentials;
     try {
-      credentials = await this.owner.credentials();
+      this.credentials = await this.owner.credentials();
     } catch (error) {
       if (!this.isOver) this.owner.onRefused(error as Error);
       return;
     }
     if (this.isOver) return;
-    const { connection, options, owner } = this;
+    const { connection, options, owner, credentials } = this;
     const introduction = { options, credentials, identity: owner.identity };
     const outcome = await handshake(connection, introduction, (error) => owner.onNamedError("error", error));
     this.conclude(outcome);
@@ -94,7 +94,7 @@ export class Establishment {
     switch (outcome.kind) {
       case "ready":
         this.stop();
-        this.owner.onEstablished(outcome.info);
+        this.owner.onEstablished(outcome.info, this.credentials);
         return;
       case "loading":
         this.timer = setTimeout(() => void this.askAgain(), outcome.delayMs);

@@ -7,19 +7,22 @@
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { ConnectionOwner } from "../connection/connection";
+import { ConnectionState } from "../connection/connection-state";
 import type { ClientIdentity, Credentials } from "../connection/handshake";
-import { RequestCompletion } from "../connection/handshake";
+import { RequestCompletion, request } from "../connection/handshake";
 import type { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import { attachCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
+import { type CredentialHost, CredentialRenewal, type ExpiringCredentials } from "./credentials";
 import type { EstablishmentOwner } from "./establishment";
 import type { Link } from "./link";
 import type { LinkOwner } from "./link-options";
 import { WrongServer } from "./wrong-server";
 
-export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
+export class LinkEvents implements ConnectionOwner, EstablishmentOwner, CredentialHost {
+  private readonly renewal = new CredentialRenewal(this);
   private readonly wrongServer: WrongServer;
 
   constructor(
@@ -37,8 +40,20 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
     return this.owner.identity;
   }
 
-  credentials(): Credentials | Promise<Credentials> {
+  credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
     return this.owner.credentials();
+  }
+
+  authenticate({ username, password }: Credentials): Promise<Error | null> | null {
+    const { connection, session, mode } = this.link;
+    if (connection?.state !== ConnectionState.Ready || mode !== "normal" || session.isInTransaction)
+      return null;
+    const args = username ? [username, password ?? ""] : [password ?? ""];
+    return request(connection, "auth", args).then(({ error }) => error);
+  }
+
+  onCredentialError(error: Error): void {
+    this.link.onNamedError("error", error);
   }
 
   // --- establishment -----------------------------------------------------------------------
@@ -51,8 +66,9 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
     this.link.onNamedError(type, error);
   }
 
-  onEstablished(info: Record<string, string>): void {
+  onEstablished(info: Record<string, string>, credentials: ExpiringCredentials): void {
     this.link.onEstablished(info);
+    if (this.link.connection?.state === ConnectionState.Ready) this.renewal.start(credentials);
   }
 
   onRefused(error: Error): void {
@@ -67,6 +83,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner {
   }
 
   onClose(): void {
+    this.renewal.stop();
     this.link.onClose();
   }
 

@@ -7,8 +7,9 @@ import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import type { ConnectionOptions } from "../connection/connection";
-import type { ClientIdentity, Credentials } from "../connection/handshake";
+import type { ClientIdentity } from "../connection/handshake";
 import type { PushOwner } from "../connection/push-router";
+import type { ExpiringCredentials } from "./credentials";
 import type { EstablishmentOptions } from "./establishment";
 import type { LinkStatus } from "./link-state";
 import type { RetryStrategy } from "./retry-policy";
@@ -32,6 +33,7 @@ export interface LinkOptions extends EstablishmentOptions {
   readonly monitor?: boolean | undefined;
   readonly keepAlive?: number | undefined;
   readonly noDelay?: boolean | undefined;
+  readonly socketTimeout?: number | undefined;
   readonly disconnectTimeout?: number | undefined;
   readonly retryStrategy?: RetryStrategy;
   readonly maxRetriesPerRequest?: number | null | undefined;
@@ -49,7 +51,8 @@ export interface LinkOptions extends EstablishmentOptions {
 /** Who is told what happens to a link. */
 export interface LinkOwner extends Omit<PushOwner, "onSubscriptionsChanged"> {
   readonly identity: ClientIdentity;
-  credentials(): Credentials | Promise<Credentials>;
+  /** Called for each connection, and again before they expire. */
+  credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
   onStatus(status: LinkStatus, argument: unknown): void;
   onNamedError(type: string, error: Error): void;
   /** The database that the next command runs on has changed. */
@@ -73,6 +76,7 @@ export function connectionOptions(options: LinkOptions): ConnectionOptions {
     disconnectTimeoutMs: options.disconnectTimeout ?? 2000,
     replyMapping: options.replyMapping ?? "legacy",
     stringNumbers: options.stringNumbers ?? false,
+    socketTimeoutMs: options.socketTimeout ?? 0,
   };
 }
 

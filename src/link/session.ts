@@ -40,6 +40,11 @@ export class Session {
     return this.isWatchLost || this.isMultiLost || this.openGroup !== null;
   }
 
+  /** True between a MULTI sent by hand and its EXEC. */
+  get isInTransaction(): boolean {
+    return this.openGroup !== null;
+  }
+
   /** Follows a command that is being handed over. */
   note(command: Command): void {
     const { flags } = command.spec;

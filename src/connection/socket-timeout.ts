@@ -1,0 +1,43 @@
+/**
+ * `socketTimeout`: ends a connection on which commands are outstanding and no byte arrives.
+ * An idle connection never times out. Its clock is the coarse timer, and it is wound up when
+ * something is written, so that reading costs nothing.
+ */
+
+import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
+
+/** What it asks of its connection. */
+export interface TimedConnection {
+  readonly queue: { readonly inFlight: number };
+  /** When bytes last arrived, or when something was written with nothing in flight. */
+  readonly lastActivityMs: number;
+}
+
+export class SocketTimeout implements Expiring {
+  private deadline: Deadline | null = null;
+
+  constructor(
+    private readonly connection: TimedConnection,
+    private readonly timeoutMs: number,
+    private readonly onTimeout: () => void,
+  ) {}
+
+  /** Something was written. */
+  windUp(): void {
+    this.deadline ??= deadlines.schedule(this, this.timeoutMs);
+  }
+
+  stop(): void {
+    if (this.deadline !== null) deadlines.cancel(this.deadline);
+    this.deadline = null;
+  }
+
+  onExpired(): void {
+    this.deadline = null;
+    const { queue, lastActivityMs } = this.connection;
+    if (queue.inFlight === 0) return;
+    const leftMs = lastActivityMs + this.timeoutMs - performance.now();
+    if (leftMs > 0) this.deadline = deadlines.schedule(this, leftMs);
+    else this.onTimeout();
+  }
+}
