@@ -16,6 +16,8 @@ const MULTI_POPPED =
 const ENTRIES = "[id: V, fields: V[]][]";
 const STREAMS =
   "[key: V, items: [id: V, fields: V[]][]][] | null => Record<string, [id: V, fields: V[]][]> | null";
+/** Entries that were deleted after they were delivered have null for their fields. */
+const GROUP_STREAMS = STREAMS.replaceAll("fields: V[]", "fields: V[] | null");
 const SCANNED = "[cursor: V, elements: V[]]";
 const FLAG = "number => boolean";
 const MAP = "unknown[] => Record<string, unknown>";
@@ -39,7 +41,8 @@ const STRINGS = {
   incr: "number",
   incrby: "number",
   incrbyfloat: "V",
-  increx: "[value: V | number, increment: V | number] => [value: number, increment: number]",
+  increx:
+    "[value: number, increment: number] | [value: V, increment: V] => [value: number, increment: number]",
   lcs: { LEN: "number", IDX: MAP, else: "V" },
   mget: "(V | null)[]",
   mset: '"OK"',
@@ -62,7 +65,7 @@ const BITS_AND_PLACES = {
   bitpos: "number",
   geoadd: "number",
   geodist: "V | null",
-  geohash: "(V | null)[]",
+  geohash: "V[]",
   geopos: POSITIONS,
   georadius: "unknown[]",
   georadius_ro: "unknown[]",
@@ -85,8 +88,8 @@ const ARRAYS = {
   ardelrange: "number",
   arget: "V | null",
   argetrange: "(V | null)[]",
-  argrep: "unknown[]",
-  arinfo: "(V | number)[] => Record<string, V | number>",
+  argrep: "unknown",
+  arinfo: "(V | number)[]",
   arinsert: "number",
   arlastitems: "(V | null)[]",
   arlen: "number",
@@ -153,7 +156,7 @@ const LISTS = {
   lindex: "V | null",
   linsert: "number",
   llen: "number",
-  lmove: "V | null",
+  lmove: "V",
   lmovem: "V[] | null",
   lmpop: POPPED,
   lpop: { count: "V[] | null", else: "V | null" },
@@ -165,7 +168,7 @@ const LISTS = {
   lset: '"OK"',
   ltrim: '"OK"',
   rpop: { count: "V[] | null", else: "V | null" },
-  rpoplpush: "V | null",
+  rpoplpush: "V",
   rpush: "number",
   rpushx: "number",
 } as const;
@@ -196,7 +199,7 @@ const SORTED_SETS = {
   bzmpop: MULTI_POPPED,
   bzpopmax: BLOCK_POPPED,
   bzpopmin: BLOCK_POPPED,
-  zadd: { INCR: SCORE, else: "number" },
+  zadd: "number",
   zcard: "number",
   zcount: "number",
   zdiff: { WITHSCORES: SCORED, else: "V[]" },
@@ -263,7 +266,7 @@ const STREAM_COMMANDS = {
   xpending: "unknown[]",
   xrange: ENTRIES,
   xread: STREAMS,
-  xreadgroup: "unknown[] | null => Record<string, unknown[]> | null",
+  xreadgroup: GROUP_STREAMS,
   xrevrange: ENTRIES,
   xsetid: '"OK"',
   xtrim: "number",
@@ -273,7 +276,7 @@ const VECTORS = {
   vadd: FLAG,
   vcard: "number",
   vdim: "number",
-  vemb: { RAW: "unknown[] | null", else: "V[] | null => number[] | null" },
+  vemb: { RAW: "V[] | null => unknown[] | null", else: "V[] | null => number[] | null" },
   vgetattr: "V | null",
   vinfo: "(V | number)[] | null => Record<string, V | number> | null",
   vismember: FLAG,
@@ -282,13 +285,13 @@ const VECTORS = {
   vrange: "V[]",
   vrem: FLAG,
   vsetattr: FLAG,
-  vsim: "V[]",
+  vsim: "unknown",
 } as const;
 
 const KEYS = {
   copy: "number",
   del: "number",
-  dump: "V | null",
+  dump: "V",
   exists: "number",
   expire: "number",
   expireat: "number",
@@ -424,6 +427,7 @@ const CLUSTER = {
   "cluster|keyslot": "number",
   "cluster|links": MAPS,
   "cluster|meet": '"OK"',
+  "cluster|migration": "unknown",
   "cluster|migrateslots": '"OK"',
   "cluster|myid": "V",
   "cluster|myshardid": "V",
@@ -511,7 +515,7 @@ const SERVER = {
   role: "unknown[]",
   save: '"OK"',
   sentinel: "unknown",
-  shutdown: "unknown",
+  shutdown: '"OK"',
   slaveof: '"OK"',
   slowlog: "unknown",
   "slowlog|get": "unknown[]",
@@ -522,6 +526,16 @@ const SERVER = {
   sync: "unknown",
   time: "number[]",
 } as const;
+
+/** What a reader of the type should know about a reply. */
+export const REMARKS: Readonly<Record<string, string>> = {
+  dump: "The reply is null if the key does not exist.",
+  geohash: "The element of a member that does not exist is null.",
+  lmove: "The reply is null if the source is empty.",
+  rpoplpush: "The reply is null if the source is empty.",
+  zadd: "With INCR the reply is null if GT or LT prevented the change.",
+  time: "The two numbers arrive as strings; convert them with Number().",
+};
 
 export const REPLIES: Readonly<Record<string, ReplyText>> = {
   ...STRINGS,

@@ -31,12 +31,13 @@ export type ReplyRows = ReplyRow[];
 
 /**
  * Where a command is called: on a client or on a pipeline, which reply mapping is in force, and on a
- * pipeline the rows of the commands before.
+ * pipeline the rows of the commands before, or that a transaction was begun inside of it.
  */
 export type ClientContext = {
   type: "default" | "pipeline";
   mapping?: "resp2" | "resp3";
   rows?: ReplyRows;
+  inline?: boolean;
 };
 
 /**
@@ -54,14 +55,41 @@ export type WithRow<Context, T> = Context extends { rows: infer Rows extends Rep
 /** What a command returns in each kind of context. */
 export interface ResultTypes<T, Context extends ClientContext> {
   default: Promise<T>;
-  pipeline: ChainableCommander<Context["mapping"] extends "resp3" ? "resp3" : "resp2", WithRow<Context, T>>;
+  pipeline: Context["inline"] extends true
+    ? InlineTransaction<KnownMapping<Context["mapping"]>>
+    : ChainableCommander<KnownMapping<Context["mapping"]>, WithRow<Context, T>>;
 }
+
+type KnownMapping<Mapping> = Mapping extends "resp3" ? "resp3" : "resp2";
+
+/** What \`exec()\` of a context returns: a transaction inside of a pipeline goes back to the pipeline. */
+export type ExecResult<Context extends ClientContext> = Context["inline"] extends true
+  ? ChainableCommander<KnownMapping<Context["mapping"]>>
+  : Promise<ReplyRows | null>;
 
 /** A Promise of the reply on a client, the pipeline itself on a pipeline. */
 export type Result<T, Context extends ClientContext> = ResultTypes<T, Context>[Context["type"]];
 
 /** The shape of a reply that depends on the reply mapping of the client. */
 export type ReplyShape<Legacy, Resp3, Mapping> = Mapping extends "resp3" ? Resp3 : Legacy;
+
+/** The reply of VSIM: what comes with each element depends on the options. */
+export type VsimReply<Option, Text, Mapping> = "WITHSCORES" extends Option
+  ? "WITHATTRIBS" extends Option
+    ? ReplyShape<Text[], Record<string, [score: number, attributes: Text | null]>, Mapping>
+    : ReplyShape<Text[], Record<string, number>, Mapping>
+  : "WITHATTRIBS" extends Option
+    ? ReplyShape<Text[], Record<string, Text | null>, Mapping>
+    : Text[];
+
+/** The reply of ARGREP: indices, or indices with their values. */
+export type ArgrepReply<Option, Text> = "WITHVALUES" extends Option ? [index: number, value: Text][] : number[];
+
+/** How \`exec()\` sends what was collected. */
+export interface ExecOptions {
+  /** Commands that are sent together; the next ones follow when these are answered. Default: all. */
+  batchSize?: number | undefined;
+}
 
 /** The rows that \`exec()\` gives: nothing chained means that they are not known. */
 export type ExecReply<Rows> = Rows extends [] ? ReplyRows : Rows;
@@ -87,32 +115,70 @@ export interface ChainableCommander<Mapping extends "resp2" | "resp3" = "resp2",
    */
   // The rows are read from the type argument of \`this\` and occur nowhere else, so that pipelines with
   // different rows stay assignable to one another: \`p = p.get("x")\` in a loop.
-  exec<Known extends ReplyRows>(
-    this: ChainableCommander<any, Known>,
+  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known>,
+    options: ExecOptions | undefined,
     callback?: Callback<ExecReply<Known> | null>,
   ): Promise<ExecReply<Known> | null>;
-  /** Begins a transaction inside of the pipeline; from here on rows are not known one by one. */
-  multi(): ChainableCommander<Mapping>;
+  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known>,
+    callback?: Callback<ExecReply<Known> | null>,
+  ): Promise<ExecReply<Known> | null>;
+  /** Begins a transaction inside of the pipeline, which the next \`exec()\` closes. */
+  multi(): InlineTransaction<Mapping>;
+}
+
+/**
+ * A transaction inside of a pipeline: \`pipeline().get("a").multi().incr("n").exec().get("n").exec()\`.
+ * Its \`exec()\` closes it and gives the pipeline back, whose rows are not known one by one from there.
+ */
+export interface InlineTransaction<Mapping extends "resp2" | "resp3" = "resp2">
+  extends RedisCommander<{ type: "pipeline"; mapping: Mapping; inline: true }> {
+  length: number;
 }
 `;
 
-export const SPECIAL_METHODS = `
+const OPENING = `
 /** Every command as a method; generic in where it is called. */
 export interface RedisCommander<Context extends ClientContext = { type: "default" }> {
+  /**
+   * Runs the transaction that \`multi({ pipeline: false })\` began; \`null\` when a watched key had changed.
+   */
+  exec(callback?: Callback<ReplyRows | null>): ExecResult<Context>;
+  /** @deprecated Use \`exec\`; each command of a batch decides about Buffers itself. */
+  execBuffer(callback?: Callback<ReplyRows | null>): ExecResult<Context>;
+`;
+
+/** Methods that no server describes, or whose reply depends on any of their arguments. */
+function specialMethods(suffix: string, text: string): string {
+  const vsim = `VsimReply<Args[number], ${text}, Context["mapping"]>`;
+  const argrep = `ArgrepReply<Args[number], ${text}>`;
+  const range = `key: RedisKey, start: number | string, end: number | string`;
+  const predicate = `predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue`;
+  return `
   /**
    * Sends any command, also one that is no method: \`redis.call("JSON.GET", key)\`.
    * The name is sent as it is written, the reply is what the server sent.
    */
-  call(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  call(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** \`call\` with Buffers for the strings of the reply. */
-  callBuffer(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  callBuffer(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
+  call${suffix}(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  call${suffix}(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
-   * Runs the transaction that \`multi({ pipeline: false })\` began; \`null\` when a watched key had changed.
+   * Finds the elements of an array that match textual conditions.
+   *
+   * - Group: array
    */
-  exec(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null>;
-  /** @deprecated Use \`exec\`; each command of a batch decides about Buffers itself. */
-  execBuffer(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null>;
+  argrep${suffix}<Args extends RedisValue[]>(...args: [${range}, ${predicate}, ...args: Args, callback: Callback<${argrep}>]): Result<${argrep}, Context>;
+  argrep${suffix}<Args extends RedisValue[]>(${range}, ${predicate}, ...args: Args): Result<${argrep}, Context>;
+
+  /**
+   * Returns the elements of a vector set that are most similar to a vector or an element.
+   *
+   * - Group: vector_set
+   */
+  vsim${suffix}<Args extends RedisValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<${vsim}>]): Result<${vsim}, Context>;
+  vsim${suffix}<Args extends RedisValue[]>(key: RedisKey, ...args: Args): Result<${vsim}, Context>;
 `;
+}
+
+export const SPECIAL_METHODS = OPENING + specialMethods("", "string") + specialMethods("Buffer", "Buffer");

@@ -26,7 +26,7 @@ const MOST_FORMS_OF_A_TUPLE = 64;
 /** Strings where a number is a mistake; every other string argument takes numbers as well. */
 const TEXT_ONLY = new Set(
   `field group consumer username password host pattern script sha1 function library-name category capability
-   channel shardchannel name path node-id rule module-name json`.split(/\s+/),
+   channel shardchannel name path rule module-name json`.split(/\s+/),
 );
 
 function typeOf(name: string, type: ValueType): string {

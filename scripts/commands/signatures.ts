@@ -5,7 +5,7 @@
  */
 
 import { METHOD_NAMES } from "./overrides";
-import { REPLIES } from "./replies";
+import { REMARKS, REPLIES } from "./replies";
 import { PREAMBLE, SPECIAL_METHODS } from "./signature-preamble";
 import { type Form, shapesOf } from "./signature-shapes";
 import { signatureLines } from "./signature-text";
@@ -55,6 +55,9 @@ function rank(server: string): number {
   return ["none", "valkey", "redis"].indexOf(product) * 100 + Number.parseFloat(version);
 }
 
+/** Commands whose signatures are written by hand: in the preamble or, for `multi`, with the clients. */
+const DECLARED_ELSEWHERE = new Set(["exec", "multi", "argrep", "vsim"]);
+
 /** The whole generated file. */
 export function signaturesSource(snapshots: readonly Snapshot[]): string {
   const documents = new Documents(snapshots);
@@ -63,8 +66,7 @@ export function signaturesSource(snapshots: readonly Snapshot[]): string {
 }
 
 function methodSource(documents: Documents, name: string): string {
-  // Both return something else than other commands: the preamble and the clients declare them.
-  if (name === "exec" || name === "multi") return "";
+  if (DECLARED_ELSEWHERE.has(name)) return "";
   const subcommands = documents.names.filter((other) => other.startsWith(`${name}|`));
   const own = subcommands.length === 0 || notationsOf(name) !== undefined;
   const parts = subcommands.map((subcommand) => commandSource(documents, name, subcommand));
@@ -109,6 +111,7 @@ function commentOf(doc: CommandDoc, name: string): string[] {
   const isDeprecated = doc.deprecated_since !== undefined && doc.replaced_by !== undefined;
   if (isDeprecated)
     lines.push(` * @remarks Superseded since ${doc.deprecated_since}: use ${doc.replaced_by}.`);
+  if (name in REMARKS) lines.push(` * @remarks ${REMARKS[name]}`);
   if (lines.length === 0) return [`/** ${summary} */`];
   return ["/**", ` * ${summary}`, " *", ...lines, " */"];
 }

@@ -11,16 +11,18 @@ import type { CommandSpec } from "../command/command-spec";
 import { commandNames, specOf } from "../command/command-table";
 import { attachCommands, attachMethod, type Commander, commandMethod, EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
+import type { ChainableCommander, OneOrMany, RedisValue, ReplyRows } from "../command/generated/signatures";
 import { PromiseCompletion } from "../command/promise-completion";
 import { Bulk, type BulkCommand, type BulkOptions } from "../pipeline/bulk";
 import { Pipeline, RUN } from "../pipeline/pipeline";
-import type { PipelineHost, PipelinePort, Rows } from "../pipeline/pipeline-run";
+import type { PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { hasLimits, type LimitContext, type LimitOptions, setLimits } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
+import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
 
 export interface ClientOptions extends LimitOptions {
   keyPrefix?: string | Buffer | undefined;
@@ -28,6 +30,9 @@ export interface ClientOptions extends LimitOptions {
   scripts?: Record<string, ScriptDefinition> | undefined;
 }
 
+type CallWithCallback = [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>];
+/** At run time the whole command may be one array. */
+type CommandName = string | readonly unknown[];
 type AnyMethod = (...args: unknown[]) => unknown;
 
 /** First dispatcher of the chain (the auto-pipeliner, if there is one). */
@@ -41,7 +46,13 @@ const PIPELINE_CLASS = Symbol("pipelineClass");
 const PORT = Symbol("port");
 const IS_PLAIN = Symbol("isPlain");
 
-export abstract class ClientBase extends EventEmitter implements Commander, PipelineHost {
+/** The methods of the command table, attached when the module is loaded. */
+export interface ClientBase<Mode extends ReplyMappingMode = "legacy"> extends ClientCommands<Mode> {}
+
+export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
+  extends EventEmitter
+  implements Commander, PipelineHost
+{
   abstract readonly isCluster: boolean;
   abstract readonly options: ClientOptions;
   /** Scripts by name. */
@@ -89,20 +100,22 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
   }
 
   /** Sends any command by its name, which goes out as given. */
-  call(name: string | readonly unknown[], ...args: unknown[]): Promise<unknown> {
-    if (typeof name !== "string") return this.call(String(name[0]), ...name.slice(1), ...args);
-    return this[EXECUTE](specOf(name), args, false);
+  call(...args: CallWithCallback): Promise<unknown>;
+  call(command: string, ...args: OneOrMany<RedisValue>[]): Promise<unknown>;
+  call(name: CommandName, ...args: unknown[]): Promise<unknown> {
+    return this.callByName(name, args, false);
   }
 
   /** As `call`; strings of the reply are Buffers. */
-  callBuffer(name: string | readonly unknown[], ...args: unknown[]): Promise<unknown> {
-    if (typeof name !== "string") return this.callBuffer(String(name[0]), ...name.slice(1), ...args);
-    return this[EXECUTE](specOf(name), args, true);
+  callBuffer(...args: CallWithCallback): Promise<unknown>;
+  callBuffer(command: string, ...args: OneOrMany<RedisValue>[]): Promise<unknown>;
+  callBuffer(name: CommandName, ...args: unknown[]): Promise<unknown> {
+    return this.callByName(name, args, true);
   }
 
   /** Alias of `call`. */
-  send_command(name: string | readonly unknown[], ...args: unknown[]): Promise<unknown> {
-    return this.call(name, ...args);
+  send_command(name: string, ...args: unknown[]): Promise<unknown> {
+    return this.callByName(name, args, false);
   }
 
   /**
@@ -119,29 +132,31 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
   // --- batches -----------------------------------------------------------------------------
 
   /** A pipeline, empty or filled from `[[name, ...args, callback?], ...]`. */
-  pipeline(commands?: readonly (readonly unknown[])[]): Pipeline {
-    const pipeline = new this[PIPELINE_CLASS](this, this[PORT]);
-    return commands === undefined ? pipeline : pipeline.addBatch(commands);
+  pipeline(): ChainableCommander<MappingOf<Mode>, []>;
+  pipeline(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
+  pipeline(commands?: CommandList): unknown {
+    return this.makePipeline(commands);
   }
 
   /**
    * A transaction: collected and sent with `exec()`, or with `{ pipeline: false }` opened at
    * once on the connection and closed with the client's own `exec()`.
    */
-  multi(
-    commands?: readonly (readonly unknown[])[] | { pipeline?: boolean },
-    options?: { pipeline?: boolean },
-  ): Pipeline | Promise<unknown> {
+  multi(options: { pipeline: false }): Promise<"OK">;
+  multi(): ChainableCommander<MappingOf<Mode>, []>;
+  multi(options: { pipeline: true }): ChainableCommander<MappingOf<Mode>, []>;
+  multi(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
+  multi(commands: CommandList, options: { pipeline: false }): Promise<"OK">;
+  multi(commands?: CommandList | { pipeline?: boolean }, options?: { pipeline?: boolean }): unknown {
     const settings = Array.isArray(commands) ? options : (commands as { pipeline?: boolean });
     if (settings?.pipeline === false) return this.openTransaction();
-    const pipeline = new this[PIPELINE_CLASS](this, this[PORT], true);
-    return Array.isArray(commands) ? pipeline.addBatch(commands) : pipeline;
+    return this.makePipeline(Array.isArray(commands) ? (commands as CommandList) : undefined, true);
   }
 
   /** Runs the transaction opened by `multi({ pipeline: false })`. */
-  exec(callback?: Callback<Rows | null>): Promise<Rows | null> {
+  exec(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null> {
     const outcome = this[EXECUTE](specOf("exec"), [], false).then(wrapExecReply);
-    return asCallback(outcome, callback);
+    return asCallback(outcome as Promise<ReplyRows | null>, callback);
   }
 
   // --- scanning ----------------------------------------------------------------------------
@@ -181,7 +196,8 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
    * const loaded = await redis.bulk(rows.map((row) => ["set", row.key, row.value])).summary();
    */
   bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
-    return new Bulk(source, (commands) => this.pipeline(commands)[RUN].asBulkBatch(), options);
+    const batchOf = (commands: CommandList) => this.makePipeline(commands)[RUN].asBulkBatch();
+    return new Bulk(source, batchOf, options);
   }
 
   // --- extension ---------------------------------------------------------------------------
@@ -238,6 +254,11 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
 
   // --- inside ------------------------------------------------------------------------------
 
+  private callByName(name: CommandName, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
+    if (typeof name === "string") return this[EXECUTE](specOf(name), args, wantsBuffers);
+    return this.callByName(String(name[0]), [...name.slice(1), ...args], wantsBuffers);
+  }
+
   private [ISSUE](command: Command): void {
     if (!this[IS_PLAIN]) {
       if (this.options.showFriendlyErrorStack) captureCallSite(command);
@@ -268,6 +289,11 @@ export abstract class ClientBase extends EventEmitter implements Commander, Pipe
   /** Past the auto-pipeliner, behind what it has gathered. */
   private dispatchDirectly(command: Command): void {
     this[CHAIN].dispatchBatch([command]);
+  }
+
+  private makePipeline(commands?: CommandList, isTransaction = false): Pipeline {
+    const pipeline = new this[PIPELINE_CLASS](this, this[PORT], isTransaction);
+    return commands === undefined ? pipeline : pipeline.addBatch(commands);
   }
 
   private openTransaction(): Promise<unknown> {

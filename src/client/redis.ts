@@ -3,6 +3,7 @@
  * the rooms below; this class translates between them and the public interface.
  */
 
+import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
 import { specOf } from "../command/command-table";
 import { EXECUTE } from "../command/commander";
@@ -26,6 +27,7 @@ import { LinkLine } from "./leased-line";
 import { RedisEvents } from "./redis-events";
 import { defaultOptions, type RedisOptions } from "./redis-options";
 import { resolveRedisOptions } from "./resolve-options";
+import type { RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
 /** What is special about the present connection. */
 export interface Condition {
@@ -36,6 +38,14 @@ export interface Condition {
   replyMapping: "legacy" | "resp3";
 }
 
+type AnyListener = Parameters<EventEmitter["on"]>[1];
+/** The options decide about the type parameter of the client. */
+type OptionsOf<Mode extends ReplyMappingMode> = RedisOptions & { replyMapping?: Mode | undefined };
+type RedisArguments =
+  | [port?: number, host?: string, options?: RedisOptions]
+  | [portOrPath: number | string, options: RedisOptions]
+  | [path: string]
+  | [options: RedisOptions];
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 export const LINK = Symbol("link");
@@ -43,12 +53,30 @@ export const PARTS = Symbol("parts");
 
 const NO_QUEUE = { length: 0 };
 
-export class Redis extends ClientBase {
+/** Listeners whose arguments are known. */
+export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
+  on(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
+  on(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
+  on(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
+  on(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
+  on(event: "error", listener: (error: Error) => void): this;
+  on(event: RedisStatus, listener: () => void): this;
+  on(event: string | symbol, listener: AnyListener): this;
+  once(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
+  once(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
+  once(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
+  once(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
+  once(event: "error", listener: (error: Error) => void): this;
+  once(event: RedisStatus, listener: () => void): this;
+  once(event: string | symbol, listener: AnyListener): this;
+}
+
+export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
   static readonly defaultOptions = defaultOptions;
 
   /** Same as `new Redis(...)`. */
-  static createClient(...args: unknown[]): Redis {
-    return new Redis(...args);
+  static createClient(...args: RedisArguments): Redis {
+    return new Redis(...(args as []));
   }
 
   readonly isCluster: boolean = false;
@@ -59,15 +87,25 @@ export class Redis extends ClientBase {
   readonly [LIMITS]: LimitContext;
   readonly [PARTS]: Chain;
 
+  constructor(port: number, host: string, options: OptionsOf<Mode>);
+  constructor(path: string, options: OptionsOf<Mode>);
+  constructor(port: number, options: OptionsOf<Mode>);
+  constructor(port: number, host: string);
+  constructor(options: OptionsOf<Mode>);
+  constructor(port: number);
+  constructor(path: string);
+  constructor();
   constructor(...args: unknown[]) {
     super();
     this.options = resolveRedisOptions(args);
-    const events = new RedisEvents(this);
-    const link = new Link(this.options, makeConnector(this), events);
+    // The rooms below do not care about the types of replies.
+    const self = this as unknown as Redis;
+    const events = new RedisEvents(self);
+    const link = new Link(this.options, makeConnector(self), events);
     this[LINK] = link;
     this[BOTTOM] = link;
     this[PARTS] = buildChain(link, this.options, {
-      makeLine: () => new LinkLine(this.options, makeConnector(this), events),
+      makeLine: () => new LinkLine(this.options, makeConnector(self), events),
       currentDb: () => link.session.db,
     });
     this[CHAIN] = this[PARTS].top;
@@ -154,16 +192,18 @@ export class Redis extends ClientBase {
   }
 
   /** Sends QUIT behind everything issued so far, and closes. */
-  quit(callback?: Callback<"OK">): Promise<"OK"> {
+  override quit(callback?: Callback<"OK">): Promise<"OK"> {
     return asCallback(this.leave(false) as Promise<"OK">, callback);
   }
 
-  quitBuffer(callback?: Callback<Buffer>): Promise<Buffer> {
+  override quitBuffer(callback?: Callback<Buffer>): Promise<Buffer> {
     return asCallback(this.leave(true) as Promise<Buffer>, callback);
   }
 
   /** A new client with the same options, changed by `override`. Scripts defined later are not copied. */
-  duplicate(override?: Partial<RedisOptions>): Redis {
+  duplicate<Override extends Partial<RedisOptions> | undefined = undefined>(
+    override?: Override,
+  ): Redis<ReplyMappingFrom<Mode, Override>> {
     return new Redis({ ...this.options, ...override });
   }
 
@@ -178,7 +218,7 @@ export class Redis extends ClientBase {
 
   /** A new client that prints what the server executes: event `monitor(time, args, source, database)`. */
   monitor(callback?: Callback<Redis>): Promise<Redis> {
-    const monitor = this.duplicate({ monitor: true, lazyConnect: false });
+    const monitor = this.duplicate({ monitor: true, lazyConnect: false }) as unknown as Redis;
     const started = new Promise<Redis>((resolve, reject) => {
       monitor.once("error", reject);
       monitor.once("monitoring", () => {
@@ -217,7 +257,7 @@ function makeConnector(redis: Redis): AbstractConnector {
   else connector = new TcpConnector(options);
   if (connector instanceof SentinelConnector) {
     connector.emitter = redis;
-    connector.useClients((settings) => new Redis(settings) as Redis & SentinelClient);
+    connector.useClients((settings) => new Redis(settings as object) as Redis & SentinelClient);
   }
   return connector;
 }

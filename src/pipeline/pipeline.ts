@@ -10,17 +10,21 @@
 import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { attachCommands, type Commander, EXECUTE } from "../command/commander";
+import type {
+  ChainableCommander,
+  ExecOptions,
+  ExecReply,
+  InlineTransaction,
+  ReplyRows,
+} from "../command/generated/signatures";
 import { PipelineUsedError } from "../errors";
 import { asCallback, type Callback } from "../util/callback";
 import { type PipelineHost, type PipelinePort, PipelineRun, type Rows } from "./pipeline-run";
 
-/** How `exec()` sends what was collected. */
-export interface ExecOptions {
-  /** Commands that are sent together; the next ones follow when these are answered. Default: all. */
-  batchSize?: number | undefined;
-}
-
 export const RUN = Symbol("run");
+
+/** The methods of the command table, attached when the module is loaded. */
+export interface Pipeline extends ChainableCommander {}
 
 export class Pipeline implements Commander {
   readonly isPipeline = true;
@@ -69,9 +73,9 @@ export class Pipeline implements Commander {
     return this[EXECUTE](specOf(name), args, true);
   }
 
-  multi(): this {
+  multi(): InlineTransaction {
     this[RUN].openTransaction();
-    return this;
+    return this as unknown as InlineTransaction;
   }
 
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): this {
@@ -85,11 +89,19 @@ export class Pipeline implements Commander {
    * rejects only when a pipeline that is one transaction was discarded or aborted, and when it
    * is called again.
    */
-  exec(
-    options?: Callback<Rows | null> | ExecOptions,
-    callback?: Callback<Rows | null>,
-  ): this | Promise<Rows | null> {
-    if (typeof options === "function") return this.exec(undefined, options);
+  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known>,
+    options: ExecOptions | undefined,
+    callback?: Callback<ExecReply<Known> | null>,
+  ): Promise<ExecReply<Known> | null>;
+  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known>,
+    callback?: Callback<ExecReply<Known> | null>,
+  ): Promise<ExecReply<Known> | null>;
+  exec(first?: Callback<Rows | null> | ExecOptions, last?: Callback<Rows | null>): unknown {
+    const isCallback = typeof first === "function";
+    const options = isCallback ? undefined : first;
+    const callback = isCallback ? first : last;
     const run = this[RUN];
     if (run.isExecuted) return asCallback(Promise.reject(new PipelineUsedError()), callback);
     if (run.openTransactions > 0) {
@@ -101,10 +113,11 @@ export class Pipeline implements Commander {
   }
 
   /** Deprecated: as `exec` in a transaction; otherwise queues a bare EXEC and returns the pipeline. */
-  execBuffer(callback?: Callback<Rows | null>): this | Promise<Rows | null> {
+  execBuffer(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null> {
     process.emitWarning("Pipeline#execBuffer: Use Pipeline#exec instead", "DeprecationWarning");
     if (this[RUN].openTransactions > 0) return this.exec(callback);
-    return this[EXECUTE](specOf("exec"), [], true);
+    // Typed as what it stands for; the API returns the pipeline here.
+    return this[EXECUTE](specOf("exec"), [], true) as unknown as Promise<ReplyRows | null>;
   }
 }
 

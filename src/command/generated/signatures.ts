@@ -26,12 +26,13 @@ export type ReplyRows = ReplyRow[];
 
 /**
  * Where a command is called: on a client or on a pipeline, which reply mapping is in force, and on a
- * pipeline the rows of the commands before.
+ * pipeline the rows of the commands before, or that a transaction was begun inside of it.
  */
 export type ClientContext = {
   type: "default" | "pipeline";
   mapping?: "resp2" | "resp3";
   rows?: ReplyRows;
+  inline?: boolean;
 };
 
 /**
@@ -49,14 +50,41 @@ export type WithRow<Context, T> = Context extends { rows: infer Rows extends Rep
 /** What a command returns in each kind of context. */
 export interface ResultTypes<T, Context extends ClientContext> {
   default: Promise<T>;
-  pipeline: ChainableCommander<Context["mapping"] extends "resp3" ? "resp3" : "resp2", WithRow<Context, T>>;
+  pipeline: Context["inline"] extends true
+    ? InlineTransaction<KnownMapping<Context["mapping"]>>
+    : ChainableCommander<KnownMapping<Context["mapping"]>, WithRow<Context, T>>;
 }
+
+type KnownMapping<Mapping> = Mapping extends "resp3" ? "resp3" : "resp2";
+
+/** What `exec()` of a context returns: a transaction inside of a pipeline goes back to the pipeline. */
+export type ExecResult<Context extends ClientContext> = Context["inline"] extends true
+  ? ChainableCommander<KnownMapping<Context["mapping"]>>
+  : Promise<ReplyRows | null>;
 
 /** A Promise of the reply on a client, the pipeline itself on a pipeline. */
 export type Result<T, Context extends ClientContext> = ResultTypes<T, Context>[Context["type"]];
 
 /** The shape of a reply that depends on the reply mapping of the client. */
 export type ReplyShape<Legacy, Resp3, Mapping> = Mapping extends "resp3" ? Resp3 : Legacy;
+
+/** The reply of VSIM: what comes with each element depends on the options. */
+export type VsimReply<Option, Text, Mapping> = "WITHSCORES" extends Option
+  ? "WITHATTRIBS" extends Option
+    ? ReplyShape<Text[], Record<string, [score: number, attributes: Text | null]>, Mapping>
+    : ReplyShape<Text[], Record<string, number>, Mapping>
+  : "WITHATTRIBS" extends Option
+    ? ReplyShape<Text[], Record<string, Text | null>, Mapping>
+    : Text[];
+
+/** The reply of ARGREP: indices, or indices with their values. */
+export type ArgrepReply<Option, Text> = "WITHVALUES" extends Option ? [index: number, value: Text][] : number[];
+
+/** How `exec()` sends what was collected. */
+export interface ExecOptions {
+  /** Commands that are sent together; the next ones follow when these are answered. Default: all. */
+  batchSize?: number | undefined;
+}
 
 /** The rows that `exec()` gives: nothing chained means that they are not known. */
 export type ExecReply<Rows> = Rows extends [] ? ReplyRows : Rows;
@@ -82,32 +110,82 @@ export interface ChainableCommander<Mapping extends "resp2" | "resp3" = "resp2",
    */
   // The rows are read from the type argument of `this` and occur nowhere else, so that pipelines with
   // different rows stay assignable to one another: `p = p.get("x")` in a loop.
-  exec<Known extends ReplyRows>(
-    this: ChainableCommander<any, Known>,
+  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known>,
+    options: ExecOptions | undefined,
     callback?: Callback<ExecReply<Known> | null>,
   ): Promise<ExecReply<Known> | null>;
-  /** Begins a transaction inside of the pipeline; from here on rows are not known one by one. */
-  multi(): ChainableCommander<Mapping>;
+  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known>,
+    callback?: Callback<ExecReply<Known> | null>,
+  ): Promise<ExecReply<Known> | null>;
+  /** Begins a transaction inside of the pipeline, which the next `exec()` closes. */
+  multi(): InlineTransaction<Mapping>;
+}
+
+/**
+ * A transaction inside of a pipeline: `pipeline().get("a").multi().incr("n").exec().get("n").exec()`.
+ * Its `exec()` closes it and gives the pipeline back, whose rows are not known one by one from there.
+ */
+export interface InlineTransaction<Mapping extends "resp2" | "resp3" = "resp2">
+  extends RedisCommander<{ type: "pipeline"; mapping: Mapping; inline: true }> {
+  length: number;
 }
 
 /** Every command as a method; generic in where it is called. */
 export interface RedisCommander<Context extends ClientContext = { type: "default" }> {
+  /**
+   * Runs the transaction that `multi({ pipeline: false })` began; `null` when a watched key had changed.
+   */
+  exec(callback?: Callback<ReplyRows | null>): ExecResult<Context>;
+  /** @deprecated Use `exec`; each command of a batch decides about Buffers itself. */
+  execBuffer(callback?: Callback<ReplyRows | null>): ExecResult<Context>;
+
   /**
    * Sends any command, also one that is no method: `redis.call("JSON.GET", key)`.
    * The name is sent as it is written, the reply is what the server sent.
    */
   call(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   call(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
-  /** `call` with Buffers for the strings of the reply. */
+
+  /**
+   * Finds the elements of an array that match textual conditions.
+   *
+   * - Group: array
+   */
+  argrep<Args extends RedisValue[]>(...args: [key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args, callback: Callback<ArgrepReply<Args[number], string>>]): Result<ArgrepReply<Args[number], string>, Context>;
+  argrep<Args extends RedisValue[]>(key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args): Result<ArgrepReply<Args[number], string>, Context>;
+
+  /**
+   * Returns the elements of a vector set that are most similar to a vector or an element.
+   *
+   * - Group: vector_set
+   */
+  vsim<Args extends RedisValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], string, Context["mapping"]>>]): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
+  vsim<Args extends RedisValue[]>(key: RedisKey, ...args: Args): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
+
+  /**
+   * Sends any command, also one that is no method: `redis.call("JSON.GET", key)`.
+   * The name is sent as it is written, the reply is what the server sent.
+   */
   callBuffer(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   callBuffer(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
-   * Runs the transaction that `multi({ pipeline: false })` began; `null` when a watched key had changed.
+   * Finds the elements of an array that match textual conditions.
+   *
+   * - Group: array
    */
-  exec(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null>;
-  /** @deprecated Use `exec`; each command of a batch decides about Buffers itself. */
-  execBuffer(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null>;
+  argrepBuffer<Args extends RedisValue[]>(...args: [key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args, callback: Callback<ArgrepReply<Args[number], Buffer>>]): Result<ArgrepReply<Args[number], Buffer>, Context>;
+  argrepBuffer<Args extends RedisValue[]>(key: RedisKey, start: number | string, end: number | string, predicate: "EXACT" | "MATCH" | "GLOB" | "RE", value: RedisValue, ...args: Args): Result<ArgrepReply<Args[number], Buffer>, Context>;
+
+  /**
+   * Returns the elements of a vector set that are most similar to a vector or an element.
+   *
+   * - Group: vector_set
+   */
+  vsimBuffer<Args extends RedisValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], Buffer, Context["mapping"]>>]): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
+  vsimBuffer<Args extends RedisValue[]>(key: RedisKey, ...args: Args): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
 
   /**
    * Lists the ACL categories, or the commands inside a category.
@@ -315,26 +393,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   argetrangeBuffer(key: RedisKey, start: number | string, end: number | string, callback?: Callback<(Buffer | null)[]>): Result<(Buffer | null)[], Context>;
 
   /**
-   * Finds the elements of an array that match textual conditions.
-   *
-   * - Group: array
-   */
-  argrep(...args: [key: RedisKey, start: number | string, end: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  argrep(key: RedisKey, start: number | string, end: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-  /** `ARGREP` with Buffers for the strings of the reply. */
-  argrepBuffer(...args: [key: RedisKey, start: number | string, end: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  argrepBuffer(key: RedisKey, start: number | string, end: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
-
-  /**
    * Describes an array and how it is stored.
    *
    * - Group: array
    */
-  arinfo(key: RedisKey, full: "FULL", callback?: Callback<ReplyShape<(string | number)[], Record<string, string | number>, Context["mapping"]>>): Result<ReplyShape<(string | number)[], Record<string, string | number>, Context["mapping"]>, Context>;
-  arinfo(key: RedisKey, callback?: Callback<ReplyShape<(string | number)[], Record<string, string | number>, Context["mapping"]>>): Result<ReplyShape<(string | number)[], Record<string, string | number>, Context["mapping"]>, Context>;
+  arinfo(key: RedisKey, full: "FULL", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
+  arinfo(key: RedisKey, callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
   /** `ARINFO` with Buffers for the strings of the reply. */
-  arinfoBuffer(key: RedisKey, full: "FULL", callback?: Callback<ReplyShape<(Buffer | number)[], Record<string, Buffer | number>, Context["mapping"]>>): Result<ReplyShape<(Buffer | number)[], Record<string, Buffer | number>, Context["mapping"]>, Context>;
-  arinfoBuffer(key: RedisKey, callback?: Callback<ReplyShape<(Buffer | number)[], Record<string, Buffer | number>, Context["mapping"]>>): Result<ReplyShape<(Buffer | number)[], Record<string, Buffer | number>, Context["mapping"]>, Context>;
+  arinfoBuffer(key: RedisKey, full: "FULL", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
+  arinfoBuffer(key: RedisKey, callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
 
   /**
    * Puts values at the cursor of an array and moves the cursor behind them.
@@ -805,13 +872,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   client(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   client(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
-  client(...args: [subcommand: "KILL", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  client(subcommand: "KILL", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
+  client(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  client(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLIENT KILL` with Buffers for the strings of the reply. */
   clientBuffer(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
-  clientBuffer(...args: [subcommand: "KILL", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  clientBuffer(subcommand: "KILL", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
+  clientBuffer(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clientBuffer(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
    * Lists open connections.
    *
@@ -907,9 +974,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   client(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
   client(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  client(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  client(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CLIENT TRACKING` with Buffers for the strings of the reply. */
   clientBuffer(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  clientBuffer(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Returns information about server-assisted client-side caching for the connection.
    *
@@ -994,9 +1065,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of failure reports
    * - Since: 3.0.0
    */
-  cluster(subcommand: "COUNT-FAILURE-REPORTS", nodeId: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  cluster(subcommand: "COUNT-FAILURE-REPORTS", nodeId: RedisValue, callback?: Callback<number>): Result<number, Context>;
   /** `CLUSTER COUNT-FAILURE-REPORTS` with Buffers for the strings of the reply. */
-  clusterBuffer(subcommand: "COUNT-FAILURE-REPORTS", nodeId: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  clusterBuffer(subcommand: "COUNT-FAILURE-REPORTS", nodeId: RedisValue, callback?: Callback<number>): Result<number, Context>;
   /**
    * Returns the number of keys in a hash slot.
    *
@@ -1072,9 +1143,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "FORGET", nodeId: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "FORGET", nodeId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
   /** `CLUSTER FORGET` with Buffers for the strings of the reply. */
-  clusterBuffer(subcommand: "FORGET", nodeId: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "FORGET", nodeId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Returns the key names in a hash slot.
    *
@@ -1159,6 +1230,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   /** `CLUSTER MIGRATESLOTS` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "MIGRATESLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clusterBuffer(subcommand: "MIGRATESLOTS", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  /** Sends `CLUSTER MIGRATION`. */
+  cluster(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  cluster(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
+  /** `CLUSTER MIGRATION` with Buffers for the strings of the reply. */
+  clusterBuffer(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clusterBuffer(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
    * Returns the ID of a node.
    *
@@ -1196,9 +1273,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the number of replicas.
    * - Since: 5.0.0
    */
-  cluster(subcommand: "REPLICAS", nodeId: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
+  cluster(subcommand: "REPLICAS", nodeId: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
   /** `CLUSTER REPLICAS` with Buffers for the strings of the reply. */
-  clusterBuffer(subcommand: "REPLICAS", nodeId: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  clusterBuffer(subcommand: "REPLICAS", nodeId: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Configures a node as replica of a primary node or detaches a replica from its primary.
    *
@@ -1206,9 +1283,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
-  cluster(subcommand: "REPLICATE", nodeId: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
+  cluster(subcommand: "REPLICATE", nodeId: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
   /** `CLUSTER REPLICATE` with Buffers for the strings of the reply. */
-  clusterBuffer(subcommand: "REPLICATE", nodeId: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "REPLICATE", nodeId: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Resets a node.
    *
@@ -1271,9 +1348,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    * @remarks Superseded since 5.0.0: use `CLUSTER REPLICAS`.
    */
-  cluster(subcommand: "SLAVES", nodeId: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
+  cluster(subcommand: "SLAVES", nodeId: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
   /** `CLUSTER SLAVES` with Buffers for the strings of the reply. */
-  clusterBuffer(subcommand: "SLAVES", nodeId: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  clusterBuffer(subcommand: "SLAVES", nodeId: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   /**
    * Return an array of slot usage statistics for slots assigned to the current node.
    *
@@ -1309,9 +1386,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on subcommand.
    * - Since: 9.0.0
    */
-  cluster(subcommand: "SYNCSLOTS", callback?: Callback<unknown>): Result<unknown, Context>;
+  cluster(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  cluster(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLUSTER SYNCSLOTS` with Buffers for the strings of the reply. */
-  clusterBuffer(subcommand: "SYNCSLOTS", callback?: Callback<unknown>): Result<unknown, Context>;
+  clusterBuffer(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clusterBuffer(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
    * Returns a count of commands.
@@ -1578,10 +1657,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: generic
    * - Complexity: O(1) to access the key and additional O(N*M) to serialize it, where N is the number of objects composing the value and M their average size. For small string values the time complexity is thus O(1)+O(1*M) where M is small, so simply O(1).
    * - Since: 2.6.0
+   * @remarks The reply is null if the key does not exist.
    */
-  dump(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  dump(key: RedisKey, callback?: Callback<string>): Result<string, Context>;
   /** `DUMP` with Buffers for the strings of the reply. */
-  dumpBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  dumpBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
    * Returns the given string.
@@ -1906,12 +1986,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: geo
    * - Complexity: O(1) for each member requested.
    * - Since: 3.2.0
+   * @remarks The element of a member that does not exist is null.
    */
-  geohash(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
-  geohash(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<(string | null)[], Context>;
+  geohash(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
+  geohash(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<string[], Context>;
   /** `GEOHASH` with Buffers for the strings of the reply. */
-  geohashBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
-  geohashBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<(Buffer | null)[], Context>;
+  geohashBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  geohashBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
 
   /**
    * Returns the longitude and latitude of members from a geospatial index.
@@ -1933,11 +2014,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.0
    */
-  georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS` with Buffers for the strings of the reply. */
-  georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
    * Returns members from a geospatial index that are within a distance from a coordinate.
@@ -1946,11 +2029,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.10
    */
-  georadius_ro(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+  georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  georadius_ro(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS_RO` with Buffers for the strings of the reply. */
-  georadius_roBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+  georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  georadius_roBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
    * Queries a geospatial index for members within a distance from a member, optionally stores the result.
@@ -1959,11 +2044,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.0
    */
-  georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER` with Buffers for the strings of the reply. */
-  georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
    * Returns members from a geospatial index that are within a distance from a member.
@@ -1972,11 +2059,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.10
    */
-  georadiusbymember_ro(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+  georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  georadiusbymember_ro(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER_RO` with Buffers for the strings of the reply. */
-  georadiusbymember_roBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+  georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  georadiusbymember_roBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
    * Queries a geospatial index for members inside an area of a box, circle, or a polygon.
@@ -2573,11 +2662,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: string
    */
-  increx(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: string | number, increment: string | number], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: string | number, increment: string | number], [value: number, increment: number], Context["mapping"]>, Context>;
-  increx(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: string | number, increment: string | number], [value: number, increment: number], Context["mapping"]>, Context>;
+  increx(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
+  increx(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
   /** `INCREX` with Buffers for the strings of the reply. */
-  increxBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: Buffer | number, increment: Buffer | number], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: Buffer | number, increment: Buffer | number], [value: number, increment: number], Context["mapping"]>, Context>;
-  increxBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: Buffer | number, increment: Buffer | number], [value: number, increment: number], Context["mapping"]>, Context>;
+  increxBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
+  increxBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
 
   /**
    * Returns information and statistics about the server.
@@ -2745,10 +2834,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: list
    * - Complexity: O(1)
    * - Since: 6.2.0
+   * @remarks The reply is null if the source is empty.
    */
-  lmove(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<string | null>): Result<string | null, Context>;
+  lmove(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<string>): Result<string, Context>;
   /** `LMOVE` with Buffers for the strings of the reply. */
-  lmoveBuffer(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  lmoveBuffer(source: RedisKey, destination: RedisKey, wherefrom: "LEFT" | "RIGHT", whereto: "LEFT" | "RIGHT", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
    * Moves several elements from one list to another.
@@ -3572,10 +3662,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: list
    * - Complexity: O(1)
    * - Since: 1.2.0
+   * @remarks The reply is null if the source is empty.
    */
-  rpoplpush(source: RedisKey, destination: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
+  rpoplpush(source: RedisKey, destination: RedisKey, callback?: Callback<string>): Result<string, Context>;
   /** `RPOPLPUSH` with Buffers for the strings of the reply. */
-  rpoplpushBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  rpoplpushBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
    * Appends one or more elements to a list. Creates the key if it doesn't exist.
@@ -3865,9 +3956,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) when saving, where N is the total number of keys in all databases when saving data, otherwise O(1)
    * - Since: 1.0.0
    */
-  shutdown(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<unknown>]): Result<unknown, Context>;
+  shutdown(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<"OK">]): Result<"OK", Context>;
   /** `SHUTDOWN` with Buffers for the strings of the reply. */
-  shutdownBuffer(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<unknown>]): Result<unknown, Context>;
+  shutdownBuffer(...args: [...option: [] | [option: "NOSAVE" | "SAVE"], ...now: [] | [now: "NOW"], ...force: [] | [force: "FORCE"], ...abort: [] | [abort: "ABORT"], callback?: Callback<Buffer>]): Result<Buffer, Context>;
 
   /**
    * Returns the intersect of multiple sets.
@@ -4251,6 +4342,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    * - Complexity: O(1)
    * - Since: 2.6.0
+   * @remarks The two numbers arrive as strings; convert them with Number().
    */
   time(callback?: Callback<number[]>): Result<number[], Context>;
   /** `TIME` with Buffers for the strings of the reply. */
@@ -4377,10 +4469,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: module
    */
-  vemb(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<unknown[] | null>): Result<unknown[] | null, Context>;
+  vemb(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<ReplyShape<string[] | null, unknown[] | null, Context["mapping"]>>): Result<ReplyShape<string[] | null, unknown[] | null, Context["mapping"]>, Context>;
   vemb(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<string[] | null, number[] | null, Context["mapping"]>>): Result<ReplyShape<string[] | null, number[] | null, Context["mapping"]>, Context>;
   /** `VEMB` with Buffers for the strings of the reply. */
-  vembBuffer(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<unknown[] | null>): Result<unknown[] | null, Context>;
+  vembBuffer(key: RedisKey, element: RedisValue, raw: "RAW", callback?: Callback<ReplyShape<Buffer[] | null, unknown[] | null, Context["mapping"]>>): Result<ReplyShape<Buffer[] | null, unknown[] | null, Context["mapping"]>, Context>;
   vembBuffer(key: RedisKey, element: RedisValue, callback?: Callback<ReplyShape<Buffer[] | null, number[] | null, Context["mapping"]>>): Result<ReplyShape<Buffer[] | null, number[] | null, Context["mapping"]>, Context>;
 
   /**
@@ -4460,21 +4552,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   vsetattr(key: RedisKey, element: RedisValue, attributes: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `VSETATTR` with Buffers for the strings of the reply. */
   vsetattrBuffer(key: RedisKey, element: RedisValue, attributes: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-
-  /**
-   * Returns the elements of a vector set that are most similar to a vector or an element.
-   *
-   * - Group: module
-   */
-  vsim(...args: [key: RedisKey, option: "ELE" | "FP32", value: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
-  vsim(key: RedisKey, option: "ELE" | "FP32", value: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string[], Context>;
-  vsim(...args: [key: RedisKey, values: "VALUES", count: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
-  vsim(key: RedisKey, values: "VALUES", count: number | string, ...args: OneOrMany<RedisValue>[]): Result<string[], Context>;
-  /** `VSIM` with Buffers for the strings of the reply. */
-  vsimBuffer(...args: [key: RedisKey, option: "ELE" | "FP32", value: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  vsimBuffer(key: RedisKey, option: "ELE" | "FP32", value: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
-  vsimBuffer(...args: [key: RedisKey, values: "VALUES", count: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  vsimBuffer(key: RedisKey, values: "VALUES", count: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
 
   /**
    * Blocks until the asynchronous replication of all preceding write commands sent by the connection is completed.
@@ -4855,15 +4932,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: For each stream mentioned: O(M) with M being the number of elements returned. If M is constant (e.g. always asking for the first 10 elements with COUNT), you can consider it O(1). On the other side when XREADGROUP blocks, XADD will pay the O(N) time in order to serve the N clients blocked on the stream getting new data.
    * - Since: 5.0.0
    */
-  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>>]): Result<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>, Context>;
-  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>, Context>;
-  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>>]): Result<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>, Context>;
-  xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>, Context>;
+  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   /** `XREADGROUP` with Buffers for the strings of the reply. */
-  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>>]): Result<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>, Context>;
-  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>, Context>;
-  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>>]): Result<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>, Context>;
-  xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[] | null, Record<string, unknown[]> | null, Context["mapping"]>, Context>;
+  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
 
   /**
    * Returns the messages from a stream within a range of IDs in reverse order.
@@ -4926,12 +5003,19 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: sorted-set
    * - Complexity: O(log(N)) for each item added, where N is the number of elements in the sorted set.
    * - Since: 1.2.0
+   * @remarks With INCR the reply is null if GT or LT prevented the change.
    */
-  zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", score: number | string, member: RedisValue, callback?: Callback<ReplyShape<string | null, number | null, Context["mapping"]>>]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
+  zadd(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string | null, number | null, Context["mapping"]>>]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
+  zadd(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
+  zadd(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string, number, Context["mapping"]>>]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  zadd(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
   /** `ZADD` with Buffers for the strings of the reply. */
-  zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", score: number | string, member: RedisValue, callback?: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
+  zaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
+  zaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
+  zaddBuffer(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer, number, Context["mapping"]>>]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  zaddBuffer(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
   zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
 

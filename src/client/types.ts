@@ -1,0 +1,56 @@
+/**
+ * Public types of the clients that are no options: what a client has besides its own members
+ * (commands, pipelines, transactions), its status words, and how the reply mapping of the options
+ * becomes part of its type. Types only; nothing here exists at run time.
+ */
+
+import type { ChainableCommander, RedisCommander } from "../command/generated/signatures";
+
+/** Shapes of replies: those of RESP2 whatever the protocol, or objects, numbers and booleans of RESP3. */
+export type ReplyMappingMode = "legacy" | "resp3";
+
+/** The word that contexts of commands use for a reply mapping. */
+export type MappingOf<Mode extends ReplyMappingMode> = Mode extends "resp3" ? "resp3" : "resp2";
+
+/** Values of `redis.status`. A connection in MONITOR mode is `monitoring` besides. */
+export type RedisStatus = "wait" | "reconnecting" | "connecting" | "connect" | "ready" | "close" | "end";
+
+/** Values of `cluster.status`. */
+export type ClusterStatus = RedisStatus | "disconnecting";
+
+/** Which nodes of a cluster are meant. */
+export type NodeRole = "master" | "slave" | "all";
+
+/** The reply mapping that options ask for; `Current` if they say nothing. */
+export type ReplyMappingFrom<Current extends ReplyMappingMode, Options> = Options extends {
+  replyMapping: infer Mode;
+}
+  ? [Extract<Mode, ReplyMappingMode>] extends [never]
+    ? Current
+    : Extract<Mode, ReplyMappingMode>
+  : Current;
+
+/** As `ReplyMappingFrom`, for the options of a cluster, where `redisOptions` says it. */
+export type ReplyMappingFromCluster<Current extends ReplyMappingMode, Options> = Options extends {
+  redisOptions: infer NodeOptions;
+}
+  ? ReplyMappingFrom<Current, NodeOptions>
+  : Current;
+
+/** A list of commands as `pipeline()` and `multi()` take it: `[[name, ...args, callback?], ...]`. */
+export type CommandList = readonly (readonly unknown[])[];
+
+/** How batches begin. The replies of commands chained to an empty one are known to its `exec()`. */
+export interface Batches<Mapping extends "resp2" | "resp3" = "resp2"> {
+  pipeline(): ChainableCommander<Mapping, []>;
+  pipeline(commands?: CommandList): ChainableCommander<Mapping>;
+  multi(options: { pipeline: false }): Promise<"OK">;
+  multi(): ChainableCommander<Mapping, []>;
+  multi(options: { pipeline: true }): ChainableCommander<Mapping, []>;
+  multi(commands?: CommandList): ChainableCommander<Mapping>;
+}
+
+/** Every command and every way to begin a batch, as a client has them. */
+export interface ClientCommands<Mode extends ReplyMappingMode = "legacy">
+  extends RedisCommander<{ type: "default"; mapping: MappingOf<Mode> }>,
+    Batches<MappingOf<Mode>> {}
