@@ -43,6 +43,19 @@ export class ParserError extends SluiceError {
   }
 }
 
+/** A value longer than the longest string of the engine. Its command fails alone; ask for a Buffer instead. */
+export class ReplyTooLongError extends SluiceError {
+  declare command?: ErrorCommand;
+  constructor(size: string) {
+    super(
+      `The reply holds a value of ${size}, which is more than a string can hold; use the Buffer form of the command`,
+    );
+  }
+  static {
+    label(ReplyTooLongError.prototype, "ReplyTooLongError", "REPLY_TOO_LONG");
+  }
+}
+
 /** A reply arrived that no command waits for. The connection is over. */
 export class UnexpectedReplyError extends SluiceError {
   constructor(kind: string) {

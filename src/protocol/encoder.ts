@@ -1,15 +1,128 @@
-import type { OutputBuffer } from "./output-buffer";
-export function encodeCommand(out: OutputBuffer, name: Buffer, args: readonly (string | Buffer)[]): void {
-  const add = (b: Buffer) => {
-    out.parts.push(b);
-    out.length += b.length;
-  };
-  add(Buffer.from(`*${args.length + 1}\r\n`));
-  add(name);
-  for (const a of args) {
-    const b = Buffer.from(a as string);
-    add(Buffer.from(`$${b.length}\r\n`));
-    add(b);
-    add(Buffer.from("\r\n"));
+/**
+ * Writes commands as RESP arrays of bulk strings into an output buffer. Short ASCII strings, the
+ * usual case, are written byte by byte; everything else by the runtime. A string is never measured
+ * first: it is written behind a gap for its header, which is then put in front.
+ */
+
+import { MAX_POOLED_BYTES } from "./block-pool";
+import { writeUtf8 } from "./native-slices";
+import { countDigits, writeDigits } from "./numbers";
+import { type OutputBuffer, REFERENCE_FROM_BYTES } from "./output-buffer";
+import type { Argument } from "./resp-types";
+
+const CR = 13;
+const LF = 10;
+const ZERO = 48;
+const ASTERISK = 42;
+const DOLLAR = 36;
+
+/** Strings up to here are written by a loop (benchmarks/micro/encoder.ts); must have two digits at most. */
+const LOOP_LENGTH = 40;
+/** `$`, digits of the largest length, CRLF around the value. */
+const MAX_FRAMING_BYTES = 1 + 16 + 4;
+/** What a string of `LOOP_LENGTH` ASCII characters takes. */
+const LOOP_ROOM_BYTES = LOOP_LENGTH + 7;
+/** UTF-8 has at most so many bytes for each UTF-16 unit. */
+const BYTES_PER_UNIT = 3;
+/** Buffers up to here are copied by a loop. */
+const LOOP_COPY_BYTES = 32;
+
+/** Appends one command. `encodedName` is its word as a bulk string, `$3\r\nget\r\n`. */
+export function encodeCommand(out: OutputBuffer, encodedName: Buffer, args: readonly Argument[]): void {
+  const count = args.length;
+  out.ensure(MAX_FRAMING_BYTES + encodedName.length);
+  writeHeader(out, ASTERISK, count + 1);
+  out.at = copyInto(out.bytes, out.at, encodedName);
+  for (let i = 0; i < count; i++) {
+    const arg = args[i];
+    if (typeof arg !== "string") writeBuffer(out, arg);
+    else if (arg.length > LOOP_LENGTH || !writeShortAscii(out, arg)) writeText(out, arg);
   }
+}
+
+function writeHeader(out: OutputBuffer, type: number, size: number): void {
+  const { bytes, at } = out;
+  bytes[at] = type;
+  let i = at + 1;
+  if (size < 10) bytes[i++] = ZERO + size;
+  else i = writeDigits(bytes, i, size);
+  bytes[i] = CR;
+  bytes[i + 1] = LF;
+  out.at = i + 2;
+}
+
+/** Nothing is appended, and false returned, if the text is not ASCII. */
+function writeShortAscii(out: OutputBuffer, text: string): boolean {
+  out.ensure(LOOP_ROOM_BYTES);
+  const bytes = out.bytes;
+  const size = text.length;
+  let i = out.at;
+  bytes[i++] = DOLLAR;
+  if (size < 10) bytes[i++] = ZERO + size;
+  else {
+    const tens = (size / 10) | 0;
+    bytes[i++] = ZERO + tens;
+    bytes[i++] = ZERO + size - tens * 10;
+  }
+  bytes[i++] = CR;
+  bytes[i++] = LF;
+  for (let k = 0; k < size; k++) {
+    const unit = text.charCodeAt(k);
+    if (unit > 0x7f) return false;
+    bytes[i++] = unit;
+  }
+  bytes[i] = CR;
+  bytes[i + 1] = LF;
+  out.at = i + 2;
+  return true;
+}
+
+function writeText(out: OutputBuffer, text: string): void {
+  const room = text.length * BYTES_PER_UNIT + MAX_FRAMING_BYTES;
+  if (room > MAX_POOLED_BYTES) {
+    writeReference(out, Buffer.from(text));
+    return;
+  }
+  out.ensure(room);
+  const { bytes, at } = out;
+  // If the text is ASCII, as most are, the gap has the size of the header.
+  const gap = 1 + countDigits(text.length) + 2;
+  const size = writeUtf8(bytes, text, at + gap);
+  const header = 1 + countDigits(size) + 2;
+  if (header !== gap) bytes.copyWithin(at + header, at + gap, at + gap + size);
+  writeHeader(out, DOLLAR, size);
+  writeLineEnd(out, at + header + size);
+}
+
+function writeBuffer(out: OutputBuffer, buffer: Buffer): void {
+  const size = buffer.length;
+  if (size >= REFERENCE_FROM_BYTES) {
+    writeReference(out, buffer);
+    return;
+  }
+  out.ensure(size + MAX_FRAMING_BYTES);
+  writeHeader(out, DOLLAR, size);
+  writeLineEnd(out, copyInto(out.bytes, out.at, buffer));
+}
+
+function writeReference(out: OutputBuffer, buffer: Buffer): void {
+  out.ensure(MAX_FRAMING_BYTES);
+  writeHeader(out, DOLLAR, buffer.length);
+  out.appendReference(buffer);
+  out.ensure(2);
+  writeLineEnd(out, out.at);
+}
+
+function writeLineEnd(out: OutputBuffer, at: number): void {
+  out.bytes[at] = CR;
+  out.bytes[at + 1] = LF;
+  out.at = at + 2;
+}
+
+/** Returns the place behind the copy. */
+function copyInto(bytes: Buffer, at: number, source: Buffer): number {
+  const size = source.length;
+  if (size <= LOOP_COPY_BYTES) for (let i = 0; i < size; i++) bytes[at + i] = source[i];
+  else bytes.set(source, at);
+  return at + size;
 }

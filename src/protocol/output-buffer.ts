@@ -1,11 +1,109 @@
+/**
+ * Collects the bytes of a flush in pooled blocks; large Buffers of the caller go out by
+ * reference, between two pieces of a block. Knows nothing of RESP.
+ *
+ *   block:  | written earlier | this flush | free |
+ *                             ^ start      ^ at
+ *
+ * Pieces handed out never overlap, so a later flush may go on in the free rest at once. A block
+ * returns to the pool when all its pieces were released; an idle connection owns no block.
+ */
+
+import { blockPool } from "./block-pool";
+
+/** Buffers from here on are not copied: copying costs more than one more piece in the write. */
+export const REFERENCE_FROM_BYTES = 8 * 1024;
+/** A flush does not begin in a rest smaller than this, lest it be written in two pieces. */
+const MIN_REST_BYTES = 16 * 1024;
+
+const NOTHING = Buffer.alloc(0);
+
+/** A block of which pieces are with the socket. */
+interface Lease {
+  readonly block: Buffer;
+  pieces: number;
+}
+
 export class OutputBuffer {
-  parts: Buffer[] = [];
-  length = 0;
-  take(): Buffer[] {
-    const p = this.parts;
-    this.parts = [];
-    this.length = 0;
-    return p.length ? [Buffer.concat(p)] : [];
+  /** The block that is being filled. `bytes` and `at` are for the encoder, after `ensure`. */
+  bytes: Buffer = NOTHING;
+  /** Where the next byte goes. */
+  at = 0;
+  private start = 0;
+  /** Bytes in `segments`. */
+  private closedBytes = 0;
+  private segments: Buffer[] = [];
+  private leases: Lease[] = [];
+
+  /** Bytes written since the last `take`. */
+  get length(): number {
+    return this.closedBytes + this.at - this.start;
   }
-  release(_s: Buffer[]): void {}
+
+  /** Makes room for `byteCount` bytes in one piece at `at`. */
+  ensure(byteCount: number): void {
+    if (this.bytes.length - this.at < byteCount) this.renew(byteCount);
+  }
+
+  /** Adds a Buffer without copying it. It must not change until it is written. */
+  appendReference(buffer: Buffer): void {
+    this.closePiece();
+    this.segments.push(buffer);
+    this.closedBytes += buffer.length;
+  }
+
+  /** What has gathered, in order. `release` it once it is written. */
+  take(): Buffer[] {
+    this.closePiece();
+    const segments = this.segments;
+    this.segments = [];
+    this.closedBytes = 0;
+    if (this.bytes.length - this.at < MIN_REST_BYTES) this.leaveBlock();
+    return segments;
+  }
+
+  /** The socket is done with what `take` gave. */
+  release(segments: readonly Buffer[]): void {
+    for (const segment of segments) this.releasePiece(segment);
+    if (this.leases.length === 0 && this.at === this.start) this.leaveBlock();
+  }
+
+  private renew(byteCount: number): void {
+    this.closePiece();
+    this.leaveBlock();
+    this.bytes = blockPool.acquire(byteCount);
+  }
+
+  private closePiece(): void {
+    if (this.at === this.start) return;
+    const piece = this.bytes.subarray(this.start, this.at);
+    this.segments.push(piece);
+    this.closedBytes += piece.length;
+    this.start = this.at;
+    const last = this.leases.length - 1;
+    if (last >= 0 && this.leases[last].block === this.bytes) this.leases[last].pieces++;
+    else this.leases.push({ block: this.bytes, pieces: 1 });
+  }
+
+  /** No more is written to the present block. */
+  private leaveBlock(): void {
+    const block = this.bytes;
+    this.bytes = NOTHING;
+    this.at = 0;
+    this.start = 0;
+    const isLeased = this.leases.some((lease) => lease.block === block);
+    if (!isLeased && block.length > 0) blockPool.release(block);
+  }
+
+  private releasePiece(segment: Buffer): void {
+    const memory = segment.buffer;
+    for (let i = 0; i < this.leases.length; i++) {
+      const lease = this.leases[i];
+      if (lease.block.buffer !== memory) continue;
+      if (--lease.pieces > 0) return;
+      this.leases.splice(i, 1);
+      if (lease.block !== this.bytes) blockPool.release(lease.block);
+      return;
+    }
+  }
 }

@@ -1,104 +1,386 @@
-import { ReplyError } from "../errors";
-import type { ReplySink } from "./reply-sink";
+/**
+ * Reads RESP2 and RESP3, every type and the streamed forms, from bytes split anywhere. Strict:
+ * what is not RESP or breaks a limit ends the parser. Knows no socket and no command.
+ *
+ * Feeding it: `reserve()` says where the next read shall land, `commit(n)` that it has; or
+ * `push(chunk)` for bytes that came otherwise (a chunk is neither altered nor kept). One of the
+ * two ways for one connection.
+ *
+ * A token (a line, or a whole bulk string) is read at once or not at all, and finished elements
+ * stay in the frames of the builder: when more arrives only the last token is looked at again.
+ */
 
-class Need extends Error {}
-export class Parser {
-  private buf: Buffer = Buffer.alloc(0);
-  private slab = Buffer.alloc(65536);
-  private stopped = false;
-  private pos = 0;
-  private flags = 0;
-  constructor(private sink: ReplySink) {}
-  reserve() {
-    return this.slab;
+import { ReplyTooLongError } from "../errors";
+import { copyBytes, createReplyError, decodeText } from "./decode-value";
+import { MAX_BULK_BYTES, MAX_ELEMENTS, MAX_INTEGER_DIGITS, MAX_TEXT_BYTES } from "./limits";
+import { integerOf, isInteger } from "./numbers";
+import { ReplyBuilder } from "./reply-builder";
+import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
+import type { ReplySink } from "./reply-sink";
+import { Decode, type Reply } from "./resp-types";
+import { decodeScalar, scalarFault } from "./scalar-line";
+import { NO_LENGTH, NULL_LENGTH, STREAMED_LENGTH, TokenScanner } from "./token-scanner";
+import { BEGINS_REPLY, TypeByte } from "./type-byte";
+
+const CR = 13;
+const LF = 10;
+const ZERO = 48;
+const COLON = 58;
+/** `txt:` in front of a verbatim string. */
+const VERBATIM_TAG_BYTES = 4;
+const NO_FORMAT = "a verbatim string without its format";
+/** So many digits make an exact number in a plain sum. */
+const EXACT_DIGITS = 15;
+
+export class Parser extends TokenScanner {
+  private readonly builder: ReplyBuilder;
+  /** All unread bytes are below 0x80; false also when that is not known. */
+  private isAscii = false;
+  /** Bytes to come of a bulk string that nobody wants, its CRLF included. */
+  private skipLeft = 0;
+  /** Size of the unfinished token at the start of the unread bytes, if known. */
+  private neededBytes = 0;
+
+  constructor(private readonly sink: ReplySink) {
+    super();
+    this.builder = new ReplyBuilder(sink);
   }
-  commit(n: number) {
-    this.push(Buffer.from(this.slab.subarray(0, n)));
+
+  /** Where the next read shall land. Ask again before every read: the memory is shared. */
+  reserve(): Uint8Array {
+    return this.input.reserve(this.neededBytes);
   }
-  stop() {
-    this.stopped = true;
+
+  /** `byteCount` bytes were read into what `reserve` gave. */
+  commit(byteCount: number): void {
+    if (!this.isLive) return;
+    this.input.commit(byteCount);
+    this.execute();
   }
-  push(c: Buffer) {
-    this.buf = this.buf.length ? Buffer.concat([this.buf, c]) : c;
-    this.pos = 0;
-    let done = 0;
-    while (!this.stopped && this.pos < this.buf.length) {
-      try {
-        const t = this.buf[this.pos]!;
-        this.flags = t === 62 ? 1 : this.sink.nextDecoding();
-        const v = this.value();
-        done = this.pos;
-        if (t === 62) this.sink.onPush(v);
-        else if (v instanceof ReplyError) this.sink.onErrorReply(v);
-        else this.sink.onReply(v);
-      } catch (e) {
-        if (!(e instanceof Need)) throw e;
-        break;
-      }
+
+  /** A chunk has arrived. */
+  push(chunk: Buffer): void {
+    if (!this.isLive) return;
+    this.input.append(chunk, this.neededBytes);
+    this.execute();
+  }
+
+  /** Nothing is read or reported any more; may be called by the sink in the middle of a buffer. */
+  stop(): void {
+    this.isLive = false;
+    this.input.drop();
+  }
+
+  private execute(): void {
+    const input = this.input;
+    this.bytes = input.bytes;
+    this.at = input.start;
+    this.end = input.end;
+    this.isAscii = input.isAscii;
+    this.neededBytes = 0;
+    try {
+      this.readTokens();
+    } finally {
+      if (this.isLive) {
+        input.start = this.at;
+        input.keepRest();
+      } else input.drop();
     }
-    this.buf = this.buf.subarray(done);
+    if (this.failure !== null) this.sink.onParserError(this.failure);
   }
-  private line(): string {
-    const e = this.buf.indexOf("\r\n", this.pos);
-    if (e < 0) throw new Need();
-    const s = this.buf.toString("utf8", this.pos, e);
-    this.pos = e + 2;
-    return s;
-  }
-  private value(): any {
-    const l = this.line();
-    const r = l.slice(1);
-    const str = (b: Buffer) => (this.flags & 1 ? Buffer.from(b) : b.toString());
-    switch (l[0]) {
-      case "+":
-        return str(Buffer.from(r));
-      case "-":
-        return new ReplyError(r);
-      case ":":
-        return this.flags & 2 ? r : Number(r);
-      case "_":
-        return null;
-      case ",":
-        return this.flags & 4 ? Number(r) : r;
-      case "#":
-        return this.flags & 4 ? r === "t" : r === "t" ? 1 : 0;
-      case "(":
-        return r;
-      case "$":
-      case "=":
-      case "!": {
-        const n = Number(r);
-        if (n < 0) return null;
-        if (this.buf.length < this.pos + n + 2) throw new Need();
-        let b = this.buf.subarray(this.pos, this.pos + n);
-        this.pos += n + 2;
-        if (l[0] === "=") b = b.subarray(4);
-        return l[0] === "!" ? new ReplyError(b.toString()) : str(b);
-      }
-      case "*":
-      case "~":
-      case ">": {
-        const n = Number(r);
-        if (n < 0) return null;
-        const a = [];
-        for (let i = 0; i < n; i++) a.push(this.value());
-        return a;
-      }
-      case "%": {
-        const n = Number(r);
-        if (this.flags & 4) {
-          const o: any = {};
-          for (let i = 0; i < n; i++) {
-            const k = this.value();
-            o[String(k)] = this.value();
-          }
-          return o;
-        }
-        const a = [];
-        for (let i = 0; i < 2 * n; i++) a.push(this.value());
-        return a;
-      }
+
+  private readTokens(): void {
+    if (this.skipLeft > 0 && !this.skipBulk()) return;
+    while (this.at < this.end && this.isLive) {
+      if (this.builder.isIdle && !this.begin()) return;
+      if (!this.readToken(this.bytes[this.at])) return;
     }
-    throw new Error(`bad ${l}`);
+  }
+
+  /** At the first byte of a reply, a push, or metadata in front of either. False if the sink stops. */
+  private begin(): boolean {
+    const type = this.bytes[this.at];
+    if (BEGINS_REPLY[type] === 1) this.builder.beginReply();
+    else if (type === TypeByte.Push) this.builder.beginPush();
+    else if (type === TypeByte.Attribute) this.builder.beginMetadata();
+    return this.isLive;
+  }
+
+  /** Reads one token and places its value. False if it is not all there, or wrong. */
+  private readToken(type: number): boolean {
+    switch (type) {
+      case TypeByte.Bulk:
+        return this.readBulk();
+      case TypeByte.Integer:
+        return this.readInteger();
+      case TypeByte.SimpleString:
+        return this.readSimpleString();
+      case TypeByte.List:
+      case TypeByte.Set:
+      case TypeByte.Push:
+        return this.readList(type);
+      case TypeByte.Map:
+      case TypeByte.Attribute:
+        return this.readMap(type);
+      case TypeByte.Error:
+        return this.readError();
+      case TypeByte.Null:
+      case TypeByte.Boolean:
+      case TypeByte.Double:
+      case TypeByte.BigNumber:
+        return this.readScalarLine();
+      case TypeByte.BulkError:
+      case TypeByte.Verbatim:
+        return this.readTaggedBulk(type);
+      case TypeByte.Chunk:
+        return this.readChunk();
+      case TypeByte.End:
+        return this.readEnd();
+      default:
+        return this.refuseType(type);
+    }
+  }
+
+  // --- bulk strings ----------------------------------------------------------------------
+
+  private readBulk(): boolean {
+    const length = this.readLength(MAX_BULK_BYTES);
+    if (length < 0) return this.readOddBulk(length);
+    const start = this.cursor;
+    const stop = start + length;
+    if (stop + 2 > this.end) return this.awaitBulk(length);
+    if (!this.hasLineEndAt(stop)) return false;
+    this.at = stop + 2;
+    return this.placeString(start, stop);
+  }
+
+  /** Null, a streamed string, or nothing yet. */
+  private readOddBulk(length: number): boolean {
+    if (length === NO_LENGTH) return false;
+    this.at = this.cursor;
+    if (length === NULL_LENGTH) return this.place(null);
+    return this.open(FrameKind.ChunkedText, MAX_ELEMENTS, Ending.Terminator);
+  }
+
+  /** A bulk error, or a verbatim string, whose format is dropped. */
+  private readTaggedBulk(type: number): boolean {
+    const length = this.readPlainLength(MAX_BULK_BYTES);
+    if (length < 0) return false;
+    if (type === TypeByte.Verbatim && length < VERBATIM_TAG_BYTES) return this.refuse(NO_FORMAT);
+    if (type === TypeByte.BulkError) this.builder.noteError();
+    const start = this.cursor;
+    const stop = start + length;
+    if (stop + 2 > this.end) return this.awaitBulk(length);
+    if (!this.hasLineEndAt(stop)) return false;
+    if (type === TypeByte.BulkError) return this.placeError(start, stop);
+    const textStart = start + VERBATIM_TAG_BYTES;
+    // A string that is dropped may have passed in pieces, so its format is not looked at.
+    if (!this.builder.isDropping && this.bytes[textStart - 1] !== COLON) return this.refuse(NO_FORMAT);
+    this.at = stop + 2;
+    return this.placeString(textStart, stop);
+  }
+
+  /** The line of a bulk string is there, the rest is not: wait for it, or let it pass by. */
+  private awaitBulk(length: number): boolean {
+    const { builder } = this;
+    if (length > MAX_TEXT_BYTES && !builder.isDropping && !builder.wantsBuffers) {
+      builder.failReply(new ReplyTooLongError(`${length} bytes`));
+    }
+    if (builder.isDropping) {
+      this.at = this.cursor;
+      this.skipLeft = length + 2;
+      this.skipBulk();
+    } else this.neededBytes = this.cursor + length + 2 - this.at;
+    return false;
+  }
+
+  /** Passes over a bulk string without keeping it. False while more of it is to come. */
+  private skipBulk(): boolean {
+    const step = Math.min(this.skipLeft - 2, this.end - this.at);
+    this.at += step;
+    this.skipLeft -= step;
+    if (this.skipLeft > 2 || this.end - this.at < 2) return false;
+    if (!this.hasLineEndAt(this.at)) return false;
+    this.at += 2;
+    this.skipLeft = 0;
+    return this.place(null);
+  }
+
+  private placeString(start: number, stop: number): boolean {
+    const { builder } = this;
+    if (builder.isDropping) return this.place(null);
+    if (builder.wantsBuffers) return this.place(copyBytes(this.bytes, start, stop));
+    if (stop - start <= MAX_TEXT_BYTES) return this.place(decodeText(this.bytes, start, stop, this.isAscii));
+    builder.failReply(new ReplyTooLongError(`${stop - start} bytes`));
+    return this.place(null);
+  }
+
+  private readChunk(): boolean {
+    const { frame } = this.builder;
+    if (frame === null || frame.kind !== FrameKind.ChunkedText) return this.refuseType(TypeByte.Chunk);
+    const length = this.readPlainLength(MAX_BULK_BYTES - frame.index);
+    if (length < 0) return false;
+    const start = this.cursor;
+    const stop = start + length;
+    if (length === 0) {
+      this.at = start;
+      return this.placeChunks(frame);
+    }
+    if (stop + 2 > this.end) {
+      this.neededBytes = stop + 2 - this.at;
+      return false;
+    }
+    if (!this.hasLineEndAt(stop)) return false;
+    this.at = stop + 2;
+    frame.index += length;
+    if (!this.builder.isDropping) frame.elements.push(copyBytes(this.bytes, start, stop));
+    return true;
+  }
+
+  private placeChunks(frame: ReplyFrame): boolean {
+    const { builder } = this;
+    const size = frame.index;
+    const chunks = builder.takeChunks(frame);
+    if (chunks === null) return this.place(null);
+    if (builder.wantsBuffers) return this.place(Buffer.concat(chunks));
+    if (size <= MAX_TEXT_BYTES) return this.place(decodeText(Buffer.concat(chunks), 0, size, false));
+    builder.failReply(new ReplyTooLongError(`${size} bytes`));
+    return this.place(null);
+  }
+
+  // --- aggregates ------------------------------------------------------------------------
+
+  private readList(type: number): boolean {
+    const length = this.readLength(MAX_ELEMENTS);
+    if (length === NO_LENGTH) return false;
+    if (type === TypeByte.Push && (length < 0 || this.builder.frame !== null)) {
+      return this.refuse(length < 0 ? "a push without a length" : "a push inside a reply");
+    }
+    if (length === NULL_LENGTH && type !== TypeByte.List) return this.refuse("a negative length");
+    this.at = this.cursor;
+    if (length === NULL_LENGTH) return this.place(null);
+    if (length === STREAMED_LENGTH) return this.open(FrameKind.List, MAX_ELEMENTS, Ending.Terminator);
+    return this.open(FrameKind.List, length, Ending.Count);
+  }
+
+  /** Pairs: a map, or metadata. */
+  private readMap(type: number): boolean {
+    const length = this.readLength(Math.floor(MAX_ELEMENTS / 2));
+    if (length === NO_LENGTH) return false;
+    if (length === NULL_LENGTH) return this.refuse("a negative length");
+    this.at = this.cursor;
+    const isStreamed = length === STREAMED_LENGTH;
+    const ending = isStreamed ? Ending.TerminatorAfterPairs : Ending.Count;
+    return this.open(this.mapKind(type), isStreamed ? MAX_ELEMENTS : length * 2, ending);
+  }
+
+  private mapKind(type: number): FrameKind {
+    if (type === TypeByte.Attribute) return FrameKind.Attribute;
+    return this.has(Decode.Resp3Shapes) ? FrameKind.Dictionary : FrameKind.List;
+  }
+
+  private readEnd(): boolean {
+    const lineEnd = this.findLineEnd();
+    if (lineEnd < 0) return false;
+    if (lineEnd !== this.at + 1) return this.refuse("an end with a value");
+    const isEnd = this.builder.end();
+    if (!isEnd) return this.refuse(this.builder.refusal);
+    this.at = lineEnd + 2;
+    return true;
+  }
+
+  // --- lines -----------------------------------------------------------------------------
+
+  private readInteger(): boolean {
+    const { bytes, at, end } = this;
+    const stop = Math.min(end - 1, at + 1 + EXACT_DIGITS);
+    let value = 0;
+    let i = at + 1;
+    for (; i < stop; i++) {
+      const digit = bytes[i] - ZERO;
+      if (digit >>> 0 > 9) break;
+      value = value * 10 + digit;
+    }
+    const isPlain = i > at + 1 && i + 1 < end && bytes[i] === CR && bytes[i + 1] === LF;
+    if (!isPlain || this.has(Decode.StringNumbers)) return this.readUnusualInteger();
+    this.at = i + 2;
+    return this.place(value);
+  }
+
+  /** With a sign, with many digits, wanted as text, or not all there. */
+  private readUnusualInteger(): boolean {
+    const lineEnd = this.findLineEnd();
+    if (lineEnd < 0) return false;
+    const { bytes } = this;
+    const start = this.at + 1;
+    if (!isInteger(bytes, start, lineEnd)) return this.refuse("an integer that is no number");
+    if (lineEnd - start > MAX_INTEGER_DIGITS) return this.refuse("an integer of more than 64 bits");
+    this.at = lineEnd + 2;
+    if (this.has(Decode.StringNumbers)) return this.place(decodeText(bytes, start, lineEnd, true));
+    return this.place(integerOf(bytes, start, lineEnd));
+  }
+
+  private readSimpleString(): boolean {
+    const lineEnd = this.findLineEnd();
+    if (lineEnd < 0) return false;
+    const start = this.at + 1;
+    this.at = lineEnd + 2;
+    return this.placeString(start, lineEnd);
+  }
+
+  private readError(): boolean {
+    const lineEnd = this.findLineEnd();
+    if (lineEnd < 0) return false;
+    this.builder.noteError();
+    return this.placeError(this.at + 1, lineEnd);
+  }
+
+  /** The error whose text ends with the token at `stop`. */
+  private placeError(start: number, stop: number): boolean {
+    this.at = stop + 2;
+    if (this.builder.isDropping) return this.place(null);
+    return this.place(createReplyError(decodeText(this.bytes, start, stop, this.isAscii)));
+  }
+
+  private readScalarLine(): boolean {
+    const lineEnd = this.findLineEnd();
+    if (lineEnd < 0) return false;
+    const start = this.at + 1;
+    const fault = scalarFault(this.bytes, start, lineEnd);
+    if (fault !== null) return this.refuse(fault);
+    this.at = lineEnd + 2;
+    return this.place(decodeScalar(this.bytes, start, lineEnd, this.builder.decoding));
+  }
+
+  // --- common ----------------------------------------------------------------------------
+
+  private has(bit: number): boolean {
+    return (this.builder.decoding & bit) !== 0;
+  }
+
+  private place(value: Reply): boolean {
+    return this.builder.place(value) || this.refuse(this.builder.refusal);
+  }
+
+  private open(kind: FrameKind, count: number, ending: Ending): boolean {
+    return this.builder.open(kind, count, ending) || this.refuse(this.builder.refusal);
+  }
+
+  /** As `readLength` where neither null nor `?` may stand. */
+  private readPlainLength(limit: number): number {
+    const length = this.readLength(limit);
+    if (length === NULL_LENGTH || length === STREAMED_LENGTH) this.refuse("a length is missing");
+    return length;
+  }
+
+  /** Ends the parser; `what` stands at the present token. */
+  private refuse(what: string): false {
+    this.fail(what, this.at);
+    return false;
+  }
+
+  private refuseType(type: number): false {
+    this.abandon(`Unknown RESP type ${type} "${String.fromCharCode(type)}". Please report this.`);
+    return false;
   }
 }

@@ -3,6 +3,7 @@
  * end on the wire; a sink must not throw.
  */
 
+import type { ParserError } from "../errors";
 import type { Reply } from "./resp-types";
 
 export interface ReplySink {
@@ -20,4 +21,6 @@ export interface ReplySink {
   onErrorReply(error: Error): void;
   /** A whole push message (`>`), its strings as Buffers. */
   onPush(message: Reply[]): void;
+  /** The bytes are not RESP or break a limit. The parser is dead from here on; called once. */
+  onParserError(error: ParserError): void;
 }

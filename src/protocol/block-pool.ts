@@ -1,0 +1,51 @@
+/**
+ * Blocks of memory shared by all connections of the process, so that an idle connection owns
+ * none. Sizes are powers of two between `MIN_BLOCK_BYTES` and `MAX_POOLED_BYTES`; larger blocks
+ * are made to measure and left to the garbage collector. A released block may be handed out
+ * again at once: whoever releases it must not look at it any more.
+ */
+
+export const MIN_BLOCK_BYTES = 64 * 1024;
+/** Holds any string of 1 MiB, three bytes a character (fresh memory costs more than copying). */
+export const MAX_POOLED_BYTES = 4 * 1024 * 1024;
+/** Kept per size: this many bytes, but one block at least. */
+const RETAINED_BYTES_PER_SIZE = 2 * 1024 * 1024;
+
+const SIZE_COUNT = 1 + Math.log2(MAX_POOLED_BYTES / MIN_BLOCK_BYTES);
+
+/** Place of the smallest size that holds `byteCount`. */
+function sizeIndex(byteCount: number): number {
+  if (byteCount <= MIN_BLOCK_BYTES) return 0;
+  return 32 - Math.clz32((byteCount - 1) / MIN_BLOCK_BYTES);
+}
+
+export class BlockPool {
+  private readonly retained: Buffer[][] = Array.from({ length: SIZE_COUNT }, () => []);
+
+  /** A block of at least `byteCount` bytes with arbitrary contents. */
+  acquire(byteCount: number): Buffer {
+    if (byteCount > MAX_POOLED_BYTES) return Buffer.allocUnsafeSlow(byteCount);
+    const index = sizeIndex(byteCount);
+    return this.retained[index].pop() ?? Buffer.allocUnsafeSlow(MIN_BLOCK_BYTES << index);
+  }
+
+  /** As `acquire`, but only if it costs no new memory. */
+  acquireRetained(byteCount: number): Buffer | null {
+    if (byteCount > MAX_POOLED_BYTES) return null;
+    for (let index = sizeIndex(byteCount); index < SIZE_COUNT; index++) {
+      const block = this.retained[index].pop();
+      if (block !== undefined) return block;
+    }
+    return null;
+  }
+
+  release(block: Buffer): void {
+    const size = block.length;
+    if (size > MAX_POOLED_BYTES) return;
+    const blocks = this.retained[sizeIndex(size)];
+    if (blocks.length === 0 || (blocks.length + 1) * size <= RETAINED_BYTES_PER_SIZE) blocks.push(block);
+  }
+}
+
+/** The pool of this thread. */
+export const blockPool = new BlockPool();

@@ -1,0 +1,200 @@
+/**
+ * Puts values together to replies and hands whole ones to the sink. Knows nothing of bytes.
+ *
+ *   frames:  | reply | element of it | element of that |
+ *                                      ^ frame (depth 3): values are placed here
+ *
+ * Each top-level reply reaches the sink exactly once, in one of three ways; metadata never does.
+ * Frames are made once and used again.
+ */
+
+import { ReplyTooLongError } from "../errors";
+import { MAX_DEPTH, MAX_ELEMENTS, MAX_PREALLOCATED_SLOTS } from "./limits";
+import { Ending, FrameKind, ReplyFrame } from "./reply-frame";
+import type { ReplySink } from "./reply-sink";
+import { Decode, type Reply } from "./resp-types";
+
+/** Where a top-level reply goes when it is whole. */
+const Outcome = { Value: 0, Error: 1, Push: 2 } as const;
+type Outcome = (typeof Outcome)[keyof typeof Outcome];
+
+const MISPLACED = "a value among the chunks of a string";
+
+export class ReplyBuilder {
+  /** `Decode` bits of the next value. */
+  decoding = 0;
+  /** Between two top-level replies. */
+  isIdle = true;
+  /** Values are counted, not kept: inside metadata, or after `failReply`. */
+  isDropping = false;
+  /** The innermost open aggregate. */
+  frame: ReplyFrame | null = null;
+  /** Why the last `open`, `place` or `end` was refused. */
+  refusal = "";
+  private outcome: Outcome = Outcome.Value;
+  private depth = 0;
+  private readonly frames: ReplyFrame[] = [];
+  /** Depth of the outermost open attribute, 0 if there is none. */
+  private attributeDepth = 0;
+  private replyFailure: Error | null = null;
+  /** Array slots that the present reply may still have ahead of its elements. */
+  private slotsLeft = 0;
+
+  constructor(private readonly sink: ReplySink) {}
+
+  /** True if the strings of the present value are wanted as Buffers. */
+  get wantsBuffers(): boolean {
+    return (this.decoding & Decode.Buffers) !== 0;
+  }
+
+  /** A reply that is no push begins. */
+  beginReply(): void {
+    this.isIdle = false;
+    this.outcome = Outcome.Value;
+    this.decoding = this.sink.nextDecoding();
+  }
+
+  beginMetadata(): void {
+    this.isIdle = false;
+  }
+
+  beginPush(): void {
+    this.isIdle = false;
+    this.outcome = Outcome.Push;
+    this.decoding = Decode.Buffers;
+  }
+
+  /** The value that is being read is an error reply, and the next to be placed. */
+  noteError(): void {
+    if (this.depth === 0 && this.outcome === Outcome.Value) this.outcome = Outcome.Error;
+  }
+
+  /** The present top-level reply cannot be handed over; what is still to come of it is dropped. */
+  failReply(error: Error): void {
+    this.replyFailure ??= error;
+    this.isDropping = true;
+    for (let i = 0; i < this.depth; i++) this.frames[i].drop();
+  }
+
+  /** Opens an aggregate of `count` elements. False if that is refused. */
+  open(kind: FrameKind, count: number, ending: Ending): boolean {
+    const outer = this.frame;
+    if (outer !== null && outer.kind === FrameKind.ChunkedText) return this.refuse(MISPLACED);
+    if (this.depth === MAX_DEPTH) return this.refuse(`nesting deeper than ${MAX_DEPTH}`);
+    if (this.depth === 0) this.slotsLeft = MAX_PREALLOCATED_SLOTS;
+    if (this.depth === this.frames.length) this.frames.push(new ReplyFrame());
+    const frame = this.frames[this.depth++];
+    this.frame = frame;
+    frame.decoding = this.decoding;
+    frame.ending = ending;
+    if (kind === FrameKind.Attribute && this.attributeDepth === 0) {
+      this.attributeDepth = this.depth;
+      this.isDropping = true;
+    }
+    const hasSlots = kind === FrameKind.List && ending === Ending.Count && !this.isDropping;
+    const slots = hasSlots ? Math.min(count, this.slotsLeft) : 0;
+    this.slotsLeft -= slots;
+    frame.open(kind, count, slots);
+    if (kind === FrameKind.Dictionary) this.decoding = keyDecoding(frame.decoding);
+    return count > 0 || this.finish(frame);
+  }
+
+  /** Puts a value where it belongs. False if nothing may stand there. */
+  place(value: Reply): boolean {
+    const frame = this.frame;
+    if (frame === null) {
+      this.deliver(value);
+      return true;
+    }
+    if (frame.kind !== FrameKind.List) {
+      if (!this.placeSpecial(frame, value)) return false;
+    } else if (!this.isDropping) frame.elements[frame.index] = value;
+    frame.index++;
+    return --frame.left > 0 || this.finish(frame);
+  }
+
+  /** The terminator of a streamed aggregate has come. */
+  end(): boolean {
+    const frame = this.frame;
+    if (frame === null || frame.ending === Ending.Count) return this.refuse("an end without a beginning");
+    if (frame.kind === FrameKind.ChunkedText) return this.refuse(MISPLACED);
+    if (frame.ending === Ending.TerminatorAfterPairs && (frame.index & 1) === 1) {
+      return this.refuse("a key without a value");
+    }
+    return this.finish(frame);
+  }
+
+  /** Ends a chunked text: its chunks, or null if they were dropped. */
+  takeChunks(frame: ReplyFrame): Buffer[] | null {
+    const chunks = this.isDropping ? null : (frame.close() as Buffer[]);
+    this.pop(frame);
+    return chunks;
+  }
+
+  private placeSpecial(frame: ReplyFrame, value: Reply): boolean {
+    if (frame.kind === FrameKind.ChunkedText) return this.refuse(MISPLACED);
+    if (frame.kind !== FrameKind.Dictionary) return true;
+    const isKey = (frame.index & 1) === 0;
+    this.decoding = isKey ? frame.decoding : keyDecoding(frame.decoding);
+    if (this.isDropping) return true;
+    try {
+      frame.addToDictionary(value);
+    } catch {
+      // A key that is an aggregate becomes JSON, which may be longer than any string.
+      this.failReply(new ReplyTooLongError("a map key"));
+    }
+    return true;
+  }
+
+  /** Closes the innermost aggregate and places it in the one around it. */
+  private finish(frame: ReplyFrame): boolean {
+    if (frame.left === 0 && frame.ending !== Ending.Count) {
+      return this.refuse(`more than ${MAX_ELEMENTS} elements`);
+    }
+    if (frame.kind === FrameKind.Attribute) {
+      this.endAttribute(frame);
+      return true;
+    }
+    const value = this.isDropping ? null : frame.close();
+    this.pop(frame);
+    return this.place(value);
+  }
+
+  private endAttribute(frame: ReplyFrame): void {
+    if (this.attributeDepth === this.depth) {
+      this.attributeDepth = 0;
+      this.isDropping = this.replyFailure !== null;
+    }
+    this.pop(frame);
+    // Metadata in front of a top-level reply: that reply has not begun yet.
+    if (this.depth === 0) this.isIdle = true;
+  }
+
+  private pop(frame: ReplyFrame): void {
+    this.depth--;
+    this.decoding = frame.decoding;
+    this.frame = this.depth === 0 ? null : this.frames[this.depth - 1];
+  }
+
+  private deliver(value: Reply): void {
+    this.isIdle = true;
+    const failure = this.replyFailure;
+    if (failure !== null) {
+      this.replyFailure = null;
+      this.isDropping = false;
+      if (this.outcome !== Outcome.Push) this.sink.onErrorReply(failure);
+    } else if (this.outcome === Outcome.Value) this.sink.onReply(value);
+    else if (this.outcome === Outcome.Error) this.sink.onErrorReply(value as Error);
+    else this.sink.onPush(value as Reply[]);
+  }
+
+  private refuse(what: string): false {
+    this.refusal = what;
+    return false;
+  }
+}
+
+/** Keys are texts, numbers among them as they were sent. */
+function keyDecoding(decoding: number): number {
+  return (decoding & ~Decode.Buffers) | Decode.StringNumbers;
+}

@@ -1,0 +1,52 @@
+/**
+ * The values of RESP3 that are one line: null, boolean, double, big number. Checked first, decoded
+ * then; the type byte stands before `start`, the CRLF at `end`.
+ */
+
+import { copyBytes, decodeText } from "./decode-value";
+import { doubleOf, isDouble, isInteger } from "./numbers";
+import { Decode, type Reply } from "./resp-types";
+import { TypeByte } from "./type-byte";
+
+const LOWER_F = 0x66;
+const LOWER_T = 0x74;
+
+/** What is wrong with the line, or null. */
+export function scalarFault(bytes: Buffer, start: number, end: number): string | null {
+  switch (bytes[start - 1]) {
+    case TypeByte.Null:
+      return end === start ? null : "a null with a value";
+    case TypeByte.Boolean:
+      if (end === start + 1 && (bytes[start] === LOWER_T || bytes[start] === LOWER_F)) return null;
+      return "a boolean that is neither t nor f";
+    case TypeByte.Double:
+      return isDouble(bytes, start, end) ? null : "a double that is no number";
+    default:
+      return isInteger(bytes, start, end) ? null : "a big number that is no number";
+  }
+}
+
+/** The value of a line without fault. */
+export function decodeScalar(bytes: Buffer, start: number, end: number, decoding: number): Reply {
+  switch (bytes[start - 1]) {
+    case TypeByte.Null:
+      return null;
+    case TypeByte.Boolean: {
+      const isTrue = bytes[start] === LOWER_T;
+      if ((decoding & Decode.Resp3Shapes) !== 0) return isTrue;
+      return isTrue ? 1 : 0;
+    }
+    case TypeByte.Double:
+      return decodeDouble(bytes, start, end, decoding);
+    default:
+      return decodeText(bytes, start, end, true);
+  }
+}
+
+function decodeDouble(bytes: Buffer, start: number, end: number, decoding: number): Reply {
+  if ((decoding & Decode.StringNumbers) === 0) {
+    if ((decoding & Decode.Resp3Shapes) !== 0) return doubleOf(decodeText(bytes, start, end, true));
+    if ((decoding & Decode.Buffers) !== 0) return copyBytes(bytes, start, end);
+  }
+  return decodeText(bytes, start, end, true);
+}

@@ -1,0 +1,102 @@
+import { expect } from "chai";
+import fc from "fast-check";
+import {
+  countDigits,
+  doubleOf,
+  integerOf,
+  isDouble,
+  isInteger,
+  writeDigits,
+} from "../../../src/protocol/numbers";
+
+function isDoubleText(text: string): boolean {
+  const bytes = Buffer.from(`,${text}\r\n`);
+  return isDouble(bytes, 1, bytes.length - 2);
+}
+
+describe("numbers", () => {
+  it("counts and writes digits", () => {
+    const check = (value: number): void => {
+      const bytes = Buffer.alloc(20, 0x78);
+      const end = writeDigits(bytes, 2, value);
+      expect(bytes.toString("latin1", 0, end)).to.equal(`xx${value}`);
+      expect(countDigits(value)).to.equal(String(value).length);
+      expect(bytes[end]).to.equal(0x78);
+    };
+    for (let power = 1; power < 2 ** 53; power *= 10) for (const step of [-1, 0, 1]) check(power + step);
+    check(2 ** 53 - 1);
+    fc.assert(fc.property(fc.nat(), check));
+  });
+
+  it("reads integers exactly up to 2^53 - 1, and beyond as Number does", () => {
+    const check = (text: string): void => {
+      const bytes = Buffer.from(`:${text}\r\n`);
+      expect(isInteger(bytes, 1, bytes.length - 2)).to.equal(true);
+      expect(integerOf(bytes, 1, bytes.length - 2)).to.equal(Number(text) + 0);
+    };
+    fc.assert(fc.property(fc.maxSafeInteger(), (value) => check(String(value))));
+    fc.assert(fc.property(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n }), (value) => check(String(value))));
+    for (const text of ["+5", "-0", "007", "9007199254740991", "-9007199254740991", "999999999999999"])
+      check(text);
+  });
+
+  it("knows integers", () => {
+    for (const text of ["", "-", "+", "1a", "a1", "--1", "1-", "1.0", " 1", "1 ", "/", ":"]) {
+      expect(isInteger(Buffer.from(text), 0, text.length), text).to.equal(false);
+    }
+  });
+
+  it("knows and reads doubles", () => {
+    const words: readonly (readonly [string, number])[] = [
+      ["inf", Infinity],
+      ["-inf", -Infinity],
+      ["+inf", Infinity],
+      ["INF", Infinity],
+      ["nan", Number.NaN],
+      ["-nan", Number.NaN],
+      ["NaN", Number.NaN],
+    ];
+    for (const [text, value] of words) {
+      expect(isDoubleText(text), text).to.equal(true);
+      expect(doubleOf(text)).to.deep.equal(value);
+    }
+    for (const text of [
+      "0",
+      "-0",
+      "1.",
+      "1.5",
+      "+1.5",
+      "1e5",
+      "1E+5",
+      "1.25e-300",
+      "17976931348623157e292",
+    ]) {
+      expect(isDoubleText(text), text).to.equal(true);
+      expect(doubleOf(text)).to.equal(Number(text));
+    }
+    for (const text of [
+      "",
+      ".",
+      "-",
+      "e5",
+      "1e",
+      "1e+",
+      "1.5.5",
+      "0x1",
+      "1_0",
+      "infinity",
+      "in",
+      "nanx",
+      "1,5",
+    ]) {
+      expect(isDoubleText(text), text).to.equal(false);
+    }
+    fc.assert(
+      fc.property(fc.double(), (value) => {
+        const text = String(value).replace("Infinity", "inf").replace("NaN", "nan");
+        expect(isDoubleText(text)).to.equal(true);
+        expect(doubleOf(text)).to.deep.equal(value);
+      }),
+    );
+  });
+});
