@@ -38,8 +38,10 @@ export type Row = [error: null, result: unknown] | [error: Error];
 export type Rows = Row[];
 
 export class PipelineRun implements Completion {
+  /** Commands that wait or are under way. */
+  commands: Command[] = [];
   /** Commands queued so far. */
-  readonly commands: Command[] = [];
+  length = 0;
   readonly outcome: Promise<Rows | null>;
   /** As a completion of single commands it has no promise. */
   readonly promise = null;
@@ -88,7 +90,7 @@ export class PipelineRun implements Completion {
   }
 
   private append(command: Command): void {
-    command.index = this.commands.length;
+    command.index = this.length++;
     if ((command.spec.flags & CommandFlag.Multi) !== 0) this.hasTransaction = true;
     this.commands.push(command);
     this.port.prepare(command);
@@ -188,6 +190,8 @@ export class PipelineRun implements Completion {
   }
 
   private finish(): void {
+    // Whoever keeps the pipeline need not keep its commands.
+    this.commands = [];
     if (!this.isTransaction) {
       this.settle(this.rows);
       return;

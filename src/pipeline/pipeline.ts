@@ -49,7 +49,7 @@ export class Pipeline implements Commander {
 
   /** Commands queued so far, MULTI and EXEC included. */
   get length(): number {
-    return this[RUN].commands.length;
+    return this[RUN].length;
   }
 
   /** Queues `[[name, ...args, callback?], ...]`. Throws a TypeError for an unknown name. */
