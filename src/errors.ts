@@ -193,25 +193,60 @@ export class PipelineUsedError extends SluiceError {
 
 /** Where a command was when its time was up. */
 export interface TimeoutDetails {
-  /** `queued`: not written yet; `sent`: written and unanswered. */
-  readonly phase: "queued" | "sent";
+  /**
+   * `queued`: not written yet; `sent`: written, but the socket has not taken all bytes;
+   * `waiting`: on the wire, the answer is due.
+   */
+  readonly phase: "queued" | "sent" | "waiting";
   /** Milliseconds since the call. */
   readonly elapsedMs: number;
-  /** Commands before it on the same connection that are unanswered too. */
+  /** Milliseconds of these until it was written. */
+  readonly queuedMs: number;
+  /** Commands before it on the same connection that are not answered either. */
   readonly commandsAhead: number;
+  /** Bytes that the socket still has to take. */
+  readonly bytesAhead: number;
   /** `host:port` or path of the server. */
   readonly server: string;
+}
+
+function whereItWas(details: TimeoutDetails): string {
+  const { elapsedMs, queuedMs, commandsAhead, bytesAhead, server } = details;
+  const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} ahead of it`;
+  switch (details.phase) {
+    case "queued":
+      return `after ${elapsedMs} ms in the queue for ${server} with ${ahead}; it was not sent`;
+    case "sent":
+      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms on the way to ${server} with ${ahead} and ${bytesAhead} bytes to go; it may still run`;
+    case "waiting":
+      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms of waiting for ${server} with ${ahead}; it may still run`;
+  }
 }
 
 /** The time limit of the command passed before its reply came. A written command may still run. */
 export class CommandTimeoutError extends SluiceError {
   declare command?: ErrorCommand;
-  declare details?: TimeoutDetails;
-  constructor(options?: ErrorOptions) {
-    super("Command timed out", options);
+  constructor(
+    readonly details: TimeoutDetails,
+    isTelling = true,
+  ) {
+    super(isTelling ? `Command timed out ${whereItWas(details)}` : "Command timed out");
   }
   static {
     label(CommandTimeoutError.prototype, "Error", "COMMAND_TIMEOUT");
+  }
+}
+
+/** The signal of the call was aborted; its reason is the `cause`. A written command may still run. */
+export class CommandAbortedError extends AbortError {
+  constructor(
+    readonly details: TimeoutDetails,
+    reason: unknown,
+  ) {
+    super(`Command aborted by its signal ${whereItWas(details)}`, { cause: reason });
+  }
+  static {
+    label(CommandAbortedError.prototype, "AbortError", "ABORTED_BY_SIGNAL");
   }
 }
 

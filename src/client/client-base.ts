@@ -20,8 +20,9 @@ import { wrapExecReply } from "../pipeline/transaction";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
-import { hasLimits, type LimitContext, type LimitOptions, setLimits } from "./command-limits";
+import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
+import { makeViewPrototype } from "./limited-view";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
 
 export interface ClientOptions extends LimitOptions {
@@ -45,6 +46,8 @@ const COLLECTED = Symbol("collected");
 const PIPELINE_CLASS = Symbol("pipelineClass");
 const PORT = Symbol("port");
 const IS_PLAIN = Symbol("isPlain");
+const LIMITER = Symbol("limiter");
+const VIEW_PROTOTYPE = Symbol("viewPrototype");
 
 /** The methods of the command table, attached when the module is loaded. */
 export interface ClientBase<Mode extends ReplyMappingMode = "legacy"> extends ClientCommands<Mode> {}
@@ -69,17 +72,16 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private [PIPELINE_CLASS]: typeof Pipeline = Pipeline;
   /** No option asks for anything to be done to each command. */
   private [IS_PLAIN] = true;
-  private readonly [PORT]: PipelinePort = {
-    sendBatch: (commands) => this.sendBatch(commands),
-    prepare: (command) => {
-      if (this.options.showFriendlyErrorStack) captureCallSite(command);
-    },
-  };
+  private [LIMITER]: Limiter | null = null;
+  private [VIEW_PROTOTYPE]: this | null = null;
+  private [PORT]: PipelinePort = this.makePort();
 
   /** Called by constructors of subclasses, once `options` is set. */
   protected initialize(): void {
     const { options } = this;
-    this[IS_PLAIN] = !options.showFriendlyErrorStack && !hasLimits(options);
+    const limiter = new Limiter(options, this[LIMITS]);
+    if (!limiter.isIdle) this[LIMITER] = limiter;
+    this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter.isIdle;
     for (const [name, definition] of Object.entries(options.scripts ?? {})) {
       this.defineCommand(name, definition);
     }
@@ -124,9 +126,28 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    */
   sendCommand(command: Command): Promise<unknown> {
     if (this[COLLECTED] !== null) this[COLLECTED].push(command);
-    else if (command instanceof LegacyCommand) this.dispatchDirectly(command);
-    else this[CHAIN].dispatch(command);
+    else if (command instanceof LegacyCommand) {
+      this[LIMITER]?.limit(command);
+      if (!command.isSettled) this.dispatchDirectly(command);
+    } else this[CHAIN].dispatch(command);
     return command.promise;
+  }
+
+  /**
+   * A light view of this client: the same methods, pipelines and transactions, over the same
+   * connection; what is called through it has these limits over its whole life, queues included.
+   *
+   * @example
+   * const value = await redis.with({ timeout: 50, signal: request.signal }).get("key");
+   */
+  with(limits: CallLimits): this {
+    this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
+    const view = Object.create(this[VIEW_PROTOTYPE]) as this;
+    view[IS_PLAIN] = false;
+    view[COLLECTED] = null;
+    view[LIMITER] = new Limiter(this.options, this[LIMITS], { ...this[LIMITER]?.call, ...limits });
+    view[PORT] = view.makePort();
+    return view;
   }
 
   // --- batches -----------------------------------------------------------------------------
@@ -262,15 +283,19 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private [ISSUE](command: Command): void {
     if (!this[IS_PLAIN]) {
       if (this.options.showFriendlyErrorStack) captureCallSite(command);
-      setLimits(command, this.options, this[LIMITS]);
+      this[LIMITER]?.limit(command);
+      if (command.isSettled) return;
     }
     if (this.sendCommand === ClientBase.prototype.sendCommand) this[CHAIN].dispatch(command);
     else void this.sendCommand(command);
   }
 
   private sendBatch(commands: readonly Command[]): void {
-    if (!this[IS_PLAIN] && hasLimits(this.options)) {
-      for (const command of commands) setLimits(command, this.options, this[LIMITS]);
+    const limiter = this[LIMITER];
+    if (limiter !== null) {
+      for (const command of commands) limiter.limit(command);
+      // Nothing goes out when the signal of the view is aborted already.
+      if (commands.every((command) => command.isSettled)) return;
     }
     if (this.sendCommand === ClientBase.prototype.sendCommand) {
       this[CHAIN].dispatchBatch(commands);
@@ -296,12 +321,21 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return commands === undefined ? pipeline : pipeline.addBatch(commands);
   }
 
+  private makePort(): PipelinePort {
+    return {
+      sendBatch: (commands) => this.sendBatch(commands),
+      prepare: (command) => {
+        if (this.options.showFriendlyErrorStack) captureCallSite(command);
+      },
+    };
+  }
+
   private openTransaction(): Promise<unknown> {
     return this[EXECUTE](specOf("multi"), [], false);
   }
 
   private scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
-    return (...args) => {
+    return function (this: ClientBase, ...args) {
       const callback = takeCallback(args);
       const completion = new PromiseCompletion();
       try {

@@ -1,15 +1,16 @@
 /**
- * Time limits of commands. `commandTimeout` counts from the call, whatever queue the command is
- * in, and rejects; `blockingTimeout` is the client's own patience with blocking commands and
- * resolves null, as the server would. The connection is kept: a late reply is dropped.
+ * Time limits and abort signals of commands. `commandTimeout` and the limits of `with()` count
+ * from the call, whatever queue the command is in, and reject; `blockingTimeout` is the client's
+ * own patience with blocking commands and resolves null, as the server would. The connection is
+ * kept: what was not written is dropped, a late reply is passed over.
  */
 
 import { blockingTimeMs } from "../command/blocking";
-import type { Command } from "../command/command";
-import { CommandState } from "../command/command";
-import type { SettleHook } from "../command/command-extra";
+import { type Command, CommandState } from "../command/command";
+import type { RetryPolicy, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
-import { CommandTimeoutError, type TimeoutDetails } from "../errors";
+import { CommandAbortedError, CommandTimeoutError, type TimeoutDetails } from "../errors";
+import type { Whereabouts } from "../link/whereabouts";
 import { describeCommand } from "../observability/redact";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 
@@ -19,38 +20,85 @@ export interface LimitOptions {
   readonly blockingTimeoutGrace?: number | undefined;
 }
 
+/** What `with()` sets for the calls made through its view. */
+export interface CallLimits {
+  /** Milliseconds from the call until it rejects; takes the place of `commandTimeout`. */
+  timeout?: number | undefined;
+  /** Aborted: what was not written is dropped, the reply of what was is passed over. */
+  signal?: AbortSignal | undefined;
+  /** Whether a written command goes again after a lost connection; see `retryPolicy`. */
+  retry?: RetryPolicy | undefined;
+}
+
 /** What the limits ask about the link that a command goes to. */
 export interface LimitContext {
   /** Commands are written as they come, none waits for a connection. */
   readonly isWritable: boolean;
   /** Where a command stands, for the error. */
-  whereabouts(command: Command): Pick<TimeoutDetails, "commandsAhead" | "server">;
+  whereabouts(command: Command): Whereabouts;
 }
 
 /** Commands with a timeout of their own, and XREAD and XREADGROUP even without BLOCK. */
 const MAY_BLOCK =
   CommandFlag.TimeoutLast | CommandFlag.TimeoutFirst | CommandFlag.TimeoutFifth | CommandFlag.BlockOption;
 
-/** True when the options set any limit at all. */
-export function hasLimits(options: LimitOptions): boolean {
-  return typeof options.commandTimeout === "number" || isPositive(options.blockingTimeout);
-}
+/** Sets the limits of a client, or of one view of it. */
+export class Limiter {
+  private readonly signal: SignalWatch | null;
 
-/** Sets the limits that the options ask for. */
-export function setLimits(command: Command, options: LimitOptions, context: LimitContext): void {
-  if (typeof options.commandTimeout === "number") {
-    new CommandLimit(command, context).start(options.commandTimeout);
+  constructor(
+    private readonly options: LimitOptions,
+    private readonly context: LimitContext,
+    readonly call: CallLimits = {},
+  ) {
+    this.signal = call.signal === undefined ? null : new SignalWatch(call.signal, context);
   }
-  if (!isPositive(options.blockingTimeout)) return;
-  if ((command.spec.flags & MAY_BLOCK) === 0) return;
-  const ownMs = blockingTimeMs(command.spec, command.args) ?? 0;
-  const limit = new BlockingLimit(command, ownMs + (options.blockingTimeoutGrace ?? 100));
-  limit.start(context.isWritable && ownMs > 0 ? limit.writtenMs : options.blockingTimeout);
-  limit.isExtendable = ownMs > 0 && !context.isWritable;
+
+  /** True when it leaves every command as it is. */
+  get isIdle(): boolean {
+    const { options, call, signal } = this;
+    const hasTimeout = typeof options.commandTimeout === "number" || isPositive(options.blockingTimeout);
+    return !hasTimeout && call.timeout === undefined && signal === null && call.retry === undefined;
+  }
+
+  /** May settle the command at once: when its signal is aborted already. */
+  limit(command: Command): void {
+    const { options, context, call } = this;
+    if (call.retry !== undefined) command.ensureExtra().retryPolicy = call.retry;
+    if (this.signal !== null && !this.signal.watch(command)) return;
+    if (call.timeout !== undefined) {
+      if (call.timeout !== Number.POSITIVE_INFINITY) new CommandLimit(command, context).start(call.timeout);
+    } else if (typeof options.commandTimeout === "number") {
+      new CommandLimit(command, context, false).start(options.commandTimeout);
+    }
+    if (isPositive(options.blockingTimeout)) this.limitBlocking(command, options.blockingTimeout);
+  }
+
+  private limitBlocking(command: Command, timeoutMs: number): void {
+    if ((command.spec.flags & MAY_BLOCK) === 0) return;
+    const { isWritable } = this.context;
+    const ownMs = blockingTimeMs(command.spec, command.args) ?? 0;
+    const limit = new BlockingLimit(command, ownMs + (this.options.blockingTimeoutGrace ?? 100));
+    limit.start(isWritable && ownMs > 0 ? limit.writtenMs : timeoutMs);
+    limit.isExtendable = ownMs > 0 && !isWritable;
+  }
 }
 
 function isPositive(value: unknown): value is number {
   return typeof value === "number" && value > 0;
+}
+
+function detailsOf(command: Command, context: LimitContext, issuedAtMs: number): TimeoutDetails {
+  const nowMs = performance.now();
+  const isSent = command.state === CommandState.Sent;
+  const queuedUntilMs = isSent && command.extra !== null ? command.extra.sentAtMs : nowMs;
+  const where = context.whereabouts(command);
+  return {
+    phase: !isSent ? "queued" : where.bytesAhead > 0 ? "sent" : "waiting",
+    elapsedMs: Math.round(nowMs - issuedAtMs),
+    queuedMs: Math.round(Math.max(0, queuedUntilMs - issuedAtMs)),
+    ...where,
+  };
 }
 
 abstract class Limit implements Expiring, SettleHook {
@@ -75,26 +123,24 @@ abstract class Limit implements Expiring, SettleHook {
   abstract onExpired(): void;
 }
 
-/** `commandTimeout`: rejects the command. */
+/** Rejects the command. */
 export class CommandLimit extends Limit {
   private readonly issuedAtMs = performance.now();
 
   constructor(
     command: Command,
     private readonly context: LimitContext,
+    /** The message says where the time went; the API fixes that of `commandTimeout`. */
+    private readonly isTelling = true,
   ) {
     super(command);
   }
 
   override onExpired(): void {
     const { command } = this;
-    const error = new CommandTimeoutError();
+    const details = detailsOf(command, this.context, this.issuedAtMs);
+    const error = new CommandTimeoutError(details, this.isTelling);
     error.command = describeCommand(command.name, command.args);
-    error.details = {
-      phase: command.state === CommandState.Sent ? "sent" : "queued",
-      elapsedMs: Math.round(performance.now() - this.issuedAtMs),
-      ...this.context.whereabouts(command),
-    };
     command.fail(error);
   }
 }
@@ -120,5 +166,60 @@ class BlockingLimit extends Limit {
       return;
     }
     command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+  }
+}
+
+/** Ends commands when a signal is aborted. It listens to the signal only while some are outstanding. */
+class SignalWatch {
+  private readonly watched = new Set<WatchedCommand>();
+  private readonly onAbort = (): void => {
+    for (const one of [...this.watched]) this.abort(one);
+  };
+
+  constructor(
+    private readonly signal: AbortSignal,
+    private readonly context: LimitContext,
+  ) {}
+
+  /** False when the signal is aborted already; the command has then failed. */
+  watch(command: Command): boolean {
+    const one = new WatchedCommand(this, command);
+    if (this.signal.aborted) {
+      this.abort(one);
+      return false;
+    }
+    command.ensureExtra().addHook(one);
+    if (this.watched.size === 0) this.signal.addEventListener("abort", this.onAbort);
+    this.watched.add(one);
+    return true;
+  }
+
+  forget(one: WatchedCommand): void {
+    this.watched.delete(one);
+    if (this.watched.size === 0) this.signal.removeEventListener("abort", this.onAbort);
+  }
+
+  private abort({ command, issuedAtMs }: WatchedCommand): void {
+    const details = detailsOf(command, this.context, issuedAtMs);
+    const error = new CommandAbortedError(details, this.signal.reason);
+    error.command = describeCommand(command.name, command.args);
+    command.fail(error);
+  }
+}
+
+class WatchedCommand implements SettleHook {
+  readonly issuedAtMs = performance.now();
+
+  constructor(
+    private readonly watch: SignalWatch,
+    readonly command: Command,
+  ) {}
+
+  onFulfilled(): void {
+    this.watch.forget(this);
+  }
+
+  onFailed(): void {
+    this.watch.forget(this);
   }
 }

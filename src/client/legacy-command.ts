@@ -47,6 +47,8 @@ const FLAG_BITS = {
   BLOCK_OPTION_COMMANDS: CommandFlag.BlockOption,
 } as const;
 
+const NOWHERE = { commandsAhead: 0, bytesAhead: 0, server: "" };
+
 type FlagName = keyof typeof FLAG_BITS;
 
 function flagLists(): Record<FlagName, string[]> {
@@ -141,8 +143,8 @@ export class LegacyCommand extends Command {
 
   /** Rejects the command with "Command timed out" unless it is settled before. */
   setTimeout(timeoutMs: number): void {
-    const context = { isWritable: true, whereabouts: () => ({ commandsAhead: 0, server: "" }) };
-    new CommandLimit(this, context).start(timeoutMs);
+    const context = { isWritable: true, whereabouts: () => NOWHERE };
+    new CommandLimit(this, context, false).start(timeoutMs);
   }
 
   /** Resolves the command with null unless it is settled before. */

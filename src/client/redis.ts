@@ -15,6 +15,7 @@ import { Link } from "../link/link";
 import type { LinkStatus } from "../link/link-state";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
+import { whereaboutsOf } from "../link/whereabouts";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { SentinelConnector } from "../sentinel/sentinel-connector";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
@@ -23,6 +24,7 @@ import { buildChain, type Chain } from "./chain";
 import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
 import type { LimitContext } from "./command-limits";
 import { reportSilently } from "./events";
+import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
 import { LinkLine } from "./leased-line";
 import { RedisEvents } from "./redis-events";
 import { defaultOptions, type RedisOptions } from "./redis-options";
@@ -113,10 +115,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       get isWritable() {
         return link.isWritable;
       },
-      whereabouts: () => ({
-        commandsAhead: link.connection?.queue.length ?? link.offline.length,
-        server: link.server,
-      }),
+      whereabouts: (command) => whereaboutsOf(link, command),
     };
     this.initialize();
     if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
@@ -191,9 +190,26 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this.disconnect();
   }
 
-  /** Sends QUIT behind everything issued so far, and closes. */
-  override quit(callback?: Callback<"OK">): Promise<"OK"> {
-    return asCallback(this.leave(false) as Promise<"OK">, callback);
+  /**
+   * Sends QUIT behind everything issued so far, and closes. With `{ timeout }` it waits no longer
+   * than that for the answers, closes in any case, and resolves with a report of what was left.
+   */
+  override quit(callback?: Callback<"OK">): Promise<"OK">;
+  override quit(options: QuitOptions, callback?: Callback<QuitReport>): Promise<QuitReport>;
+  override quit(
+    options?: QuitOptions | Callback<"OK">,
+    callback?: Callback<QuitReport>,
+  ): Promise<"OK"> | Promise<QuitReport> {
+    if (typeof options !== "object" || options === null) {
+      return asCallback(this.leave(false) as Promise<"OK">, options);
+    }
+    const leaver = {
+      link: this[LINK],
+      leave: () => this.leave(false),
+      disconnect: () => this.disconnect(),
+      countGathered: () => this[PARTS].auto?.size ?? 0,
+    };
+    return asCallback(quitWithin(leaver, options), callback);
   }
 
   override quitBuffer(callback?: Callback<Buffer>): Promise<Buffer> {

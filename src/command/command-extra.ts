@@ -41,6 +41,9 @@ export class CommandExtra {
   group: Batch | null = null;
   /** Retry policy of this command when it differs from the client's. */
   retryPolicy: RetryPolicy | null = null;
+  /** When it was written, and its place in the order of all that its connection has written. */
+  sentAtMs = 0;
+  place = 0;
   private hooks: SettleHook[] | null = null;
   private outcome: PromiseWithHandles | null = null;
 

@@ -17,6 +17,8 @@ export class CommandQueue {
   private sentMark = 0;
   /** Written commands whose reply has not come. */
   inFlight = 0;
+  /** Replies that have come. */
+  answered = 0;
 
   /** Commands that are unsent or unanswered. */
   get length(): number {
@@ -54,6 +56,7 @@ export class CommandQueue {
     this.items.shift();
     this.sentMark--;
     this.inFlight--;
+    this.answered++;
     return command;
   }
 

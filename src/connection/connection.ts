@@ -326,6 +326,10 @@ export class Connection implements Dispatcher, ReplySink {
       return true;
     }
     if (group !== null) group.isStarted = true;
+    if (command.extra !== null) {
+      command.extra.sentAtMs = performance.now();
+      command.extra.place = this.queue.answered + this.queue.inFlight;
+    }
     command.state = CommandState.Sent;
     return true;
   }

@@ -1,0 +1,62 @@
+/**
+ * Leaving within a time limit: what was issued before is answered if it can be, then the
+ * connection closes; when the time is up it closes at once and says what was left.
+ */
+
+import type { Link } from "../link/link";
+
+export interface QuitOptions {
+  /** Milliseconds that the commands issued before have to be answered. */
+  timeout: number;
+}
+
+export interface QuitReport {
+  /** Everything issued before was answered. */
+  isDrained: boolean;
+  /** Commands that were written and whose answer had not come; they may have run. */
+  unanswered: number;
+  /** Commands that were never written. */
+  unsent: number;
+}
+
+/** What a client with its own ways of leaving and closing gives. */
+export interface Leaver {
+  readonly link: Link;
+  /** Sends QUIT behind everything. */
+  leave(): Promise<unknown>;
+  disconnect(): void;
+  /** Commands that have not reached the link. */
+  countGathered(): number;
+}
+
+export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Promise<QuitReport> {
+  const { link } = leaver;
+  const left = leaver.leave().then(
+    () => null,
+    () => null,
+  );
+  let timer: NodeJS.Timeout | undefined;
+  const expired = new Promise<QuitReport>((resolve) => {
+    timer = setTimeout(() => resolve(countLeft(leaver)), Math.max(0, timeout));
+  });
+  const report = await Promise.race([left, expired]);
+  clearTimeout(timer);
+  if (report === null) return { isDrained: true, unanswered: 0, unsent: 0 };
+  const { connection } = link;
+  leaver.disconnect();
+  connection?.destroy();
+  return report;
+}
+
+/** Without the QUIT itself, which is the last of them. */
+function countLeft({ link, countGathered }: Leaver): QuitReport {
+  const queue = link.connection?.queue;
+  const inFlight = queue?.inFlight ?? 0;
+  const waiting = link.offline.length + countGathered() + (queue?.unsent ?? 0);
+  const isQuitUnsent = waiting > 0;
+  return {
+    isDrained: false,
+    unanswered: isQuitUnsent ? inFlight : Math.max(0, inFlight - 1),
+    unsent: isQuitUnsent ? waiting - 1 : 0,
+  };
+}
