@@ -25,7 +25,7 @@ describe("slot", () => {
         expect(slotOfKey(key)).to.equal(calculateSlot(Buffer.from(key)));
         expect(slotOfKey(Buffer.from(key))).to.equal(calculateSlot(Buffer.from(key)));
       }),
-      { numRuns: 3000 },
+      { numRuns: 1000 },
     );
   });
 
