@@ -63,7 +63,8 @@ for (const kind of Object.values(ServerKind)) {
 
     before(async function () {
       this.timeout(120_000);
-      server = await ServerProcess.start({ binary: await findServer(kind) });
+      // A high rate of timers: calls that block for a moment end after that moment.
+      server = await ServerProcess.start({ binary: await findServer(kind), config: { hz: 500 } });
     });
 
     after(() => server?.stop());
