@@ -1,0 +1,308 @@
+/**
+ * A TCP proxy that does to a connection what networks do: cuts it after a given byte, slows it
+ * down, hands the bytes over in small pieces, falls silent without closing, stops reading. Rules
+ * hold for connections that come later and, except for `cutAfter`, at once for those there are.
+ * It counts what passes, so that tests can ask how many writes a client made.
+ */
+
+import {
+  type AddressInfo,
+  connect,
+  createServer,
+  type NetConnectOpts,
+  type Server,
+  type Socket,
+} from "node:net";
+
+/** Which way bytes travel. */
+export const Direction = { ToServer: "toServer", ToClient: "toClient" } as const;
+export type Direction = (typeof Direction)[keyof typeof Direction];
+
+/** `reset`: RST, the peer sees ECONNRESET. `end`: FIN, the peer sees an ordinary end. */
+export type CutStyle = "reset" | "end";
+
+export interface CutRule {
+  readonly direction: Direction;
+  /** The cut happens when exactly this many bytes of a connection went this way. */
+  readonly bytes: number;
+  readonly style?: CutStyle;
+  /** How many connections are cut; all that follow are left alone. Default: 1. */
+  readonly times?: number;
+}
+
+export interface LaneCounters {
+  bytes: number;
+  /** Pieces as they were read: on loopback nearly one for each write of the sender. */
+  chunks: number;
+}
+
+interface LaneRules {
+  delayMs: number;
+  /** 0 leaves the pieces as they come. */
+  chunkBytes: number;
+  isSilent: boolean;
+  isStalled: boolean;
+}
+
+/** One direction of one connection. Pieces leave in the order in which they came, whatever the delay. */
+class Lane {
+  bytes = 0;
+  private readonly timers = new Set<NodeJS.Timeout>();
+
+  constructor(
+    private readonly from: Socket,
+    private readonly to: Socket,
+    private readonly rules: LaneRules,
+    private readonly counters: LaneCounters,
+  ) {}
+
+  applyStall(): void {
+    if (this.rules.isStalled) this.from.pause();
+    else this.from.resume();
+  }
+
+  /** Forwards a piece, after the delay if there is one. */
+  take(chunk: Buffer): void {
+    this.counters.bytes += chunk.length;
+    this.counters.chunks++;
+    this.bytes += chunk.length;
+    this.later(() => this.forward(chunk));
+  }
+
+  /** The sender has ended: so does the other side, once all pieces are through. */
+  end(): void {
+    this.later(() => {
+      if (!this.rules.isSilent) this.to.end();
+    });
+  }
+
+  dispose(): void {
+    for (const timer of this.timers) clearTimeout(timer);
+    this.timers.clear();
+  }
+
+  private later(work: () => void): void {
+    if (this.rules.delayMs === 0 && this.timers.size === 0) {
+      work();
+      return;
+    }
+    const timer = setTimeout(() => {
+      this.timers.delete(timer);
+      work();
+    }, this.rules.delayMs);
+    this.timers.add(timer);
+  }
+
+  private forward(chunk: Buffer): void {
+    if (this.rules.isSilent || this.to.destroyed) return;
+    const step = this.rules.chunkBytes === 0 ? chunk.length : this.rules.chunkBytes;
+    for (let start = 0; start < chunk.length; start += step) {
+      const mayGoOn = this.to.write(chunk.subarray(start, start + step));
+      if (mayGoOn) continue;
+      this.from.pause();
+      this.to.once("drain", () => this.applyStall());
+    }
+  }
+}
+
+class ProxiedConnection {
+  readonly lanes: Record<Direction, Lane>;
+  private isCut = false;
+
+  constructor(
+    private readonly client: Socket,
+    private readonly server: Socket,
+    proxy: FaultProxy,
+  ) {
+    this.lanes = {
+      toServer: new Lane(client, server, proxy.rules.toServer, proxy.counters.toServer),
+      toClient: new Lane(server, client, proxy.rules.toClient, proxy.counters.toClient),
+    };
+    this.join(client, Direction.ToServer, proxy);
+    this.join(server, Direction.ToClient, proxy);
+  }
+
+  cut(style: CutStyle): void {
+    if (this.isCut) return;
+    this.isCut = true;
+    this.lanes.toServer.dispose();
+    this.lanes.toClient.dispose();
+    for (const socket of [this.client, this.server]) {
+      if (style === "reset") socket.resetAndDestroy();
+      else socket.end(() => socket.destroy());
+    }
+  }
+
+  private join(from: Socket, direction: Direction, proxy: FaultProxy): void {
+    const lane = this.lanes[direction];
+    from.setNoDelay(true);
+    from.on("data", (chunk) => {
+      if (this.isCut) return;
+      const cut = proxy.takeCut(direction, lane.bytes + chunk.length);
+      if (cut === null) {
+        lane.take(chunk);
+        return;
+      }
+      lane.take(chunk.subarray(0, cut.bytes - lane.bytes));
+      // The last bytes leave the process before the connection is torn down.
+      setImmediate(() => this.cut(cut.style ?? "reset"));
+    });
+    from.on("end", () => lane.end());
+    from.on("error", () => this.cut("reset"));
+    from.on("close", () => proxy.forget(this));
+    lane.applyStall();
+  }
+}
+
+export class FaultProxy {
+  readonly host = "127.0.0.1";
+  readonly counters: Record<Direction, LaneCounters> & { connections: number } = {
+    connections: 0,
+    toServer: { bytes: 0, chunks: 0 },
+    toClient: { bytes: 0, chunks: 0 },
+  };
+  /** Not for tests: shared with the connections. */
+  readonly rules: Record<Direction, LaneRules> = {
+    toServer: { delayMs: 0, chunkBytes: 0, isSilent: false, isStalled: false },
+    toClient: { delayMs: 0, chunkBytes: 0, isSilent: false, isStalled: false },
+  };
+  private cutRule: CutRule | null = null;
+  private cutsLeft = 0;
+  private mayConnect = true;
+  private readonly connections = new Set<ProxiedConnection>();
+  private readonly sockets = new Set<Socket>();
+
+  private constructor(
+    private readonly server: Server,
+    private target: NetConnectOpts,
+  ) {}
+
+  /** Listens on a free port and forwards to the target. */
+  static start(target: NetConnectOpts): Promise<FaultProxy> {
+    return new Promise((resolve, reject) => {
+      // Half-open is allowed, so that an end travels through instead of being made here.
+      const server = createServer({ allowHalfOpen: true, noDelay: true });
+      const proxy = new FaultProxy(server, target);
+      server.on("connection", (client) => proxy.accept(client));
+      server.once("error", reject);
+      server.listen(0, proxy.host, () => resolve(proxy));
+    });
+  }
+
+  get port(): number {
+    return (this.server.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `redis://${this.host}:${this.port}`;
+  }
+
+  get openConnections(): number {
+    return this.connections.size;
+  }
+
+  /** Later connections go to another server. */
+  retarget(target: NetConnectOpts): void {
+    this.target = target;
+  }
+
+  /** Cuts the next connection (or as many as `times` says) after a number of bytes. */
+  cutAfter(rule: CutRule): void {
+    this.cutRule = rule;
+    this.cutsLeft = rule.times ?? 1;
+  }
+
+  /** Cuts all connections now. */
+  cutAll(style: CutStyle = "reset"): void {
+    for (const connection of [...this.connections]) connection.cut(style);
+  }
+
+  /** Every piece is held for this long, in one direction or both. */
+  delay(milliseconds: number, direction?: Direction): void {
+    for (const rules of this.rulesOf(direction)) rules.delayMs = milliseconds;
+  }
+
+  /** Hands bytes over in pieces of this size; 0 ends it. */
+  rechunk(bytes: number, direction?: Direction): void {
+    for (const rules of this.rulesOf(direction)) rules.chunkBytes = bytes;
+  }
+
+  /** Swallows everything and closes nothing: a peer that is gone without a word. */
+  fallSilent(direction?: Direction): void {
+    for (const rules of this.rulesOf(direction)) rules.isSilent = true;
+  }
+
+  /** Stops reading what one side sends, so that its writes pile up. */
+  stall(direction: Direction): void {
+    this.rules[direction].isStalled = true;
+    for (const connection of this.connections) connection.lanes[direction].applyStall();
+  }
+
+  /** New connections are reset at once. */
+  refuse(): void {
+    this.mayConnect = false;
+  }
+
+  /** No rule holds any more. What was swallowed stays lost. */
+  heal(): void {
+    this.mayConnect = true;
+    this.cutRule = null;
+    for (const rules of this.rulesOf()) {
+      Object.assign(rules, { delayMs: 0, chunkBytes: 0, isSilent: false, isStalled: false });
+    }
+    for (const { lanes } of this.connections) {
+      lanes.toServer.applyStall();
+      lanes.toClient.applyStall();
+    }
+  }
+
+  resetCounters(): void {
+    this.counters.connections = 0;
+    for (const direction of Object.values(Direction)) {
+      Object.assign(this.counters[direction], { bytes: 0, chunks: 0 });
+    }
+  }
+
+  /** Cuts what is open and stops listening. */
+  async stop(): Promise<void> {
+    this.cutAll("reset");
+    for (const socket of this.sockets) socket.destroy();
+    await new Promise<void>((resolve) => this.server.close(() => resolve()));
+  }
+
+  /** Not for tests: the rule that ends a connection at or before this many bytes, used up by asking. */
+  takeCut(direction: Direction, bytes: number): CutRule | null {
+    const rule = this.cutRule;
+    if (rule === null || this.cutsLeft === 0 || rule.direction !== direction || bytes < rule.bytes)
+      return null;
+    this.cutsLeft--;
+    return rule;
+  }
+
+  /** Not for tests: a connection is over. */
+  forget(connection: ProxiedConnection): void {
+    this.connections.delete(connection);
+  }
+
+  private accept(client: Socket): void {
+    this.counters.connections++;
+    this.track(client);
+    if (!this.mayConnect) {
+      client.on("error", () => {});
+      client.resetAndDestroy();
+      return;
+    }
+    const server = connect({ ...this.target, allowHalfOpen: true } as NetConnectOpts);
+    this.track(server);
+    this.connections.add(new ProxiedConnection(client, server, this));
+  }
+
+  private track(socket: Socket): void {
+    this.sockets.add(socket);
+    socket.once("close", () => this.sockets.delete(socket));
+  }
+
+  private rulesOf(direction?: Direction): LaneRules[] {
+    return direction === undefined ? [this.rules.toServer, this.rules.toClient] : [this.rules[direction]];
+  }
+}
