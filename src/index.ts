@@ -6,14 +6,16 @@
 import { Redis } from "./client/redis";
 
 exports = module.exports = Redis;
+// The compiler marked the object that this line has just replaced.
+Object.defineProperty(Redis, "__esModule", { value: true });
 
 export { LegacyCommand as Command } from "./client/legacy-command";
 export { print } from "./client/print";
+export { Redis } from "./client/redis";
 export { ReplyError } from "./errors";
 export { AbstractConnector } from "./link/connector";
 export { Pipeline } from "./pipeline/pipeline";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { SentinelIterator } from "./sentinel/sentinel-list";
 export { ScanStream } from "./streaming/scan-stream";
-export { Redis };
 export default Redis;
