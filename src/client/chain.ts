@@ -16,6 +16,9 @@ export interface ChainOptions extends AutoPipeliningOptions {
   readonly blockingConnections?: number | undefined;
 }
 
+/** Where a client keeps its chain. */
+export const PARTS = Symbol("parts");
+
 export interface Chain {
   readonly top: Dispatcher;
   readonly auto: AutoPipeliner | null;

@@ -9,8 +9,9 @@ import type { LinkOwner } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
+import { PARTS } from "./chain";
 import { parseMonitorLine } from "./monitor-line";
-import { PARTS, type Redis } from "./redis";
+import type { Redis } from "./redis";
 
 const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
 

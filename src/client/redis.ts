@@ -20,7 +20,7 @@ import type { SentinelClient } from "../sentinel/sentinel-client";
 import { SentinelConnector } from "../sentinel/sentinel-connector";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
-import { buildChain, type Chain } from "./chain";
+import { buildChain, type Chain, PARTS } from "./chain";
 import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
 import type { LimitContext } from "./command-limits";
 import { reportSilently } from "./events";
@@ -51,7 +51,6 @@ type RedisArguments =
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 export const LINK = Symbol("link");
-export const PARTS = Symbol("parts");
 
 const NO_QUEUE = { length: 0 };
 

@@ -7,7 +7,6 @@
  * "Connection is closed." when the link ends.
  */
 
-import { BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
@@ -312,7 +311,8 @@ export class Link implements Dispatcher {
     if (this.status === "wait") this.connect().catch(ignore);
     command.db = this.session.db;
     this.session.note(command);
-    if (this.isWritable || this.mayBypass(command)) this.outlet.send(command);
+    const isEarly = this.status === "connect" && this.outlet.mayBypass(command);
+    if (this.isWritable || isEarly) this.outlet.send(command);
     else if (this.options.enableOfflineQueue === false) command.fail(new OfflineQueueDisabledError());
     else this.offline.push(command);
     if (isQuit(command)) this.isQuitting = true;
@@ -326,25 +326,11 @@ export class Link implements Dispatcher {
     const wrongMode = modeRefusal(this.mode, flags);
     if (wrongMode !== null || !this.session.isDelicate) return wrongMode;
     const refusal = this.session.refusal(command);
-    if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) this.forgetWatch(command);
+    if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) {
+      this.session.note(command);
+      this.outlet.discardInsteadOf(command);
+    }
     return refusal;
-  }
-
-  /** An EXEC is refused: a transaction that was opened by hand is still open on the server. */
-  private forgetWatch(exec: Command): void {
-    const isByHand = exec.batch === null || exec.batch.kind === BatchKind.Automatic;
-    this.session.note(exec);
-    if (isByHand && this.outlet.isReady) this.outlet.request("discard", []);
-  }
-
-  /** Before ready, commands of the handshake kind pass when the user issues them one by one. */
-  private mayBypass(command: Command): boolean {
-    return (
-      this.status === "connect" &&
-      command.batch === null &&
-      (command.spec.flags & CommandFlag.Handshake) !== 0 &&
-      this.connection?.state === ConnectionState.Handshaking
-    );
   }
 
   /** On ready: subscriptions, then what a lost connection left, then what waited, then the database. */

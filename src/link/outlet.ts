@@ -3,6 +3,7 @@
  * puts a SELECT before a command that was issued for another one.
  */
 
+import { BatchKind } from "../command/batch";
 import { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
@@ -50,6 +51,21 @@ export class Outlet {
   /** Sends a command on the link's own account. */
   request(name: string, args: string[]): void {
     this.connection?.dispatch(new Command(specOf(name), args, false, IGNORED));
+  }
+
+  /** Before ready, commands of the handshake kind pass when the user issues them one by one. */
+  mayBypass(command: Command): boolean {
+    return (
+      command.batch === null &&
+      (command.spec.flags & CommandFlag.Handshake) !== 0 &&
+      this.connection?.state === ConnectionState.Handshaking
+    );
+  }
+
+  /** An EXEC is refused: a transaction that was opened by hand is still open on the server. */
+  discardInsteadOf(exec: Command): void {
+    const isByHand = exec.batch === null || exec.batch.kind === BatchKind.Automatic;
+    if (isByHand && this.isReady) this.request("discard", []);
   }
 
   /** From here on the server prints what it executes. */
