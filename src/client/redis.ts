@@ -233,7 +233,11 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** A new client that prints what the server executes: event `monitor(time, args, source, database)`. */
   monitor(callback?: Callback<Redis>): Promise<Redis> {
-    const monitor = this.duplicate({ monitor: true, lazyConnect: false }) as unknown as Redis;
+    const monitor = this.duplicate({
+      monitor: true,
+      lazyConnect: false,
+      himportFieldsets: undefined,
+    }) as unknown as Redis;
     const started = new Promise<Redis>((resolve, reject) => {
       monitor.once("error", reject);
       monitor.once("monitoring", () => {

@@ -9,6 +9,7 @@ import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import type { Argument, Reply } from "../protocol/resp-types";
 import type { Connection } from "./connection";
+import { type Fieldset, prepareArgumentsOf } from "./fieldsets";
 
 export interface HandshakeOptions {
   readonly protocol?: number | undefined;
@@ -19,6 +20,7 @@ export interface HandshakeOptions {
   readonly disableClientInfo?: boolean | undefined;
   readonly clientInfoTag?: string | undefined;
   readonly enableReadyCheck?: boolean | undefined;
+  readonly himportFieldsets?: readonly Fieldset[] | undefined;
   readonly maxLoadingRetryTime?: number | undefined;
 }
 
@@ -83,6 +85,7 @@ interface Answers {
   isDowngraded: boolean;
   login: Answer | null;
   select: Answer | null;
+  fieldsets: Answer[];
   info: Answer | null;
 }
 
@@ -103,6 +106,7 @@ async function introduce(
     rest.push(ask("client", "SETINFO", "LIB-VER", identity.version));
     rest.push(ask("client", "SETINFO", "LIB-NAME", name));
   }
+  const fieldsets = (options.himportFieldsets ?? []).map((one) => ask("himport", ...prepareArgumentsOf(one)));
   const info = options.enableReadyCheck ? ask("info") : null;
   const loginAnswer = await login;
   if (protocol === 3 && loginAnswer?.error === null) connection.clientId = clientIdIn(loginAnswer.value);
@@ -110,7 +114,13 @@ async function introduce(
   if (protocol === 2) connection.setProtocol(2);
   else if (loginAnswer?.error === null) connection.setProtocol(3);
   await Promise.all(rest);
-  return { isDowngraded, login: loginAnswer, select: await select, info: await info };
+  return {
+    isDowngraded,
+    login: loginAnswer,
+    select: await select,
+    fieldsets: await Promise.all(fieldsets),
+    info: await info,
+  };
 }
 
 function logIn(
@@ -143,6 +153,7 @@ function judge(said: Answers, options: HandshakeOptions, onError: (error: Error)
   const refused = said.login?.error;
   if (refused && !isHarmless(refused)) return { kind: "failed", error: refused };
   if (said.select?.error) onError(said.select.error);
+  for (const { error } of said.fieldsets) if (error !== null) onError(error);
   return said.info === null ? { kind: "ready", info: {} } : judgeInfo(said.info, options);
 }
 

@@ -8,6 +8,7 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { ConnectionOwner } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
+import { type Fieldset, missingFieldset, prepareArgumentsOf } from "../connection/fieldsets";
 import type { ClientIdentity, Credentials } from "../connection/handshake";
 import { RequestCompletion, request } from "../connection/handshake";
 import type { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
@@ -23,6 +24,8 @@ import { WrongServer } from "./wrong-server";
 
 export class LinkEvents implements ConnectionOwner, EstablishmentOwner, CredentialHost {
   private readonly renewal = new CredentialRenewal(this);
+  /** Commands that went again because of a forgotten fieldset. */
+  private readonly repaired = new WeakSet<Command>();
   private readonly wrongServer: WrongServer;
 
   constructor(
@@ -102,7 +105,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   onReplyError(command: Command, error: Error): boolean {
     if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
     if (command.completion instanceof RequestCompletion) return false;
-    if (this.recoversScript(command, error)) return true;
+    if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) this.link.onSelectRefused(command);
     if (this.reconnects(command, error)) return true;
     return this.owner.onReplyError(command, error) || this.wrongServer.leaves(command, error);
@@ -116,6 +119,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
     } else if ((flags & CommandFlag.Reset) !== 0) {
       this.link.subscriptions.clear();
       this.link.connection?.setProtocol(2);
+      for (const fieldset of this.link.options.himportFieldsets ?? []) this.prepareAgain(fieldset);
     }
     if ((flags & CommandFlag.Quit) !== 0) this.link.onQuitAnswered();
     this.link.onModeChange();
@@ -150,6 +154,22 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
     this.link.connection?.scripts.forget(script.sha);
     this.link.resendNow(command);
     return true;
+  }
+
+  /** The server forgot a fieldset (HIMPORT DISCARD): the SET goes again behind its PREPARE, once. */
+  private recoversFieldset(command: Command, error: Error): boolean {
+    const fieldset = missingFieldset(this.link.options.himportFieldsets ?? [], command, error);
+    if (fieldset === undefined || this.repaired.has(command)) return false;
+    this.repaired.add(command);
+    this.prepareAgain(fieldset);
+    this.link.resendNow(command);
+    return true;
+  }
+
+  private prepareAgain(fieldset: Fieldset): void {
+    const { connection } = this.link;
+    if (connection?.state !== ConnectionState.Ready) return;
+    void request(connection, "himport", prepareArgumentsOf(fieldset));
   }
 
   /** True when the command goes again after the reconnect. */
