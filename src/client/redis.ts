@@ -259,6 +259,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   private leave(wantsBuffers: boolean): Promise<unknown> {
     const link = this[LINK];
+    if (link.status === "monitoring") return this[EXECUTE](specOf("quit"), [], wantsBuffers);
     if (link.isWritable || link.offline.length > 0) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
     if (link.status === "end" || link.isLeaving) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
     if (link.status === "wait") this.connect().catch(() => {});

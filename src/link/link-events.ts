@@ -107,6 +107,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
     if (command.completion instanceof RequestCompletion) return false;
     if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) this.link.onSelectRefused(command);
+    if ((command.spec.flags & CommandFlag.Monitor) !== 0) this.link.onNamedError("error", error);
     if (this.reconnects(command, error)) return true;
     return this.owner.onReplyError(command, error) || this.wrongServer.leaves(command, error);
   }
@@ -121,7 +122,9 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
       this.link.connection?.setProtocol(2);
       for (const fieldset of this.link.options.himportFieldsets ?? []) this.prepareAgain(fieldset);
     }
-    if ((flags & CommandFlag.Quit) !== 0) this.link.onQuitAnswered();
+    const isMonitor = (flags & CommandFlag.Monitor) !== 0;
+    if (isMonitor && this.link.connection !== null) this.link.connection.isMonitoring = true;
+    if (isMonitor || (flags & CommandFlag.Quit) !== 0) this.link.onLastAnswer(flags);
     this.link.onModeChange();
   }
 

@@ -197,10 +197,7 @@ export class Link implements Dispatcher {
     this.watch.start(connection);
     this.attempts = 0;
     this.setStatus("ready");
-    if (this.options.monitor) {
-      this.outlet.startMonitor();
-      this.setStatus("monitoring");
-    }
+    if (this.options.monitor) this.outlet.request("monitor", []);
     this.sendWaiting(connection);
     this.waiters.resolve();
   }
@@ -230,8 +227,10 @@ export class Link implements Dispatcher {
     this.outlet.setDb(command.db);
   }
 
-  onQuitAnswered(): void {
-    this.hasQuit = true;
+  /** The server is about to close, or to print what it executes. */
+  onLastAnswer(flags: number): void {
+    if ((flags & CommandFlag.Quit) !== 0) this.hasQuit = true;
+    else if (this.options.monitor) this.setStatus("monitoring");
   }
 
   onModeChange(): void {

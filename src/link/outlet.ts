@@ -68,12 +68,6 @@ export class Outlet {
     if (isByHand && this.isReady) this.request("discard", []);
   }
 
-  /** From here on the server prints what it executes. */
-  startMonitor(): void {
-    if (this.connection !== null) this.connection.isMonitoring = true;
-    this.request("monitor", []);
-  }
-
   setDb(db: number): void {
     if (this.db === db) return;
     this.db = db;
