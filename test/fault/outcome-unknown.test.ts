@@ -1,0 +1,102 @@
+/**
+ * Guarantee 5: what may have run is named. An INCR whose reply is swallowed is counted on the
+ * server under each retry policy.
+ */
+
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { Redis, type RedisOptions } from "../../src/index";
+import { Direction, FaultProxy } from "../support/fault-proxy";
+import { closeClient } from "../support/matrix";
+import { sharedServer } from "../support/shared-servers";
+
+type Failure = Error & { code?: string };
+
+interface Trial {
+  incr: unknown;
+  get: unknown;
+  counted: string | null;
+}
+
+describe("what may have run is named", () => {
+  let server: ServerProcess;
+  before(async () => {
+    server = await sharedServer(ServerKind.Redis);
+  });
+
+  /** The server gets INCR and GET, runs them, and its answers are lost with the line. */
+  async function tryPolicy(options: RedisOptions): Promise<Trial> {
+    const proxy = await FaultProxy.start({ host: server.host, port: server.port });
+    const redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1, ...options });
+    redis.on("error", () => {});
+    const control = new Redis({ host: server.host, port: server.port });
+    const codeOf = (error: Failure): string => String(error.code);
+    try {
+      await control.set("unknown:n", 0);
+      await redis.ping();
+      proxy.fallSilent(Direction.ToClient);
+      const calls = [redis.incr("unknown:n").catch(codeOf), redis.get("unknown:n").catch(codeOf)];
+      while ((await control.get("unknown:n")) === "0") await new Promise((resolve) => setImmediate(resolve));
+      proxy.heal();
+      proxy.cutAll("reset");
+      const [incr, get] = await Promise.all(calls);
+      return { incr, get, counted: await control.get("unknown:n") };
+    } finally {
+      await Promise.all([closeClient(redis), closeClient(control)]);
+      await proxy.stop();
+    }
+  }
+
+  it("at-least-once (default): the write runs twice, and the caller gets its answer", async () => {
+    expect(await tryPolicy({})).to.deep.equal({ incr: 2, get: "2", counted: "2" });
+  });
+
+  it("reads-only: the write ran once and its outcome is unknown, the read goes again", async () => {
+    const trial = await tryPolicy({ retryPolicy: "reads-only" });
+    expect(trial).to.deep.equal({ incr: "OUTCOME_UNKNOWN", get: "1", counted: "1" });
+  });
+
+  for (const options of [{ retryPolicy: "at-most-once" }, { autoResendUnfulfilledCommands: false }] as const) {
+    it(`${JSON.stringify(options)}: nothing written goes again`, async () => {
+      const trial = await tryPolicy(options);
+      expect(trial).to.deep.equal({ incr: "OUTCOME_UNKNOWN", get: "OUTCOME_UNKNOWN", counted: "1" });
+    });
+  }
+
+  it("what was not written goes again under every policy", async () => {
+    const proxy = await FaultProxy.start({ host: server.host, port: server.port });
+    const redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 5, retryPolicy: "at-most-once" });
+    redis.on("error", () => {});
+    try {
+      await redis.ping();
+      const gone = new Promise((resolve) => redis.once("close", resolve));
+      proxy.cutAll("reset");
+      await gone;
+      expect(await redis.set("unknown:later", 1)).to.equal("OK");
+    } finally {
+      await closeClient(redis);
+      await proxy.stop();
+    }
+  });
+
+  it("closing on purpose tells apart what was written and what was not", async () => {
+    const proxy = await FaultProxy.start({ host: server.host, port: server.port });
+    const redis = new Redis({ host: proxy.host, port: proxy.port, disconnectTimeout: 50 });
+    redis.on("error", () => {});
+    try {
+      await redis.ping();
+      proxy.fallSilent();
+      const written = redis.incr("unknown:n").catch((error: Failure) => error);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      redis.disconnect();
+      const unwritten = redis.incr("unknown:n").catch((error: Failure) => error);
+      const errors = [await written, await unwritten] as Failure[];
+      expect(errors.map((error) => error.message)).to.deep.equal(["Connection is closed.", "Connection is closed."]);
+      expect(errors.map((error) => error.code)).to.deep.equal(["OUTCOME_UNKNOWN", "CONNECTION_CLOSED"]);
+    } finally {
+      await closeClient(redis);
+      await proxy.stop();
+    }
+  });
+});
