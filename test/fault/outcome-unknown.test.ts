@@ -6,7 +6,8 @@
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
-import { Redis, type RedisOptions } from "../../src/index";
+import type { RedisOptions } from "../../src/client/redis-options";
+import { Redis } from "../../src/index";
 import { Direction, FaultProxy } from "../support/fault-proxy";
 import { closeClient } from "../support/matrix";
 import { sharedServer } from "../support/shared-servers";
@@ -57,7 +58,10 @@ describe("what may have run is named", () => {
     expect(trial).to.deep.equal({ incr: "OUTCOME_UNKNOWN", get: "1", counted: "1" });
   });
 
-  for (const options of [{ retryPolicy: "at-most-once" }, { autoResendUnfulfilledCommands: false }] as const) {
+  for (const options of [
+    { retryPolicy: "at-most-once" },
+    { autoResendUnfulfilledCommands: false },
+  ] as const) {
     it(`${JSON.stringify(options)}: nothing written goes again`, async () => {
       const trial = await tryPolicy(options);
       expect(trial).to.deep.equal({ incr: "OUTCOME_UNKNOWN", get: "OUTCOME_UNKNOWN", counted: "1" });
@@ -66,7 +70,12 @@ describe("what may have run is named", () => {
 
   it("what was not written goes again under every policy", async () => {
     const proxy = await FaultProxy.start({ host: server.host, port: server.port });
-    const redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 5, retryPolicy: "at-most-once" });
+    const redis = new Redis({
+      host: proxy.host,
+      port: proxy.port,
+      retryStrategy: () => 5,
+      retryPolicy: "at-most-once",
+    });
     redis.on("error", () => {});
     try {
       await redis.ping();
@@ -92,7 +101,10 @@ describe("what may have run is named", () => {
       redis.disconnect();
       const unwritten = redis.incr("unknown:n").catch((error: Failure) => error);
       const errors = [await written, await unwritten] as Failure[];
-      expect(errors.map((error) => error.message)).to.deep.equal(["Connection is closed.", "Connection is closed."]);
+      expect(errors.map((error) => error.message)).to.deep.equal([
+        "Connection is closed.",
+        "Connection is closed.",
+      ]);
       expect(errors.map((error) => error.code)).to.deep.equal(["OUTCOME_UNKNOWN", "CONNECTION_CLOSED"]);
     } finally {
       await closeClient(redis);

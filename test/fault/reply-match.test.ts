@@ -92,7 +92,9 @@ describe("a reply belongs to its command", () => {
     const redis = new Redis({ host: fake.host, port: fake.port, commandTimeout: 40 });
     try {
       await redis.ping();
-      const late = await Promise.all(["k1", "k2"].map((key) => redis.get(key).catch((error: Error) => error.message)));
+      const late = await Promise.all(
+        ["k1", "k2"].map((key) => redis.get(key).catch((error: Error) => error.message)),
+      );
       expect(late).to.deep.equal(["Command timed out", "Command timed out"]);
       const third = redis.get("k3");
       while (held.length < 3) await new Promise((resolve) => setImmediate(resolve));
@@ -159,7 +161,9 @@ describe("a reply belongs to its command", () => {
   });
 
   it("status replies to unknown commands reach their callers in order", async () => {
-    const fake = await FakeServer.start((words) => (words[0] === "echo" ? status(String(words[1])) : undefined));
+    const fake = await FakeServer.start((words) =>
+      words[0] === "echo" ? status(String(words[1])) : undefined,
+    );
     const redis = new Redis({ host: fake.host, port: fake.port });
     try {
       const said = await Promise.all(Array.from({ length: 200 }, (_, i) => redis.echo(`n${i}`)));

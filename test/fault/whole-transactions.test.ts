@@ -82,7 +82,9 @@ describe("transactions are whole", () => {
     expect(failure?.code).to.equal("WATCH_LOST");
     expect(await control.get(PAIR[0])).to.equal("changed unseen");
     await redis.watch(PAIR[0]);
-    expect(await (redis.multi().set(PAIR[0], "mine").exec() as Promise<unknown>)).to.deep.equal([[null, "OK"]]);
+    expect(await (redis.multi().set(PAIR[0], "mine").exec() as Promise<unknown>)).to.deep.equal([
+      [null, "OK"],
+    ]);
   });
 
   it("does not send a guarded transaction again without its WATCH", async () => {
@@ -154,7 +156,9 @@ describe("transactions are whole", () => {
 
   it("an argument that cannot be sent keeps the whole transaction from being sent", async () => {
     const unsendable = { toString: null } as never;
-    const failure = await failureOf(redis.multi().incr(PAIR[0]).set(PAIR[1], unsendable).exec() as Promise<unknown>);
+    const failure = await failureOf(
+      redis.multi().incr(PAIR[0]).set(PAIR[1], unsendable).exec() as Promise<unknown>,
+    );
     expect(failure?.message).to.equal("EXECABORT Transaction discarded because of previous errors.");
     expect(failure?.previousErrors?.map((error) => (error as Failure).code)).to.include("INVALID_ARGUMENT");
     expect(await control.get(PAIR[0])).to.equal(null);
