@@ -1,0 +1,49 @@
+/**
+ * Builds the package: the compiler writes CommonJS and declarations to built/, then the ES module
+ * entry is made, which re-exports that one copy. Its names are those that Node itself finds in the
+ * CommonJS entry, so that they cannot go stale.
+ */
+
+import { rmSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { checkout, mustRun, toolPath } from "./run-command.mjs";
+
+const built = join(checkout, "built");
+/** Names that a namespace of a CommonJS module has besides its exports. */
+const NOT_EXPORTS = ["default", "module.exports", "__esModule"];
+
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+async function namesOfEntry() {
+  const entry = join(built, "index.js");
+  const namespace = await import(pathToFileURL(entry).href);
+  const main = createRequire(import.meta.url)(entry);
+  const names = Object.keys(namespace).filter((name) => !NOT_EXPORTS.includes(name));
+  for (const name of names) {
+    if (!IDENTIFIER.test(name)) throw new Error(`Export ${name} cannot be named in an ES module`);
+    if (main[name] === undefined) throw new Error(`Export ${name} is announced but not there`);
+  }
+  return names.sort();
+}
+
+function writeModuleEntry(names) {
+  const code = [
+    "// Made by the build: the same classes as require() gives, under the names of an ES module.",
+    'import sluice from "./index.js";',
+    ...names.map((name) => `export const ${name} = sluice.${name};`),
+    "export default sluice;",
+    "",
+  ];
+  writeFileSync(join(built, "index.mjs"), code.join("\n"));
+  const types = ['export * from "./index.js";', 'export { Redis as default } from "./index.js";', ""];
+  writeFileSync(join(built, "index.d.mts"), types.join("\n"));
+}
+
+rmSync(built, { recursive: true, force: true });
+// Comments stay in the declarations, where editors show them, and leave the code.
+const compiler = [toolPath("typescript", "tsc"), "-p", "tsconfig.json"];
+await mustRun(process.execPath, [...compiler, "--declaration", "false", "--removeComments"]);
+await mustRun(process.execPath, [...compiler, "--emitDeclarationOnly"]);
+writeModuleEntry(await namesOfEntry());

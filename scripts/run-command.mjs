@@ -1,0 +1,80 @@
+/** Runs a program of the project's own tools; says which one failed and ends the process if one does. */
+
+import { spawn } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+export const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
+const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+
+/**
+ * Resolves with the exit code (null if a signal ended it).
+ * @param {string} program
+ * @param {readonly string[]} args
+ * @param {{ env?: Record<string, string>, timeoutMs?: number }} [options]
+ * @returns {Promise<number | null>}
+ */
+export function run(program, args, options = {}) {
+  const hasLimit = options.timeoutMs !== undefined;
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, {
+      cwd: checkout,
+      env: { ...process.env, ...options.env },
+      stdio: ["ignore", "inherit", "inherit"],
+      // A group of its own: what the program has started ends with it when the time is up.
+      detached: hasLimit,
+    });
+    const killGroup = () => process.kill(-child.pid, "SIGKILL");
+    if (hasLimit) process.once("exit", killGroup);
+    const timer = hasLimit ? setTimeout(killGroup, options.timeoutMs) : undefined;
+    child.once("error", reject);
+    child.once("exit", (code) => {
+      clearTimeout(timer);
+      process.removeListener("exit", killGroup);
+      resolve(code);
+    });
+  });
+}
+
+/**
+ * Like `run`, but ends this process when the program fails.
+ * @param {string} program
+ * @param {readonly string[]} args
+ */
+export async function mustRun(program, args) {
+  const code = await run(program, args);
+  if (code === 0) return;
+  console.error(`\n${program} ${args.join(" ")} failed.`);
+  process.exit(code ?? 1);
+}
+
+/**
+ * Runs a tool of node_modules by its script, without npx.
+ * @param {string} packageName
+ * @param {string} binary
+ * @returns {string}
+ */
+export function toolPath(packageName, binary) {
+  const directory = join(checkout, "node_modules", packageName);
+  const { bin } = JSON.parse(readFileSync(join(directory, "package.json"), "utf8"));
+  return join(directory, typeof bin === "string" ? bin : bin[binary]);
+}
+
+/** True if node_modules has every package of the lock file in its version. */
+function isInstalled() {
+  const installedPath = join(checkout, "node_modules", ".package-lock.json");
+  if (!existsSync(installedPath)) return false;
+  const wanted = JSON.parse(readFileSync(join(checkout, "package-lock.json"), "utf8")).packages;
+  const installed = JSON.parse(readFileSync(installedPath, "utf8")).packages;
+  return Object.entries(wanted).every(
+    ([path, entry]) => path === "" || entry.optional || installed[path]?.version === entry.version,
+  );
+}
+
+/** Installs what package-lock.json names, unless it is there already. */
+export async function ensureInstalled() {
+  if (isInstalled()) return;
+  console.log("Installing dependencies ...");
+  await mustRun(npm, ["ci", "--no-audit", "--no-fund", "--loglevel=error"]);
+}

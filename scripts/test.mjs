@@ -1,0 +1,176 @@
+/**
+ * The whole test run: installs, gets servers, builds, lints, type-checks, runs every group of
+ * tests, and prints one last line with the counts. Words on the command line name the groups to
+ * run; without any, all of them run. `--long` adds what takes longer, and other Node versions.
+ */
+
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { checkout, ensureInstalled, run, toolPath } from "./run-command.mjs";
+
+const GROUPS = [
+  "unit",
+  "integration",
+  "conformance",
+  "fault",
+  "cluster",
+  "sentinel",
+  "types",
+  "package",
+  "regressions",
+  "consumers",
+  "examples",
+];
+/** Run again by `--long` on every one of these. */
+const NODE_VERSIONS = ["20", "22", "24"];
+const GROUPS_FOR_OTHER_NODES = [
+  "unit",
+  "integration",
+  "conformance",
+  "fault",
+  "sentinel",
+  "cluster",
+  "package",
+];
+
+const words = process.argv.slice(2);
+const isLong = words.includes("--long");
+const hasCoverage = words.includes("--coverage");
+const chosen = words.filter((word) => !word.startsWith("--"));
+const groupTimeoutMs = (isLong ? 90 : 12) * 60_000;
+const scratch = mkdtempSync(join(tmpdir(), "sluice-run-"));
+const total = { passed: 0, failed: 0, skipped: 0 };
+const summary = [];
+
+function finish() {
+  rmSync(scratch, { recursive: true, force: true });
+  console.log(`\n${summary.join("\n")}\n`);
+  console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+  process.exit(total.failed === 0 ? 0 : 1);
+}
+
+function note(name, counts, startedAt) {
+  for (const key of Object.keys(total)) total[key] += counts[key];
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1).padStart(7);
+  const { passed, failed, skipped } = counts;
+  const line = `${name.padEnd(24)}${seconds} s  ${passed} passed, ${failed} failed, ${skipped} skipped`;
+  summary.push(line);
+}
+
+/** A check that either holds or does not; it counts as one test. */
+async function check(name, program, args) {
+  const startedAt = performance.now();
+  console.log(`\n${name} ...`);
+  const isGood = (await run(program, args)) === 0;
+  note(name, { passed: isGood ? 1 : 0, failed: isGood ? 0 : 1, skipped: 0 }, startedAt);
+  return isGood;
+}
+
+function compile(project) {
+  return [toolPath("typescript", "tsc"), "-p", project];
+}
+
+/** Gets a server of every kind. One that cannot be had here fails a CI run and is left out elsewhere. */
+async function getServers() {
+  const { findServer, ServerKind } = await import("../build/scripts/servers/find-server.js");
+  const wanted = process.env.SLUICE_SERVERS?.split(",") ?? Object.values(ServerKind);
+  const found = [];
+  console.log("\nServers");
+  for (const kind of wanted) {
+    try {
+      const { product, version, source } = await findServer(kind, console.log);
+      console.log(`  ${kind.padEnd(8)} ${product} ${version}, ${source}`);
+      found.push(kind);
+    } catch (error) {
+      console.log(`  ${kind.padEnd(8)} not to be had here: ${error.message}`);
+      if (process.env.CI) note(`server ${kind}`, { passed: 0, failed: 1, skipped: 0 }, performance.now());
+    }
+  }
+  if (found.length === 0) {
+    note("servers", { passed: 0, failed: 1, skipped: 0 }, performance.now());
+    finish();
+  }
+  process.env.SLUICE_SERVERS = found.join(",");
+}
+
+function compiledTests(group) {
+  const directory = join(checkout, "build", "test", group);
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".test.js"))
+    .map((path) => join(directory, path))
+    .sort();
+}
+
+async function runMocha(group, label, node) {
+  const files = compiledTests(group);
+  if (files.length === 0) return;
+  const startedAt = performance.now();
+  console.log(`\n${label}`);
+  const countsPath = join(scratch, `${label.replace(/\W/g, "-")}.json`);
+  const env = { SLUICE_COUNTS: countsPath };
+  if (isLong) env.SLUICE_LONG = "1";
+  if (hasCoverage) env.NODE_V8_COVERAGE = join(checkout, "coverage", "raw");
+  const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
+  const mocha = [toolPath("mocha", "mocha"), "--reporter", reporter, ...files];
+  const code = await run(node, mocha, { env, timeoutMs: groupTimeoutMs });
+  const counts = existsSync(countsPath)
+    ? JSON.parse(readFileSync(countsPath, "utf8"))
+    : { passed: 0, failed: 0, skipped: 0 };
+  if (code !== 0 && counts.failed === 0) {
+    console.log(`${label} ended with ${code === null ? "a signal (time limit?)" : `code ${code}`}`);
+    counts.failed = 1;
+  }
+  note(label, counts, startedAt);
+}
+
+/** Compile-only tests: each tsconfig of the folder is one. */
+async function runTypes() {
+  const directory = join("test", "types");
+  if (!existsSync(join(checkout, directory))) return;
+  const projects = readdirSync(join(checkout, directory), { recursive: true, encoding: "utf8" })
+    .filter((path) => /tsconfig[\w.-]*\.json$/.test(path))
+    .sort();
+  for (const project of projects) {
+    await check(`types ${project}`, process.execPath, [...compile(join(directory, project)), "--noEmit"]);
+  }
+}
+
+async function otherNodes() {
+  const { nodeBinary } = await import("./node-versions.mjs");
+  for (const version of NODE_VERSIONS) {
+    if (process.versions.node.startsWith(`${version}.`)) continue;
+    const binary = await nodeBinary(version);
+    for (const group of GROUPS_FOR_OTHER_NODES) await runMocha(group, `${group}, Node ${version}`, binary);
+  }
+}
+
+// A signal without a listener would skip the exit hooks that end what was started.
+for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
+await ensureInstalled();
+for (const word of chosen) {
+  if (!GROUPS.includes(word)) {
+    console.error(`There is no group ${word}; known are ${GROUPS.join(", ")}`);
+    process.exit(1);
+  }
+}
+for (const directory of ["build", "coverage"]) {
+  rmSync(join(checkout, directory), { recursive: true, force: true });
+}
+if (!(await check("build", process.execPath, [join("scripts", "build.mjs")]))) finish();
+if (!(await check("build tests", process.execPath, compile(join("test", "tsconfig.json"))))) finish();
+if (chosen.length === 0)
+  await check("lint", process.execPath, [toolPath("@biomejs/biome", "biome"), "check", "."]);
+await getServers();
+for (const group of chosen.length === 0 ? GROUPS : chosen) {
+  if (group === "types") await runTypes();
+  else await runMocha(group, group, process.execPath);
+}
+if (isLong) await otherNodes();
+if (hasCoverage) {
+  const report = ["report", "--temp-directory", join("coverage", "raw"), "--reporter", "text-summary"];
+  const scope = ["--reporter", "lcovonly", "--include", "src/**", "--all", "--src", "build/src"];
+  await run(process.execPath, [toolPath("c8", "c8"), ...report, ...scope]);
+}
+finish();
