@@ -9,13 +9,33 @@ exports = module.exports = Redis;
 // The compiler marked the object that this line has just replaced.
 Object.defineProperty(Redis, "__esModule", { value: true });
 
+export type {
+  ClusterNode,
+  ClusterOptions,
+  DNSLookupFunction,
+  DNSResolveSrvFunction,
+  NodeRole,
+} from "./client/cluster-options";
+export type { HimportFieldset } from "./client/common-options";
 export { LegacyCommand as Command } from "./client/legacy-command";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
+export type { CommonRedisOptions, RedisOptions, StandaloneConnectionOptions } from "./client/redis-options";
+export type { NatMap, SentinelAddress, SentinelConnectionOptions } from "./client/sentinel-options";
+export type { ClusterStatus, RedisStatus } from "./client/types";
+export type {
+  Callback,
+  ChainableCommander,
+  ClientContext,
+  RedisCommander,
+  RedisKey,
+  RedisValue,
+  Result,
+} from "./command/generated/signatures";
 export { ReplyError } from "./errors";
 export { AbstractConnector } from "./link/connector";
 export { Pipeline } from "./pipeline/pipeline";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { SentinelIterator } from "./sentinel/sentinel-list";
-export { ScanStream } from "./streaming/scan-stream";
+export { ScanStream, type ScanStreamOptions } from "./streaming/scan-stream";
 export default Redis;

@@ -30,13 +30,22 @@ export type ReplyRow<T = unknown> = [error: Error | null, result: T];
 export type ReplyRows = ReplyRow[];
 
 /**
+ * Rows that are known one by one, kept in the type of a pipeline. The parameter occurs nowhere in
+ * the interface, so that pipelines with different rows stay assignable to one another, as in
+ * \`p = p.get("x")\` in a loop; it is read from the type argument.
+ */
+export interface Known<_Rows extends ReplyRows> {
+  readonly known?: never;
+}
+
+/**
  * Where a command is called: on a client or on a pipeline, which reply mapping is in force, and on a
  * pipeline the rows of the commands before, or that a transaction was begun inside of it.
  */
 export type ClientContext = {
   type: "default" | "pipeline";
   mapping?: "resp2" | "resp3";
-  rows?: ReplyRows;
+  rows?: Known<ReplyRows>;
   inline?: boolean;
 };
 
@@ -44,13 +53,13 @@ export type ClientContext = {
  * The rows with one more. Chains longer than 64 commands and pipelines whose beginning is not known
  * fall back to the list type, which also bounds what a compiler has to do.
  */
-export type WithRow<Context, T> = Context extends { rows: infer Rows extends ReplyRows }
+export type WithRow<Context, T> = Context extends { rows: Known<infer Rows extends ReplyRows> }
   ? number extends Rows["length"]
-    ? ReplyRows
+    ? Known<ReplyRows>
     : Rows["length"] extends 64
-      ? ReplyRows
-      : [...Rows, ReplyRow<T>]
-  : ReplyRows;
+      ? Known<ReplyRows>
+      : Known<[...Rows, ReplyRow<T>]>
+  : Known<ReplyRows>;
 
 /** What a command returns in each kind of context. */
 export interface ResultTypes<T, Context extends ClientContext> {
@@ -60,7 +69,7 @@ export interface ResultTypes<T, Context extends ClientContext> {
     : ChainableCommander<KnownMapping<Context["mapping"]>, WithRow<Context, T>>;
 }
 
-type KnownMapping<Mapping> = Mapping extends "resp3" ? "resp3" : "resp2";
+type KnownMapping<Mapping> = [Mapping] extends ["resp3"] ? "resp3" : "resp2";
 
 /** What \`exec()\` of a context returns: a transaction inside of a pipeline goes back to the pipeline. */
 export type ExecResult<Context extends ClientContext> = Context["inline"] extends true
@@ -71,7 +80,7 @@ export type ExecResult<Context extends ClientContext> = Context["inline"] extend
 export type Result<T, Context extends ClientContext> = ResultTypes<T, Context>[Context["type"]];
 
 /** The shape of a reply that depends on the reply mapping of the client. */
-export type ReplyShape<Legacy, Resp3, Mapping> = Mapping extends "resp3" ? Resp3 : Legacy;
+export type ReplyShape<Legacy, Resp3, Mapping> = [Mapping] extends ["resp3"] ? Resp3 : Legacy;
 
 /** The reply of VSIM: what comes with each element depends on the options. */
 export type VsimReply<Option, Text, Mapping> = "WITHSCORES" extends Option
@@ -105,25 +114,26 @@ export type ExecReply<Rows> = Rows extends [] ? ReplyRows : Rows;
  * A variable of type \`ChainableCommander\`, a loop, or a pipeline that was started from an array of
  * commands has rows of type \`[Error | null, unknown]\`.
  */
-export interface ChainableCommander<Mapping extends "resp2" | "resp3" = "resp2", Rows extends ReplyRows = ReplyRows>
-  extends RedisCommander<{ type: "pipeline"; mapping: Mapping; rows: Rows }> {
+export interface ChainableCommander<
+  // The modifiers spare the compiler from comparing every method to find out by itself.
+  in out Mapping extends "resp2" | "resp3" = "resp2",
+  in out Rows extends Known<ReplyRows> = Known<ReplyRows>,
+> extends RedisCommander<{ type: "pipeline"; mapping: Mapping; rows: Rows }> {
   /** Number of commands that are queued, MULTI and EXEC included. */
   length: number;
   /**
    * Sends everything that was queued; resolves with one row for each command, or with \`null\` when a
    * transaction was not run because a watched key had changed.
    */
-  // The rows are read from the type argument of \`this\` and occur nowhere else, so that pipelines with
-  // different rows stay assignable to one another: \`p = p.get("x")\` in a loop.
-  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known>,
+  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known<Each>>,
     options: ExecOptions | undefined,
-    callback?: Callback<ExecReply<Known> | null>,
-  ): Promise<ExecReply<Known> | null>;
-  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known>,
-    callback?: Callback<ExecReply<Known> | null>,
-  ): Promise<ExecReply<Known> | null>;
+    callback?: Callback<ExecReply<Each> | null>,
+  ): Promise<ExecReply<Each> | null>;
+  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known<Each>>,
+    callback?: Callback<ExecReply<Each> | null>,
+  ): Promise<ExecReply<Each> | null>;
   /** Begins a transaction inside of the pipeline, which the next \`exec()\` closes. */
   multi(): InlineTransaction<Mapping>;
 }
@@ -132,7 +142,7 @@ export interface ChainableCommander<Mapping extends "resp2" | "resp3" = "resp2",
  * A transaction inside of a pipeline: \`pipeline().get("a").multi().incr("n").exec().get("n").exec()\`.
  * Its \`exec()\` closes it and gives the pipeline back, whose rows are not known one by one from there.
  */
-export interface InlineTransaction<Mapping extends "resp2" | "resp3" = "resp2">
+export interface InlineTransaction<in out Mapping extends "resp2" | "resp3" = "resp2">
   extends RedisCommander<{ type: "pipeline"; mapping: Mapping; inline: true }> {
   length: number;
 }

@@ -11,7 +11,13 @@ import type { CommandSpec } from "../command/command-spec";
 import { commandNames, specOf } from "../command/command-table";
 import { attachCommands, attachMethod, type Commander, commandMethod, EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
-import type { ChainableCommander, OneOrMany, RedisValue, ReplyRows } from "../command/generated/signatures";
+import type {
+  ChainableCommander,
+  Known,
+  OneOrMany,
+  RedisValue,
+  ReplyRows,
+} from "../command/generated/signatures";
 import { PromiseCompletion } from "../command/promise-completion";
 import { Bulk, type BulkCommand, type BulkOptions } from "../pipeline/bulk";
 import { Pipeline, RUN } from "../pipeline/pipeline";
@@ -50,9 +56,9 @@ const LIMITER = Symbol("limiter");
 const VIEW_PROTOTYPE = Symbol("viewPrototype");
 
 /** The methods of the command table, attached when the module is loaded. */
-export interface ClientBase<Mode extends ReplyMappingMode = "legacy"> extends ClientCommands<Mode> {}
+export interface ClientBase<in out Mode extends ReplyMappingMode = "legacy"> extends ClientCommands<Mode> {}
 
-export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
+export abstract class ClientBase<in out Mode extends ReplyMappingMode = "legacy">
   extends EventEmitter
   implements Commander, PipelineHost
 {
@@ -153,7 +159,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   // --- batches -----------------------------------------------------------------------------
 
   /** A pipeline, empty or filled from `[[name, ...args, callback?], ...]`. */
-  pipeline(): ChainableCommander<MappingOf<Mode>, []>;
+  pipeline(): ChainableCommander<MappingOf<Mode>, Known<[]>>;
   pipeline(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
   pipeline(commands?: CommandList): unknown {
     return this.makePipeline(commands);
@@ -164,10 +170,10 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * once on the connection and closed with the client's own `exec()`.
    */
   multi(options: { pipeline: false }): Promise<"OK">;
-  multi(): ChainableCommander<MappingOf<Mode>, []>;
-  multi(options: { pipeline: true }): ChainableCommander<MappingOf<Mode>, []>;
-  multi(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
   multi(commands: CommandList, options: { pipeline: false }): Promise<"OK">;
+  multi(): ChainableCommander<MappingOf<Mode>, Known<[]>>;
+  multi(options: { pipeline: true }): ChainableCommander<MappingOf<Mode>, Known<[]>>;
+  multi(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
   multi(commands?: CommandList | { pipeline?: boolean }, options?: { pipeline?: boolean }): unknown {
     const settings = Array.isArray(commands) ? options : (commands as { pipeline?: boolean });
     if (settings?.pipeline === false) return this.openTransaction();

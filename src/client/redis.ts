@@ -12,7 +12,6 @@ import type { CommandQueue } from "../connection/command-queue";
 import { ConnectionClosedError } from "../errors";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
-import type { LinkStatus } from "../link/link-state";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
 import { whereaboutsOf } from "../link/whereabouts";
@@ -42,7 +41,7 @@ export interface Condition {
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options decide about the type parameter of the client. */
-type OptionsOf<Mode extends ReplyMappingMode> = RedisOptions & { replyMapping?: Mode | undefined };
+type OptionsOf<Mode extends ReplyMappingMode> = RedisOptions & { replyMapping: Mode };
 type RedisArguments =
   | [port?: number, host?: string, options?: RedisOptions]
   | [portOrPath: number | string, options: RedisOptions]
@@ -55,7 +54,7 @@ export const LINK = Symbol("link");
 const NO_QUEUE = { length: 0 };
 
 /** Listeners whose arguments are known. */
-export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
+export interface Redis<in out Mode extends ReplyMappingMode = "legacy"> {
   on(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
   on(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
   on(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
@@ -72,7 +71,7 @@ export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
   once(event: string | symbol, listener: AnyListener): this;
 }
 
-export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+export class Redis<in out Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
   static readonly defaultOptions = defaultOptions;
 
   /** Same as `new Redis(...)`. */
@@ -88,14 +87,13 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   readonly [LIMITS]: LimitContext;
   readonly [PARTS]: Chain;
 
+  // Options that leave the reply mapping open come second: they mean the default of the parameter.
   constructor(port: number, host: string, options: OptionsOf<Mode>);
-  constructor(path: string, options: OptionsOf<Mode>);
-  constructor(port: number, options: OptionsOf<Mode>);
-  constructor(port: number, host: string);
+  constructor(port: number, host: string, options?: RedisOptions);
+  constructor(portOrPath: number | string, options: OptionsOf<Mode>);
+  constructor(portOrPath: number | string, options?: RedisOptions);
   constructor(options: OptionsOf<Mode>);
-  constructor(port: number);
-  constructor(path: string);
-  constructor();
+  constructor(options?: RedisOptions);
   constructor(...args: unknown[]) {
     super();
     this.options = resolveRedisOptions(args);
@@ -122,12 +120,12 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   /** See docs/connecting.md for the words and the moves between them. */
-  get status(): LinkStatus {
-    return this[LINK].status;
+  get status(): RedisStatus {
+    return this[LINK].status as RedisStatus;
   }
 
   /** Some packages set it after closing the client. */
-  set status(word: LinkStatus) {
+  set status(word: RedisStatus) {
     this[LINK].status = word;
   }
 
@@ -193,8 +191,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
    * Sends QUIT behind everything issued so far, and closes. With `{ timeout }` it waits no longer
    * than that for the answers, closes in any case, and resolves with a report of what was left.
    */
-  override quit(callback?: Callback<"OK">): Promise<"OK">;
   override quit(options: QuitOptions, callback?: Callback<QuitReport>): Promise<QuitReport>;
+  override quit(callback?: Callback<"OK">): Promise<"OK">;
   override quit(
     options?: QuitOptions | Callback<"OK">,
     callback?: Callback<QuitReport>,

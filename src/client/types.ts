@@ -4,22 +4,19 @@
  * becomes part of its type. Types only; nothing here exists at run time.
  */
 
-import type { ChainableCommander, RedisCommander } from "../command/generated/signatures";
+import type { ChainableCommander, Known, RedisCommander } from "../command/generated/signatures";
 
 /** Shapes of replies: those of RESP2 whatever the protocol, or objects, numbers and booleans of RESP3. */
 export type ReplyMappingMode = "legacy" | "resp3";
 
-/** The word that contexts of commands use for a reply mapping. */
-export type MappingOf<Mode extends ReplyMappingMode> = Mode extends "resp3" ? "resp3" : "resp2";
+/** The word that contexts of commands use for a reply mapping. Options that leave it open mean legacy. */
+export type MappingOf<Mode extends ReplyMappingMode> = [Mode] extends ["resp3"] ? "resp3" : "resp2";
 
 /** Values of `redis.status`. A connection in MONITOR mode is `monitoring` besides. */
 export type RedisStatus = "wait" | "reconnecting" | "connecting" | "connect" | "ready" | "close" | "end";
 
 /** Values of `cluster.status`. */
 export type ClusterStatus = RedisStatus | "disconnecting";
-
-/** Which nodes of a cluster are meant. */
-export type NodeRole = "master" | "slave" | "all";
 
 /** The reply mapping that options ask for; `Current` if they say nothing. */
 export type ReplyMappingFrom<Current extends ReplyMappingMode, Options> = Options extends {
@@ -42,11 +39,12 @@ export type CommandList = readonly (readonly unknown[])[];
 
 /** How batches begin. The replies of commands chained to an empty one are known to its `exec()`. */
 export interface Batches<Mapping extends "resp2" | "resp3" = "resp2"> {
-  pipeline(): ChainableCommander<Mapping, []>;
+  pipeline(): ChainableCommander<Mapping, Known<[]>>;
   pipeline(commands?: CommandList): ChainableCommander<Mapping>;
   multi(options: { pipeline: false }): Promise<"OK">;
-  multi(): ChainableCommander<Mapping, []>;
-  multi(options: { pipeline: true }): ChainableCommander<Mapping, []>;
+  multi(commands: CommandList, options: { pipeline: false }): Promise<"OK">;
+  multi(): ChainableCommander<Mapping, Known<[]>>;
+  multi(options: { pipeline: true }): ChainableCommander<Mapping, Known<[]>>;
   multi(commands?: CommandList): ChainableCommander<Mapping>;
 }
 

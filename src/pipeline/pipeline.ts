@@ -15,6 +15,7 @@ import type {
   ExecOptions,
   ExecReply,
   InlineTransaction,
+  Known,
   ReplyRows,
 } from "../command/generated/signatures";
 import { PipelineUsedError } from "../errors";
@@ -89,15 +90,15 @@ export class Pipeline implements Commander {
    * rejects only when a pipeline that is one transaction was discarded or aborted, and when it
    * is called again.
    */
-  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known>,
+  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known<Each>>,
     options: ExecOptions | undefined,
-    callback?: Callback<ExecReply<Known> | null>,
-  ): Promise<ExecReply<Known> | null>;
-  exec<Known extends ReplyRows, Own extends "resp2" | "resp3">(
-    this: ChainableCommander<Own, Known>,
-    callback?: Callback<ExecReply<Known> | null>,
-  ): Promise<ExecReply<Known> | null>;
+    callback?: Callback<ExecReply<Each> | null>,
+  ): Promise<ExecReply<Each> | null>;
+  exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
+    this: ChainableCommander<Own, Known<Each>>,
+    callback?: Callback<ExecReply<Each> | null>,
+  ): Promise<ExecReply<Each> | null>;
   exec(first?: Callback<Rows | null> | ExecOptions, last?: Callback<Rows | null>): unknown {
     const isCallback = typeof first === "function";
     const options = isCallback ? undefined : first;

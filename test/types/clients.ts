@@ -1,0 +1,107 @@
+/** The client classes: constructors, mapping of replies, events, status, options. */
+
+import Redis, {
+  type ChainableCommander,
+  type ClientContext,
+  type Redis as NamedRedis,
+  type RedisCommander,
+  type RedisOptions,
+  type RedisStatus,
+  type Result,
+  type ScanStreamOptions,
+} from "sluice";
+import { same } from "./same";
+
+export function constructors(options: RedisOptions) {
+  same<Redis, NamedRedis>();
+  new Redis();
+  new Redis(6380);
+  new Redis("redis://localhost");
+  new Redis(6380, "localhost");
+  new Redis(6380, { db: 1 });
+  new Redis("/run/redis.sock", { db: 1 });
+  new Redis(6380, "localhost", { lazyConnect: true });
+  const open = new Redis(options);
+  const legacy: Redis = open;
+  same<ReturnType<typeof open.zscore>, Promise<string | null>>();
+  // @ts-expect-error no such argument
+  new Redis(true);
+  // @ts-expect-error the port is a number
+  new Redis({ port: "6380" });
+  return legacy;
+}
+
+export function mappings() {
+  const legacy = new Redis({ protocol: 3 });
+  same<typeof legacy, Redis<"legacy">>();
+  const resp3 = new Redis({ replyMapping: "resp3" });
+  same<typeof resp3, Redis<"resp3">>();
+  const named = new Redis(6379, "localhost", { replyMapping: "resp3" });
+  same<typeof named, Redis<"resp3">>();
+  const copy = resp3.duplicate();
+  same<typeof copy, Redis<"resp3">>();
+  const back = resp3.duplicate({ replyMapping: "legacy" });
+  same<typeof back, Redis<"legacy">>();
+  const kept = resp3.duplicate({ db: 1 });
+  same<typeof kept, Redis<"resp3">>();
+  // @ts-expect-error replies of the two mappings differ
+  const wrong: Redis = resp3;
+  return wrong;
+}
+
+export async function members(redis: Redis) {
+  same<typeof redis.status, RedisStatus>();
+  same<typeof redis.mode, "normal" | "subscriber" | "monitor">();
+  same<typeof redis.autoPipelineQueueSize, number>();
+  const isCluster: boolean = redis.isCluster;
+  await redis.connect((error) => error?.message);
+  const left = await redis.quit();
+  same<typeof left, "OK">();
+  same<ReturnType<typeof redis.quit>, Promise<"OK">>();
+  redis.disconnect(true);
+  const monitor = await redis.monitor();
+  same<typeof monitor, Redis>();
+  const settings: ScanStreamOptions = { match: "a*", count: 10 };
+  for await (const keys of redis.scanStream(settings)) keys;
+  redis.hscanStream("key", { noValues: true }).on("data", (chunk: string[]) => chunk);
+  const names: string[] = redis.getBuiltinCommands();
+  return [isCluster, names];
+}
+
+export function events(redis: Redis) {
+  const self = redis
+    .on("message", (channel, message) => same<[typeof channel, typeof message], [string, string]>())
+    .on("messageBuffer", (channel, message) => same<[typeof channel, typeof message], [Buffer, Buffer]>())
+    .on("pmessage", (pattern, channel, message) => same<typeof message | typeof pattern, string>())
+    .once("pmessageBuffer", (pattern, channel, message) => {
+      same<[typeof pattern, typeof channel, typeof message], [string, Buffer, Buffer]>();
+    })
+    .on("error", (error) => same<typeof error, Error>())
+    .once("ready", () => {})
+    .on("anything", (...args) => args)
+    .off("anything", () => {});
+  same<typeof self, Redis>();
+}
+
+export function commanders(redis: Redis, pipeline: ChainableCommander) {
+  const client: RedisCommander<{ type: "default"; mapping: "resp2" }> = redis;
+  const commander: RedisCommander = redis;
+  const batch: RedisCommander<{ type: "pipeline"; mapping: "resp2" }> = pipeline;
+  const context: ClientContext = { type: "default" };
+  same<Result<string, { type: "default" }>, Promise<string>>();
+  return [client, commander, batch, context];
+}
+
+export class Store extends Redis {
+  override disconnect(reconnect?: boolean): void {
+    super.disconnect(reconnect);
+  }
+  async fetch(key: string) {
+    return this.get(key);
+  }
+}
+
+/** Wrappers that are generic in where they are called. */
+export function generic<Context extends ClientContext>(commander: RedisCommander<Context>) {
+  return commander.get("key");
+}
