@@ -5,7 +5,7 @@
  * again at once: whoever releases it must not look at it any more.
  */
 
-export const MIN_BLOCK_BYTES = 64 * 1024;
+export const MIN_BLOCK_BYTES = 16 * 1024;
 /** Holds any string of 1 MiB, three bytes a character (fresh memory costs more than copying). */
 export const MAX_POOLED_BYTES = 4 * 1024 * 1024;
 /** Kept per size: this many bytes, but one block at least. */

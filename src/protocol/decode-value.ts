@@ -11,9 +11,12 @@ import { MAX_SHORT_TEXT, shortText } from "./short-text";
 /** From here on latin1 is faster than UTF-8 for bytes known to be ASCII (benchmarks/micro/parser.ts). */
 const LATIN1_FROM_BYTES = 128;
 /** From here on it pays to look whether the bytes are ASCII. */
-const CHECKED_FROM_BYTES = 2048;
+const CHECKED_FROM_BYTES = 8192;
 /** Up to here a loop copies faster than the runtime is called. */
 const LOOP_COPY_BYTES = 24;
+
+/** By their size. */
+const USUAL_STATUSES = ["", "", "OK", "", "PONG", "", "QUEUED"];
 
 /** UTF-8 text; `isKnownAscii` says that all bytes are below 0x80, false says nothing. */
 export function decodeText(bytes: Buffer, start: number, end: number, isKnownAscii: boolean): string {
@@ -26,6 +29,13 @@ export function decodeText(bytes: Buffer, start: number, end: number, isKnownAsc
   if (isKnownAscii) return sliceLatin1(bytes, start, end);
   if (size < CHECKED_FROM_BYTES || !isAscii(bytes.subarray(start, end))) return sliceUtf8(bytes, start, end);
   return sliceLatin1(bytes, start, end);
+}
+
+/** As `decodeText`, for simple strings, of which nearly all are one of three. */
+export function decodeStatus(bytes: Buffer, start: number, end: number, isKnownAscii: boolean): string {
+  const size = end - start;
+  const usual = size < USUAL_STATUSES.length ? USUAL_STATUSES[size] : "";
+  return usual !== "" && hasAscii(bytes, start, usual) ? usual : decodeText(bytes, start, end, isKnownAscii);
 }
 
 /** A Buffer of its own. */
@@ -43,11 +53,22 @@ export function copyBytes(bytes: Buffer, start: number, end: number): Buffer {
  */
 export function createReplyError(message: string): ReplyError {
   const limit = Error.stackTraceLimit;
-  // Reflect.set: the property may be frozen, and then the frames are captured after all.
-  Reflect.set(Error, "stackTraceLimit", 0);
+  limitStacks(0);
   const error = new ReplyError(message);
-  Reflect.set(Error, "stackTraceLimit", limit);
+  limitStacks(limit);
   return error;
+}
+
+/** The property may be frozen; then the frames are captured after all. */
+function limitStacks(limit: number): void {
+  try {
+    Error.stackTraceLimit = limit;
+  } catch {}
+}
+
+function hasAscii(bytes: Buffer, start: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (bytes[start + i] !== text.charCodeAt(i)) return false;
+  return true;
 }
 
 function areAscii(bytes: Buffer, start: number, end: number): boolean {

@@ -27,54 +27,64 @@ const BYTES_PER_UNIT = 3;
 /** Buffers up to here are copied by a loop. */
 const LOOP_COPY_BYTES = 32;
 
+/** The digits of every size that the loop writes. */
+const TENS = Uint8Array.from({ length: LOOP_LENGTH + 1 }, (_, size) => ZERO + Math.floor(size / 10));
+const UNITS = Uint8Array.from({ length: LOOP_LENGTH + 1 }, (_, size) => ZERO + (size % 10));
+
 /** Appends one command. `encodedName` is its word as a bulk string, `$3\r\nget\r\n`. */
 export function encodeCommand(out: OutputBuffer, encodedName: Buffer, args: readonly Argument[]): void {
   const count = args.length;
   out.ensure(MAX_FRAMING_BYTES + encodedName.length);
-  writeHeader(out, ASTERISK, count + 1);
-  out.at = copyInto(out.bytes, out.at, encodedName);
+  let at = copyInto(out.bytes, writeHeader(out.bytes, out.at, ASTERISK, count + 1), encodedName);
   for (let i = 0; i < count; i++) {
     const arg = args[i];
-    if (typeof arg !== "string") writeBuffer(out, arg);
-    else if (arg.length > LOOP_LENGTH || !writeShortAscii(out, arg)) writeText(out, arg);
+    if (typeof arg === "string" && arg.length <= LOOP_LENGTH && out.bytes.length - at >= LOOP_ROOM_BYTES) {
+      const end = writeShortAscii(out.bytes, at, arg);
+      if (end > 0) {
+        at = end;
+        continue;
+      }
+    }
+    out.at = at;
+    if (typeof arg === "string") writeText(out, arg);
+    else writeBuffer(out, arg);
+    at = out.at;
   }
+  out.at = at;
 }
 
-function writeHeader(out: OutputBuffer, type: number, size: number): void {
-  const { bytes, at } = out;
+/** Returns the place behind it. */
+function writeHeader(bytes: Buffer, at: number, type: number, size: number): number {
   bytes[at] = type;
   let i = at + 1;
   if (size < 10) bytes[i++] = ZERO + size;
   else i = writeDigits(bytes, i, size);
   bytes[i] = CR;
   bytes[i + 1] = LF;
-  out.at = i + 2;
+  return i + 2;
 }
 
-/** Nothing is appended, and false returned, if the text is not ASCII. */
-function writeShortAscii(out: OutputBuffer, text: string): boolean {
-  out.ensure(LOOP_ROOM_BYTES);
-  const bytes = out.bytes;
+/** Returns the place behind it, or 0 if the text is not ASCII. */
+function writeShortAscii(bytes: Buffer, at: number, text: string): number {
   const size = text.length;
-  let i = out.at;
-  bytes[i++] = DOLLAR;
-  if (size < 10) bytes[i++] = ZERO + size;
-  else {
-    const tens = (size / 10) | 0;
-    bytes[i++] = ZERO + tens;
-    bytes[i++] = ZERO + size - tens * 10;
-  }
-  bytes[i++] = CR;
-  bytes[i++] = LF;
+  let i = at + 1;
+  bytes[at] = DOLLAR;
+  if (size > 9) bytes[i++] = TENS[size];
+  bytes[i] = UNITS[size];
+  bytes[i + 1] = CR;
+  bytes[i + 2] = LF;
+  i += 3;
+  let bits = 0;
   for (let k = 0; k < size; k++) {
     const unit = text.charCodeAt(k);
-    if (unit > 0x7f) return false;
-    bytes[i++] = unit;
+    bits |= unit;
+    bytes[i + k] = unit;
   }
+  if (bits > 0x7f) return 0;
+  i += size;
   bytes[i] = CR;
   bytes[i + 1] = LF;
-  out.at = i + 2;
-  return true;
+  return i + 2;
 }
 
 function writeText(out: OutputBuffer, text: string): void {
@@ -90,7 +100,7 @@ function writeText(out: OutputBuffer, text: string): void {
   const size = writeUtf8(bytes, text, at + gap);
   const header = 1 + countDigits(size) + 2;
   if (header !== gap) bytes.copyWithin(at + header, at + gap, at + gap + size);
-  writeHeader(out, DOLLAR, size);
+  writeHeader(bytes, at, DOLLAR, size);
   writeLineEnd(out, at + header + size);
 }
 
@@ -101,13 +111,13 @@ function writeBuffer(out: OutputBuffer, buffer: Buffer): void {
     return;
   }
   out.ensure(size + MAX_FRAMING_BYTES);
-  writeHeader(out, DOLLAR, size);
-  writeLineEnd(out, copyInto(out.bytes, out.at, buffer));
+  const at = writeHeader(out.bytes, out.at, DOLLAR, size);
+  writeLineEnd(out, copyInto(out.bytes, at, buffer));
 }
 
 function writeReference(out: OutputBuffer, buffer: Buffer): void {
   out.ensure(MAX_FRAMING_BYTES);
-  writeHeader(out, DOLLAR, buffer.length);
+  out.at = writeHeader(out.bytes, out.at, DOLLAR, buffer.length);
   out.appendReference(buffer);
   out.ensure(2);
   writeLineEnd(out, out.at);

@@ -11,7 +11,7 @@
  */
 
 import { isAscii } from "node:buffer";
-import { blockPool } from "./block-pool";
+import { blockPool, MIN_BLOCK_BYTES } from "./block-pool";
 
 /** Bytes asked for by one read; reads of 64 KiB and less cost 5-25 % more CPU on small replies. */
 const SLAB_BYTES = 256 * 1024;
@@ -74,9 +74,10 @@ export class InputBuffer {
   /** Ends a step: what is unread moves out of memory that belongs to others. */
   keepRest(): void {
     if (this.start === this.end || this.bytes === this.own) return;
+    // A connection with little traffic that waits for the end of a reply shall not hold much.
+    const isBusy = this.end > MIN_BLOCK_BYTES;
     const rest = this.end - this.start;
-    const block = blockPool.acquire(Math.max(rest, SLAB_BYTES));
-    this.moveTo(block);
+    this.moveTo(blockPool.acquire(isBusy ? Math.max(rest, SLAB_BYTES) : MIN_BLOCK_BYTES));
   }
 
   /** Forgets everything. The block may still be known to a socket, so it does not go to the pool. */
@@ -104,15 +105,21 @@ export class InputBuffer {
   private makeRoom(neededBytes: number, arrivingBytes: number): void {
     const old = this.bytes;
     const filled = this.end - this.start + arrivingBytes;
-    const isTooSmall = neededBytes > old.length || filled > old.length;
-    let block = isTooSmall ? blockPool.acquireRetained(Math.max(neededBytes, filled)) : null;
-    if (block === null && filled > old.length) {
-      block = blockPool.acquire(Math.max(filled, Math.min(neededBytes, old.length * 2)));
-    }
+    // The last read took all there was room for, so more is waiting.
+    const isTooSmall = this.end === old.length && old.length < SLAB_BYTES;
+    let block: Buffer | null = null;
+    if (filled > old.length || isTooSmall) block = this.acquireMore(neededBytes, filled);
+    else if (neededBytes > old.length) block = blockPool.acquireRetained(neededBytes);
     if (block !== null) {
       this.moveTo(block);
       blockPool.release(old);
     } else if (this.start > 0) this.moveTo(old);
+  }
+
+  private acquireMore(neededBytes: number, filled: number): Buffer {
+    const wanted = Math.max(neededBytes, filled, SLAB_BYTES);
+    const justified = Math.max(filled, this.bytes.length * 2, SLAB_BYTES);
+    return blockPool.acquireRetained(wanted) ?? blockPool.acquire(Math.min(wanted, justified));
   }
 
   private moveTo(block: Buffer): void {

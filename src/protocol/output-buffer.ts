@@ -12,7 +12,9 @@
 import { blockPool } from "./block-pool";
 
 /** Buffers from here on are not copied: copying costs more than one more piece in the write. */
-export const REFERENCE_FROM_BYTES = 8 * 1024;
+export const REFERENCE_FROM_BYTES = 16 * 1024;
+/** A flush up to this size is one segment; larger blocks only for strings that need them. */
+const BLOCK_BYTES = 64 * 1024;
 /** A flush does not begin in a rest smaller than this, lest it be written in two pieces. */
 const MIN_REST_BYTES = 16 * 1024;
 
@@ -71,7 +73,7 @@ export class OutputBuffer {
   private renew(byteCount: number): void {
     this.closePiece();
     this.leaveBlock();
-    this.bytes = blockPool.acquire(byteCount);
+    this.bytes = blockPool.acquire(Math.max(byteCount, BLOCK_BYTES));
   }
 
   private closePiece(): void {

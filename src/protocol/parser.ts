@@ -11,7 +11,7 @@
  */
 
 import { ReplyTooLongError } from "../errors";
-import { copyBytes, createReplyError, decodeText } from "./decode-value";
+import { copyBytes, createReplyError, decodeStatus, decodeText } from "./decode-value";
 import { MAX_BULK_BYTES, MAX_ELEMENTS, MAX_INTEGER_DIGITS, MAX_TEXT_BYTES } from "./limits";
 import { integerOf, isInteger } from "./numbers";
 import { ReplyBuilder } from "./reply-builder";
@@ -323,9 +323,11 @@ export class Parser extends TokenScanner {
   private readSimpleString(): boolean {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
+    const { builder, bytes } = this;
     const start = this.at + 1;
     this.at = lineEnd + 2;
-    return this.placeString(start, lineEnd);
+    if (builder.isDropping || builder.wantsBuffers) return this.placeString(start, lineEnd);
+    return this.place(decodeStatus(bytes, start, lineEnd, this.isAscii));
   }
 
   private readError(): boolean {
