@@ -15,8 +15,9 @@ export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipeli
   const window = typeof setting === "object" ? setting : {};
   const ignored = (options.autoPipeliningIgnoredCommands ?? []).map((name) => name.toLowerCase());
   return {
-    maxInFlight: typeof window.maxInFlight === "number" ? window.maxInFlight : 1,
+    maxInFlight: window.maxInFlight ?? 1,
     maxCommands: window.maxCommands ?? Number.POSITIVE_INFINITY,
+    maxBytes: window.maxBytes ?? Number.POSITIVE_INFINITY,
     ignored: new Set(ignored),
   };
 }

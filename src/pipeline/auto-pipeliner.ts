@@ -12,12 +12,15 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
+import { AdaptiveWindow } from "./adaptive-window";
 
 export interface AutoPipelinerOptions {
-  /** Unanswered batches at which it goes on gathering. Default 1. */
-  readonly maxInFlight: number;
-  /** Most commands of one batch. Default unlimited. */
+  /** Unanswered batches at which it goes on gathering; "adaptive" follows the round trip. */
+  readonly maxInFlight: number | "adaptive";
+  /** Most commands of one batch. */
   readonly maxCommands: number;
+  /** Bytes of arguments (characters of strings) at which a batch is full. */
+  readonly maxBytes: number;
   /** Lower-case command names that are never gathered. */
   readonly ignored: ReadonlySet<string>;
 }
@@ -29,17 +32,24 @@ export class AutoPipeliner implements Dispatcher {
   private isHolding = false;
   private readonly onTurnEnd = (): void => {
     this.isBooked = false;
-    if (!this.isHolding || this.inFlight < this.options.maxInFlight) this.flush();
+    if (!this.isHolding) this.flush();
+    else this.sendWhatMayGo();
   };
   private readonly onBatchDone = (): void => {
     this.inFlight--;
-    if (this.pending.length > 0 && this.inFlight < this.options.maxInFlight) this.flush();
+    this.sendWhatMayGo();
   };
+  private readonly adaptive: AdaptiveWindow | null;
+  private readonly window: { readonly size: number };
 
   constructor(
     private readonly next: Dispatcher,
     private readonly options: AutoPipelinerOptions,
-  ) {}
+  ) {
+    const { maxInFlight } = options;
+    this.adaptive = maxInFlight === "adaptive" ? new AdaptiveWindow() : null;
+    this.window = maxInFlight === "adaptive" ? (this.adaptive as AdaptiveWindow) : { size: maxInFlight };
+  }
 
   /** Commands gathered and not handed on. */
   get size(): number {
@@ -65,8 +75,8 @@ export class AutoPipeliner implements Dispatcher {
       return;
     }
     this.pending.push(command);
-    if (this.pending.length >= this.options.maxCommands) this.flush();
-    else if (!this.isBooked) {
+    if (this.pending.length >= this.options.maxCommands && this.isHolding) this.sendWhatMayGo();
+    if (!this.isBooked) {
       this.isBooked = true;
       setImmediate(this.onTurnEnd);
     }
@@ -77,15 +87,57 @@ export class AutoPipeliner implements Dispatcher {
     this.next.dispatchBatch(commands);
   }
 
-  /** Hands on what is pending, whatever is in flight. */
+  /** Hands on all that is pending, whatever is in flight. */
   flush(): void {
-    if (this.pending.length === 0) return;
-    const commands = this.pending.filter((command) => !command.isSettled);
-    this.pending = [];
+    while (this.pending.length > 0) this.sendBatch();
+  }
+
+  private sendWhatMayGo(): void {
+    while (this.pending.length > 0 && this.inFlight < this.window.size) this.sendBatch();
+  }
+
+  private sendBatch(): void {
+    const commands = this.takeBatch();
     if (commands.length === 0) return;
     this.inFlight++;
-    const batch = new Batch(BatchKind.Automatic, commands.length, this.onBatchDone);
+    const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
+    const batch = new Batch(BatchKind.Automatic, commands.length, onDone);
     for (const command of commands) command.batch = batch;
     this.next.dispatchBatch(commands);
   }
+
+  /** The next commands that fit into one batch, without those that settled while they waited. */
+  private takeBatch(): Command[] {
+    const { pending } = this;
+    const count = this.countThatFit(pending);
+    this.pending = count === pending.length ? [] : pending.slice(count);
+    if (count < pending.length) pending.length = count;
+    return pending.some(isSettled) ? pending.filter((command) => !command.isSettled) : pending;
+  }
+
+  private countThatFit(pending: readonly Command[]): number {
+    const { maxCommands, maxBytes } = this.options;
+    if (maxBytes === Number.POSITIVE_INFINITY) return Math.min(pending.length, maxCommands);
+    let count = 0;
+    let bytes = 0;
+    for (const command of pending) {
+      if (count > 0 && (count >= maxCommands || bytes >= maxBytes)) break;
+      for (const arg of command.args) bytes += arg.length;
+      count++;
+    }
+    return count;
+  }
+
+  private measured(window: AdaptiveWindow): () => void {
+    const sentAtMs = performance.now();
+    return () => {
+      const nowMs = performance.now();
+      window.note(nowMs - sentAtMs, nowMs);
+      this.onBatchDone();
+    };
+  }
+}
+
+function isSettled(command: Command): boolean {
+  return command.isSettled;
 }
