@@ -47,6 +47,7 @@ export const CHAIN = Symbol("chain");
 /** The dispatcher below the auto-pipeliner. */
 export const BOTTOM = Symbol("bottom");
 export const LIMITS = Symbol("limits");
+export const PASS_BATCH = Symbol("passBatch");
 const ISSUE = Symbol("issue");
 const COLLECTED = Symbol("collected");
 const PIPELINE_CLASS = Symbol("pipelineClass");
@@ -303,6 +304,11 @@ export abstract class ClientBase<in out Mode extends ReplyMappingMode = "legacy"
       // Nothing goes out when the signal of the view is aborted already.
       if (commands.every((command) => command.isSettled)) return;
     }
+    this[PASS_BATCH](commands);
+  }
+
+  /** Hands a batch on, each command through `sendCommand` if that has been replaced. */
+  [PASS_BATCH](commands: readonly Command[]): void {
     if (this.sendCommand === ClientBase.prototype.sendCommand) {
       this[CHAIN].dispatchBatch(commands);
       return;

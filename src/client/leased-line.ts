@@ -63,6 +63,14 @@ class QuietOwner implements LinkOwner {
     return this.owner.onReplyError(command, error);
   }
 
+  adopts(command: Command): boolean {
+    return this.owner.adopts(command);
+  }
+
+  onOrphans(commands: readonly Command[], error: Error): void {
+    this.owner.onOrphans(commands, error);
+  }
+
   onStatus(): void {}
   onSelect(): void {}
   onMessage(): void {}

@@ -15,8 +15,19 @@ import type { Redis } from "./redis";
 
 const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
 
+/** Who looks after a link besides its own client: the cluster that it is a part of. */
+export interface LinkSupervisor {
+  onStatus(status: LinkStatus): void;
+  onNamedError(type: string, error: Error): void;
+  onReplyError(command: Command, error: Error): boolean;
+  adopts(command: Command): boolean;
+  onOrphans(commands: readonly Command[], error: Error): void;
+  onShardLost(channel: Buffer): void;
+}
+
 export class RedisEvents implements LinkOwner {
   readonly identity: ClientIdentity = { name: "sluice", version: VERSION };
+  supervisor: LinkSupervisor | null = null;
 
   constructor(private readonly redis: Redis) {}
 
@@ -34,9 +45,11 @@ export class RedisEvents implements LinkOwner {
       if (argument === undefined) this.redis.emit(status);
       else this.redis.emit(status, argument);
     });
+    this.supervisor?.onStatus(status);
   }
 
   onNamedError(type: string, error: Error): void {
+    this.supervisor?.onNamedError(type, error);
     callUser(() => this.redis.silentEmit(type, error));
   }
 
@@ -55,7 +68,8 @@ export class RedisEvents implements LinkOwner {
     }
   }
 
-  onShardLost(_channel: Buffer): void {
+  onShardLost(channel: Buffer): void {
+    this.supervisor?.onShardLost(channel);
     this.emitSafely("moved");
   }
 
@@ -74,8 +88,16 @@ export class RedisEvents implements LinkOwner {
 
   onWrite(_command: Command): void {}
 
-  onReplyError(): boolean {
-    return false;
+  onReplyError(command: Command, error: Error): boolean {
+    return this.supervisor?.onReplyError(command, error) ?? false;
+  }
+
+  adopts(command: Command): boolean {
+    return this.supervisor?.adopts(command) ?? false;
+  }
+
+  onOrphans(commands: readonly Command[], error: Error): void {
+    this.supervisor?.onOrphans(commands, error);
   }
 
   private emitSafely(event: string, ...args: unknown[]): void {

@@ -50,6 +50,7 @@ type RedisArguments =
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 export const LINK = Symbol("link");
+export const EVENTS = Symbol("events");
 
 const NO_QUEUE = { length: 0 };
 
@@ -81,6 +82,7 @@ export class Redis<in out Mode extends ReplyMappingMode = "legacy"> extends Clie
 
   readonly isCluster: boolean = false;
   readonly options: RedisOptions;
+  readonly [EVENTS]: RedisEvents;
   readonly [LINK]: Link;
   readonly [BOTTOM]: Dispatcher;
   readonly [CHAIN]: Dispatcher;
@@ -101,6 +103,7 @@ export class Redis<in out Mode extends ReplyMappingMode = "legacy"> extends Clie
     const self = this as unknown as Redis;
     const events = new RedisEvents(self);
     const link = new Link(this.options, makeConnector(self), events);
+    this[EVENTS] = events;
     this[LINK] = link;
     this[BOTTOM] = link;
     this[PARTS] = buildChain(link, this.options, {

@@ -26,6 +26,13 @@ export interface SettleHook {
   onFailed(error: Error): void;
 }
 
+/** The tries of a command on a cluster so far. */
+export interface RedirectTrail {
+  count: number;
+  /** Nodes that it was sent to, oldest first; bounded. */
+  readonly nodes: string[];
+}
+
 const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 
 export class CommandExtra {
@@ -44,6 +51,10 @@ export class CommandExtra {
   /** When it was written, and its place in the order of all that its connection has written. */
   sentAtMs = 0;
   place = 0;
+  /** It was written to a connection that was lost before it was answered. */
+  mayHaveRun = false;
+  /** What became of its earlier tries on a cluster. */
+  trail: RedirectTrail | null = null;
   private hooks: SettleHook[] | null = null;
   private outcome: PromiseWithHandles | null = null;
 

@@ -13,6 +13,7 @@ import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 import type { Completion } from "./completion";
+import { UNROUTED } from "./slot";
 
 export const CommandState = {
   Created: 0,
@@ -34,6 +35,8 @@ export class Command {
   db = 0;
   /** Connections lost while it was the oldest unanswered command. */
   losses = 0;
+  /** Slot of its first key once a cluster has routed it. */
+  slot = UNROUTED;
   batch: Batch | null = null;
   extra: CommandExtra | null = null;
 

@@ -11,6 +11,8 @@ import { firstKeyPosition, keyPositions } from "./key-positions";
 
 /** The command has no key, so any node may serve it. */
 export const NO_SLOT = -1;
+/** A cluster has not looked at the command: it belongs to one node's own client. */
+export const UNROUTED = -3;
 /** The keys of the command lie in different slots. */
 export const MIXED_SLOTS = -2;
 

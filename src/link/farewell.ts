@@ -18,11 +18,30 @@ export function dismiss(command: Command, error: Error): void {
     command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", { protocol: 2, replyMapping: "legacy" });
 }
 
-/** Ends what a connection that was closed on purpose left behind. */
-export function dismissLeftovers(left: Leftovers, cause: Error | undefined): void {
+/** Whoever sends commands elsewhere that outlive their link. */
+export interface Heir {
+  adopts(command: Command): boolean;
+  onOrphans(commands: readonly Command[], error: Error): void;
+}
+
+/** Ends what a connection that was closed on purpose left behind; returns what the heir will adopt. */
+export function dismissLeftovers(left: Leftovers, heir: Heir, cause: Error | undefined): Leftovers {
   const options = causeOf(cause);
-  for (const command of left.sent) dismiss(command, new ClosedOutcomeUnknownError(options));
-  for (const command of left.unsent) dismiss(command, new ConnectionClosedError(options));
+  const kept = only(left, (command) => heir.adopts(command));
+  const rest = only(left, (command) => !heir.adopts(command));
+  for (const command of rest.sent) dismiss(command, new ClosedOutcomeUnknownError(options));
+  for (const command of rest.unsent) dismiss(command, new ConnectionClosedError(options));
+  return kept;
+}
+
+/** Ends what waited; an heir, if there is one, gets what it adopts. */
+export function dismissAll(waiting: readonly Command[], heir: Heir | null, makeError: () => Error): void {
+  const orphans: Command[] = [];
+  for (const command of waiting) {
+    if (heir?.adopts(command)) orphans.push(command);
+    else dismiss(command, makeError());
+  }
+  if (orphans.length > 0) heir?.onOrphans(orphans, makeError());
 }
 
 /** Fails the handshake commands of a closed connection and returns what its users had sent. */
@@ -33,6 +52,10 @@ export function withoutRequests(left: Leftovers): Leftovers {
   }
   const isUsers = (command: Command): boolean => !isOwn(command) && command.completion !== IGNORED;
   return { sent: left.sent.filter(isUsers), unsent: left.unsent.filter(isUsers) };
+}
+
+function only(left: Leftovers, isWanted: (command: Command) => boolean): Leftovers {
+  return { sent: left.sent.filter(isWanted), unsent: left.unsent.filter(isWanted) };
 }
 
 /** Errors that are no news while a connection is being closed on purpose. */

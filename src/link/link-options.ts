@@ -65,6 +65,10 @@ export interface LinkOwner extends Omit<PushOwner, "onSubscriptionsChanged"> {
    * did (redirects of a cluster); otherwise the command fails with the error.
    */
   onReplyError(command: Command, error: Error): boolean;
+  /** True for a command that goes on over another link when this one ends. */
+  adopts(command: Command): boolean;
+  /** The link has ended with commands that the owner adopts; the resend rules let them go again. */
+  onOrphans(commands: readonly Command[], error: Error): void;
 }
 
 /** One stretch of output; see docs/decisions on how it was measured. */

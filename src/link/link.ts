@@ -23,7 +23,14 @@ import {
 import { ConnectWaiters } from "./connect-waiters";
 import type { AbstractConnector } from "./connector";
 import { Establishment } from "./establishment";
-import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withoutRequests } from "./farewell";
+import {
+  causeOf,
+  dismissAll,
+  dismissLeftovers,
+  isConnectionTrouble,
+  isQuit,
+  withoutRequests,
+} from "./farewell";
 import { LinkEvents } from "./link-events";
 import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
 import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
@@ -181,7 +188,7 @@ export class Link implements Dispatcher {
   /** The connector failed: no socket, no `close`, no retry of its own. */
   onUnreachable(error: Error): void {
     this.dropConnection();
-    this.failAll(() => error);
+    this.failAll(() => error, this.owner);
     this.onNamedError("error", error);
     this.waiters.reject(error);
     this.finish();
@@ -250,7 +257,7 @@ export class Link implements Dispatcher {
     const left = withoutRequests(connection.queue.takeAll());
     this.setStatus("close");
     if (this.isClosing || this.hasQuit || left.sent.some(isQuit)) {
-      dismissLeftovers(left, this.lastError);
+      this.keepForResend(dismissLeftovers(left, this.owner, this.lastError), connection.protocolError);
       this.waiters.reject(this.closedError());
       this.end();
       return;
@@ -376,7 +383,7 @@ export class Link implements Dispatcher {
   /** Status `end`: everything that still waits is told so. */
   private end(): void {
     this.session.clear();
-    this.failAll(() => this.closedError());
+    this.failAll(() => this.closedError(), this.owner);
     this.finish();
   }
 
@@ -385,10 +392,10 @@ export class Link implements Dispatcher {
     this.setStatus("end");
   }
 
-  private failAll(makeError: () => Error): void {
+  private failAll(makeError: () => Error, heir: LinkOwner | null = null): void {
     const waiting = [...this.requeued, ...this.offline.takeAll()];
     this.requeued = [];
-    for (const command of waiting) dismiss(command, makeError());
+    dismissAll(waiting, heir, makeError);
   }
 
   private closedError(): ConnectionClosedError {

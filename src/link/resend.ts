@@ -55,6 +55,7 @@ class Sorter {
       return;
     }
     if ((command.spec.flags & CommandFlag.Watch) !== 0) this.isWatchBefore = true;
+    if (wasSent) command.ensureExtra().mayHaveRun = true;
     this.again.push(command);
   }
 

@@ -1,0 +1,54 @@
+/**
+ * A node as the router sees it: an address that slots point to, and the port through which
+ * commands leave. The address lasts; a port lives as long as its link and is replaced after it.
+ */
+
+import type { Command } from "../command/command";
+import type { Dispatcher } from "../command/dispatcher";
+import type { Link } from "../link/link";
+import { type NodeAddress, nodeKey } from "./node-address";
+import type { Shard } from "./slot-map";
+
+export type NodeRole = "master" | "slave";
+
+/** The way to one node; made by the client, which gives it the face of an ordinary client. */
+export interface NodePort extends Dispatcher {
+  readonly link: Link;
+  /** Commands gathered for the next automatic batch. */
+  readonly gathered: number;
+  /** The node serves reads of a replica from now on, or no longer. */
+  setReadOnly(isReadOnly: boolean): void;
+}
+
+export class ClusterNode {
+  readonly key: string;
+  role: NodeRole = "master";
+  /** Null while no link exists: nothing was sent yet, or it was lost. */
+  port: NodePort | null = null;
+  /** The shard it is master of. */
+  shard: Shard | null = null;
+  /** It could not be reached: commands wait for the next try instead of dialling themselves. */
+  isDown = false;
+  /** It owes answers and is silent: another node may have taken over. */
+  isSuspect = false;
+  /** Its connection was replaced since it pointed to itself; done once. */
+  isRenewed = false;
+  /** Until then reads go elsewhere. */
+  avoidedUntilMs = 0;
+  /** Commands of the batch that is being split. */
+  bucket: Command[] = [];
+
+  constructor(public address: NodeAddress) {
+    this.key = nodeKey(address);
+  }
+
+  /** Availability zone, where the server tells it. */
+  get zone(): string | undefined {
+    return this.address.zone;
+  }
+
+  /** It can be asked without dialling. */
+  get isLive(): boolean {
+    return this.port !== null && this.port.link.isWritable;
+  }
+}

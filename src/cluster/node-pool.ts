@@ -1,0 +1,159 @@
+/**
+ * The nodes that are known, by name, and their ports. Opens ports when they are needed and lets
+ * go of nodes that the cluster no longer has: what they still owe is waited for a moment, then
+ * it goes elsewhere. Knows neither slots nor redirects.
+ */
+
+import { ClusterNode, type NodePort, type NodeRole } from "./cluster-node";
+import { type NodeAddress, nodeKey } from "./node-address";
+
+export interface PoolOwner {
+  makePort(node: ClusterNode): NodePort;
+  onPortOpened(node: ClusterNode, port: NodePort): void;
+  onPortClosed(node: ClusterNode, port: NodePort): void;
+  /** The last port is gone. */
+  onEmpty(): void;
+}
+
+export type RoleFilter = NodeRole | "all";
+
+/** A cluster has at most a thousand nodes; redirects of a hostile one must not fill the memory. */
+const MAX_NODES = 4096;
+/** Time that a node which left the cluster has to answer what it was sent. */
+const FAREWELL_MS = 2000;
+const FAREWELL_POLL_MS = 25;
+
+export class NodePool {
+  private readonly nodes = new Map<string, ClusterNode>();
+  /** Ports that are open or opening, those of nodes that are leaving included. */
+  private readonly ports = new Map<NodePort, ClusterNode>();
+  private readonly leaving = new Map<NodePort, NodeJS.Timeout>();
+
+  constructor(private readonly owner: PoolOwner) {}
+
+  get(key: string): ClusterNode | undefined {
+    return this.nodes.get(key);
+  }
+
+  /** Number of open ports. */
+  get size(): number {
+    return this.ports.size;
+  }
+
+  /** The nodes that have a port. */
+  list(role: RoleFilter = "all"): ClusterNode[] {
+    const wanted = (node: ClusterNode): boolean =>
+      node.port !== null && (role === "all" || node.role === role);
+    return [...this.nodes.values()].filter(wanted);
+  }
+
+  /** The node at an address, made if it is unknown; null when there are too many. */
+  at(address: NodeAddress): ClusterNode | null {
+    const key = nodeKey(address);
+    const known = this.nodes.get(key);
+    if (known !== undefined) return known;
+    if (this.nodes.size >= MAX_NODES) return null;
+    const node = new ClusterNode(address);
+    this.nodes.set(key, node);
+    return node;
+  }
+
+  /** The port of a node; a new one if there is none or it is closing. */
+  portOf(node: ClusterNode): NodePort {
+    const { port } = node;
+    return port !== null && !port.link.isLeaving ? port : this.open(node);
+  }
+
+  /** Replaces the connection of a node. */
+  renew(node: ClusterNode): void {
+    const { port } = node;
+    node.isRenewed = true;
+    node.port = null;
+    if (port !== null) this.letGo(port);
+    this.open(node);
+  }
+
+  /** A random node of the role; of any role if there is none. */
+  sample(role: RoleFilter): ClusterNode | null {
+    const wanted = this.list(role).filter((node) => !node.isDown);
+    const all = wanted.length > 0 ? wanted : this.list();
+    return all[Math.floor(Math.random() * all.length)] ?? null;
+  }
+
+  /** From now on exactly these nodes exist. Ports are made at once, connections when needed. */
+  setMembers(members: ReadonlyMap<ClusterNode, NodeRole>): void {
+    for (const node of [...this.nodes.values()]) if (!members.has(node)) this.remove(node);
+    for (const [node, role] of members) {
+      this.nodes.set(node.key, node);
+      if (node.role !== role) {
+        node.role = role;
+        if (role === "slave") node.shard = null;
+        node.port?.setReadOnly(role === "slave");
+      }
+      this.portOf(node);
+    }
+  }
+
+  remove(node: ClusterNode): void {
+    this.nodes.delete(node.key);
+    const { port } = node;
+    node.port = null;
+    if (port !== null) this.letGo(port);
+  }
+
+  /** The link of a port has ended. */
+  onEnded(port: NodePort): void {
+    const node = this.ports.get(port);
+    if (node === undefined) return;
+    this.ports.delete(port);
+    clearInterval(this.leaving.get(port));
+    this.leaving.delete(port);
+    if (node.port === port) node.port = null;
+    this.owner.onPortClosed(node, port);
+    if (this.ports.size === 0) this.owner.onEmpty();
+  }
+
+  /** Closes everything and forgets all nodes. */
+  clear(): void {
+    for (const port of [...this.ports.keys()]) port.link.disconnect();
+    for (const timer of this.leaving.values()) clearInterval(timer);
+    this.leaving.clear();
+    this.nodes.clear();
+  }
+
+  private open(node: ClusterNode): NodePort {
+    const port = this.owner.makePort(node);
+    node.port = port;
+    this.ports.set(port, node);
+    this.owner.onPortOpened(node, port);
+    return port;
+  }
+
+  /** Disconnects once everything is answered, or when the node has had its time. */
+  private letGo(port: NodePort): void {
+    const isIdle = (): boolean =>
+      port.gathered === 0 &&
+      port.link.offline.length === 0 &&
+      (port.link.connection?.queue.length ?? 0) === 0;
+    if (isIdle()) {
+      port.link.disconnect();
+      return;
+    }
+    const deadlineMs = performance.now() + FAREWELL_MS;
+    const check = (): void => {
+      if (isIdle()) port.link.disconnect();
+      else if (performance.now() >= deadlineMs) retire(port);
+      else return;
+      clearInterval(this.leaving.get(port));
+      this.leaving.delete(port);
+    };
+    this.leaving.set(port, setInterval(check, FAREWELL_POLL_MS));
+  }
+}
+
+/** Closes at once; what is unanswered goes elsewhere. */
+function retire(port: NodePort): void {
+  const { connection } = port.link;
+  port.link.disconnect();
+  connection?.destroy();
+}

@@ -1,0 +1,66 @@
+/**
+ * Reads the error replies that tell a cluster client to go elsewhere or to come back later.
+ * They come from the wire: slots, hosts and ports are checked, and what is not in order is
+ * treated as an ordinary error of the command.
+ */
+
+import { type NodeAddress, parseAddress } from "./node-address";
+import { SLOT_COUNT } from "./slot-map";
+
+export const RedirectKind = {
+  /** The slot has another master for good. */
+  Moved: 0,
+  /** This command alone goes to the node that imports the slot. */
+  Ask: 1,
+  /** Keys of the command are on two nodes while their slot moves. */
+  TryAgain: 2,
+  /** The cluster does not serve the slot at the moment. */
+  ClusterDown: 3,
+  /** The node cannot serve: it loads data, lost its master, or is none. */
+  Unfit: 4,
+} as const;
+export type RedirectKind = (typeof RedirectKind)[keyof typeof RedirectKind];
+
+export interface Redirect {
+  readonly kind: RedirectKind;
+  /** -1 unless the server named one. */
+  readonly slot: number;
+  readonly target: NodeAddress | null;
+}
+
+const WORDS: ReadonlyMap<string, Redirect> = new Map([
+  ["TRYAGAIN", plain(RedirectKind.TryAgain)],
+  ["CLUSTERDOWN", plain(RedirectKind.ClusterDown)],
+  ["LOADING", plain(RedirectKind.Unfit)],
+  ["MASTERDOWN", plain(RedirectKind.Unfit)],
+  ["READONLY", plain(RedirectKind.Unfit)],
+  // A blocked command whose node became a replica.
+  ["UNBLOCKED", plain(RedirectKind.Unfit)],
+]);
+
+/** EXEC refused by the node's state carries the state behind this. */
+const EXEC_REASON = "EXECABORT Transaction discarded because of: ";
+
+function plain(kind: RedirectKind): Redirect {
+  return { kind, slot: -1, target: null };
+}
+
+/** What the error asks for, or null when it is an ordinary error. `sender` is the node that sent it. */
+export function parseRedirect(message: string, sender: NodeAddress): Redirect | null {
+  const text = message.startsWith(EXEC_REASON) ? message.slice(EXEC_REASON.length) : message;
+  const space = text.indexOf(" ");
+  const word = space < 0 ? text : text.slice(0, space);
+  if (word === "MOVED" || word === "ASK") {
+    return parseTarget(word === "MOVED" ? RedirectKind.Moved : RedirectKind.Ask, text, sender);
+  }
+  return WORDS.get(word) ?? null;
+}
+
+// MOVED 3999 127.0.0.1:6381
+function parseTarget(kind: RedirectKind, text: string, sender: NodeAddress): Redirect | null {
+  const [, slotText = "", addressText = ""] = text.split(" ");
+  if (!/^\d{1,5}$/.test(slotText)) return null;
+  const slot = Number(slotText);
+  const target = parseAddress(addressText, sender);
+  return slot >= SLOT_COUNT || target === null ? null : { kind, slot, target };
+}

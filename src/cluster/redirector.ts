@@ -1,0 +1,268 @@
+/**
+ * What becomes of commands that a node did not serve: redirected ones follow at once, others
+ * wait as long as their kind of error asks for and go to whoever serves their slot by then. Each
+ * return is counted against the budget of its command. Only commands that were not answered, or
+ * answered with "not here" or "not now", are ever sent again.
+ */
+
+import { BatchKind } from "../command/batch";
+import { Command, CommandState } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
+import { specOf } from "../command/command-table";
+import { IGNORED } from "../command/promise-completion";
+import { NO_SLOT, UNROUTED } from "../command/slot";
+import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError, WatchLostError } from "../errors";
+import type { ClusterNode } from "./cluster-node";
+import type { NodeAddress } from "./node-address";
+import type { NodePool } from "./node-pool";
+import { isReplicaRead } from "./read-preference";
+import { parseRedirect, type Redirect, RedirectKind } from "./redirect";
+import type { ClusterRouter } from "./router";
+import type { SlotMap } from "./slot-map";
+import { TransactionGroup } from "./transaction-group";
+import { type WaitingRooms, WaitReason } from "./waiting-rooms";
+
+export interface RedirectOptions {
+  readonly maxRedirections: number;
+  readonly retryDelayOnMoved: number;
+  readonly retryDelayOnFailover: number;
+  readonly retryDelayOnClusterDown: number;
+  readonly retryDelayOnTryAgain: number;
+}
+
+export interface RedirectorRooms {
+  readonly slots: SlotMap;
+  readonly pool: NodePool;
+  readonly rooms: WaitingRooms;
+  readonly router: ClusterRouter;
+  /** The address under which a node can be reached from here (NAT). */
+  translate(address: NodeAddress): NodeAddress;
+  /** The slot map is out of date; `hint` knows better. */
+  onStale(hint: ClusterNode | null): void;
+  onMoved(command: Command, from: ClusterNode, to: ClusterNode, kind: RedirectKind): void;
+}
+
+/** Tries with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */
+const EVEN_TRIES = 4;
+const LONGEST_DELAY_MS = 2000;
+/** A replica that could not serve a read is left alone for this long. */
+const AVOID_MS = 1000;
+const MAX_TRAIL = 64;
+
+export class Redirector {
+  /** False while the cluster is being closed: then nothing is sent again. */
+  isActive = false;
+
+  constructor(
+    private readonly options: RedirectOptions,
+    private readonly rooms: RedirectorRooms,
+  ) {}
+
+  adopts(command: Command): boolean {
+    return this.isActive && command.slot !== UNROUTED && command.completion !== IGNORED;
+  }
+
+  /** True when the command goes again, or has been ended here. */
+  onReplyError(node: ClusterNode, command: Command, error: Error): boolean {
+    if (command.slot === UNROUTED || !this.isActive) return false;
+    const redirect = parseRedirect(error.message, node.address);
+    const { batch } = command;
+    const isTaken =
+      batch instanceof TransactionGroup
+        ? this.onGroupError(node, batch, { command, redirect, error })
+        : redirect !== null && !command.isSettled && this.follow(node, command, redirect, error);
+    if (isTaken) this.rooms.rooms.onReturned(command);
+    return isTaken;
+  }
+
+  /** The link of a node has ended; the commands may go again. */
+  onOrphans(node: ClusterNode, commands: readonly Command[], error: Error): void {
+    const atOnce: Command[] = [];
+    for (const command of commands) {
+      const unit = this.unitOf(command, error);
+      if (unit === null) continue;
+      detach(unit);
+      if (this.options.retryDelayOnFailover === 0) {
+        endUnit(unit, () => error);
+      } else if (this.maySpend(unit, node, error)) {
+        if (this.hasOtherOwner(unit, node)) atOnce.push(unit);
+        else this.giveBack(unit, WaitReason.Failover, this.options.retryDelayOnFailover);
+      }
+    }
+    if (atOnce.length > 0) this.rooms.router.sendAgain(atOnce);
+    for (const command of commands) this.rooms.rooms.onReturned(command);
+    this.rooms.onStale(null);
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  private onGroupError(
+    node: ClusterNode,
+    group: TransactionGroup,
+    { command, redirect, error }: { command: Command; redirect: Redirect | null; error: Error },
+  ): boolean {
+    if (command !== group.closing) {
+      if (redirect === null) return false;
+      group.pending ??= { redirect, error };
+      if (!command.isSettled) group.withhold(command, error);
+      return true;
+    }
+    const pending = group.pending ?? (redirect === null ? null : { redirect, error });
+    if (pending === null || command.isSettled) return false;
+    if (group.isGuarded) {
+      // Where it would go, nobody watches the keys.
+      command.fail(new WatchLostError());
+      return true;
+    }
+    return this.follow(node, command, pending.redirect, pending.error);
+  }
+
+  private follow(node: ClusterNode, unit: Command, redirect: Redirect, error: Error): boolean {
+    switch (redirect.kind) {
+      case RedirectKind.Moved:
+      case RedirectKind.Ask:
+        return this.followTo(node, unit, redirect, error);
+      case RedirectKind.TryAgain:
+        detach(unit);
+        if (this.maySpend(unit, node, error)) {
+          this.giveBack(unit, WaitReason.TryAgain, this.options.retryDelayOnTryAgain);
+        }
+        return true;
+      case RedirectKind.Unfit:
+        if (node.role === "slave" && isReplicaRead(unit)) return this.leaveReplica(node, unit, error);
+        break;
+    }
+    const delayMs = this.options.retryDelayOnClusterDown;
+    if (delayMs === 0) return false;
+    detach(unit);
+    if (this.maySpend(unit, node, error)) this.giveBack(unit, WaitReason.ClusterDown, delayMs);
+    this.rooms.onStale(null);
+    return true;
+  }
+
+  private followTo(node: ClusterNode, unit: Command, redirect: Redirect, error: Error): boolean {
+    const { pool, rooms, router } = this.rooms;
+    const address = redirect.target === null ? null : this.rooms.translate(redirect.target);
+    const target = address === null ? null : pool.at(address);
+    if (target === null) return false;
+    detach(unit);
+    if (!this.maySpend(unit, node, error)) return true;
+    this.rooms.onMoved(unit, node, target, redirect.kind);
+    const isAsk = redirect.kind === RedirectKind.Ask;
+    if (!isAsk) this.learn(node, target, redirect.slot);
+    if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
+    const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
+    if (delayMs > 0 || rooms.hasReturned(unit.slot)) {
+      rooms.giveBack(unit, WaitReason.Moved, delayMs);
+      return true;
+    }
+    const commands = unit.batch instanceof TransactionGroup ? unit.batch.nextRun() : [unit];
+    router.sendTo(target, isAsk ? [asking(unit), ...commands] : commands);
+    return true;
+  }
+
+  /** MOVED changes exactly one slot; the rest is left to a refresh. */
+  private learn(node: ClusterNode, target: ClusterNode, slot: number): void {
+    const { slots, pool, rooms } = this.rooms;
+    if (target === node) {
+      // Something between here and the node answers for it: a fresh connection may lead elsewhere.
+      if (!node.isRenewed) pool.renew(node);
+    } else if (node.role === "slave" && slots.shardOf(slot)?.master === target) {
+      node.avoidedUntilMs = performance.now() + AVOID_MS;
+    } else if (slots.shardOf(slot)?.master !== target) {
+      slots.move(slot, target);
+      const queue = node.port?.link.connection?.queue;
+      const last = queue?.at(queue.length - 1);
+      if (last !== undefined) rooms.keepOrder(slot, last);
+    }
+    this.rooms.onStale(target);
+  }
+
+  private leaveReplica(node: ClusterNode, unit: Command, error: Error): boolean {
+    node.avoidedUntilMs = performance.now() + AVOID_MS;
+    detach(unit);
+    if (this.maySpend(unit, node, error)) this.rooms.router.sendAgain([unit]);
+    return true;
+  }
+
+  private giveBack(unit: Command, reason: WaitReason, delayMs: number): void {
+    this.rooms.rooms.giveBack(unit, reason, grownDelay(delayMs, unit.extra?.trail?.count ?? 1));
+  }
+
+  /** The command that stands for all that is left of a transaction, or null when it is listed already. */
+  private unitOf(command: Command, error: Error): Command | null {
+    const { batch } = command;
+    if (!(batch instanceof TransactionGroup)) return command;
+    if (batch.closing.isSettled) {
+      command.fail(error);
+      return null;
+    }
+    if (batch.isWaiting) return null;
+    batch.isWaiting = true;
+    return batch.closing;
+  }
+
+  private hasOtherOwner(unit: Command, node: ClusterNode): boolean {
+    const { router, rooms, slots } = this.rooms;
+    if (!router.isOpen || unit.slot < 0 || rooms.hasReturned(unit.slot)) return false;
+    const master = slots.shardOf(unit.slot)?.master;
+    return master !== undefined && master !== node && !master.isDown;
+  }
+
+  /** Counts a try. False when there is none left: the command has ended. */
+  private maySpend(unit: Command, node: ClusterNode, error: Error): boolean {
+    const extra = unit.ensureExtra();
+    extra.trail ??= { count: 0, nodes: [] };
+    const { trail } = extra;
+    if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
+    if (trail.count++ < this.options.maxRedirections) return true;
+    const Failure = extra.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
+    endUnit(unit, () => new Failure(error, trail.nodes));
+    return false;
+  }
+}
+
+/** The delay of the options for the first tries, then longer ones: a failover takes its time. */
+export function grownDelay(delayMs: number, tries: number): number {
+  if (tries <= EVEN_TRIES) return delayMs;
+  return Math.max(delayMs, Math.min(delayMs * 2 ** (tries - EVEN_TRIES), LONGEST_DELAY_MS));
+}
+
+/** Takes a command out of its automatic batch: it no longer keeps that batch from ending. */
+function detach(command: Command): void {
+  const { batch } = command;
+  if (batch === null || batch.kind !== BatchKind.Automatic) return;
+  command.batch = null;
+  batch.settleOne();
+}
+
+function endUnit(unit: Command, makeError: () => Error): void {
+  if (unit.batch instanceof TransactionGroup) {
+    for (const command of unit.batch.commands) if (command !== unit) command.fail(makeError());
+  }
+  unit.fail(makeError());
+}
+
+/** ASKING opens an importing slot for exactly the command behind it. */
+function asking(unit: Command): Command {
+  const command = new Command(specOf("asking"), [], false, IGNORED);
+  if (!(unit.batch instanceof TransactionGroup)) unit.ensureExtra().addHook(new AskingGuard(command));
+  return command;
+}
+
+/** A command that ends before it is written takes its ASKING with it. */
+class AskingGuard implements SettleHook {
+  constructor(private readonly asking: Command) {}
+
+  onFulfilled(): void {
+    this.withdraw();
+  }
+
+  onFailed(): void {
+    this.withdraw();
+  }
+
+  private withdraw(): void {
+    if (this.asking.state <= CommandState.Queued) this.asking.fail(new Error("withdrawn"));
+  }
+}

@@ -1,0 +1,216 @@
+/**
+ * Keeps the slot map up to date. Asks over the connections that exist, one node after the other
+ * and without waiting long for any of them; one refresh at a time, and whoever asks meanwhile
+ * shares its result. Routing never waits for it. When no known node tells, the start nodes are
+ * looked up again and asked over connections of their own.
+ *
+ * Requests from the data path (MOVED, losses) are spaced: a refresh that brought nothing new
+ * doubles the pause before the next one.
+ */
+
+import { Command } from "../command/command";
+import { specOf } from "../command/command-table";
+import { PromiseCompletion } from "../command/promise-completion";
+import { ClusterAllFailedError, TopologyTimeoutError } from "../errors";
+import type { Reply } from "../protocol/resp-types";
+import type { ClusterNode, NodePort } from "./cluster-node";
+import { shuffled } from "./discovery";
+import { type NodeAddress, nodeKey } from "./node-address";
+import type { NodePool } from "./node-pool";
+import { parseShards, parseSlots, type TopologyRange } from "./topology";
+
+/** A node that can be asked. */
+export interface Informant {
+  readonly address: NodeAddress;
+  readonly port: NodePort;
+}
+
+export interface RefreshOptions {
+  readonly slotsRefreshTimeout: number;
+  /** Milliseconds between refreshes without a reason; undefined: none. */
+  readonly slotsRefreshInterval?: number | undefined;
+  /** CLUSTER SHARDS tells the zones of nodes. */
+  readonly prefersShards: boolean;
+  readonly usesTls: boolean;
+}
+
+export interface RefreshOwner {
+  /** Takes the new state over; true if it differs from the old one. */
+  apply(ranges: readonly TopologyRange[]): boolean;
+  onNodeError(error: Error, key: string): void;
+  /** Connections of their own to the start nodes; the caller disconnects them. */
+  openSeeds(): Promise<Informant[]>;
+  /** True while something waits for better news. */
+  readonly isAnxious: boolean;
+}
+
+const SHORTEST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 1600;
+/** Pause between refreshes while commands wait for an owner. */
+const ANXIOUS_PAUSE_MS = 250;
+/** A node that has not answered for this long gets company. */
+const STAGGER_MS = 200;
+
+export class Refresher {
+  private running: Promise<void> | null = null;
+  private pauseMs = SHORTEST_PAUSE_MS;
+  private lastEndMs = Number.NEGATIVE_INFINITY;
+  private timer: NodeJS.Timeout | undefined;
+  private interval: NodeJS.Timeout | undefined;
+  private hint: ClusterNode | null = null;
+  private isStopped = true;
+
+  constructor(
+    private readonly options: RefreshOptions,
+    private readonly pool: NodePool,
+    private readonly owner: RefreshOwner,
+  ) {}
+
+  /** Refreshes now, or joins the refresh that runs. Rejects when no node could tell. */
+  refresh(mayAskSeeds = true): Promise<void> {
+    this.running ??= this.run(mayAskSeeds).finally(() => {
+      this.running = null;
+      this.lastEndMs = performance.now();
+      if (this.owner.isAnxious && !this.isStopped) this.book(ANXIOUS_PAUSE_MS);
+    });
+    return this.running;
+  }
+
+  /** The map is out of date; `hint` is likely to know. Returns at once. */
+  request(hint: ClusterNode | null): void {
+    if (hint !== null) this.hint = hint;
+    if (this.isStopped || this.running !== null || this.timer !== undefined) return;
+    const waitMs = this.lastEndMs + this.pauseMs - performance.now();
+    if (waitMs <= 0) this.refresh().catch(ignore);
+    else this.book(waitMs);
+  }
+
+  /** From now on requests are heard and periodic refreshes run. */
+  start(): void {
+    this.isStopped = false;
+    const { slotsRefreshInterval } = this.options;
+    clearInterval(this.interval);
+    if (typeof slotsRefreshInterval !== "number" || !(slotsRefreshInterval > 0)) return;
+    this.interval = setInterval(() => this.refresh().catch(ignore), slotsRefreshInterval);
+    this.interval.unref();
+  }
+
+  stop(): void {
+    this.isStopped = true;
+    clearInterval(this.interval);
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+
+  private book(waitMs: number): void {
+    if (this.timer !== undefined) return;
+    // Many clients see the same MOVED at the same moment.
+    const jitteredMs = waitMs * (0.75 + Math.random() * 0.5);
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.refresh().catch(ignore);
+    }, jitteredMs);
+  }
+
+  private async run(mayAskSeeds: boolean): Promise<void> {
+    const errors: Record<string, Error> = Object.create(null);
+    const ranges =
+      (await this.askAll(this.candidates(), errors)) ?? (await this.askSeeds(mayAskSeeds, errors));
+    if (ranges === null) {
+      throw new ClusterAllFailedError(Object.values(errors).at(-1), errors);
+    }
+    const isChanged = this.owner.apply(ranges);
+    this.pauseMs = isChanged ? SHORTEST_PAUSE_MS : Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
+  }
+
+  /** Nodes with a connection first, those that are in doubt last. */
+  private candidates(): Informant[] {
+    const nodes = shuffled(this.pool.list());
+    const rank = (node: ClusterNode): number => {
+      if (node.isDown || node.isSuspect) return 3;
+      if (node === this.hint) return 0;
+      return node.isLive ? 1 : 2;
+    };
+    nodes.sort((a, b) => rank(a) - rank(b));
+    this.hint = null;
+    return nodes.map((node) => ({ address: node.address, port: this.pool.portOf(node) }));
+  }
+
+  private async askSeeds(isAllowed: boolean, errors: Record<string, Error>): Promise<TopologyRange[] | null> {
+    if (!isAllowed || this.isStopped) return null;
+    let seeds: Informant[];
+    try {
+      seeds = await this.owner.openSeeds();
+    } catch (error) {
+      errors["startup nodes"] = error as Error;
+      return null;
+    }
+    const ranges = await this.askAll(seeds, errors);
+    for (const { port } of seeds) port.link.disconnect();
+    return ranges;
+  }
+
+  /** The first answer; each node is given a head start before the next one is asked as well. */
+  private askAll(
+    informants: readonly Informant[],
+    errors: Record<string, Error>,
+  ): Promise<TopologyRange[] | null> {
+    return new Promise((resolve) => {
+      let asked = 0;
+      let failed = 0;
+      let timer: NodeJS.Timeout | undefined;
+      const finish = (ranges: TopologyRange[] | null): void => {
+        clearTimeout(timer);
+        asked = informants.length;
+        resolve(ranges);
+      };
+      const askNext = (): void => {
+        clearTimeout(timer);
+        const informant = informants[asked];
+        if (informant === undefined) return;
+        asked++;
+        timer = setTimeout(askNext, STAGGER_MS);
+        this.ask(informant).then(finish, (error: Error) => {
+          const key = nodeKey(informant.address);
+          errors[key] = error;
+          this.owner.onNodeError(error, key);
+          if (++failed === informants.length) finish(null);
+          else askNext();
+        });
+      };
+      if (informants.length === 0) finish(null);
+      else askNext();
+    });
+  }
+
+  private async ask(informant: Informant): Promise<TopologyRange[]> {
+    const { usesTls, prefersShards } = this.options;
+    const parsers = { SLOTS: parseSlots, SHARDS: parseShards } as const;
+    const order = prefersShards ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
+    const [first, second] = order;
+    try {
+      return parsers[first](await this.query(informant.port, first), informant.address, usesTls);
+    } catch (error) {
+      if (!isUnknownQuestion(error as Error)) throw error;
+      return parsers[second](await this.query(informant.port, second), informant.address, usesTls);
+    }
+  }
+
+  private query(port: NodePort, question: string): Promise<Reply> {
+    const completion = new PromiseCompletion();
+    const command = new Command(specOf("cluster"), [question], false, completion);
+    const timer = setTimeout(
+      () => command.fail(new TopologyTimeoutError()),
+      this.options.slotsRefreshTimeout,
+    );
+    port.link.dispatch(command);
+    return completion.promise.finally(() => clearTimeout(timer));
+  }
+}
+
+/** An older or a restricted server. */
+function isUnknownQuestion(error: Error): boolean {
+  return /unknown (sub)?command|NOPERM/i.test(error.message);
+}
+
+function ignore(): void {}

@@ -1,0 +1,251 @@
+/**
+ * Sends every command to the node that serves its slot. A batch is split by node, not by slot,
+ * and leaves with one call for each node; its MULTI ... EXEC groups stay together. Commands of a
+ * slot whose gate is closed line up behind those that wait to be sent again.
+ *
+ * It decides where commands go first; what becomes of those that come back is the redirector's.
+ */
+
+import type { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import type { Dispatcher } from "../command/dispatcher";
+import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
+import { OpenTransactionError } from "../errors";
+import type { ClusterNode } from "./cluster-node";
+import type { NodePool } from "./node-pool";
+import { isReplicaRead, type ReadPreference } from "./read-preference";
+import type { SlotMap } from "./slot-map";
+import { endOfGroup, groupOf, TransactionGroup } from "./transaction-group";
+import { type WaitingRooms, WaitReason } from "./waiting-rooms";
+import type { WatchKeeper } from "./watch-keeper";
+
+/** Takes commands while the cluster is not ready. */
+export interface Gatekeeper {
+  admit(commands: readonly Command[]): void;
+  /** Commands that were admitted before; they are never refused. */
+  keep(commands: readonly Command[]): void;
+}
+
+export interface RouterRooms {
+  readonly slots: SlotMap;
+  readonly pool: NodePool;
+  readonly rooms: WaitingRooms;
+  readonly watches: WatchKeeper;
+  readonly gatekeeper: Gatekeeper;
+  /** Null: all reads go to masters. */
+  readonly reads: ReadPreference | null;
+  /** Commands that subscribe and unsubscribe. */
+  readonly subscriber: Dispatcher;
+  /** Sends some commands to several nodes; null while the option is off. */
+  readonly fanOut: FanOutPort | null;
+  /** Delay until a node that could not be reached is tried again. */
+  readonly retryDelayMs: number;
+  /** A slot has no owner: the map is not complete. */
+  onUncovered(): void;
+}
+
+/** True when it took the command over. */
+export interface FanOutPort {
+  takes(command: Command): boolean;
+}
+
+/** Commands that are not simply sent to the owner of their slot. */
+const SPECIAL =
+  CommandFlag.Multi |
+  CommandFlag.Watch |
+  CommandFlag.Unwatch |
+  CommandFlag.EnterSubscriber |
+  CommandFlag.ExitSubscriber;
+const WATCHING = CommandFlag.Watch | CommandFlag.Unwatch;
+const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
+
+export class ClusterRouter implements Dispatcher {
+  isOpen = false;
+  /** The nodes that have a bucket in the batch that is being split. */
+  private touched: ClusterNode[] = [];
+  private isSplitting = false;
+  /** Commands without keys of one batch share a node. */
+  private keylessNode: ClusterNode | null = null;
+  /** Failing a command calls code of the user, which may come back here: not before all are placed. */
+  private refused: { command: Command; error: Error }[] = [];
+
+  constructor(private readonly rooms: RouterRooms) {}
+
+  dispatch(command: Command): void {
+    if (!this.isOpen) this.rooms.gatekeeper.admit([command]);
+    else if ((command.spec.flags & SPECIAL) !== 0 || this.rooms.fanOut !== null)
+      this.dispatchSpecial(command);
+    else {
+      const node = this.nodeFor(command);
+      if (node !== null) this.rooms.pool.portOf(node).dispatch(command);
+    }
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    if (!this.isOpen) {
+      this.rooms.gatekeeper.admit(commands);
+      return;
+    }
+    this.isSplitting = true;
+    for (let index = 0; index < commands.length; index++) {
+      const command = commands[index] as Command;
+      if ((command.spec.flags & CommandFlag.Multi) === 0) {
+        command.batch = null;
+        this.place(command);
+        continue;
+      }
+      const end = endOfGroup(commands, index);
+      this.placeGroup(commands.slice(index, end));
+      index = end - 1;
+    }
+    this.empty();
+  }
+
+  /** Sends commands that have waited. A transaction is represented by its last command. */
+  sendAgain(commands: readonly Command[]): void {
+    if (!this.isOpen) {
+      this.rooms.gatekeeper.keep(commands);
+      return;
+    }
+    this.isSplitting = true;
+    for (const command of commands) {
+      if (command.batch instanceof TransactionGroup) this.fill(command.batch);
+      else this.place(command);
+    }
+    this.empty();
+  }
+
+  /** Sends to a node, whoever serves the slot. */
+  sendTo(node: ClusterNode, commands: readonly Command[]): void {
+    const port = this.rooms.pool.portOf(node);
+    if (commands.length === 1) port.dispatch(commands[0] as Command);
+    else port.dispatchBatch(commands);
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  private dispatchSpecial(command: Command): void {
+    const { flags } = command.spec;
+    if ((flags & SUBSCRIBING) !== 0) this.rooms.subscriber.dispatch(command);
+    else if ((flags & CommandFlag.Multi) !== 0) command.fail(new OpenTransactionError());
+    else if (this.rooms.fanOut?.takes(command) !== true) {
+      const node = this.nodeFor(command);
+      if (node === null) return;
+      const port = this.rooms.pool.portOf(node);
+      if ((flags & WATCHING) !== 0) this.rooms.watches.note(command, port.link);
+      port.dispatch(command);
+    }
+  }
+
+  /** Puts one command of a batch into the bucket of its node. */
+  private place(command: Command): void {
+    const special = command.spec.flags & SPECIAL;
+    if ((special & SUBSCRIBING) !== 0) {
+      this.rooms.subscriber.dispatch(command);
+      return;
+    }
+    if (this.rooms.fanOut?.takes(command) === true) return;
+    const node = this.nodeFor(command);
+    if (node === null) return;
+    if ((special & WATCHING) !== 0) this.rooms.watches.note(command, this.rooms.pool.portOf(node).link);
+    this.bucketOf(node).push(command);
+  }
+
+  private placeGroup(commands: readonly Command[]): void {
+    const group = groupOf(commands);
+    if (group instanceof Error) for (const command of commands) this.refuse(command, group);
+    else if (this.rooms.rooms.isClosed(group.slot)) this.rooms.rooms.lineUp(group.closing);
+    else this.fill(group);
+  }
+
+  /** Puts a transaction into the bucket of its node. */
+  private fill(group: TransactionGroup): void {
+    group.isWaiting = false;
+    if (this.rooms.rooms.isClosed(group.slot)) {
+      this.rooms.rooms.lineUp(group.closing);
+      return;
+    }
+    const node = this.masterFor(group.closing);
+    if (node === null) return;
+    const refusal = this.rooms.watches.refusal(group.slot, this.rooms.pool.portOf(node).link);
+    if (refusal === null) for (const command of group.nextRun()) this.bucketOf(node).push(command);
+    else for (const command of group.commands) this.refuse(command, refusal);
+  }
+
+  private bucketOf(node: ClusterNode): Command[] {
+    if (node.bucket.length === 0) this.touched.push(node);
+    return node.bucket;
+  }
+
+  private refuse(command: Command, error: Error): void {
+    this.refused.push({ command, error: copyOf(error) });
+  }
+
+  /** Hands all buckets on. */
+  private empty(): void {
+    const { touched, refused } = this;
+    this.isSplitting = false;
+    this.keylessNode = null;
+    this.touched = [];
+    for (const node of touched) {
+      const { bucket } = node;
+      node.bucket = [];
+      this.rooms.pool.portOf(node).dispatchBatch(bucket);
+    }
+    if (refused.length === 0) return;
+    this.refused = [];
+    for (const { command, error } of refused) command.fail(error);
+  }
+
+  /** Where the command goes now; null when it waits instead. */
+  private nodeFor(command: Command): ClusterNode | null {
+    let { slot } = command;
+    if (slot === UNROUTED) slot = command.slot = slotOf(command.spec, command.args);
+    const { rooms, slots, reads } = this.rooms;
+    if (rooms.isClosed(slot)) {
+      rooms.lineUp(command);
+      return null;
+    }
+    if (reads !== null && slot >= 0 && isReplicaRead(command)) {
+      const shard = slots.shardOf(slot);
+      if (shard !== null) {
+        const node = reads.choose(shard, command);
+        if (!node.isDown) return node;
+      }
+    }
+    return this.masterFor(command);
+  }
+
+  private masterFor(command: Command): ClusterNode | null {
+    const { slot } = command;
+    const shard = slot < 0 ? null : this.rooms.slots.shardOf(slot);
+    if (shard === null) return this.anyNode(command);
+    const node = shard.master;
+    return node.isDown ? this.wait(command) : node;
+  }
+
+  /** No keys, or a slot that nobody is known to serve: any node will do or knows better. */
+  private anyNode(command: Command): ClusterNode | null {
+    const { pool, reads } = this.rooms;
+    if (command.slot !== NO_SLOT) this.rooms.onUncovered();
+    else if (this.keylessNode !== null) return this.keylessNode;
+    const role = reads !== null && isReplicaRead(command) ? reads.keyless : "master";
+    const node = pool.sample(role);
+    if (node === null || node.isDown) return this.wait(command);
+    if (this.isSplitting && command.slot === NO_SLOT) this.keylessNode = node;
+    return node;
+  }
+
+  private wait(command: Command): null {
+    this.rooms.rooms.arrive(command, WaitReason.Failover, this.rooms.retryDelayMs);
+    return null;
+  }
+}
+
+/** Rows of one pipeline must not share an error that tracers and stacks write to. */
+function copyOf(error: Error): Error {
+  return Object.assign(Object.create(Object.getPrototypeOf(error)), {
+    message: error.message,
+    stack: error.stack,
+  });
+}

@@ -1,0 +1,87 @@
+/**
+ * Who serves which slot. A shard is a master with its replicas; slots point to shards. Changed
+ * as a whole by a refresh and for one slot by MOVED. Knows nothing of connections.
+ */
+
+import type { ClusterNode } from "./cluster-node";
+
+export const SLOT_COUNT = 16_384;
+
+export class Shard {
+  /** Names of its nodes, master first. */
+  readonly keys: readonly string[];
+
+  constructor(
+    readonly master: ClusterNode,
+    readonly replicas: readonly ClusterNode[],
+  ) {
+    this.keys = [master.key, ...replicas.map((replica) => replica.key)];
+  }
+
+  isSameAs(other: Shard): boolean {
+    return this.keys.length === other.keys.length && this.keys.every((key, i) => key === other.keys[i]);
+  }
+}
+
+/** Slots `from` to `to`, both included, belong to a shard. */
+export interface SlotRange {
+  readonly from: number;
+  readonly to: number;
+  readonly shard: Shard;
+}
+
+export class SlotMap {
+  private readonly shards: (Shard | null)[] = new Array<Shard | null>(SLOT_COUNT).fill(null);
+  private names: string[][] | null = null;
+
+  shardOf(slot: number): Shard | null {
+    return this.shards[slot] as Shard | null;
+  }
+
+  /** Slots that a refresh did not mention keep their owner. True if anything has changed. */
+  assign(ranges: readonly SlotRange[]): boolean {
+    let isChanged = false;
+    for (const { from, to, shard } of ranges) {
+      for (let slot = from; slot <= to; slot++) {
+        const before = this.shards[slot] as Shard | null;
+        if (before === null || !(before === shard || before.isSameAs(shard))) isChanged = true;
+        this.shards[slot] = shard;
+      }
+      shard.master.shard = shard;
+    }
+    this.names = null;
+    return isChanged;
+  }
+
+  /** MOVED: one slot has another master. */
+  move(slot: number, master: ClusterNode): void {
+    if (this.shards[slot]?.master === master) return;
+    master.shard ??= new Shard(master, []);
+    this.shards[slot] = master.shard;
+    this.names = null;
+  }
+
+  /** The public view: for each slot the names of its nodes, master first. */
+  get table(): string[][] {
+    if (this.names === null) {
+      const lists = new Map<Shard, string[]>();
+      const listOf = (shard: Shard | null): string[] => {
+        if (shard === null) return [];
+        let list = lists.get(shard);
+        if (list === undefined) lists.set(shard, (list = [...shard.keys]));
+        return list;
+      };
+      this.names = this.shards.map(listOf);
+    }
+    return this.names;
+  }
+
+  get isEmpty(): boolean {
+    return this.shards.every((shard) => shard === null);
+  }
+
+  clear(): void {
+    this.shards.fill(null);
+    this.names = null;
+  }
+}

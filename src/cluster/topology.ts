@@ -1,0 +1,127 @@
+/**
+ * Reads what a node says about the whole cluster: CLUSTER SLOTS and CLUSTER SHARDS. The reply
+ * comes from the wire: entries that make no sense are left out, and there is a bound on all
+ * counts. What a node does not know about itself is filled in from the address it was asked at.
+ */
+
+import { TopologyError } from "../errors";
+import type { Reply } from "../protocol/resp-types";
+import { hostOr, isHost, type NodeAddress, parsePort } from "./node-address";
+import { SLOT_COUNT } from "./slot-map";
+
+/** A range of slots with the nodes that serve it, master first. */
+export interface TopologyRange {
+  readonly from: number;
+  readonly to: number;
+  readonly master: NodeAddress;
+  readonly replicas: readonly NodeAddress[];
+}
+
+/** Reads one kind of reply. `usesTls` chooses between ports where a node has two. */
+export type TopologyParser = (reply: Reply, sender: NodeAddress, usesTls: boolean) => TopologyRange[];
+
+/** Replicas of one master that are looked at; servers have a handful. */
+const MAX_REPLICAS = 256;
+
+/** Reads CLUSTER SLOTS: `[[from, to, [host, port, id, [name, value, …]], replica, …], …]`. */
+export const parseSlots: TopologyParser = (reply, sender) => {
+  const ranges: TopologyRange[] = [];
+  for (const entry of listOf(reply, "SLOTS")) {
+    if (!Array.isArray(entry)) continue;
+    const slots = readRange(entry[0], entry[1]);
+    const master = readSlotsNode(entry[2], sender);
+    if (slots === null || master === null) continue;
+    const replicas = entry.slice(3, 3 + MAX_REPLICAS).map((node: Reply) => readSlotsNode(node, sender));
+    ranges.push({ ...slots, master, replicas: replicas.filter(isAddress) });
+  }
+  return notEmpty(ranges, sender);
+};
+
+/** Reads CLUSTER SHARDS: `[{ slots: [from, to, …], nodes: [{ ip, port, role, health, … }, …] }, …]`. */
+export const parseShards: TopologyParser = (reply, sender, usesTls) => {
+  const ranges: TopologyRange[] = [];
+  for (const entry of listOf(reply, "SHARDS")) {
+    const shard = fieldsOf(entry);
+    const slots = shard.get("slots");
+    const nodes = shard.get("nodes");
+    if (!Array.isArray(slots) || !Array.isArray(nodes)) continue;
+    const members = nodes.slice(0, MAX_REPLICAS).map(fieldsOf);
+    const master = members.find((node) => node.get("role") === "master");
+    const masterAddress = master === undefined ? null : readShardsNode(master, sender, usesTls);
+    if (masterAddress === null) continue;
+    const replicas = members
+      .filter((node) => node !== master && node.get("health") === "online")
+      .map((node) => readShardsNode(node, sender, usesTls))
+      .filter(isAddress);
+    for (let index = 0; index + 1 < slots.length; index += 2) {
+      const range = readRange(slots[index], slots[index + 1]);
+      if (range !== null) ranges.push({ ...range, master: masterAddress, replicas });
+    }
+  }
+  return notEmpty(ranges, sender);
+};
+
+function listOf(reply: Reply, what: string): readonly Reply[] {
+  if (!Array.isArray(reply)) throw new TopologyError(`The reply of CLUSTER ${what} is no list`);
+  // There cannot be more ranges than slots.
+  return reply.slice(0, SLOT_COUNT);
+}
+
+function notEmpty(ranges: TopologyRange[], sender: NodeAddress): TopologyRange[] {
+  if (ranges.length > 0) return ranges;
+  throw new TopologyError(`${sender.host}:${sender.port} knows no slot that is served`);
+}
+
+function readRange(from: Reply, to: Reply): { from: number; to: number } | null {
+  const first = Number(from);
+  const last = Number(to);
+  if (!Number.isInteger(first) || !Number.isInteger(last)) return null;
+  return first >= 0 && first <= last && last < SLOT_COUNT ? { from: first, to: last } : null;
+}
+
+/** `[endpoint, port, id, ["ip", "10.0.0.1", "hostname", "a.example"]]`; older servers end after the id. */
+function readSlotsNode(node: Reply, sender: NodeAddress): NodeAddress | null {
+  if (!Array.isArray(node)) return null;
+  const details = fieldsOf(node[3]);
+  const port = parsePort(node[1]);
+  const named = hostOr(node[0], sender);
+  const host = named ?? textOf(details.get("ip"));
+  if (port === null || host === null) return null;
+  return { host, port, serverName: textOf(details.get("hostname")) ?? undefined };
+}
+
+function readShardsNode(
+  node: ReadonlyMap<string, Reply>,
+  sender: NodeAddress,
+  usesTls: boolean,
+): NodeAddress | null {
+  const ports = [node.get("tls-port"), node.get("port")];
+  const port = parsePort((usesTls ? ports[0] : ports[1]) ?? ports[0] ?? ports[1]);
+  const host = hostOr(node.get("endpoint"), sender) ?? textOf(node.get("ip"));
+  if (port === null || host === null) return null;
+  return {
+    host,
+    port,
+    serverName: textOf(node.get("hostname")) ?? undefined,
+    zone: textOf(node.get("availability-zone")) ?? undefined,
+  };
+}
+
+function textOf(value: Reply): string | null {
+  return isHost(value) ? value : null;
+}
+
+/** Fields of a map, which arrives as an object or as a flat list. */
+function fieldsOf(value: Reply): ReadonlyMap<string, Reply> {
+  if (typeof value !== "object" || value === null) return new Map();
+  if (!Array.isArray(value)) return new Map(Object.entries(value));
+  const fields = new Map<string, Reply>();
+  for (let index = 0; index + 1 < value.length; index += 2) {
+    fields.set(String(value[index]), value[index + 1]);
+  }
+  return fields;
+}
+
+function isAddress(address: NodeAddress | null): address is NodeAddress {
+  return address !== null;
+}

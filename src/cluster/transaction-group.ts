@@ -1,0 +1,115 @@
+/**
+ * A MULTI ... EXEC group on a cluster: one unit with one owner, one redirect, one retry. It is
+ * unanswered until EXEC is: what the server says to its members before ("OK", "QUEUED") settles
+ * their rows once and does not keep the group from being run again elsewhere.
+ *
+ * When a member is redirected, the server discards the transaction; the group goes again, whole,
+ * after the reply of EXEC has closed it. Members that are settled by then are stood in for.
+ */
+
+import { Batch, BatchKind } from "../command/batch";
+import { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { firstKeyPosition, keyPositions } from "../command/key-positions";
+import { IGNORED } from "../command/promise-completion";
+import { NO_SLOT, slotOfKey } from "../command/slot";
+import { CrossSlotTransactionError, OpenTransactionError } from "../errors";
+import type { Argument } from "../protocol/resp-types";
+import type { Redirect } from "./redirect";
+
+/** Why a group will go again once EXEC has been answered. */
+export interface PendingRedirect {
+  readonly redirect: Redirect;
+  readonly error: Error;
+}
+
+export class TransactionGroup extends Batch {
+  pending: PendingRedirect | null = null;
+  /** Handed back by its link and not sent again yet. */
+  isWaiting = false;
+  /** EXEC, or the DISCARD that closes it. */
+  readonly closing: Command;
+  private withheld: { command: Command; error: Error }[] = [];
+
+  constructor(
+    readonly commands: readonly Command[],
+    readonly slot: number,
+  ) {
+    super(BatchKind.Transaction, commands.length, null);
+    this.closing = commands[commands.length - 1] as Command;
+    for (const command of commands) {
+      command.batch = this;
+      command.slot = slot;
+    }
+  }
+
+  /** The error of a member is not told yet: the group goes again. */
+  withhold(command: Command, error: Error): void {
+    this.withheld.push({ command, error });
+  }
+
+  /** The commands of the next run. */
+  nextRun(): Command[] {
+    this.pending = null;
+    this.isWaiting = false;
+    this.isStarted = false;
+    this.withheld = [];
+    return this.commands.map((command) => (command.isSettled ? this.standIn(command) : command));
+  }
+
+  override settleOne(): void {
+    super.settleOne();
+    this.isAnswered = false;
+    if (this.closing.isSettled && this.withheld.length > 0) this.tellWithheld();
+  }
+
+  private standIn(command: Command): Command {
+    const double = new Command(command.spec, command.args, command.wantsBuffers, IGNORED);
+    double.batch = this;
+    double.slot = this.slot;
+    const script = command.extra?.script ?? null;
+    if (script !== null) double.ensureExtra().script = script;
+    return double;
+  }
+
+  private tellWithheld(): void {
+    const withheld = this.withheld;
+    this.withheld = [];
+    for (const { command, error } of withheld) command.fail(error);
+  }
+}
+
+/** Position after the group that begins at `start`. */
+export function endOfGroup(commands: readonly Command[], start: number): number {
+  for (let index = start + 1; index < commands.length; index++) {
+    const { flags } = (commands[index] as Command).spec;
+    if ((flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0) return index + 1;
+  }
+  return commands.length;
+}
+
+/** Makes a group, or tells why these commands are none. */
+export function groupOf(commands: readonly Command[]): TransactionGroup | Error {
+  const last = commands[commands.length - 1] as Command;
+  if ((last.spec.flags & (CommandFlag.Exec | CommandFlag.Discard)) === 0) return new OpenTransactionError();
+  let slot = NO_SLOT;
+  let first: Argument = "";
+  for (const { spec, args } of commands) {
+    if (firstKeyPosition(spec, args) < 0) continue;
+    for (const position of keyPositions(spec, args)) {
+      const key = args[position] as Argument;
+      const own = slotOfKey(key);
+      if (slot !== NO_SLOT && own !== slot) return new CrossSlotTransactionError(shown(first), shown(key));
+      slot = own;
+      first = key;
+    }
+  }
+  return new TransactionGroup(commands, slot);
+}
+
+const SHOWN_LENGTH = 80;
+
+function shown(key: Argument): string {
+  const text = typeof key === "string" ? key : key.toString();
+  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+}

@@ -1,0 +1,176 @@
+/**
+ * Where commands wait that a node gave back. Those that wait for the same reason share one timer
+ * and leave together. While a slot has commands waiting, its gate is closed: later commands of
+ * the slot line up behind them, so that the order of issue is the order of sending.
+ *
+ *   room:  | returned, in the order of their replies | arrivals since the gate closed |
+ *
+ * What returns was sent before the gate closed, so it is older than every arrival. Commands
+ * answered TRYAGAIN wait without closing the gate: their slot works for everybody else.
+ */
+
+import type { Command } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
+
+export const WaitReason = {
+  /** The connection was lost or cannot be made. */
+  Failover: 0,
+  ClusterDown: 1,
+  Moved: 2,
+  TryAgain: 3,
+} as const;
+export type WaitReason = (typeof WaitReason)[keyof typeof WaitReason];
+
+/** A command that the old owner never answers cannot hold its slot for longer. */
+const ORDER_LIMIT_MS = 1000;
+
+class Room {
+  returned: Command[] = [];
+  arrivals: Command[] = [];
+  readonly slots = new Set<number>();
+  timer: NodeJS.Timeout | undefined;
+
+  get size(): number {
+    return this.returned.length + this.arrivals.length;
+  }
+}
+
+/** Later commands of a moved slot wait until the old owner has answered all that it was sent. */
+class OrderRoom extends Room implements SettleHook {
+  constructor(private readonly onPassed: (room: OrderRoom) => void) {
+    super();
+  }
+
+  onFulfilled(): void {
+    this.onPassed(this);
+  }
+
+  onFailed(): void {
+    this.onPassed(this);
+  }
+}
+
+export class WaitingRooms {
+  private readonly rooms = [new Room(), new Room(), new Room(), new Room()] as const;
+  /** Rooms of closed gates, by slot. */
+  private readonly gates = new Map<number, Room>();
+  private readonly markers = new Map<Command, OrderRoom>();
+
+  /** `leave` sends what is let out, in order. */
+  constructor(private readonly leave: (commands: readonly Command[]) => void) {}
+
+  /** Commands that wait. */
+  get size(): number {
+    let size = 0;
+    for (const room of new Set<Room>([...this.rooms, ...this.gates.values()])) size += room.size;
+    return size;
+  }
+
+  /** True while commands of the slot must line up. */
+  isClosed(slot: number): boolean {
+    return this.gates.size !== 0 && this.gates.has(slot);
+  }
+
+  /** A new command of a slot whose gate is closed. */
+  lineUp(command: Command): void {
+    this.gates.get(command.slot)?.arrivals.push(command);
+  }
+
+  /** A command that a node gave back. */
+  giveBack(command: Command, reason: WaitReason, delayMs: number): void {
+    const own = this.rooms[reason];
+    const room = this.gates.get(command.slot) ?? own;
+    room.returned.push(command);
+    if (room === own && reason !== WaitReason.TryAgain) this.close(command.slot, room);
+    if (room === own) room.timer ??= setTimeout(() => this.open(room), delayMs);
+  }
+
+  /** Closes the gate for a command that cannot be sent now, with the same delay as those given back. */
+  arrive(command: Command, reason: WaitReason, delayMs: number): void {
+    const room = this.rooms[reason];
+    this.close(command.slot, room);
+    room.arrivals.push(command);
+    room.timer ??= setTimeout(() => this.open(room), delayMs);
+  }
+
+  /**
+   * The slot has moved: new commands wait until `last`, the youngest command that its old owner
+   * was sent, has been answered.
+   */
+  keepOrder(slot: number, last: Command): void {
+    if (this.gates.has(slot)) return;
+    let room = this.markers.get(last);
+    if (room === undefined) {
+      const made = new OrderRoom((passed) => this.pass(last, passed));
+      room = made;
+      this.markers.set(last, made);
+      last.ensureExtra().addHook(made);
+      made.timer = setTimeout(() => this.pass(last, made), ORDER_LIMIT_MS);
+    }
+    this.close(slot, room);
+  }
+
+  /** True if returning commands of the slot must wait behind others that returned before. */
+  hasReturned(slot: number): boolean {
+    const room = this.gates.get(slot);
+    return room !== undefined && !(room instanceof OrderRoom);
+  }
+
+  /** A command was given back by the node that it was sent to: whoever waited for it goes on. */
+  onReturned(command: Command): void {
+    if (this.markers.size === 0) return;
+    const room = this.markers.get(command);
+    if (room !== undefined) this.pass(command, room);
+  }
+
+  /** Something has changed for the better: everybody may try at once. */
+  openAll(): void {
+    for (const reason of [WaitReason.Failover, WaitReason.ClusterDown, WaitReason.Moved]) {
+      this.open(this.rooms[reason]);
+    }
+  }
+
+  /** Empties all rooms; what was in them, oldest first. */
+  takeAll(): Command[] {
+    const rooms = new Set<Room>([...this.rooms, ...this.gates.values()]);
+    const all: Command[] = [];
+    for (const room of rooms) all.push(...room.returned);
+    for (const room of rooms) all.push(...room.arrivals);
+    for (const room of rooms) this.empty(room);
+    this.markers.clear();
+    return all.filter(isWaiting);
+  }
+
+  private close(slot: number, room: Room): void {
+    if (slot < 0 || this.gates.has(slot)) return;
+    this.gates.set(slot, room);
+    room.slots.add(slot);
+  }
+
+  private pass(marker: Command, room: OrderRoom): void {
+    if (this.markers.get(marker) !== room) return;
+    this.markers.delete(marker);
+    this.open(room);
+  }
+
+  private open(room: Room): void {
+    if (room.size === 0 && room.slots.size === 0) return;
+    const leaving = [...room.returned, ...room.arrivals].filter(isWaiting);
+    this.empty(room);
+    if (leaving.length > 0) this.leave(leaving);
+  }
+
+  private empty(room: Room): void {
+    clearTimeout(room.timer);
+    room.timer = undefined;
+    for (const slot of room.slots) this.gates.delete(slot);
+    room.slots.clear();
+    room.returned = [];
+    room.arrivals = [];
+  }
+}
+
+/** Not ended by a time limit meanwhile. A transaction is represented by the command that closes it. */
+function isWaiting(command: Command): boolean {
+  return !command.isSettled;
+}

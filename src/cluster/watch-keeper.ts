@@ -1,0 +1,55 @@
+/**
+ * Remembers which slots are watched and over which connection. A transaction on a watched slot
+ * runs only over the connection that saw the WATCH; when that is gone, the keys may have changed
+ * unseen, and the transaction is refused instead of committing unguarded.
+ */
+
+import { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import { IGNORED } from "../command/promise-completion";
+import type { Connection } from "../connection/connection";
+import { WatchLostError } from "../errors";
+import type { Link } from "../link/link";
+
+interface Watched {
+  readonly link: Link;
+  /** Null until the link is connected: the WATCH waits there itself. */
+  readonly connection: Connection | null;
+}
+
+export class WatchKeeper {
+  private readonly slots = new Map<number, Watched>();
+
+  /** Follows WATCH and UNWATCH on their way to a node. */
+  note(command: Command, link: Link): void {
+    const { flags } = command.spec;
+    if ((flags & CommandFlag.Unwatch) !== 0) this.unwatchOthers(link);
+    else if (command.slot >= 0) this.slots.set(command.slot, { link, connection: link.connection });
+  }
+
+  /** Why a transaction on the slot may not run over the link, or null. Either way its WATCH is over. */
+  refusal(slot: number, link: Link): WatchLostError | null {
+    if (this.slots.size === 0) return null;
+    const watched = this.slots.get(slot);
+    if (watched === undefined) return null;
+    this.slots.delete(slot);
+    const { connection } = watched;
+    const isLost = watched.link !== link || (connection !== null && link.connection !== connection);
+    return isLost ? new WatchLostError() : null;
+  }
+
+  /** UNWATCH has no keys and goes to one node: the other connections are told as well. */
+  private unwatchOthers(link: Link): void {
+    const others = new Set<Link>();
+    for (const watched of this.slots.values()) if (watched.link !== link) others.add(watched.link);
+    this.slots.clear();
+    for (const other of others) {
+      if (other.isWritable) other.dispatch(new Command(specOf("unwatch"), [], false, IGNORED));
+    }
+  }
+
+  clear(): void {
+    this.slots.clear();
+  }
+}
