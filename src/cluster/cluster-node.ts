@@ -49,6 +49,6 @@ export class ClusterNode {
 
   /** It can be asked without dialling. */
   get isLive(): boolean {
-    return this.port !== null && this.port.link.isWritable;
+    return this.port?.link.isWritable === true;
   }
 }

@@ -11,8 +11,8 @@
 import { Command } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
-import { ClusterAllFailedError, TopologyTimeoutError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
+import { ClusterAllFailedError, TopologyTimeoutError } from "./cluster-errors";
 import type { ClusterNode, NodePort } from "./cluster-node";
 import { shuffled } from "./discovery";
 import { type NodeAddress, nodeKey } from "./node-address";

@@ -10,7 +10,7 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
-import { OpenTransactionError } from "../errors";
+import { OpenTransactionError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";

@@ -4,8 +4,8 @@
  * counts. What a node does not know about itself is filled in from the address it was asked at.
  */
 
-import { TopologyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
+import { TopologyError } from "./cluster-errors";
 import { hostOr, isHost, type NodeAddress, parsePort } from "./node-address";
 import { SLOT_COUNT } from "./slot-map";
 

@@ -13,8 +13,8 @@ import { CommandFlag } from "../command/command-spec";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../command/slot";
-import { CrossSlotTransactionError, OpenTransactionError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
+import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
 import type { Redirect } from "./redirect";
 
 /** Why a group will go again once EXEC has been answered. */

@@ -12,7 +12,7 @@ export function isQuit(command: Command): boolean {
 }
 
 /** Ends one command of a closed link. A connection that is gone is what QUIT asks for. */
-export function dismiss(command: Command, error: Error): void {
+export function dismissOne(command: Command, error: Error): void {
   if (!isQuit(command)) command.fail(error);
   else
     command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", { protocol: 2, replyMapping: "legacy" });
@@ -29,29 +29,29 @@ export function dismissLeftovers(left: Leftovers, heir: Heir, cause: Error | und
   const options = causeOf(cause);
   const kept = only(left, (command) => heir.adopts(command));
   const rest = only(left, (command) => !heir.adopts(command));
-  for (const command of rest.sent) dismiss(command, new ClosedOutcomeUnknownError(options));
-  for (const command of rest.unsent) dismiss(command, new ConnectionClosedError(options));
+  for (const command of rest.sent) dismissOne(command, new ClosedOutcomeUnknownError(options));
+  for (const command of rest.unsent) dismissOne(command, new ConnectionClosedError(options));
   return kept;
 }
 
 /** Ends what waited; an heir, if there is one, gets what it adopts. */
-export function dismissAll(waiting: readonly Command[], heir: Heir | null, makeError: () => Error): void {
+export function dismiss(waiting: readonly Command[], heir: Heir | null, makeError: () => Error): void {
   const orphans: Command[] = [];
   for (const command of waiting) {
     if (heir?.adopts(command)) orphans.push(command);
-    else dismiss(command, makeError());
+    else dismissOne(command, makeError());
   }
   if (orphans.length > 0) heir?.onOrphans(orphans, makeError());
 }
 
 /** Fails the handshake commands of a closed connection and returns what its users had sent. */
 export function withoutRequests(left: Leftovers): Leftovers {
-  const isOwn = (command: Command): boolean => command.completion instanceof RequestCompletion;
+  const isUsers = ({ completion }: Command): boolean =>
+    !(completion instanceof RequestCompletion) && completion !== IGNORED;
   for (const command of [...left.sent, ...left.unsent]) {
-    if (isOwn(command)) command.fail(new ConnectionClosedError());
+    if (!isUsers(command)) command.fail(new ConnectionClosedError());
   }
-  const isUsers = (command: Command): boolean => !isOwn(command) && command.completion !== IGNORED;
-  return { sent: left.sent.filter(isUsers), unsent: left.unsent.filter(isUsers) };
+  return only(left, isUsers);
 }
 
 function only(left: Leftovers, isWanted: (command: Command) => boolean): Leftovers {

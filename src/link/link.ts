@@ -23,14 +23,7 @@ import {
 import { ConnectWaiters } from "./connect-waiters";
 import type { AbstractConnector } from "./connector";
 import { Establishment } from "./establishment";
-import {
-  causeOf,
-  dismissAll,
-  dismissLeftovers,
-  isConnectionTrouble,
-  isQuit,
-  withoutRequests,
-} from "./farewell";
+import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withoutRequests } from "./farewell";
 import { LinkEvents } from "./link-events";
 import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
 import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
@@ -395,7 +388,7 @@ export class Link implements Dispatcher {
   private failAll(makeError: () => Error, heir: LinkOwner | null = null): void {
     const waiting = [...this.requeued, ...this.offline.takeAll()];
     this.requeued = [];
-    dismissAll(waiting, heir, makeError);
+    dismiss(waiting, heir, makeError);
   }
 
   private closedError(): ConnectionClosedError {
