@@ -9,6 +9,20 @@ exports = module.exports = Redis;
 // The compiler marked the object that this line has just replaced.
 Object.defineProperty(Redis, "__esModule", { value: true });
 
+declare module "./client/redis" {
+  /** The named exports, as they are found on the class. */
+  namespace Redis {
+    const AbstractConnector: typeof import("./link/connector").AbstractConnector;
+    const Command: typeof import("./client/legacy-command").LegacyCommand;
+    const Pipeline: typeof import("./pipeline/pipeline").Pipeline;
+    const ReplyError: typeof import("./errors").ReplyError;
+    const ScanStream: typeof import("./streaming/scan-stream").ScanStream;
+    const SentinelConnector: typeof import("./sentinel/sentinel-connector").SentinelConnector;
+    const SentinelIterator: typeof import("./sentinel/sentinel-list").SentinelIterator;
+    const print: typeof import("./client/print").print;
+  }
+}
+
 export type {
   ClusterNode,
   ClusterOptions,

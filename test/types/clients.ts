@@ -105,3 +105,12 @@ export class Store extends Redis {
 export function generic<Context extends ClientContext>(commander: RedisCommander<Context>) {
   return commander.get("key");
 }
+
+/** The named exports are on the class as well. */
+export function statics() {
+  const command = new Redis.Command("get", ["key"], { replyEncoding: "utf8" });
+  const isReply = new Error("text") instanceof Redis.ReplyError;
+  Redis.print(null, "reply");
+  const another: Redis = Redis.createClient(6380, "localhost");
+  return [command, isReply, Redis.defaultOptions, Redis.Pipeline, Redis.ScanStream, another];
+}
