@@ -17,7 +17,7 @@ const ASTERISK = 42;
 const DOLLAR = 36;
 
 /** Strings up to here are written by a loop (benchmarks/micro/encoder.ts); must have two digits at most. */
-const LOOP_LENGTH = 40;
+const LOOP_LENGTH = 32;
 /** `$`, digits of the largest length, CRLF around the value. */
 const MAX_FRAMING_BYTES = 1 + 16 + 4;
 /** What a string of `LOOP_LENGTH` ASCII characters takes. */
