@@ -15,23 +15,35 @@ export const BatchKind = {
 export type BatchKind = (typeof BatchKind)[keyof typeof BatchKind];
 
 export class Batch {
-  /** Commands that are not settled yet. */
-  left: number;
+  /** Commands that were given to `add`. */
+  size = 0;
+  /** All `CommandFlag` bits that any of those has. */
+  flags = 0;
   /** A reply to one of its commands has arrived. */
   isAnswered = false;
+  /** Its first command has been encoded for the present connection. */
+  isStarted = false;
   /** A command of it may not be sent again, so none is. */
   isRefused = false;
   /** Its EXEC was issued under a WATCH: it must not run on a connection that did not see the WATCH. */
   isGuarded = false;
-  /** Its first command has been encoded for the present connection. */
-  isStarted = false;
 
+  /**
+   * @param left Commands that are not settled yet, besides those that `add` will bring.
+   * @param onDone Called once, when the last of its commands has settled.
+   */
   constructor(
-    readonly kind: BatchKind,
-    size: number,
+    public kind: BatchKind,
+    public left: number,
     private readonly onDone: (() => void) | null,
-  ) {
-    this.left = size;
+  ) {}
+
+  /** Makes a command one of the batch, and counts it. */
+  add(command: { batch: Batch | null; readonly spec: { readonly flags: number } }): void {
+    command.batch = this;
+    this.flags |= command.spec.flags;
+    this.size++;
+    this.left++;
   }
 
   /** Called by each of its commands as it settles. */

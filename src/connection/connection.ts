@@ -158,17 +158,13 @@ export class Connection implements Dispatcher, ReplySink {
   }
 
   dispatch(command: Command): void {
-    command.state = CommandState.Queued;
     this.queue.push(command);
     this.scheduler.request(this.queue.inFlight);
     if (this.queue.unsent === EARLY_FLUSH_COMMANDS) this.flush();
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    for (const command of commands) {
-      command.state = CommandState.Queued;
-      this.queue.push(command);
-    }
+    this.queue.pushBatch(commands);
     this.scheduler.request(this.queue.inFlight);
   }
 
@@ -301,7 +297,7 @@ export class Connection implements Dispatcher, ReplySink {
     const isTracing = this.owner.isTracing();
     let left = queue.unsent;
     while (left-- > 0 && output.length < highWaterBytes) {
-      const command = queue.advance() as Command;
+      const command = queue.advance();
       if (command.batch === null && command.extra === null && command.state === CommandState.Queued) {
         command.state = CommandState.Sent;
       } else if (!this.admitToWire(command)) continue;

@@ -7,6 +7,7 @@
  * "Connection is closed." when the link ends.
  */
 
+import { flagsOf } from "../command/batch-flags";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
@@ -90,18 +91,13 @@ export class Link implements Dispatcher {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    if (!this.isDirect) {
+    if (!this.isDirect || (flagsOf(commands) & ATTENTION) !== 0) {
       for (const command of commands) this.dispatchCarefully(command);
       return;
     }
-    let flags = 0;
     const { db } = this.session;
-    for (const command of commands) {
-      command.db = db;
-      flags |= command.spec.flags;
-    }
-    if ((flags & ATTENTION) === 0) (this.outlet.connection as Connection).dispatchBatch(commands);
-    else for (const command of commands) this.dispatchCarefully(command);
+    if (db !== 0) for (const command of commands) command.db = db;
+    (this.outlet.connection as Connection).dispatchBatch(commands);
   }
 
   // --- life --------------------------------------------------------------------------------

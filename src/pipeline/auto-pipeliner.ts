@@ -101,8 +101,8 @@ export class AutoPipeliner implements Dispatcher {
     if (commands.length === 0) return;
     this.inFlight++;
     const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
-    const batch = new Batch(BatchKind.Automatic, commands.length, onDone);
-    for (const command of commands) command.batch = batch;
+    const batch = new Batch(BatchKind.Automatic, 0, onDone);
+    for (const command of commands) batch.add(command);
     this.next.dispatchBatch(commands);
   }
 

@@ -54,8 +54,7 @@ export class PipelineRun implements Completion {
   /** Commands that could not be encoded: never sent, their row is the error. */
   private broken: Map<Command, Error> | null = null;
   private left = 0;
-  private hasTransaction = false;
-  private kind: BatchKind = BatchKind.Pipeline;
+  private readonly batch = new Batch(BatchKind.Pipeline, 0, null);
   private settle!: (rows: Rows | null) => void;
   private refuse!: (error: Error) => void;
 
@@ -91,7 +90,7 @@ export class PipelineRun implements Completion {
 
   private append(command: Command): void {
     command.index = this.length++;
-    if ((command.spec.flags & CommandFlag.Multi) !== 0) this.hasTransaction = true;
+    this.batch.add(command);
     this.commands.push(command);
     this.port.prepare(command);
   }
@@ -132,15 +131,16 @@ export class PipelineRun implements Completion {
     }
     this.rows.length = this.left;
     const ready = this.broken === null ? commands : this.withoutBroken(this.broken);
+    if ((this.batch.flags & CommandFlag.Multi) !== 0) this.batch.kind = BatchKind.Transaction;
     // A transaction is never divided.
-    const isWhole = this.hasTransaction || batchSize >= ready.length;
-    if (isWhole) this.send(ready, null);
-    else this.sendFrom(ready, 0, batchSize);
+    const isWhole = this.batch.kind === BatchKind.Transaction || batchSize >= ready.length;
+    if (!isWhole) this.sendFrom(ready, 0, batchSize);
+    else if (ready.length > 0) this.port.sendBatch(ready);
   }
 
   /** The run as one batch of a bulk: after a loss its commands follow the rules of single ones. */
   asBulkBatch(): BulkBatch {
-    this.kind = BatchKind.Automatic;
+    this.batch.kind = BatchKind.Automatic;
     return {
       send: () => {
         this.start();
@@ -155,15 +155,10 @@ export class PipelineRun implements Completion {
   private sendFrom(commands: readonly Command[], from: number, batchSize: number): void {
     const to = from + batchSize;
     const onDone = to < commands.length ? () => this.sendFrom(commands, to, batchSize) : null;
-    this.send(commands.slice(from, to), onDone);
-  }
-
-  private send(commands: readonly Command[], onDone: (() => void) | null): void {
-    if (commands.length === 0) return;
-    const kind = this.hasTransaction ? BatchKind.Transaction : this.kind;
-    const batch = new Batch(kind, commands.length, onDone);
-    for (const command of commands) command.batch = batch;
-    this.port.sendBatch(commands);
+    const batch = new Batch(this.batch.kind, 0, onDone);
+    const part = commands.slice(from, to);
+    for (const command of part) batch.add(command);
+    this.port.sendBatch(part);
   }
 
   // --- Completion --------------------------------------------------------------------------
