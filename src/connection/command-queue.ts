@@ -68,6 +68,11 @@ export class CommandQueue {
     return this.sentMark > 0 ? command : undefined;
   }
 
+  /** The command at a distance from head, as far as commands have been moved in. */
+  at(index: number): Command | undefined {
+    return this.items.peekAt(index);
+  }
+
   /** Takes the command that a reply has just arrived for. */
   shift(): Command | undefined {
     const command = this.head();
