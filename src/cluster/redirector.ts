@@ -172,8 +172,7 @@ export class Redirector {
       node.avoidedUntilMs = performance.now() + AVOID_MS;
     } else if (slots.shardOf(slot)?.master !== target) {
       slots.move(slot, target);
-      const queue = node.port?.link.connection?.queue;
-      const last = queue?.at(queue.length - 1);
+      const last = node.port?.link.connection?.queue.last();
       if (last !== undefined) rooms.keepOrder(slot, last);
     }
     this.rooms.onStale(target);

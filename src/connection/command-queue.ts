@@ -68,9 +68,10 @@ export class CommandQueue {
     return this.sentMark > 0 ? command : undefined;
   }
 
-  /** The command at a distance from head, as far as commands have been moved in. */
-  at(index: number): Command | undefined {
-    return this.items.peekAt(index);
+  /** The command that was handed over last. */
+  last(): Command | undefined {
+    const commands = this.backlog.peekBack()?.commands;
+    return commands === undefined ? this.items.peekBack() : commands[commands.length - 1];
   }
 
   /** Takes the command that a reply has just arrived for. */
