@@ -39,6 +39,8 @@ export interface IoredisLikeClass {
   Cluster?: new (nodes: readonly unknown[], options: Record<string, unknown>) => IoredisLike;
 }
 
+const ANSWER_LIMIT_MS = 5000;
+
 export class IoredisSide implements ClientSide {
   private client: IoredisLike | undefined;
 
@@ -64,6 +66,7 @@ export class IoredisSide implements ClientSide {
     await new Promise<void>((resolve) => {
       client.once("ready", resolve);
     });
+    if (choices.adaptiveWindow === true) await checkAnswering(client);
     this.client = client;
   }
 
@@ -94,6 +97,14 @@ export class IoredisSide implements ClientSide {
     if (this.client === undefined) throw new Error(`${this.name} is not connected`);
     return this.client;
   }
+}
+
+/** A build without the adaptive window leaves its commands waiting; say so at once instead of at the time limit. */
+async function checkAnswering(client: IoredisLike): Promise<void> {
+  const limit = new Promise((_, reject) => {
+    setTimeout(reject, ANSWER_LIMIT_MS, new Error("commands are not sent with an adaptive window"));
+  });
+  await Promise.race([client.ping(), limit]);
 }
 
 function bindTo(client: IoredisLike, operation: Operation): Issue {

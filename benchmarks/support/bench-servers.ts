@@ -62,7 +62,11 @@ export class BenchServers {
   }
 
   private async startCluster(masters: number): Promise<ServerProcess[]> {
-    const config = { "cluster-enabled": "yes", "cluster-config-file": "nodes.conf" };
+    const config = {
+      "cluster-enabled": "yes",
+      "cluster-config-file": "nodes.conf",
+      "cluster-announce-ip": "127.0.0.1", // a lone master does not know its own address
+    };
     const servers: ServerProcess[] = [];
     for (let index = 0; index < masters; index++) servers.push(await this.start(config));
     const [first] = servers;

@@ -27,7 +27,7 @@ export interface SideSamples {
   failure?: string;
 }
 
-const SAMPLE_TIMEOUT_MS = 180_000;
+const SAMPLE_TIMEOUT_MS = 120_000;
 const MEMORY_POLL_MS = 25;
 const MEBIBYTE = 1_048_576;
 
