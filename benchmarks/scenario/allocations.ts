@@ -44,11 +44,10 @@ async function measureAllocations(row: AllocationRow, context: SampleContext): P
   const { autoPipelining, kind, width } = row;
   const side = await openSide(context, { autoPipelining });
   if (!isClientSide(side)) throw new Error(`${side.name} allocates nothing of interest`);
-  const operations = operationsOf("mixed16");
-  await side.run(kind, { operations, width, clock: new Clock(WARM_UP_MS, 0, 1), record: undefined });
+  const load = await side.prepare({ kind, width, operations: operationsOf("mixed16") });
+  await load(new Clock(WARM_UP_MS, 0, 1));
   const allocated = await countAllocatedBytes(async () => {
-    const clock = new Clock(0, COUNTED_COMMANDS / width, 1);
-    await side.run(kind, { operations, width, clock, record: undefined });
+    await load(new Clock(0, COUNTED_COMMANDS / width, 1));
   });
   await side.close();
   return { allocatedBytes: allocated / COUNTED_COMMANDS };

@@ -112,12 +112,10 @@ async function measureRoundTrips(row: RoundTripRow, context: SampleContext): Pro
   const proxy = await startDelayProxy(to, row.delayMs, context.serverCpu);
   const side = createSide(context.sideName);
   await side.connect({ nodes: [proxy.address], isCluster: false }, row.choices);
-  const operations = operationsOf("mixed16");
-  const pass = (durationMs: number, record?: (ms: number) => void): Promise<number> => {
-    const leastMs = row.delayMs * LEAST_ROUND_TRIPS;
-    const clock = new Clock(Math.max(durationMs, leastMs), 0, 1);
-    return side.run(row.kind, { operations, width: row.width, clock, record });
-  };
+  const { kind, width } = row;
+  const load = await side.prepare({ kind, width, operations: operationsOf("mixed16") });
+  const pass = (durationMs: number, record?: (ms: number) => void): Promise<number> =>
+    load(new Clock(Math.max(durationMs, row.delayMs * LEAST_ROUND_TRIPS), 0, 1), record);
   await pass(context.budget.warmMs);
   const latencies = new LatencyRecorder();
   const meter = new Meter();

@@ -39,14 +39,9 @@ async function measureSetMembers(row: SetMembersRow, context: SampleContext): Pr
     ? [{ kind: "sadd", key: "set", members }]
     : members.map((member) => ({ kind: "sadd", key: "set", members: [member] }));
   const kind = row.isOneCommand ? "callers" : "batches";
-  const width = operations.length;
+  const load = await side.prepare({ kind, width: operations.length, operations });
   const pass = async (durationMs: number): Promise<number> => {
-    const commands = await side.run(kind, {
-      operations,
-      width,
-      clock: new Clock(durationMs, 3, 1),
-      record: undefined,
-    });
+    const commands = await load(new Clock(durationMs, 3, 1));
     return row.isOneCommand ? commands * MEMBERS : commands;
   };
   await pass(context.budget.warmMs);

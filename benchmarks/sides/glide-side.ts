@@ -5,9 +5,9 @@
  */
 
 import type { Batch, ClusterBatch, GlideClient, GlideClusterClient } from "@valkey/valkey-glide";
-import { runLoop } from "./load-loops";
+import { prepareLoop } from "./load-loops";
 import type { Operation } from "./operation";
-import type { ClientSide, Issue, LoopKind, LoopPlan, QueuedBatch, Target } from "./side";
+import type { ClientSide, Issue, Load, LoadPlan, QueuedBatch, Target } from "./side";
 
 type GlideModule = typeof import("@valkey/valkey-glide");
 type AnyBatch = Batch | ClusterBatch;
@@ -33,8 +33,8 @@ export class GlideSide implements ClientSide {
     else this.single = await glide.GlideClient.createClient(options);
   }
 
-  run(kind: LoopKind, plan: LoopPlan): Promise<number> {
-    return runLoop(this, kind, plan);
+  async prepare(plan: LoadPlan): Promise<Load> {
+    return prepareLoop(this, plan);
   }
 
   bind(operation: Operation): Issue {

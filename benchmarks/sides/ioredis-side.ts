@@ -5,9 +5,9 @@
  * compared with each other as well.
  */
 
-import { runLoop } from "./load-loops";
+import { prepareLoop } from "./load-loops";
 import type { Operation } from "./operation";
-import type { ClientSide, ConnectChoices, Issue, LoopKind, LoopPlan, QueuedBatch, Target } from "./side";
+import type { ClientSide, ConnectChoices, Issue, Load, LoadPlan, QueuedBatch, Target } from "./side";
 
 interface Commands<T> {
   ping(): T;
@@ -70,8 +70,8 @@ export class IoredisSide implements ClientSide {
     this.client = client;
   }
 
-  run(kind: LoopKind, plan: LoopPlan): Promise<number> {
-    return runLoop(this, kind, plan);
+  async prepare(plan: LoadPlan): Promise<Load> {
+    return prepareLoop(this, plan);
   }
 
   bind(operation: Operation): Issue {

@@ -7,27 +7,27 @@
  *   batches    one explicit batch of n commands awaited, again and again
  */
 
-import type { ClientSide, Issue, LoopKind, LoopPlan } from "./side";
+import type { Clock } from "../support/clock";
+import type { ClientSide, Issue, Load, LoadPlan } from "./side";
 
-export function runLoop(side: ClientSide, kind: LoopKind, plan: LoopPlan): Promise<number> {
-  switch (kind) {
-    case "callers":
-      return runCallers(bindAll(side, plan), plan);
-    case "handlers":
-      return runHandlers(bindAll(side, plan), plan);
-    case "turns":
-      return runTurns(bindAll(side, plan), plan);
-    case "batches":
-      return runBatches(side.bindBatch(plan.operations, plan.width), plan);
+type Record = ((ms: number) => void) | undefined;
+
+export function prepareLoop(side: ClientSide, { kind, operations, width }: LoadPlan): Load {
+  if (kind === "batches") {
+    const issue = side.bindBatch(operations, width);
+    return (clock, record) => runBatches(issue, width, clock, record);
   }
+  const issues = operations.map((operation) => side.bind(operation));
+  const run = { callers: runCallers, handlers: runHandlers, turns: runTurns }[kind];
+  return (clock, record) => run(issues, width, clock, record);
 }
 
-function bindAll(side: ClientSide, plan: LoopPlan): Issue[] {
-  return plan.operations.map((operation) => side.bind(operation));
-}
-
-async function runCallers(issues: readonly Issue[], plan: LoopPlan): Promise<number> {
-  const { width, clock, record } = plan;
+async function runCallers(
+  issues: readonly Issue[],
+  width: number,
+  clock: Clock,
+  record: Record,
+): Promise<number> {
   let done = 0;
   const caller = async (first: number): Promise<void> => {
     let at = first % issues.length;
@@ -50,8 +50,7 @@ async function runCallers(issues: readonly Issue[], plan: LoopPlan): Promise<num
   return done;
 }
 
-function runHandlers(issues: readonly Issue[], plan: LoopPlan): Promise<number> {
-  const { width, clock, record } = plan;
+function runHandlers(issues: readonly Issue[], width: number, clock: Clock, record: Record): Promise<number> {
   return new Promise((resolve, reject) => {
     let done = 0;
     let live = width;
@@ -71,8 +70,12 @@ function runHandlers(issues: readonly Issue[], plan: LoopPlan): Promise<number> 
   });
 }
 
-async function runTurns(issues: readonly Issue[], plan: LoopPlan): Promise<number> {
-  const { width, clock, record } = plan;
+async function runTurns(
+  issues: readonly Issue[],
+  width: number,
+  clock: Clock,
+  record: Record,
+): Promise<number> {
   let done = 0;
   let at = 0;
   do {
@@ -89,8 +92,7 @@ async function runTurns(issues: readonly Issue[], plan: LoopPlan): Promise<numbe
   return done;
 }
 
-async function runBatches(issue: Issue, plan: LoopPlan): Promise<number> {
-  const { width, clock, record } = plan;
+async function runBatches(issue: Issue, width: number, clock: Clock, record: Record): Promise<number> {
   let done = 0;
   do {
     const startMs = performance.now();

@@ -6,9 +6,9 @@
  * of one turn, which it collects per node.
  */
 
-import { runLoop } from "./load-loops";
+import { prepareLoop } from "./load-loops";
 import type { Operation } from "./operation";
-import type { ClientSide, Issue, LoopKind, LoopPlan, QueuedBatch, Target } from "./side";
+import type { ClientSide, Issue, Load, LoadPlan, QueuedBatch, Target } from "./side";
 
 interface Commands<T> {
   ping(): T;
@@ -65,8 +65,8 @@ export class NodeRedisSide implements ClientSide {
     this.isCluster = target.isCluster;
   }
 
-  run(kind: LoopKind, plan: LoopPlan): Promise<number> {
-    return runLoop(this, kind, plan);
+  async prepare(plan: LoadPlan): Promise<Load> {
+    return prepareLoop(this, plan);
   }
 
   bind(operation: Operation): Issue {

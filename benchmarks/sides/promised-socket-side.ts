@@ -8,9 +8,9 @@
 import Denque from "denque";
 import { BareReader } from "./bare-reader";
 import { BareSocket } from "./bare-socket";
-import { runLoop } from "./load-loops";
+import { prepareLoop } from "./load-loops";
 import { encodeRequest, type Operation, requestWords } from "./operation";
-import type { ClientSide, Issue, LoopKind, LoopPlan, Target } from "./side";
+import type { ClientSide, Issue, Load, LoadPlan, Target } from "./side";
 
 const WRITE_BLOCK_BYTES = 65_536;
 
@@ -31,8 +31,8 @@ export class PromisedSocketSide implements ClientSide {
     this.socket.onBytes = (chunk) => this.reader.push(chunk);
   }
 
-  run(kind: LoopKind, plan: LoopPlan): Promise<number> {
-    return runLoop(this, kind, plan);
+  async prepare(plan: LoadPlan): Promise<Load> {
+    return prepareLoop(this, plan);
   }
 
   bind(operation: Operation): Issue {

@@ -5,10 +5,11 @@
  * on bytes are counted, so operations must answer with the same number of bytes every time.
  */
 
+import type { Clock } from "../support/clock";
 import { BareReader } from "./bare-reader";
 import { BareSocket } from "./bare-socket";
 import { encodeRequest, type Operation, requestWords } from "./operation";
-import type { LoopKind, LoopPlan, Side, Target } from "./side";
+import type { Load, LoadPlan, Side, Target } from "./side";
 
 export class RawSide implements Side {
   readonly name = "raw";
@@ -18,16 +19,30 @@ export class RawSide implements Side {
     this.socket = await BareSocket.open(target);
   }
 
-  async run(kind: LoopKind, plan: LoopPlan): Promise<number> {
+  async prepare({ kind, operations, width }: LoadPlan): Promise<Load> {
     const socket = this.socket as BareSocket;
-    const circle = await Circle.learn(socket, plan.operations);
-    if (kind === "turns" || kind === "batches") return runTogether(socket, circle, plan);
-    return runInFlight(socket, circle, plan);
+    const circle = await Circle.learn(socket, operations);
+    if (kind === "callers" || kind === "handlers") {
+      return (clock, record) => runInFlight(socket, circle, width, { clock, record });
+    }
+    const block = circle.block(width);
+    return (clock, record) => runTogether(socket, block, { clock, record });
   }
 
   async close(): Promise<void> {
     this.socket?.close();
   }
+}
+
+interface Timing {
+  readonly clock: Clock;
+  readonly record: ((ms: number) => void) | undefined;
+}
+
+interface Block {
+  readonly width: number;
+  readonly bytes: Buffer;
+  readonly replyBytes: number;
 }
 
 /** Encoded operations end to end, with the length of each request and of each reply. */
@@ -52,6 +67,15 @@ class Circle {
   get size(): number {
     return this.requests.length;
   }
+
+  /** So many requests end to end. */
+  block(width: number): Block {
+    const parts = new Array<Buffer>(Math.floor(width / this.size)).fill(this.joined);
+    parts.push(this.joined.subarray(0, this.starts[width % this.size]));
+    let replyBytes = 0;
+    for (let index = 0; index < width; index++) replyBytes += this.replyBytes[index % this.size] as number;
+    return { width, bytes: Buffer.concat(parts), replyBytes };
+  }
 }
 
 function countReplyBytes(socket: BareSocket, request: Buffer): Promise<number> {
@@ -67,7 +91,12 @@ function countReplyBytes(socket: BareSocket, request: Buffer): Promise<number> {
 }
 
 /** Keeps `width` requests in flight: for every reply counted, one more request goes out. */
-function runInFlight(socket: BareSocket, circle: Circle, plan: LoopPlan): Promise<number> {
+function runInFlight(
+  socket: BareSocket,
+  circle: Circle,
+  width: number,
+  { clock, record }: Timing,
+): Promise<number> {
   return new Promise((resolve) => {
     let done = 0;
     let inFlight = 0;
@@ -92,44 +121,36 @@ function runInFlight(socket: BareSocket, circle: Circle, plan: LoopPlan): Promis
         unread -= circle.replyBytes[readAt] as number;
         readAt = readAt + 1 === circle.size ? 0 : readAt + 1;
         answered++;
-        isOver = plan.clock.expired();
+        isOver = clock.expired();
       }
       inFlight -= answered;
       done += answered;
-      if (answered > 0 && plan.width === 1) plan.record?.(performance.now() - sentAtMs);
+      if (answered > 0 && width === 1) record?.(performance.now() - sentAtMs);
       if (isOver && inFlight === 0) resolve(done);
       if (isOver || answered === 0) return;
       sentAtMs = performance.now();
       send(answered);
     };
     sentAtMs = performance.now();
-    send(plan.width);
+    send(width);
   });
 }
 
-/** Writes `width` requests at once and waits for the bytes of all replies, again and again. */
-async function runTogether(socket: BareSocket, circle: Circle, plan: LoopPlan): Promise<number> {
-  const { width, clock, record } = plan;
-  const rounds = Math.floor(width / circle.size);
-  const remainder = width % circle.size;
-  const parts = new Array<Buffer>(rounds).fill(circle.joined);
-  parts.push(circle.joined.subarray(0, circle.starts[remainder]));
-  const bytes = Buffer.concat(parts);
-  let expected = 0;
-  for (let index = 0; index < width; index++) expected += circle.replyBytes[index % circle.size] as number;
+/** Writes all requests at once and waits for the bytes of all replies, again and again. */
+async function runTogether(socket: BareSocket, block: Block, { clock, record }: Timing): Promise<number> {
   let done = 0;
   do {
     const startMs = performance.now();
     await new Promise<void>((resolve) => {
-      let left = expected;
+      let left = block.replyBytes;
       socket.onBytes = (chunk) => {
         left -= chunk.length;
         if (left === 0) resolve();
       };
-      socket.write(bytes);
+      socket.write(block.bytes);
     });
     record?.(performance.now() - startMs);
-    done += width;
+    done += block.width;
   } while (!clock.expired());
   return done;
 }

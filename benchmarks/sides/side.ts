@@ -29,23 +29,27 @@ export interface ConnectChoices {
 /** Issues one prepared command, or one prepared batch, and settles with its reply or replies. */
 export type Issue = () => Promise<unknown>;
 
-export interface LoopPlan {
+export type LoopKind = "callers" | "handlers" | "turns" | "batches";
+
+export interface LoadPlan {
+  readonly kind: LoopKind;
   /** Operations taken in a circle. */
   readonly operations: readonly Operation[];
   /** Loops side by side, or commands in one turn, or commands in one batch. */
   readonly width: number;
-  readonly clock: Clock;
-  /** Called with the milliseconds that one command (or one turn, or one batch) took. */
-  readonly record: ((ms: number) => void) | undefined;
 }
 
-export type LoopKind = "callers" | "handlers" | "turns" | "batches";
+/**
+ * A prepared load: runs until the clock has expired and says how many commands were answered.
+ * `record` is called with the milliseconds that one command (or one turn, or one batch) took.
+ */
+export type Load = (clock: Clock, record?: (ms: number) => void) => Promise<number>;
 
 export interface Side {
   readonly name: string;
   connect(target: Target, choices: ConnectChoices): Promise<void>;
-  /** Runs one kind of load until the clock has expired and says how many commands were answered. */
-  run(kind: LoopKind, plan: LoopPlan): Promise<number>;
+  /** Does all that is not to be measured: binding operations, encoding where a side sends ready-made bytes. */
+  prepare(plan: LoadPlan): Promise<Load>;
   close(): Promise<void>;
 }
 

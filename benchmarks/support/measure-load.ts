@@ -40,9 +40,10 @@ export async function openSide(context: SampleContext, choices: ConnectChoices):
 /** The same for a side that is connected already, for instance through a proxy. */
 export async function measureOn(side: Side, row: LoadRow, context: SampleContext): Promise<Figures> {
   await checkSide(side, row);
-  const operations = operationsOf(row.operations);
+  const { kind, width } = row;
+  const load = await side.prepare({ kind, width, operations: operationsOf(row.operations) });
   const pass = (durationMs: number, record?: (ms: number) => void): Promise<number> =>
-    side.run(row.kind, { operations, width: row.width, clock: clockOf(row, durationMs), record });
+    load(clockOf(row, durationMs), record);
   const { budget, target } = context;
   await pass(budget.warmMs);
   const server = await ServerMeter.open(target.nodes);

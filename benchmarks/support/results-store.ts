@@ -92,7 +92,7 @@ function versionIn(folder: string): string {
 
 export function readStored(file: string = STORED_FILE): Results | undefined {
   if (!fs.existsSync(file)) return undefined;
-  return JSON.parse(fs.readFileSync(file, "utf8")) as Results;
+  return JSON.parse(fs.readFileSync(file, "utf8"), expand) as Results;
 }
 
 /** Scenarios of `fresh` take the place of those in `stored`; the others stay. */
@@ -102,10 +102,38 @@ export function merge(stored: Results | undefined, fresh: Results): Results {
 
 export function writeResults(results: Results, file: string = STORED_FILE): void {
   fs.mkdirSync(path.dirname(file), { recursive: true });
-  fs.writeFileSync(file, `${JSON.stringify(results, rounded, 1)}\n`);
+  const text = JSON.stringify(results, compact, 1);
+  // One line for each side: the file stays readable, and changes to it too.
+  fs.writeFileSync(
+    file,
+    `${text.replace(/"figures": \{[^}]*\}/g, (figures) => figures.replace(/\n\s*/g, " "))}\n`,
+  );
 }
 
-/** Four significant digits say all there is to say and keep the file small and its changes readable. */
-function rounded(_key: string, value: unknown): unknown {
-  return typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+/** A spread is stored as "median least most", or as one number when all samples agree. Four digits say enough. */
+function compact(_key: string, value: unknown): unknown {
+  if (typeof value === "number") return fourDigits(value);
+  if (!isSpread(value)) return value;
+  const { median, least, most } = value;
+  return least === most ? fourDigits(median) : [median, least, most].map(fourDigits).join(" ");
+}
+
+function fourDigits(value: number): number {
+  return Number.isInteger(value) ? value : Number(value.toPrecision(4));
+}
+
+function isSpread(value: unknown): value is Spread {
+  return (
+    typeof value === "object" && value !== null && "median" in value && "least" in value && "most" in value
+  );
+}
+
+function expand(key: string, value: unknown): unknown {
+  if (key !== "figures") return value;
+  const figures: Record<string, Spread> = {};
+  for (const [name, stored] of Object.entries(value as Record<string, string | number>)) {
+    const [median = Number.NaN, least = median, most = median] = String(stored).split(" ").map(Number);
+    figures[name] = { median, least, most };
+  }
+  return figures;
 }
