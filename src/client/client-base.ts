@@ -21,11 +21,12 @@ import type {
 import { PromiseCompletion } from "../command/promise-completion";
 import { Bulk, type BulkCommand, type BulkOptions } from "../pipeline/bulk";
 import { Pipeline, RUN } from "../pipeline/pipeline";
-import type { PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
+import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
+import { keepScope, OBSERVE } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
@@ -82,6 +83,8 @@ export abstract class ClientBase<in out Mode extends ReplyMappingMode = "legacy"
   private [LIMITER]: Limiter | null = null;
   private [VIEW_PROTOTYPE]: this | null = null;
   private [PORT]: PipelinePort = this.makePort();
+
+  [OBSERVE]?(size: number): BatchObserver | null;
 
   /** Called by constructors of subclasses, once `options` is set. */
   protected initialize(): void {
@@ -288,6 +291,7 @@ export abstract class ClientBase<in out Mode extends ReplyMappingMode = "legacy"
   }
 
   private [ISSUE](command: Command): void {
+    keepScope(command);
     if (!this[IS_PLAIN]) {
       if (this.options.showFriendlyErrorStack) captureCallSite(command);
       this[LIMITER]?.limit(command);
@@ -298,6 +302,7 @@ export abstract class ClientBase<in out Mode extends ReplyMappingMode = "legacy"
   }
 
   private sendBatch(commands: readonly Command[]): void {
+    keepScope(commands);
     const limiter = this[LIMITER];
     if (limiter !== null) {
       for (const command of commands) limiter.limit(command);
@@ -339,6 +344,7 @@ export abstract class ClientBase<in out Mode extends ReplyMappingMode = "legacy"
       prepare: (command) => {
         if (this.options.showFriendlyErrorStack) captureCallSite(command);
       },
+      observe: (size) => this[OBSERVE]?.(size) ?? null,
     };
   }
 

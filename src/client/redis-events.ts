@@ -10,6 +10,7 @@ import type { LinkStatus } from "../link/link-state";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
 import { PARTS } from "./chain";
+import type { ClientTracer } from "./client-tracer";
 import { parseMonitorLine } from "./monitor-line";
 import type { Redis } from "./redis";
 
@@ -29,7 +30,10 @@ export class RedisEvents implements LinkOwner {
   readonly identity: ClientIdentity = { name: "sluice", version: VERSION };
   supervisor: LinkSupervisor | null = null;
 
-  constructor(private readonly redis: Redis) {}
+  constructor(
+    private readonly redis: Redis,
+    private readonly tracer: ClientTracer,
+  ) {}
 
   credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
     const { options } = this.redis;
@@ -37,6 +41,7 @@ export class RedisEvents implements LinkOwner {
   }
 
   onStatus(status: LinkStatus, argument: unknown): void {
+    this.tracer.onStatus(status);
     // The first words come while the client is still being built.
     this.redis[PARTS]?.auto?.hold(status === "ready");
     if (status === "end")
@@ -50,6 +55,7 @@ export class RedisEvents implements LinkOwner {
 
   onNamedError(type: string, error: Error): void {
     this.supervisor?.onNamedError(type, error);
+    if (type === "error") this.tracer.onError(error);
     callUser(() => this.redis.silentEmit(type, error));
   }
 
@@ -83,10 +89,12 @@ export class RedisEvents implements LinkOwner {
   }
 
   isTracing(): boolean {
-    return false;
+    return this.tracer.isListening;
   }
 
-  onWrite(_command: Command): void {}
+  onWrite(command: Command): void {
+    this.tracer.onWrite(command);
+  }
 
   onReplyError(command: Command, error: Error): boolean {
     return this.supervisor?.onReplyError(command, error) ?? false;

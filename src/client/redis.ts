@@ -15,12 +15,14 @@ import { Link } from "../link/link";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
 import { whereaboutsOf } from "../link/whereabouts";
+import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { SentinelConnector } from "../sentinel/sentinel-connector";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { buildChain, type Chain, PARTS } from "./chain";
 import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
+import { ClientTracer, OBSERVE } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
@@ -51,6 +53,7 @@ type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 export const LINK = Symbol("link");
 export const EVENTS = Symbol("events");
+const TRACER = Symbol("tracer");
 
 const NO_QUEUE = { length: 0 };
 
@@ -88,6 +91,7 @@ export class Redis<in out Mode extends ReplyMappingMode = "legacy"> extends Clie
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
   readonly [PARTS]: Chain;
+  private readonly [TRACER]: ClientTracer;
 
   // Options that leave the reply mapping open come second: they mean the default of the parameter.
   constructor(port: number, host: string, options: OptionsOf<Mode>);
@@ -101,10 +105,12 @@ export class Redis<in out Mode extends ReplyMappingMode = "legacy"> extends Clie
     this.options = resolveRedisOptions(args);
     // The rooms below do not care about the types of replies.
     const self = this as unknown as Redis;
-    const events = new RedisEvents(self);
+    const tracer = new ClientTracer(this);
+    const events = new RedisEvents(self, tracer);
     const link = new Link(this.options, makeConnector(self), events);
     this[EVENTS] = events;
     this[LINK] = link;
+    this[TRACER] = tracer;
     this[BOTTOM] = link;
     this[PARTS] = buildChain(link, this.options, {
       makeLine: () => new LinkLine(this.options, makeConnector(self), events),
@@ -256,6 +262,10 @@ export class Redis<in out Mode extends ReplyMappingMode = "legacy"> extends Clie
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
+  }
+
+  override [OBSERVE](size: number): BatchObserver | null {
+    return this[TRACER].onTransaction(size, this[LINK].session.db);
   }
 
   private leave(wantsBuffers: boolean): Promise<unknown> {

@@ -2,6 +2,7 @@
  * What only few commands carry. Kept out of `Command` so that the ordinary one stays small.
  */
 
+import type { AsyncResource } from "node:async_hooks";
 import type { Batch } from "./batch";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 
@@ -55,6 +56,10 @@ export class CommandExtra {
   mayHaveRun = false;
   /** What became of its earlier tries on a cluster. */
   trail: RedirectTrail | null = null;
+  /** It has been reported to tracers, who hear of it once however often it is sent. */
+  isTraced = false;
+  /** Where it was issued, kept while tracers listen: what they hang on that place goes with it. */
+  scope: AsyncResource | null = null;
   private hooks: SettleHook[] | null = null;
   private outcome: PromiseWithHandles | null = null;
 

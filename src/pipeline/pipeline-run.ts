@@ -5,6 +5,7 @@
 
 import { Batch, BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
 import { applyPrefix, type KeyPrefix, makeCommand } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
@@ -26,6 +27,13 @@ export interface PipelinePort {
   sendBatch(commands: readonly Command[]): void;
   /** Called for each command as it is queued, to let the client add what its options ask for. */
   prepare(command: Command): void;
+  /** Called before a transaction of so many commands is sent. */
+  observe(size: number): BatchObserver | null;
+}
+
+/** Is told how a transaction ends; sending it happens inside of `around`. */
+export interface BatchObserver extends SettleHook {
+  around(send: () => void): unknown;
 }
 
 /** Makes the command of one call: a script. */
@@ -55,6 +63,7 @@ export class PipelineRun implements Completion {
   private broken: Map<Command, Error> | null = null;
   private left = 0;
   private readonly batch = new Batch(BatchKind.Pipeline, 0, null);
+  private observer: BatchObserver | null = null;
   private settle!: (rows: Rows | null) => void;
   private refuse!: (error: Error) => void;
 
@@ -135,6 +144,7 @@ export class PipelineRun implements Completion {
     // A transaction is never divided.
     const isWhole = this.batch.kind === BatchKind.Transaction || batchSize >= ready.length;
     if (!isWhole) this.sendFrom(ready, 0, batchSize);
+    else if (this.isTransaction) this.sendObserved(ready);
     else if (ready.length > 0) this.port.sendBatch(ready);
   }
 
@@ -150,6 +160,14 @@ export class PipelineRun implements Completion {
         for (const command of this.commands) command.fail(error);
       },
     };
+  }
+
+  private sendObserved(commands: readonly Command[]): void {
+    if (commands.length === 0) return;
+    // MULTI and EXEC are not counted.
+    this.observer = this.port.observe(this.length - 2);
+    if (this.observer === null) this.port.sendBatch(commands);
+    else this.observer.around(() => this.port.sendBatch(commands));
   }
 
   private sendFrom(commands: readonly Command[], from: number, batchSize: number): void {
@@ -192,8 +210,13 @@ export class PipelineRun implements Completion {
       return;
     }
     const outcome = transactionOutcome(this.rows);
-    if (outcome instanceof Error) this.refuse(outcome);
-    else this.settle(outcome);
+    if (outcome instanceof Error) {
+      this.observer?.onFailed(outcome);
+      this.refuse(outcome);
+    } else {
+      this.observer?.onFulfilled(outcome);
+      this.settle(outcome);
+    }
   }
 
   /** Fails commands that cannot be sent, and with them the transaction they are part of. */

@@ -15,6 +15,8 @@ const NONE: number[] = [];
 const SECRET_SETTING = /pass|auth$|secret|token/i;
 /** Longest name below; longer words are looked up no further. */
 const LONGEST_NAME = 8;
+/** Shorter credentials would be found inside of words. */
+const SHORTEST_SOUGHT = 4;
 
 const FINDERS: Record<string, Finder> = {
   __proto__: null as unknown as Finder,
@@ -45,9 +47,12 @@ export function maskCredentials(commandName: string, args: readonly Argument[]):
 /** Masks the credentials that a text (an error message of the server, say) repeats. */
 export function maskInText(text: string, commandName: string, args: readonly unknown[]): string {
   const positions = credentialPositions(commandName, args);
+  if (positions.length === 0) return text;
+  // Servers cut the list off anywhere, so that a part of a credential may stand at its end.
+  text = text.replace(/(with args beginning with:).*$/s, `$1 ${MASK}`);
   for (const position of positions) {
     const secret = secretOf(commandName, String(args[position]));
-    if (secret !== "") text = text.split(secret).join(MASK);
+    if (secret.length >= SHORTEST_SOUGHT) text = text.split(secret).join(MASK);
   }
   return text;
 }

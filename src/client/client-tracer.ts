@@ -1,0 +1,118 @@
+/**
+ * Reports what one client does to the tracing channels: commands as they are written, transactions,
+ * attempts to connect. Holds no context while nobody listens. Addresses are the configured ones;
+ * behind Sentinel, where nothing is configured, those of the server that was found.
+ */
+
+import { AsyncResource } from "node:async_hooks";
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import type { Command } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
+import { RequestCompletion } from "../connection/handshake";
+import { ConnectionClosedError } from "../errors";
+import {
+  isBatchTraced,
+  isCommandTraced,
+  isConnectTraced,
+  type ServerContext,
+  traceBatch,
+  traceCommand,
+  traceConnect,
+} from "../observability/channels";
+import type { BatchObserver } from "../pipeline/pipeline-run";
+import type { RedisOptions } from "./redis-options";
+
+/** Key of the method that clients with traced transactions have; see `PipelinePort.observe`. */
+export const OBSERVE = Symbol("observe");
+
+/** What the tracer asks its client. */
+export interface TracedClient {
+  readonly options: Pick<RedisOptions, "host" | "port" | "path" | "db" | "sentinels">;
+  readonly stream: Duplex | null;
+}
+
+/**
+ * Notes where commands are issued, while tracers listen: commands are written later, together
+ * with those of others, and must not be taken for the work of whoever happened to be first.
+ */
+export function keepScope(issued: Command | readonly Command[]): void {
+  if (!isCommandTraced()) return;
+  const scope = new AsyncResource("sluice.command", { requireManualDestroy: true });
+  if (!Array.isArray(issued)) (issued as Command).ensureExtra().scope = scope;
+  else for (const command of issued as readonly Command[]) command.ensureExtra().scope = scope;
+}
+
+export class ClientTracer {
+  private attempts = 0;
+  private attempt: SettleHook | null = null;
+  private reason: Error | undefined;
+
+  constructor(private readonly client: TracedClient) {}
+
+  /** Asked once for each flush. */
+  get isListening(): boolean {
+    return isCommandTraced();
+  }
+
+  /** A command is being written; one that is sent again was reported before. */
+  onWrite(command: Command): void {
+    if (command.isSettled) return;
+    const extra = command.ensureExtra();
+    if (extra.isTraced) return;
+    extra.isTraced = true;
+    const { serverAddress, serverPort } = this.server();
+    // The commands of the handshake belong to the database that is about to be selected.
+    const isOwn = command.completion instanceof RequestCompletion;
+    const database = isOwn ? (this.client.options.db ?? 0) : command.db;
+    const trace = traceCommand(command.name, command.args, { database, serverAddress, serverPort });
+    if (extra.scope === null) trace.around(nothing);
+    else extra.scope.runInAsyncScope(() => trace.around(nothing));
+    extra.scope = null;
+    extra.addHook(trace);
+  }
+
+  /** A transaction of so many commands, MULTI and EXEC not counted, is about to be sent. */
+  onTransaction(size: number, database: number): BatchObserver | null {
+    if (!isBatchTraced()) return null;
+    const { serverAddress, serverPort } = this.server();
+    return traceBatch(size, { database, serverAddress, serverPort });
+  }
+
+  /** An error of the connection; explains the end of the present attempt. */
+  onError(error: Error): void {
+    this.reason ??= error;
+  }
+
+  /** Follows the status words: each `connecting` begins an attempt, the next decisive word ends it. */
+  onStatus(status: string): void {
+    const { attempt, reason } = this;
+    if (status === "connecting") {
+      this.begin();
+      return;
+    }
+    if (attempt === null || status === "connect" || status === "monitoring") return;
+    this.attempt = null;
+    if (status === "ready") attempt.onFulfilled(undefined);
+    else if (status === "end" && reason !== undefined) attempt.onFailed(reason);
+    else attempt.onFailed(new ConnectionClosedError(reason === undefined ? undefined : { cause: reason }));
+  }
+
+  private begin(): void {
+    const epoch = this.attempts++;
+    this.reason = undefined;
+    this.attempt = isConnectTraced() ? traceConnect(epoch, this.server()).around(nothing) : null;
+  }
+
+  private server(): ServerContext {
+    const { path, host, port, sentinels } = this.client.options;
+    const { stream } = this.client;
+    if (sentinels && stream instanceof Socket && stream.remoteAddress !== undefined) {
+      return { serverAddress: stream.remoteAddress, serverPort: stream.remotePort };
+    }
+    if (path) return { serverAddress: path, serverPort: undefined };
+    return { serverAddress: host || "localhost", serverPort: port ?? 6379 };
+  }
+}
+
+function nothing(): void {}
