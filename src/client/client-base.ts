@@ -9,7 +9,14 @@ import type { Command } from "../command/command";
 import { applyPrefix, makeCommand } from "../command/command-factory";
 import type { CommandSpec } from "../command/command-spec";
 import { commandNames, specOf } from "../command/command-table";
-import { attachCommands, attachMethod, type Commander, commandMethod, EXECUTE } from "../command/commander";
+import {
+  attachCommands,
+  attachMethod,
+  attachOwn,
+  type Commander,
+  commandMethod,
+  EXECUTE,
+} from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import type {
   ChainableCommander,
@@ -25,7 +32,8 @@ import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipe
 import { wrapExecReply } from "../pipeline/transaction";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
-import { asCallback, type Callback } from "../util/callback";
+import { asCallback, type Callback, takeCallback } from "../util/callback";
+import { captureCallSite } from "./call-site";
 import { keepScope, OBSERVE } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
@@ -382,30 +390,6 @@ function scriptInPipeline(
     this[RUN].queueScript(script, args, wantsBuffers);
     return this;
   };
-}
-
-/** Methods of one instance are enumerable own properties, as users who list them expect. */
-function attachOwn(target: object, name: string, method: unknown): void {
-  Object.defineProperty(target, name, {
-    value: method,
-    writable: true,
-    configurable: true,
-    enumerable: true,
-  });
-}
-
-function takeCallback(args: unknown[]): Callback<unknown> | null {
-  return typeof args[args.length - 1] === "function" ? (args.pop() as Callback<unknown>) : null;
-}
-
-function captureCallSite(command: Command): void {
-  const holder: { stack?: string } = {};
-  Error.captureStackTrace(holder, captureCallSite);
-  const lines = holder.stack?.split("\n") ?? [];
-  command.ensureExtra().callSite = lines
-    .slice(1)
-    .filter((line) => !line.includes(__dirname))
-    .join("\n");
 }
 
 attachCommands(ClientBase.prototype);

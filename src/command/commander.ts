@@ -41,3 +41,13 @@ export function attachCommands(prototype: object): void {
 export function attachMethod(target: object, name: string, method: unknown): void {
   Object.defineProperty(target, name, { value: method, writable: true, configurable: true });
 }
+
+/** Attaches one method to a single instance: enumerable, as users who list their scripts expect. */
+export function attachOwn(target: object, name: string, method: unknown): void {
+  Object.defineProperty(target, name, {
+    value: method,
+    writable: true,
+    configurable: true,
+    enumerable: true,
+  });
+}
