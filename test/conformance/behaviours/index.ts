@@ -1,0 +1,18 @@
+import type { BehaviourGroup } from "../behaviour";
+import { arguments_ } from "./arguments";
+import { autoPipelining } from "./auto-pipelining";
+import { calling } from "./calling";
+import { pipelines } from "./pipelines";
+import { replies } from "./replies";
+import { scripts } from "./scripts";
+import { transactions } from "./transactions";
+
+export const BEHAVIOUR_GROUPS: readonly BehaviourGroup[] = [
+  calling,
+  arguments_,
+  replies,
+  scripts,
+  pipelines,
+  transactions,
+  autoPipelining,
+];
