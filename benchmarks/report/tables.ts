@@ -5,7 +5,7 @@
 
 import { REFERENCE_SIDE, SIDE_NAMES, type SideName } from "../sides/all-sides";
 import type { RowResult, ScenarioResult } from "../support/results-store";
-import { type Column, CPU, OPS, type Scenario } from "../support/scenario";
+import { type Column, CPU, OPS, P50, type Scenario } from "../support/scenario";
 import { formatFigure, formatRatio, formatSpread, NO_VALUE, pickOf, type Table } from "./format";
 
 export function figureOf(row: RowResult | undefined, side: SideName, column: Column): number | undefined {
@@ -17,8 +17,9 @@ export function sidesIn(result: ScenarioResult): SideName[] {
   return SIDE_NAMES.filter((side) => rows.some((row) => row.sides[side] !== undefined));
 }
 
+/** Scenarios about load show throughput and CPU of all sides beside each other. */
 export function hasOverview(scenario: Scenario): boolean {
-  return scenario.columns.includes(OPS) && scenario.columns.includes(CPU);
+  return scenario.columns.includes(P50);
 }
 
 /** Rows by sides; cells are "ops/s / CPU µs per command". */

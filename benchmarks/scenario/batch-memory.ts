@@ -4,8 +4,9 @@
  */
 
 import { CLIENT_SIDES } from "../sides/all-sides";
+import { IoredisSide } from "../sides/ioredis-side";
 import { type ClientSide, isClientSide } from "../sides/side";
-import { operationsOf } from "../support/dataset";
+import { KEY_COUNT, operationsOf } from "../support/dataset";
 import { openSide } from "../support/measure-load";
 import { type Figures, Meter } from "../support/meter";
 import { CPU, OPS, type Row, RSS, type SampleContext, type Scenario } from "../support/scenario";
@@ -13,8 +14,18 @@ import { CPU, OPS, type Row, RSS, type SampleContext, type Scenario } from "../s
 interface BatchMemoryRow extends Row {
   readonly total: number;
   readonly batchSize: number;
+  /** By `bulk()`, which pauses its producer, instead of by pipelines. */
+  readonly isBulk?: boolean;
 }
 
+interface BulkClient {
+  bulk(
+    source: Iterable<readonly unknown[]>,
+    options: { batchSize: number },
+  ): { summary(): Promise<{ succeeded: number }> };
+}
+
+const OWN_SIDES = ["sluice", "before"] as const;
 const MILLION = 1_000_000;
 const WARM_UP_COMMANDS = 20_000;
 
@@ -22,7 +33,7 @@ export const batchMemory: Scenario<BatchMemoryRow> = {
   id: "batch-memory",
   title: "One batch or many",
   about:
-    "1,000,000 SETs of 16 B as one unbounded batch and as batches of 10,000, each awaited. The server's memory is what it held at most beyond its resting state, looked at every 25 ms.",
+    "1,000,000 SETs of 16 B as one unbounded batch as batches of 10,000, each awaited, and by `bulk()`, which makes its commands as it goes and keeps two batches of 10,000 under way. The server's memory is what it held at most beyond its resting state, looked at every 25 ms.",
   watchesServerMemory: true,
   columns: [OPS, CPU, RSS, { figure: "serverPeakMiB", title: "server peak MiB", digits: 1, pick: "median" }],
   rows: [
@@ -42,6 +53,24 @@ export const batchMemory: Scenario<BatchMemoryRow> = {
       sides: CLIENT_SIDES,
       isLong: true,
     },
+    {
+      id: "million-bulk",
+      title: "bulk() of 1,000,000",
+      total: MILLION,
+      batchSize: 10_000,
+      isBulk: true,
+      sides: OWN_SIDES,
+      isLong: true,
+    },
+    {
+      id: "ten-million-bulk",
+      title: "bulk() of 10,000,000",
+      total: 10 * MILLION,
+      batchSize: 10_000,
+      isBulk: true,
+      sides: OWN_SIDES,
+      isLong: true,
+    },
   ],
   measure: measureBatches,
 };
@@ -49,7 +78,7 @@ export const batchMemory: Scenario<BatchMemoryRow> = {
 async function measureBatches(row: BatchMemoryRow, context: SampleContext): Promise<Figures> {
   const side = await openSide(context, { autoPipelining: false });
   if (!isClientSide(side)) throw new Error(`${side.name} has no batches`);
-  const figures = await run(side, row);
+  const figures = row.isBulk === true ? await runBulk(side, row) : await run(side, row);
   await side.close();
   return figures;
 }
@@ -63,4 +92,22 @@ async function run(side: ClientSide, row: BatchMemoryRow): Promise<Figures> {
   meter.start();
   for (let done = 0; done < row.total; done += row.batchSize) await issue();
   return meter.stop(row.total);
+}
+
+async function runBulk(side: ClientSide, row: BatchMemoryRow): Promise<Figures> {
+  if (!(side instanceof IoredisSide)) throw new Error(`${side.name} has no bulk`);
+  const client = side.connected() as unknown as BulkClient;
+  const options = { batchSize: row.batchSize };
+  await client.bulk(commandsUpTo(WARM_UP_COMMANDS), options).summary();
+  const meter = new Meter();
+  meter.start();
+  const { succeeded } = await client.bulk(commandsUpTo(row.total), options).summary();
+  if (succeeded !== row.total) throw new Error(`${row.total - succeeded} commands failed`);
+  return meter.stop(row.total);
+}
+
+function* commandsUpTo(count: number): Generator<readonly unknown[]> {
+  for (let index = 0; index < count; index++) {
+    yield ["set", `s:${String(index % KEY_COUNT).padStart(7, "0")}`, "0123456789abcdef"];
+  }
 }

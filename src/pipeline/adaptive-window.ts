@@ -9,7 +9,7 @@
  *                                                        narrows and widens within two periods
  */
 
-/** Measured with benchmarks/scenario/injected-round-trip: below it batches get small and dear. */
+/** Measured with benchmarks/scenario/round-trips: below it batches get small and dear. */
 const GAP_MS = 0.5;
 const MOST_BATCHES = 64;
 const PERIOD_MS = 1000;

@@ -1,0 +1,30 @@
+/**
+ * A pipeline alone: built by chained calls, handed to a port that answers every command at once.
+ */
+
+import type { Command } from "../../src/command/command";
+import { Pipeline } from "../../src/pipeline/pipeline";
+import { report } from "./measure";
+
+const COUNT = 1000;
+const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
+const host = { options: {}, isCluster: false };
+const answering = {
+  sendBatch(commands: readonly Command[]): void {
+    for (const command of commands) command.fulfil("OK", SHAPE);
+  },
+  prepare(): void {},
+  observe: () => null,
+};
+const keys = Array.from({ length: COUNT }, (_, index) => `key:${10_000 + index}`);
+
+report("pipeline: chained set, nothing sent", COUNT, () => {
+  const pipeline = new Pipeline(host, answering);
+  for (const key of keys) pipeline.set(key, "0123456789abcdef");
+});
+
+report("pipeline: chained set, sent, answered", COUNT, () => {
+  const pipeline = new Pipeline(host, answering);
+  for (const key of keys) pipeline.set(key, "0123456789abcdef");
+  void pipeline.exec();
+});

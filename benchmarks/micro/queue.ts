@@ -1,0 +1,46 @@
+/**
+ * The command queue alone: a thousand commands pushed, stepped over and shifted, as one connection does for one flush.
+ * Beside it the bare ring it is built on, and a plain array, to show what the bookkeeping costs.
+ */
+
+import Denque from "denque";
+import { Command } from "../../src/command/command";
+import { specOf } from "../../src/command/command-table";
+import { IGNORED } from "../../src/command/promise-completion";
+import { CommandQueue } from "../../src/connection/command-queue";
+import { report } from "./measure";
+
+const COUNT = 1000;
+const spec = specOf("get");
+const commands = Array.from({ length: COUNT }, () => new Command(spec, ["key"], false, IGNORED));
+
+const queue = new CommandQueue();
+report("queue: push, advance, shift", COUNT, () => {
+  for (const command of commands) queue.push(command);
+  for (let index = 0; index < COUNT; index++) {
+    queue.advance();
+    queue.inFlight++;
+  }
+  for (let index = 0; index < COUNT; index++) queue.shift();
+});
+
+report("queue: a batch, advance, shift", COUNT, () => {
+  queue.pushBatch(commands);
+  for (let index = 0; index < COUNT; index++) {
+    queue.advance();
+    queue.inFlight++;
+  }
+  for (let index = 0; index < COUNT; index++) queue.shift();
+});
+
+const ring = new Denque<Command>();
+report("denque: push, shift", COUNT, () => {
+  for (const command of commands) ring.push(command);
+  for (let index = 0; index < COUNT; index++) ring.shift();
+});
+
+const array: Command[] = [];
+report("array: push, shift", COUNT, () => {
+  for (const command of commands) array.push(command);
+  for (let index = 0; index < COUNT; index++) array.shift();
+});
