@@ -1,0 +1,35 @@
+// Many commands, one round trip: an explicit pipeline, an inline transaction, batches in turn.
+const Redis = require("sluice");
+
+async function main() {
+  const redis = new Redis(process.env.REDIS_URL);
+
+  const rows = await redis.pipeline().set("foo", "bar").get("foo").exec();
+  console.log(rows); // [ [ null, 'OK' ], [ null, 'bar' ] ]
+
+  // The array form, with a callback for one command.
+  const pipeline = redis.pipeline([
+    ["set", "counter", "1"],
+    ["incr", "counter", (error, value) => console.log("incr answered", error, value)],
+  ]);
+  console.log(pipeline.length); // 2
+  await pipeline.exec();
+
+  // An error stays in its row.
+  const mixed = await redis.pipeline().lpush("foo", "x").get("foo").exec();
+  console.log(mixed[0][0].message, mixed[1]);
+
+  // A transaction inside a pipeline; the inner exec() closes it.
+  const inline = await redis.pipeline().get("foo").multi().set("foo", "baz").get("foo").exec().get("foo").exec();
+  console.log(inline);
+
+  // A large pipeline sent ten thousand commands at a time keeps server and client memory flat.
+  const large = redis.pipeline();
+  for (let i = 0; i < 50_000; i++) large.set(`large:${i % 100}`, i);
+  const results = await large.exec({ batchSize: 10_000 });
+  console.log(results.length); // 50000
+
+  await redis.quit();
+}
+
+main();
