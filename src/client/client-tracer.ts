@@ -1,7 +1,7 @@
 /**
- * Reports what one client does to the tracing channels: commands as they are written, transactions,
- * attempts to connect. Holds no context while nobody listens. Addresses are the configured ones;
- * behind Sentinel, where nothing is configured, those of the server that was found.
+ * Reports what one client does to the tracing channels and the debug output: commands as they are
+ * written, transactions, attempts to connect. Builds nothing while nobody listens. Addresses are
+ * the configured ones; behind Sentinel, where none is configured, that of the server it found.
  */
 
 import { AsyncResource } from "node:async_hooks";
@@ -21,7 +21,11 @@ import {
   traceConnect,
 } from "../observability/channels";
 import type { BatchObserver } from "../pipeline/pipeline-run";
+import { maskCredentials } from "../util/credentials";
+import { debugLog } from "../util/debug";
 import type { RedisOptions } from "./redis-options";
+
+const debug = debugLog("redis");
 
 /** Key of the method that clients with traced transactions have; see `PipelinePort.observe`. */
 export const OBSERVE = Symbol("observe");
@@ -47,17 +51,20 @@ export class ClientTracer {
   private attempts = 0;
   private attempt: SettleHook | null = null;
   private reason: Error | undefined;
+  /** Looked up once for each connection: asking the environment takes longer than a flush may. */
+  private isLogging = false;
 
   constructor(private readonly client: TracedClient) {}
 
   /** Asked once for each flush. */
   get isListening(): boolean {
-    return isCommandTraced();
+    return isCommandTraced() || this.isLogging;
   }
 
-  /** A command is being written; one that is sent again was reported before. */
+  /** A command is being written; one that is sent again was reported to the channels before. */
   onWrite(command: Command): void {
-    if (command.isSettled) return;
+    if (this.isLogging) debug("write %s %o", command.name, maskCredentials(command.name, command.args));
+    if (command.isSettled || !isCommandTraced()) return;
     const extra = command.ensureExtra();
     if (extra.isTraced) return;
     extra.isTraced = true;
@@ -82,11 +89,13 @@ export class ClientTracer {
   /** An error of the connection; explains the end of the present attempt. */
   onError(error: Error): void {
     this.reason ??= error;
+    debug("error of %s: %s", this.place(), error);
   }
 
   /** Follows the status words: each `connecting` begins an attempt, the next decisive word ends it. */
   onStatus(status: string): void {
     const { attempt, reason } = this;
+    debug("%s is now %s", this.place(), status);
     if (status === "connecting") {
       this.begin();
       return;
@@ -101,7 +110,14 @@ export class ClientTracer {
   private begin(): void {
     const epoch = this.attempts++;
     this.reason = undefined;
+    this.isLogging = debug.enabled;
     this.attempt = isConnectTraced() ? traceConnect(epoch, this.server()).around(nothing) : null;
+  }
+
+  /** The server for people to read. */
+  private place(): string {
+    const { serverAddress, serverPort } = this.server();
+    return serverPort === undefined ? serverAddress : `${serverAddress}:${serverPort}`;
   }
 
   private server(): ServerContext {
