@@ -26,6 +26,7 @@ import type {
   ReplyRows,
 } from "../command/generated/signatures";
 import { PromiseCompletion } from "../command/promise-completion";
+import { INSPECT, type InspectArguments, showClient } from "../observability/redact";
 import { Bulk, type BulkCommand, type BulkOptions } from "../pipeline/bulk";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
@@ -93,6 +94,10 @@ export abstract class ClientBase<in out Mode extends ReplyMappingMode = "legacy"
   private [PORT]: PipelinePort = this.makePort();
 
   [OBSERVE]?(size: number): BatchObserver | null;
+
+  [INSPECT](_depth: number, ...rest: InspectArguments): string {
+    return showClient(this, ...rest);
+  }
 
   /** Called by constructors of subclasses, once `options` is set. */
   protected initialize(): void {

@@ -9,11 +9,14 @@
  */
 
 import type { Argument, Reply } from "../protocol/resp-types";
+import { maskCredentials } from "../util/credentials";
 import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 import type { Completion } from "./completion";
 import { UNROUTED } from "./slot";
+
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
 
 export const CommandState = {
   Created: 0,
@@ -107,6 +110,11 @@ export class Command {
   /** The batch whose fate it shares after a loss: the transaction opened by hand, or its own batch. */
   get group(): Batch | null {
     return this.extra?.group ?? this.batch;
+  }
+
+  /** How `util.inspect` shows it: credentials among the arguments are masked. */
+  [INSPECT](_depth: number, style: object, inspect: (value: unknown, style: object) => string): string {
+    return `Command ${inspect({ name: this.name, args: maskCredentials(this.name, this.args) }, style)}`;
   }
 
   ensureExtra(): CommandExtra {

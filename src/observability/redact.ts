@@ -110,7 +110,12 @@ export function redactOptions(options: object): Record<string, unknown> {
   return copy;
 }
 
-const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+/** Key of the method that `util.inspect` asks how to show an object. */
+export const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
+type Inspect = (value: unknown, style: object) => string;
+/** What that method is given after the depth. */
+export type InspectArguments = [style: object, inspect: Inspect];
 
 /**
  * Makes `util.inspect` (and so `console.log`) show an options object without its secrets, wherever
@@ -127,6 +132,15 @@ export function hideSecrets<T extends object>(options: T): T {
   };
   Object.defineProperty(options, INSPECT, { value, configurable: true, writable: true });
   return options;
+}
+
+/** How a client is shown: what it is and how it is doing, nothing of what passes through it. */
+export function showClient(
+  client: { options: object; status?: string },
+  ...[style, inspect]: InspectArguments
+): string {
+  const { status, options } = client;
+  return `${client.constructor.name} ${inspect({ status, options }, style)}`;
 }
 
 function words(list: string): RegExp {
