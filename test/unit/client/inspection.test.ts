@@ -35,8 +35,8 @@ describe("util.inspect", () => {
   it("shows commands without credentials", () => {
     const pipeline = redis.pipeline().auth("geheim").set("k", "visible");
     expect(shown(pipeline))
-      .to.not.match(SECRETS)
-      .and.match(/visible/);
+      .to.match(/visible/)
+      .and.not.match(SECRETS);
     expect(shown(new LegacyCommand("hello", ["3", "AUTH", "user", "geheim"]))).to.not.match(SECRETS);
   });
 });
