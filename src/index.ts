@@ -6,8 +6,6 @@
 import { Redis } from "./client/redis";
 
 exports = module.exports = Redis;
-// The compiler marked the object that this line has just replaced.
-Object.defineProperty(Redis, "__esModule", { value: true });
 
 declare module "./client/redis" {
   /** The named exports, as they are found on the class. */

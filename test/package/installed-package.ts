@@ -1,0 +1,82 @@
+/**
+ * The packed tarball as users get it: packed from the checkout, installed by npm into an
+ * application directory of its own, under its name or under another one.
+ */
+
+import { execFile } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { checkoutDirectory } from "../../scripts/servers/cache-directory";
+import { temporaryDirectory } from "../../scripts/servers/temporary-directory";
+
+const run = promisify(execFile);
+const NPM_OPTIONS = ["--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
+
+export interface PackedFile {
+  readonly path: string;
+  readonly size: number;
+}
+
+export interface Tarball {
+  readonly path: string;
+  readonly files: readonly PackedFile[];
+}
+
+/** Packs the package as it was built last. */
+export async function packPackage(): Promise<Tarball> {
+  const directory = temporaryDirectory();
+  const options = ["pack", "--json", "--ignore-scripts", "--pack-destination", directory];
+  const { stdout } = await run("npm", options, { cwd: checkoutDirectory() });
+  const [packed] = JSON.parse(stdout) as [{ filename: string; files: PackedFile[] }];
+  return { path: join(directory, packed.filename), files: packed.files };
+}
+
+export class Application {
+  readonly directory = temporaryDirectory();
+
+  private constructor() {}
+
+  /** An application that depends on the tarball under the given name. */
+  static async create(tarball: Tarball, name: string): Promise<Application> {
+    const application = new Application();
+    const manifest = { private: true, dependencies: { [name]: `file:${tarball.path}` } };
+    application.write("package.json", JSON.stringify(manifest));
+    await run("npm", ["install", ...NPM_OPTIONS], { cwd: application.directory });
+    return application;
+  }
+
+  write(path: string, text: string): void {
+    mkdirSync(join(this.directory, path, ".."), { recursive: true });
+    writeFileSync(join(this.directory, path), text);
+  }
+
+  /** Runs a program of the application; what it writes as its last line, read as JSON. */
+  async evaluate(fileName: string, code: string, env: Record<string, string> = {}): Promise<unknown> {
+    this.write(fileName, code);
+    const options = { cwd: this.directory, env: { ...process.env, NODE_V8_COVERAGE: "", ...env } };
+    const { stdout } = await run(process.execPath, [fileName], options);
+    return JSON.parse(stdout.trim().split("\n").at(-1) ?? "null");
+  }
+
+  /** Compiles the application; the errors, one a line, or an empty string. */
+  async compile(compilerOptions: Record<string, unknown>, files: readonly string[]): Promise<string> {
+    const typesDirectory = join(checkoutDirectory(), "node_modules", "@types");
+    const options = {
+      strict: true,
+      noEmit: true,
+      target: "es2022",
+      typeRoots: [typesDirectory],
+      types: ["node"],
+    };
+    this.write(
+      "tsconfig.json",
+      JSON.stringify({ compilerOptions: { ...options, ...compilerOptions }, files }),
+    );
+    const compiler = join(checkoutDirectory(), "node_modules", "typescript", "bin", "tsc");
+    return run(process.execPath, [compiler, "-p", "tsconfig.json"], { cwd: this.directory }).then(
+      ({ stdout }) => stdout,
+      (error: { stdout?: string; message: string }) => error.stdout || error.message,
+    );
+  }
+}
