@@ -37,7 +37,10 @@ async function main() {
 
   // Whoever wants the rows iterates instead.
   let seen = 0;
-  for await (const [error, value] of redis.bulk([["set", "k", "v"], ["get", "k"]])) {
+  for await (const [error, value] of redis.bulk([
+    ["set", "k", "v"],
+    ["get", "k"],
+  ])) {
     console.log(++seen, error, value);
   }
   rmSync(file);

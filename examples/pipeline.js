@@ -20,7 +20,15 @@ async function main() {
   console.log(mixed[0][0].message, mixed[1]);
 
   // A transaction inside a pipeline; the inner exec() closes it.
-  const inline = await redis.pipeline().get("foo").multi().set("foo", "baz").get("foo").exec().get("foo").exec();
+  const inline = await redis
+    .pipeline()
+    .get("foo")
+    .multi()
+    .set("foo", "baz")
+    .get("foo")
+    .exec()
+    .get("foo")
+    .exec();
   console.log(inline);
 
   // A large pipeline sent ten thousand commands at a time keeps server and client memory flat.

@@ -23,7 +23,12 @@ async function main() {
 
   // An error while queueing runs nothing and says why.
   const failed = redis.multi().set("account").incr("account").exec();
-  await failed.catch((error) => console.log(error.message, error.previousErrors.map((one) => one.message)));
+  await failed.catch((error) =>
+    console.log(
+      error.message,
+      error.previousErrors.map((one) => one.message),
+    ),
+  );
   await redis.quit();
 }
 
