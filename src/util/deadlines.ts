@@ -22,14 +22,15 @@ export class Deadline {
 }
 
 class Deadlines {
-  private readonly ticks = new Map<number, (Deadline | null)[]>();
+  private readonly ticks = new Map<number, Deadline[]>();
   private count = 0;
   private timer: NodeJS.Timeout | undefined;
   private lastTick = 0;
 
   /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
   schedule(target: Expiring, delayMs: number): Deadline {
-    const tick = Math.ceil((performance.now() + Math.max(0, delayMs)) / TICK_MS);
+    // The tick after the limit: never early, and never a tick that has passed already.
+    const tick = Math.floor((performance.now() + Math.max(0, delayMs)) / TICK_MS) + 1;
     const deadline = new Deadline(tick, target);
     const list = this.ticks.get(tick);
     if (list === undefined) this.ticks.set(tick, [deadline]);
@@ -44,7 +45,7 @@ class Deadlines {
     if (list !== undefined) {
       // Keep the list dense, so that settled commands are not held until their tick comes.
       const last = list.pop();
-      if (last !== undefined && last !== null && last !== deadline) {
+      if (last !== undefined && last !== deadline) {
         list[deadline.position] = last;
         last.position = deadline.position;
       }
@@ -72,7 +73,7 @@ class Deadlines {
     if (list === undefined) return;
     this.ticks.delete(tick);
     for (const deadline of list) {
-      if (deadline === null || deadline.position < 0) continue;
+      if (deadline.position < 0) continue;
       this.settle(deadline);
       deadline.target.onExpired();
     }

@@ -1,0 +1,99 @@
+import { expect } from "chai";
+import type { Command } from "../../../src/command/command";
+import { makeCommand } from "../../../src/command/command-factory";
+import { specOf } from "../../../src/command/command-table";
+import type { Dispatcher } from "../../../src/command/dispatcher";
+import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { Admission, type Bounds } from "../../../src/link/admission";
+
+class Below implements Dispatcher {
+  readonly taken: Command[] = [];
+
+  dispatch(command: Command): void {
+    this.taken.push(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    this.taken.push(...commands);
+  }
+
+  answer(count: number): void {
+    for (const command of this.taken.splice(0, count)) {
+      command.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
+    }
+  }
+}
+
+describe("Admission", () => {
+  function setUp(bounds: Bounds): { admission: Admission; below: Below } {
+    const below = new Below();
+    return { admission: new Admission(below, bounds), below };
+  }
+
+  function make(value = "v"): Command {
+    const command = makeCommand(specOf("set"), ["k", value], false, new PromiseCompletion());
+    command.promise.catch(() => {});
+    return command;
+  }
+
+  it("lets callers wait in order and admits them as others settle", () => {
+    const { admission, below } = setUp({ maxCommands: 2 });
+    const commands = Array.from({ length: 5 }, () => make());
+    for (const command of commands) admission.dispatch(command);
+    expect(below.taken).to.deep.equal(commands.slice(0, 2));
+    expect(admission.waitingCount).to.equal(3);
+    below.answer(1);
+    expect(below.taken).to.deep.equal(commands.slice(1, 3));
+    below.answer(2);
+    expect(below.taken).to.deep.equal(commands.slice(3));
+    expect(admission.waitingCount).to.equal(0);
+  });
+
+  it("a small command does not overtake a waiting large one", () => {
+    const { admission, below } = setUp({ maxBytes: 10 });
+    const first = make("12345");
+    const large = make("123456789");
+    const small = make("1");
+    for (const command of [first, large, small]) admission.dispatch(command);
+    expect(below.taken).to.deep.equal([first]);
+    below.answer(1);
+    expect(below.taken).to.deep.equal([large]);
+  });
+
+  it("admits a batch as a whole, and an oversize one when nothing else is outstanding", () => {
+    const { admission, below } = setUp({ maxCommands: 3 });
+    const single = make();
+    const batch = Array.from({ length: 5 }, () => make());
+    admission.dispatch(single);
+    admission.dispatchBatch(batch);
+    expect(below.taken).to.deep.equal([single]);
+    below.answer(1);
+    expect(below.taken).to.deep.equal(batch);
+  });
+
+  it("refuses with a clear error when asked to, and sends nothing of it", async () => {
+    const { admission, below } = setUp({ maxCommands: 1, policy: "reject" });
+    admission.dispatch(make());
+    const refused = make();
+    admission.dispatch(refused);
+    const error = await refused.promise.then(
+      () => null,
+      (failure: Error & { code?: string }) => failure,
+    );
+    expect(error?.code).to.equal("BOUNDS_EXCEEDED");
+    expect(error?.message).to.contain("limit of 1 commands");
+    expect(below.taken).to.have.length(1);
+  });
+
+  it("does not send what settled while it waited", () => {
+    const { admission, below } = setUp({ maxCommands: 1 });
+    admission.dispatch(make());
+    const timedOut = make();
+    const last = make();
+    admission.dispatch(timedOut);
+    admission.dispatch(last);
+    timedOut.fail(new Error("too late"));
+    below.answer(1);
+    expect(below.taken).to.deep.equal([last]);
+  });
+});

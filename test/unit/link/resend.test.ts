@@ -1,0 +1,134 @@
+import { expect } from "chai";
+import { Batch, BatchKind } from "../../../src/command/batch";
+import { type Command, CommandState } from "../../../src/command/command";
+import { makeCommand } from "../../../src/command/command-factory";
+import { specOf } from "../../../src/command/command-table";
+import type { Completion } from "../../../src/command/completion";
+import { ParserError } from "../../../src/errors";
+import { type ResendRules, sortLeftovers } from "../../../src/link/resend";
+
+const RULES: ResendRules = {
+  policy: "at-least-once",
+  maxLosses: 3,
+  cause: undefined,
+  protocolError: null,
+  server: "server:1",
+};
+
+describe("sortLeftovers", () => {
+  const failures = new Map<Command, string>();
+  const completion: Completion = {
+    promise: null,
+    fulfil() {},
+    reject(command, error) {
+      failures.set(command, (error as { code?: string }).code ?? error.message);
+    },
+  };
+  let made: Command[] = [];
+  beforeEach(() => {
+    failures.clear();
+    made = [];
+  });
+  afterEach(() => {
+    for (const command of made) command.fail(new Error("the test is over"));
+  });
+
+  function make(name: string, batch: Batch | null = null): Command {
+    const command = makeCommand(specOf(name), ["key"], false, completion);
+    command.state = CommandState.Sent;
+    made.push(command);
+    if (batch !== null) batch.add(command);
+    return command;
+  }
+
+  const codes = (commands: readonly Command[]): (string | undefined)[] =>
+    commands.map((command) => failures.get(command));
+
+  it("sends single commands again in order, written ones first", () => {
+    const sent = [make("incr"), make("get")];
+    const unsent = [make("set")];
+    expect(sortLeftovers({ sent, unsent }, RULES)).to.deep.equal([...sent, ...unsent]);
+  });
+
+  it("gives up the command that was the oldest in three losses, and nobody else", () => {
+    const sent = [make("eval"), make("get")];
+    for (let loss = 1; loss <= 2; loss++) {
+      expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal(sent);
+    }
+    expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
+    expect(codes(sent)).to.deep.equal(["COMMAND_LOST", undefined]);
+  });
+
+  it("a command that was dropped before it was written is not the oldest", () => {
+    const dropped = make("get");
+    dropped.state = CommandState.Dropped;
+    const written = make("incr");
+    sortLeftovers({ sent: [dropped, written], unsent: [] }, RULES);
+    expect([dropped.losses, written.losses]).to.deep.equal([0, 1]);
+  });
+
+  it("names what may have run under at-most-once and reads-only", () => {
+    const sent = [make("incr"), make("get")];
+    const unsent = [make("incr")];
+    expect(sortLeftovers({ sent, unsent }, { ...RULES, policy: "at-most-once" })).to.deep.equal(unsent);
+    expect(codes(sent)).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN"]);
+    const again = [make("incr"), make("get")];
+    expect(sortLeftovers({ sent: again, unsent: [] }, { ...RULES, policy: "reads-only" })).to.deep.equal([
+      again[1],
+    ]);
+  });
+
+  it("lets a command's own policy win over the client's", () => {
+    const sent = [make("incr"), make("incr")];
+    (sent[0] as Command).ensureExtra().retryPolicy = "at-most-once";
+    expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
+  });
+
+  it("sends an unanswered batch again as a whole, and an answered one not at all", () => {
+    const fresh = new Batch(BatchKind.Pipeline, 0, null);
+    const begun = new Batch(BatchKind.Pipeline, 0, null);
+    begun.isAnswered = true;
+    const sent = [make("set", begun), make("set", fresh), make("get", fresh)];
+    const unsent = [make("set", fresh), make("set", begun)];
+    // The rest of the begun batch follows on the wire after the fresh one only in this test.
+    expect(sortLeftovers({ sent, unsent }, RULES)).to.deep.equal([sent[1], sent[2], unsent[0]]);
+    expect([failures.get(sent[0] as Command), failures.get(unsent[1] as Command)]).to.deep.equal([
+      "OUTCOME_UNKNOWN",
+      "ABORTED",
+    ]);
+  });
+
+  it("refuses the whole batch when one of its commands may not go again", () => {
+    const batch = new Batch(BatchKind.Pipeline, 0, null);
+    const sent = [make("set", batch)];
+    const unsent = [make("set", batch)];
+    expect(sortLeftovers({ sent, unsent }, { ...RULES, policy: "at-most-once" })).to.deep.equal([]);
+    expect(codes([...sent, ...unsent])).to.deep.equal(["OUTCOME_UNKNOWN", "ABORTED"]);
+  });
+
+  it("treats the commands of an automatic batch as single ones", () => {
+    const batch = new Batch(BatchKind.Automatic, 0, null);
+    batch.isAnswered = true;
+    const sent = [make("incr", batch), make("get", batch)];
+    expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal(sent);
+  });
+
+  it("sends a guarded transaction again only behind its WATCH", () => {
+    const alone = new Batch(BatchKind.Transaction, 0, null);
+    alone.isGuarded = true;
+    const sent = [make("multi", alone), make("exec", alone)];
+    expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal([]);
+    const behind = new Batch(BatchKind.Transaction, 0, null);
+    behind.isGuarded = true;
+    const whole = [make("watch"), make("multi", behind), make("exec", behind)];
+    expect(sortLeftovers({ sent: whole, unsent: [] }, RULES)).to.deep.equal(whole);
+  });
+
+  it("after garbage, what was written fails with that and what was not goes again", () => {
+    const sent = [make("get")];
+    const unsent = [make("get")];
+    const rules = { ...RULES, protocolError: new ParserError("garbage") };
+    expect(sortLeftovers({ sent, unsent }, rules)).to.deep.equal(unsent);
+    expect(codes(sent)).to.deep.equal(["PROTOCOL"]);
+  });
+});

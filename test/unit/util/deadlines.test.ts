@@ -1,0 +1,87 @@
+import { expect } from "chai";
+import { type SinonFakeTimers, useFakeTimers } from "sinon";
+import { type Deadline, deadlines, type Expiring } from "../../../src/util/deadlines";
+
+describe("deadlines", () => {
+  let clock: SinonFakeTimers;
+  beforeEach(() => {
+    clock = useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+  });
+  afterEach(() => {
+    clock.restore();
+  });
+
+  class Target implements Expiring {
+    expiredAtMs: number[] = [];
+    deadline: Deadline | null = null;
+
+    constructor(delayMs: number) {
+      this.deadline = deadlines.schedule(this, delayMs);
+    }
+
+    onExpired(): void {
+      this.expiredAtMs.push(performance.now());
+    }
+  }
+
+  it("expires each target once, never early and at most 10 ms late", () => {
+    const delays = [0, 1, 9, 10, 11, 55, 99.5, 100, 1234];
+    const startMs = performance.now();
+    const targets = delays.map((delay) => new Target(delay));
+    clock.tick(2000);
+    targets.forEach((target, i) => {
+      expect(target.expiredAtMs).to.have.length(1);
+      const late = (target.expiredAtMs[0] as number) - startMs - (delays[i] as number);
+      expect(late).to.be.at.least(0);
+      expect(late).to.be.at.most(10);
+    });
+  });
+
+  it("never calls a cancelled target, and cancelling twice or late is harmless", () => {
+    const targets = Array.from({ length: 10 }, () => new Target(50));
+    for (const [i, target] of targets.entries()) {
+      if (i % 2 === 0) deadlines.cancel(target.deadline as Deadline);
+    }
+    deadlines.cancel(targets[0]?.deadline as Deadline);
+    clock.tick(100);
+    deadlines.cancel(targets[1]?.deadline as Deadline);
+    expect(targets.map((target) => target.expiredAtMs.length)).to.deep.equal([0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
+  });
+
+  it("ticks only while something waits", () => {
+    expect(clock.countTimers()).to.equal(0);
+    const first = new Target(1000);
+    const second = new Target(30);
+    expect(clock.countTimers()).to.equal(1);
+    clock.tick(50);
+    expect(second.expiredAtMs).to.have.length(1);
+    deadlines.cancel(first.deadline as Deadline);
+    expect(clock.countTimers()).to.equal(0);
+  });
+
+  it("lets a target cancel another one and schedule itself anew while it expires", () => {
+    const victim = new Target(20);
+    const actor: Expiring & { calls: number } = {
+      calls: 0,
+      onExpired() {
+        if (++this.calls === 1) {
+          deadlines.cancel(victim.deadline as Deadline);
+          deadlines.schedule(this, 20);
+        }
+      },
+    };
+    deadlines.schedule(actor, 10);
+    clock.tick(100);
+    expect(victim.expiredAtMs).to.deep.equal([]);
+    expect(actor.calls).to.equal(2);
+  });
+
+  it("catches up after the process was stopped for long", () => {
+    const targets = [new Target(20), new Target(40), new Target(60_000)];
+    clock.setSystemTime(0);
+    clock.tick(30_000);
+    expect(targets.map((target) => target.expiredAtMs.length)).to.deep.equal([1, 1, 0]);
+    clock.tick(31_000);
+    expect(targets[2]?.expiredAtMs).to.have.length(1);
+  });
+});
