@@ -26,7 +26,7 @@ import {
 import { Sampler } from "./support/sampler";
 import type { Budget, Row, Scenario } from "./support/scenario";
 
-const FULL: Budget = { warmMs: 500, measureMs: 1000, latencyMs: 400 };
+const FULL: Budget = { warmMs: 400, measureMs: 700, latencyMs: 250 };
 const QUICK: Budget = { warmMs: 150, measureMs: 250, latencyMs: 100 };
 const FULL_ROUNDS = 3;
 

@@ -30,7 +30,7 @@ const TOP = 46;
 const BOTTOM = 54;
 const LABEL_GAP = 14;
 
-const COLOURS: Record<SideName, string> = {
+export const COLOURS: Record<SideName, string> = {
   sluice: "#d62728",
   before: "#ff9896",
   ioredis: "#1f77b4",
@@ -136,6 +136,6 @@ function trim(value: number): string {
   return String(Number(value.toPrecision(2)));
 }
 
-function escapeText(text: string): string {
+export function escapeText(text: string): string {
   return text.replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }

@@ -12,6 +12,7 @@ import type { Scenario } from "../support/scenario";
 import { garbageTable, systemCallTable } from "./extra-tables";
 import { markdownTable, type Table } from "./format";
 import { goalTable, limitTable } from "./goal-report";
+import { HEADLINE_FILE, writeHeadline } from "./headline";
 import { writePlot } from "./plots";
 import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./tables";
 
@@ -20,6 +21,7 @@ const PAGE = path.join(projectRoot, "docs", "benchmarks.md");
 export function writePage(results: Results): void {
   const parts = [
     INTRODUCTION,
+    writeHeadline(results) ? `![Commands per second of all clients](images/${HEADLINE_FILE})` : "",
     machineSection(results),
     ...goalSections(results),
     ...scenarios.flatMap((scenario) => {
@@ -141,7 +143,7 @@ const METHOD = `## Method
   CPU per command still does.
 - glide does most of its work in threads of its own. Pinned to one CPU they share it with the main thread; with free
   CPUs its throughput is higher and its CPU per command the same. Memory of its native half is in the RSS only.
-- Samples of a second do not show what happens after hours. Single throughput samples can be far off when other work
+- Samples of a second or less do not show what happens after hours. Single throughput samples can be far off when other work
   runs on the machine; the line below each table says how busy it was.
 
 ## Reproduce

@@ -67,12 +67,8 @@ export function detailTable(scenario: Scenario, result: ScenarioResult): Table {
         formatFigure(figureOf(row, side, column), column.digits),
       );
       const first = own.figures[scenario.columns[0]?.figure ?? ""];
-      body.push([
-        row.title,
-        side,
-        ...cells,
-        first === undefined ? (own.failure ?? NO_VALUE) : formatSpread(first),
-      ]);
+      const last = result.rounds > 1 && first !== undefined ? formatSpread(first) : (own.failure ?? NO_VALUE);
+      body.push([row.title, side, ...cells, last]);
     }
   }
   return { head: ["", "side", ...scenario.columns.map(({ title }) => title), "spread"], body };

@@ -17,6 +17,7 @@ import {
   sameTurn,
 } from "./load-rows";
 import { longBatch } from "./long-batch";
+import { manyNodes } from "./many-nodes";
 import { queuedMemory } from "./queued-memory";
 import { readComputeWrite } from "./read-compute-write";
 import { roundTrips } from "./round-trips";
@@ -33,6 +34,7 @@ export const scenarios: readonly Scenario[] = [
   aggregates,
   clusterReads,
   clusterGrowth,
+  manyNodes,
   batchMemory,
   longBatch,
   queuedMemory,

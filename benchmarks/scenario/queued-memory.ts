@@ -6,11 +6,10 @@
  * is not visible to V8 and not counted.
  */
 
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { CLIENT_SIDES } from "../sides/all-sides";
 import { isClientSide } from "../sides/side";
 import { operationsOf } from "../support/dataset";
+import { heldBytes } from "../support/held-bytes";
 import { openSide } from "../support/measure-load";
 import type { Figures } from "../support/meter";
 import type { Row, SampleContext, Scenario } from "../support/scenario";
@@ -36,15 +35,11 @@ async function measureQueued(_row: Row, context: SampleContext): Promise<Figures
   if (!isClientSide(side) || side.queueBatch === undefined) throw new Error(`${side.name} cannot queue`);
   const operations = operationsOf("mixed16");
   await side.queueBatch(operations, 10).send();
-  const collect = garbageCollector();
-  collect();
-  const before = heldBytes();
+  const before = await heldBytes();
   const batch = side.queueBatch(operations, COMMANDS);
-  collect();
-  const queued = heldBytes();
+  const queued = await heldBytes();
   const results = await batch.send();
-  collect();
-  const answered = heldBytes();
+  const answered = await heldBytes();
   const isKept = Array.isArray(results) && results.length === COMMANDS && batch.held !== undefined;
   if (!isKept) throw new Error("results are missing");
   await side.close();
@@ -53,14 +48,4 @@ async function measureQueued(_row: Row, context: SampleContext): Promise<Figures
     answeredBytes: (answered - before) / COMMANDS,
     peakRssMiB: process.resourceUsage().maxRSS / 1024,
   };
-}
-
-function garbageCollector(): () => void {
-  setFlagsFromString("--expose-gc");
-  return runInNewContext("gc") as () => void;
-}
-
-function heldBytes(): number {
-  const { heapUsed, external } = process.memoryUsage();
-  return heapUsed + external; // array buffers are part of external
 }
