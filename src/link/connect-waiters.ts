@@ -12,8 +12,13 @@ export class ConnectWaiters {
     return new Promise((resolve, reject) => this.waiters.push({ resolve, reject }));
   }
 
+  /** One tick later, behind the listeners of `ready`. */
   resolve(): void {
-    for (const waiter of this.takeAll()) waiter.resolve();
+    const waiters = this.takeAll();
+    if (waiters.length === 0) return;
+    process.nextTick(() => {
+      for (const waiter of waiters) waiter.resolve();
+    });
   }
 
   reject(error: Error): void {

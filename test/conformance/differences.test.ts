@@ -17,7 +17,9 @@ import { OpenStage } from "./stage";
 const GIVE_UP_MS = 4_000;
 const documented = readFileSync("docs/differences.md", "utf8");
 
-async function resultOn(combination: Combination, behaviour: Behaviour): Promise<unknown> {
+/** What it does instead of the expected, or null. Looked at before the stage is cleared. */
+async function differenceOn(combination: Combination, behaviour: Behaviour): Promise<string | null> {
+  const expected = expectedOf(behaviour, combination);
   const Client = Published as unknown as ClientClass;
   const stage = await OpenStage.open(combination, Client, behaviour.limits.isAlone ?? false);
   let timer: NodeJS.Timeout | undefined;
@@ -25,9 +27,10 @@ async function resultOn(combination: Combination, behaviour: Behaviour): Promise
     timer = setTimeout(() => resolve("did not come to an end"), GIVE_UP_MS);
   });
   try {
-    return await Promise.race([behaviour.run(stage), late]);
-  } catch (error) {
-    return `threw ${(error as Error).message}`;
+    const thrown = (error: Error): string => `threw ${error.message}`;
+    const found = await Promise.race([behaviour.run(stage).catch(thrown), late]);
+    if (isDeepStrictEqual(found, expected)) return null;
+    return `${titleOf(combination)}\n        ioredis: ${show(found)}\n        here:    ${show(expected)}`;
   } finally {
     clearTimeout(timer);
     await stage.close();
@@ -50,11 +53,8 @@ describe("differences from the published client", () => {
         this.timeout(GIVE_UP_MS * 3 * combinations.length);
         const differences: string[] = [];
         for (const combination of combinations) {
-          const expected = expectedOf(behaviour, combination);
-          const found = await resultOn(combination, behaviour);
-          if (isDeepStrictEqual(found, expected)) continue;
-          const title = titleOf(combination);
-          differences.push(`${title}\n        ioredis: ${show(found)}\n        here:    ${show(expected)}`);
+          const difference = await differenceOn(combination, behaviour);
+          if (difference !== null) differences.push(difference);
         }
         if (differs === undefined) {
           expect(differences.join("\n")).to.equal("");

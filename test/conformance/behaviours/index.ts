@@ -2,6 +2,8 @@ import type { BehaviourGroup } from "../behaviour";
 import { arguments_ } from "./arguments";
 import { autoPipelining } from "./auto-pipelining";
 import { calling } from "./calling";
+import { connection } from "./connection";
+import { handshake } from "./handshake";
 import { pipelines } from "./pipelines";
 import { replies } from "./replies";
 import { scripts } from "./scripts";
@@ -15,4 +17,6 @@ export const BEHAVIOUR_GROUPS: readonly BehaviourGroup[] = [
   pipelines,
   transactions,
   autoPipelining,
+  connection,
+  handshake,
 ];
