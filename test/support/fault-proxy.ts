@@ -44,6 +44,8 @@ interface LaneRules {
   isStalled: boolean;
 }
 
+const LAST_BYTES_MS = 5;
+
 /** One direction of one connection. Pieces leave in the order in which they came, whatever the delay. */
 class Lane {
   bytes = 0;
@@ -108,6 +110,7 @@ class Lane {
 class ProxiedConnection {
   readonly lanes: Record<Direction, Lane>;
   private isCut = false;
+  private cutTimer: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly client: Socket,
@@ -125,6 +128,7 @@ class ProxiedConnection {
   cut(style: CutStyle): void {
     if (this.isCut) return;
     this.isCut = true;
+    clearTimeout(this.cutTimer);
     this.lanes.toServer.dispose();
     this.lanes.toClient.dispose();
     for (const socket of [this.client, this.server]) {
@@ -137,15 +141,16 @@ class ProxiedConnection {
     const lane = this.lanes[direction];
     from.setNoDelay(true);
     from.on("data", (chunk) => {
-      if (this.isCut) return;
+      if (this.isCut || this.cutTimer !== undefined) return;
       const cut = proxy.takeCut(direction, lane.bytes + chunk.length);
       if (cut === null) {
         lane.take(chunk);
         return;
       }
       lane.take(chunk.subarray(0, cut.bytes - lane.bytes));
-      // The last bytes leave the process before the connection is torn down.
-      setImmediate(() => this.cut(cut.style ?? "reset"));
+      // The peer is to read the last bytes first: together with a reset they look like an end to it.
+      const { delayMs } = proxy.rules[direction];
+      this.cutTimer = setTimeout(() => this.cut(cut.style ?? "reset"), delayMs + LAST_BYTES_MS);
     });
     from.on("end", () => lane.end());
     from.on("error", () => this.cut("reset"));
