@@ -7,6 +7,7 @@
 
 import type { RetryPolicy } from "../command/command-extra";
 import type { Bounds } from "../link/admission";
+import type { ExpiringCredentials } from "../link/credentials";
 import type { WatchdogOptions } from "../link/link-options";
 import type { ScriptDefinition } from "../scripting/script";
 
@@ -23,18 +24,8 @@ export interface HimportFieldset {
   readonly fields: readonly (string | Buffer)[];
 }
 
-/** What a credentials provider returns. */
-export interface ProvidedCredentials {
-  username?: string | null | undefined;
-  password?: string | null | undefined;
-  /**
-   * When they stop working: a Date, or milliseconds since 1970. Fresh ones are asked for before
-   * that and sent with AUTH on the live connection.
-   */
-  expiresAt?: Date | number | undefined;
-}
-
-export type CredentialsProvider = () => ProvidedCredentials | Promise<ProvidedCredentials>;
+/** Where credentials come from when they change over time. */
+export type CredentialsProvider = () => ExpiringCredentials | Promise<ExpiringCredentials>;
 
 /** The window of the automatic pipelines. */
 export interface AutoPipeliningWindow {
@@ -47,6 +38,8 @@ export interface AutoPipeliningWindow {
 }
 
 export interface SharedOptions {
+  // --- Connecting
+
   /**
    * Time that connecting may take, handshake included; 0 disables the limit.
    * @unit ms
@@ -88,6 +81,8 @@ export interface SharedOptions {
   /** Appended to the library name in CLIENT SETINFO: `sluice(tag)`. */
   clientInfoTag?: string | undefined;
 
+  // --- Who and where
+
   /**
    * ACL user.
    * @default null
@@ -113,6 +108,9 @@ export interface SharedOptions {
    * @default false
    */
   readOnly?: boolean | undefined;
+
+  // --- Replies
+
   /**
    * RESP version to negotiate; servers that know only RESP2 are accepted.
    * @default 3
@@ -129,6 +127,8 @@ export interface SharedOptions {
    * @default false
    */
   stringNumbers?: boolean | undefined;
+
+  // --- Queues, losses and retries
 
   /**
    * Keeps commands while there is no connection; otherwise they fail at once.
@@ -179,6 +179,9 @@ export interface SharedOptions {
    * @default null
    */
   reconnectOnError?: ReconnectOnError | null | undefined;
+
+  // --- Time limits
+
   /**
    * Time limit of each command from its call on, queues included.
    * @unit ms
@@ -200,6 +203,9 @@ export interface SharedOptions {
    * @default 100
    */
   blockingTimeoutGrace?: number | undefined;
+
+  // --- Load and dead peers
+
   /**
    * Most extra connections that are leased to commands that block (BLPOP, XREAD BLOCK, ...), so that
    * they do not hold up the shared one; 0 = they use the shared one.
@@ -220,6 +226,9 @@ export interface SharedOptions {
    * @default 262144
    */
   highWaterBytes?: number | undefined;
+
+  // --- Commands
+
   /**
    * Put before every key. A Buffer works as well.
    * @default ""
@@ -241,6 +250,9 @@ export interface SharedOptions {
   scripts?: Record<string, ScriptDefinition> | undefined;
   /** Field lists that each connection prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
   himportFieldsets?: readonly HimportFieldset[] | undefined;
+
+  // --- Internal or without effect
+
   /** Makes the connection enter MONITOR on `ready`; use `redis.monitor()`. */
   monitor?: boolean | undefined;
   /** @deprecated Has no effect. */
