@@ -28,7 +28,11 @@ export type {
   DNSResolveSrvFunction,
   NodeRole,
 } from "./client/cluster-options";
-export type { HimportFieldset } from "./client/common-options";
+export type {
+  AutoPipeliningWindow,
+  CredentialsProvider,
+  HimportFieldset,
+} from "./client/common-options";
 export { LegacyCommand as Command } from "./client/legacy-command";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
@@ -45,7 +49,14 @@ export type {
   Result,
 } from "./command/generated/signatures";
 export { ReplyError } from "./errors";
+export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
+export type { WatchdogOptions } from "./link/link-options";
+export type {
+  BatchOperationContext,
+  CommandTraceContext,
+  ConnectTraceContext,
+} from "./observability/channels";
 export { Pipeline } from "./pipeline/pipeline";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { SentinelIterator } from "./sentinel/sentinel-list";

@@ -21,7 +21,7 @@ describe("docs/options.md", () => {
   const { ClusterOptions: cluster = [], ...single } = Object.fromEntries(documented);
   const redis = Object.values(single).flat();
 
-  it("is fresh (npm run docs)", () => {
+  it("is fresh (npm run generate)", () => {
     expect(isFresh()).to.equal(true);
   });
 
