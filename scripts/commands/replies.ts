@@ -24,7 +24,7 @@ const MAP = "unknown[] => Record<string, unknown>";
 const MAPS = "unknown[] => Record<string, unknown>[]";
 const POSITIONS =
   "([longitude: V, latitude: V] | null)[] => ([longitude: number, latitude: number] | null)[]";
-const SORTED = { STORE: "number", else: "V[]" };
+const SORTED = { STORE: "number", GET: "(V | null)[]", else: "V[]" };
 const POP_SCORED = { count: SCORED, else: "V[] => [member: V, score: number] | []" };
 
 const STRINGS = {
@@ -317,7 +317,7 @@ const KEYS = {
   "restore-asking": '"OK"',
   scan: SCANNED,
   sort: SORTED,
-  sort_ro: "V[]",
+  sort_ro: { GET: "(V | null)[]", else: "V[]" },
   touch: "number",
   trimslots: "unknown",
   ttl: "number",

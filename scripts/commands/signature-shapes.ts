@@ -92,7 +92,7 @@ class Expansion {
           node.children.flatMap((child) => this.lists(child)),
         );
       case NodeKind.Repeated:
-        return [[repetition(this.lists(node.child))]];
+        return [repeated(this.lists(node.child))];
       case NodeKind.Optional:
         return this.optional(this.lists(node.child));
     }
@@ -177,6 +177,14 @@ function mentions(element: Element, key: string): boolean {
   if (element.kind === "maybe") return element.forms.some((form) => form.some((part) => mentions(part, key)));
   if (element.type.startsWith('"')) return element.type.split(" | ").includes(JSON.stringify(key));
   return element.label === key;
+}
+
+/** What begins with a word is written out once (`GET`), so that the word can decide about the reply. */
+function repeated(forms: Element[][]): Element[] {
+  const [first = []] = forms;
+  const [head] = first;
+  const hasWord = forms.length === 1 && head?.kind === "one" && head.type.startsWith('"');
+  return hasWord ? [head, repetition(forms)] : [repetition(forms)];
 }
 
 function repetition(forms: readonly Element[][]): Element {

@@ -78,9 +78,14 @@ function numbered(elements: readonly Element[]): Element[] {
 }
 
 function replyType(reply: string, wantsBuffers: boolean): string {
-  const [legacy = "", resp3] = reply.split(" => ").map((text) => inEncoding(text, wantsBuffers));
-  if (resp3 === undefined || legacy === resp3) return legacy;
-  return `ReplyShape<${legacy}, ${resp3}, Context["mapping"]>`;
+  const { legacy, resp3 } = replyTypes(reply, wantsBuffers);
+  return legacy === resp3 ? legacy : `ReplyShape<${legacy}, ${resp3}, Context["mapping"]>`;
+}
+
+/** A line of `replies.ts` as TypeScript types. */
+export function replyTypes(reply: string, wantsBuffers: boolean): { legacy: string; resp3: string } {
+  const [legacy = "", resp3 = legacy] = reply.split(" => ").map((text) => inEncoding(text, wantsBuffers));
+  return { legacy, resp3 };
 }
 
 function inEncoding(text: string, wantsBuffers: boolean): string {

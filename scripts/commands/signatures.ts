@@ -7,7 +7,7 @@
 import { METHOD_NAMES } from "./overrides";
 import { REMARKS, REPLIES } from "./replies";
 import { PREAMBLE, SPECIAL_METHODS } from "./signature-preamble";
-import { type Form, shapesOf } from "./signature-shapes";
+import { type Form, type Shape, shapesOf } from "./signature-shapes";
 import { signatureLines } from "./signature-text";
 import type { CommandDoc, Snapshot } from "./snapshot";
 import { SUMMARIES } from "./summaries";
@@ -65,25 +65,42 @@ export function signaturesSource(snapshots: readonly Snapshot[]): string {
   return `${PREAMBLE}${SPECIAL_METHODS}${methods.join("")}}\n`;
 }
 
+/** The overloads of a method in the order in which the compiler tries them; none if written by hand. */
+export function methodShapes(snapshots: readonly Snapshot[], name: string): Shape[] {
+  if (DECLARED_ELSEWHERE.has(name)) return [];
+  const documents = new Documents(snapshots);
+  return partsOf(documents, name).flatMap((part) => shapesOfPart(documents, part));
+}
+
 function methodSource(documents: Documents, name: string): string {
   if (DECLARED_ELSEWHERE.has(name)) return "";
+  return `\n${partsOf(documents, name)
+    .map((part) => partSource(documents, name, part))
+    .join("")}`;
+}
+
+/** The subcommands of a container, and the command by itself where it is one. */
+function partsOf(documents: Documents, name: string): string[] {
   const subcommands = documents.names.filter((other) => other.startsWith(`${name}|`));
-  const own = subcommands.length === 0 || notationsOf(name) !== undefined;
-  const parts = subcommands.map((subcommand) => commandSource(documents, name, subcommand));
-  if (own) parts.push(commandSource(documents, name, name));
-  return `\n${parts.join("")}`;
+  const isCommand = subcommands.length === 0 || notationsOf(name) !== undefined;
+  return isCommand ? [...subcommands, name] : subcommands;
+}
+
+function shapesOfPart(documents: Documents, part: string): Shape[] {
+  return shapesOf(
+    documents.forms(part).map(({ tree, reply }) => ({ tree: withSubcommand(part, tree), reply })),
+  );
 }
 
 /** All overloads of a command or of one subcommand, and of its twin. */
-function commandSource(documents: Documents, method: string, name: string): string {
-  const forms = documents.forms(name).map(({ tree, reply }) => ({ tree: withSubcommand(name, tree), reply }));
-  const shapes = shapesOf(forms);
+function partSource(documents: Documents, method: string, part: string): string {
+  const shapes = shapesOfPart(documents, part);
   const plain = shapes.flatMap((shape) => signatureLines({ name: method, wantsBuffers: false }, shape));
   const twins = shapes.flatMap((shape) =>
     signatureLines({ name: `${method}Buffer`, wantsBuffers: true }, shape),
   );
-  const comment = commentOf(documents.doc(name), name);
-  const twinComment = `/** \`${name.replace("|", " ").toUpperCase()}\` with Buffers for the strings of the reply. */`;
+  const comment = commentOf(documents.doc(part), part);
+  const twinComment = `/** \`${part.replace("|", " ").toUpperCase()}\` with Buffers for the strings of the reply. */`;
   return [...comment, ...plain, twinComment, ...twins].map((line) => `  ${line}\n`).join("");
 }
 

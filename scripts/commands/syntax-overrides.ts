@@ -95,9 +95,17 @@ const EXTENDED: Readonly<Record<string, readonly string[]>> = {
   "client|tracking": ["(ON|OFF) args...", "args..."],
   "cluster|syncslots": ["args..."],
   failover: ["[TO host port# [FORCE]] [ABORT] [TIMEOUT milliseconds#]"],
-  georadius: [`key! longitude# latitude# radius# ${UNIT}`, "key! longitude# latitude# radius# args..."],
+  georadius: [
+    `key! longitude# latitude# radius# ${UNIT} [COUNT count# [ANY]] [ASC|DESC] (STORE|STOREDIST) storekey! :: number`,
+    `key! longitude# latitude# radius# ${UNIT}`,
+    "key! longitude# latitude# radius# args...",
+  ],
   georadius_ro: [`key! longitude# latitude# radius# ${UNIT}`, "key! longitude# latitude# radius# args..."],
-  georadiusbymember: [`key! member radius# ${UNIT}`, "key! member radius# args..."],
+  georadiusbymember: [
+    `key! member radius# ${UNIT} [COUNT count# [ANY]] [ASC|DESC] (STORE|STOREDIST) storekey! :: number`,
+    `key! member radius# ${UNIT}`,
+    "key! member radius# args...",
+  ],
   georadiusbymember_ro: [`key! member radius# ${UNIT}`, "key! member radius# args..."],
   geosearch: [`key! ${ORIGIN} ${AREA} ${MATCHED}`, "key! args..."],
   geosearchstore: [

@@ -67,9 +67,9 @@ const LIMITER = Symbol("limiter");
 const VIEW_PROTOTYPE = Symbol("viewPrototype");
 
 /** The methods of the command table, attached when the module is loaded. */
-export interface ClientBase<in out Mode extends ReplyMappingMode = "legacy"> extends ClientCommands<Mode> {}
+export interface ClientBase<Mode extends ReplyMappingMode = "legacy"> extends ClientCommands<Mode> {}
 
-export abstract class ClientBase<in out Mode extends ReplyMappingMode = "legacy">
+export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   extends EventEmitter
   implements Commander, PipelineHost
 {

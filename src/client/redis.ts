@@ -58,7 +58,7 @@ const TRACER = Symbol("tracer");
 const NO_QUEUE = { length: 0 };
 
 /** Listeners whose arguments are known. */
-export interface Redis<in out Mode extends ReplyMappingMode = "legacy"> {
+export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
   on(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
   on(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
   on(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
@@ -75,7 +75,7 @@ export interface Redis<in out Mode extends ReplyMappingMode = "legacy"> {
   once(event: string | symbol, listener: AnyListener): this;
 }
 
-export class Redis<in out Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
   static readonly defaultOptions = defaultOptions;
 
   /** Same as `new Redis(...)`. */

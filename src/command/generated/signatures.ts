@@ -1235,11 +1235,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N) where N is the total number of the slots between all start slot and end slot arguments.
    * - Since: 9.0.0
    */
-  cluster(...args: [subcommand: "MIGRATESLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  cluster(subcommand: "MIGRATESLOTS", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  cluster(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CLUSTER MIGRATESLOTS` with Buffers for the strings of the reply. */
-  clusterBuffer(...args: [subcommand: "MIGRATESLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "MIGRATESLOTS", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  clusterBuffer(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /** Sends `CLUSTER MIGRATION`. */
   cluster(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   cluster(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
@@ -2024,10 +2024,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.0
    */
+  georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number>]): Result<number, Context>;
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS` with Buffers for the strings of the reply. */
+  georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number>]): Result<number, Context>;
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
@@ -2054,10 +2056,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+log(M)) where N is the number of elements inside the bounding box of the circular area delimited by center and radius and M is the number of items inside the index.
    * - Since: 3.2.0
    */
+  georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number>]): Result<number, Context>;
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER` with Buffers for the strings of the reply. */
+  georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number>]): Result<number, Context>;
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
@@ -3130,11 +3134,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 7.0.0
    */
-  module(...args: [subcommand: "LOADEX", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  module(subcommand: "LOADEX", path: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  module(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  module(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
   /** `MODULE LOADEX` with Buffers for the strings of the reply. */
-  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
    * Unloads a module.
    *
@@ -4123,15 +4133,19 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).
    * - Since: 1.0.0
    */
-  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number>]): Result<number, Context>;
-  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey]): Result<number, Context>;
-  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<string[]>]): Result<string[], Context>;
-  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<string[], Context>;
+  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number>]): Result<number, Context>;
+  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey]): Result<number, Context>;
+  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback?: Callback<number>]): Result<number, Context>;
+  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(string | null)[], Context>;
+  sort(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<string[]>]): Result<string[], Context>;
   /** `SORT` with Buffers for the strings of the reply. */
-  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number>]): Result<number, Context>;
-  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey]): Result<number, Context>;
-  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<Buffer[], Context>;
+  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback: Callback<number>]): Result<number, Context>;
+  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey]): Result<number, Context>;
+  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], store: "STORE", destination: RedisKey, callback?: Callback<number>]): Result<number, Context>;
+  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(Buffer | null)[], Context>;
+  sortBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<Buffer[]>]): Result<Buffer[], Context>;
 
   /**
    * Returns the sorted elements of a list, a set, or a sorted set.
@@ -4140,11 +4154,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N+M*log(M)) where N is the number of elements in the list or set to sort, and M the number of returned elements. When the elements are not sorted, complexity is O(N).
    * - Since: 7.0.0
    */
-  sort_ro(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<string[]>]): Result<string[], Context>;
-  sort_ro(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<string[], Context>;
+  sort_ro(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  sort_ro(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(string | null)[], Context>;
+  sort_ro(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<string[]>]): Result<string[], Context>;
   /** `SORT_RO` with Buffers for the strings of the reply. */
-  sort_roBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  sort_roBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<Buffer[], Context>;
+  sort_roBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  sort_roBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], get: "GET", ...args: OneOrMany<string | Buffer>[], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"]]): Result<(Buffer | null)[], Context>;
+  sort_roBuffer(...args: [key: RedisKey, ...by: [] | [by: "BY", byPattern: string | Buffer], ...limit: [] | [limit: "LIMIT", offset: number | string, count: number | string], ...order: [] | [order: "ASC" | "DESC"], ...alpha: [] | [alpha: "ALPHA"], callback?: Callback<Buffer[]>]): Result<Buffer[], Context>;
 
   /**
    * Returns one or more random members from a set after removing them. Deletes the set if the last member was popped.
