@@ -21,6 +21,7 @@ declare module "./client/redis" {
   }
 }
 
+export { Cluster } from "./client/cluster";
 export type {
   ClusterNode,
   ClusterOptions,

@@ -1,6 +1,29 @@
 /** Emitting events of a client without ever crashing the process. */
 
 import type { EventEmitter } from "node:events";
+import type { SubscriptionKind } from "../connection/subscriptions";
+import { callUser } from "../util/user-code";
+
+const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
+
+/** A published message: as text for those who listen for text, then as Buffers. */
+export interface Message {
+  readonly kind: SubscriptionKind;
+  readonly pattern: Buffer | null;
+  readonly channel: Buffer;
+  readonly payload: Buffer;
+}
+
+export function emitMessage(client: EventEmitter, { kind, pattern, channel, payload }: Message): void {
+  const event = MESSAGE_EVENTS[kind];
+  const patterns = pattern === null ? [] : [pattern.toString()];
+  if (client.listenerCount(event) > 0) {
+    callUser(() => client.emit(event, ...patterns, channel.toString(), payload.toString()));
+  }
+  if (client.listenerCount(`${event}Buffer`) > 0) {
+    callUser(() => client.emit(`${event}Buffer`, ...patterns, channel, payload));
+  }
+}
 
 /**
  * Emits an event if somebody listens. An `error` that nobody hears is printed; one that comes

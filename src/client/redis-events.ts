@@ -11,10 +11,9 @@ import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
 import { PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
+import { emitMessage, type Message } from "./events";
 import { parseMonitorLine } from "./monitor-line";
 import type { Redis } from "./redis";
-
-const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
 
 /** Who looks after a link besides its own client: the cluster that it is a part of. */
 export interface LinkSupervisor {
@@ -24,6 +23,7 @@ export interface LinkSupervisor {
   adopts(command: Command): boolean;
   onOrphans(commands: readonly Command[], error: Error): void;
   onShardLost(channel: Buffer): void;
+  onMessage(message: Message): void;
 }
 
 export class RedisEvents implements LinkOwner {
@@ -64,14 +64,9 @@ export class RedisEvents implements LinkOwner {
   }
 
   onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Buffer): void {
-    const event = MESSAGE_EVENTS[kind];
-    const patterns = pattern === null ? [] : [pattern.toString()];
-    if (this.redis.listenerCount(event) > 0) {
-      this.emitSafely(event, ...patterns, channel.toString(), payload.toString());
-    }
-    if (this.redis.listenerCount(`${event}Buffer`) > 0) {
-      this.emitSafely(`${event}Buffer`, ...patterns, channel, payload);
-    }
+    const message = { kind, pattern, channel, payload };
+    this.supervisor?.onMessage(message);
+    emitMessage(this.redis, message);
   }
 
   onShardLost(channel: Buffer): void {

@@ -112,3 +112,20 @@ export class OpenTransactionError extends SluiceError {
     label(OpenTransactionError.prototype, "OpenTransactionError", "OPEN_TRANSACTION");
   }
 }
+
+/** `connect()` was overtaken by another `connect()` or by `disconnect()`. */
+export class ConnectAbandonedError extends SluiceError {
+  static {
+    label(ConnectAbandonedError.prototype, "RedisError", "CONNECT_ABANDONED");
+  }
+}
+
+/** There is no connection that could subscribe. */
+export class NoSubscriberError extends AbortError {
+  constructor(message = "No subscriber for the cluster", options?: ErrorOptions) {
+    super(message, options);
+  }
+  static {
+    label(NoSubscriberError.prototype, "AbortError", "NO_SUBSCRIBER");
+  }
+}

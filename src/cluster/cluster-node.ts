@@ -29,8 +29,8 @@ export class ClusterNode {
   shard: Shard | null = null;
   /** It could not be reached: commands wait for the next try instead of dialling themselves. */
   isDown = false;
-  /** It owes answers and is silent: another node may have taken over. */
-  isSuspect = false;
+  /** When it was found to owe answers and to be silent. */
+  private suspectedAtMs = 0;
   /** Its connection was replaced since it pointed to itself; done once. */
   isRenewed = false;
   /** Until then reads go elsewhere. */
@@ -45,6 +45,19 @@ export class ClusterNode {
   /** Availability zone, where the server tells it. */
   get zone(): string | undefined {
     return this.address.zone;
+  }
+
+  /** It owes answers and is silent: another node may have taken over. Over with the next byte. */
+  get isSuspect(): boolean {
+    if (this.suspectedAtMs === 0) return false;
+    const connection = this.port?.link.connection ?? null;
+    if (connection !== null && connection.lastActivityMs <= this.suspectedAtMs) return true;
+    this.suspectedAtMs = 0;
+    return false;
+  }
+
+  suspect(): void {
+    this.suspectedAtMs = performance.now();
   }
 
   /** It can be asked without dialling. */

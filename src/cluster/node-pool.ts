@@ -40,6 +40,16 @@ export class NodePool {
     return this.ports.size;
   }
 
+  /** All open ports, those of nodes that are leaving included. */
+  allPorts(): NodePort[] {
+    return [...this.ports.keys()];
+  }
+
+  /** Nodes that could not be reached may be tried again. */
+  forgetDown(): void {
+    for (const node of this.nodes.values()) node.isDown = false;
+  }
+
   /** The nodes that have a port. */
   list(role: RoleFilter = "all"): ClusterNode[] {
     const wanted = (node: ClusterNode): boolean =>
@@ -66,10 +76,8 @@ export class NodePool {
 
   /** Replaces the connection of a node. */
   renew(node: ClusterNode): void {
-    const { port } = node;
     node.isRenewed = true;
-    node.port = null;
-    if (port !== null) this.letGo(port);
+    this.part(node);
     this.open(node);
   }
 
@@ -85,20 +93,37 @@ export class NodePool {
     for (const node of [...this.nodes.values()]) if (!members.has(node)) this.remove(node);
     for (const [node, role] of members) {
       this.nodes.set(node.key, node);
-      if (node.role !== role) {
-        node.role = role;
-        if (role === "slave") node.shard = null;
-        node.port?.setReadOnly(role === "slave");
-      }
+      if (node.role !== role) this.changeRole(node, role);
       this.portOf(node);
     }
   }
 
-  remove(node: ClusterNode): void {
+  /** True while a node is silent although it owes answers. */
+  get hasSuspect(): boolean {
+    for (const node of this.nodes.values()) if (node.isSuspect) return true;
+    return false;
+  }
+
+  private remove(node: ClusterNode): void {
     this.nodes.delete(node.key);
-    const { port } = node;
+    this.part(node);
+  }
+
+  private changeRole(node: ClusterNode, role: NodeRole): void {
+    node.role = role;
+    if (role === "slave") node.shard = null;
+    // What a silent former master owes is taken to its successor.
+    if (role === "slave" && node.isSuspect) this.part(node);
+    node.port?.setReadOnly(role === "slave");
+  }
+
+  /** Lets go of the port of a node. */
+  private part(node: ClusterNode): void {
+    const { port, isSuspect } = node;
+    if (port === null) return;
     node.port = null;
-    if (port !== null) this.letGo(port);
+    if (isSuspect) retire(port);
+    else this.letGo(port);
   }
 
   /** The link of a port has ended. */

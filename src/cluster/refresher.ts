@@ -11,6 +11,7 @@
 import { Command } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
+import { ConnectionClosedError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { ClusterAllFailedError, TopologyTimeoutError } from "./cluster-errors";
 import type { ClusterNode, NodePort } from "./cluster-node";
@@ -31,7 +32,7 @@ export interface RefreshOptions {
   readonly slotsRefreshInterval?: number | undefined;
   /** CLUSTER SHARDS tells the zones of nodes. */
   readonly prefersShards: boolean;
-  readonly usesTls: boolean;
+  usesTls(): boolean;
 }
 
 export interface RefreshOwner {
@@ -100,6 +101,17 @@ export class Refresher {
     clearInterval(this.interval);
     clearTimeout(this.timer);
     this.timer = undefined;
+  }
+
+  /** False when a node says that the cluster does not serve; what cannot be told counts as yes. */
+  async isServing(): Promise<boolean> {
+    const [informant] = this.candidates();
+    if (informant === undefined) return true;
+    try {
+      return !String(await this.query(informant.port, "INFO")).includes("cluster_state:fail");
+    } catch (error) {
+      return !(error instanceof TopologyTimeoutError || error instanceof ConnectionClosedError);
+    }
   }
 
   private book(waitMs: number): void {
@@ -184,15 +196,16 @@ export class Refresher {
   }
 
   private async ask(informant: Informant): Promise<TopologyRange[]> {
-    const { usesTls, prefersShards } = this.options;
+    const { prefersShards } = this.options;
+    const isTls = this.options.usesTls();
     const parsers = { SLOTS: parseSlots, SHARDS: parseShards } as const;
     const order = prefersShards ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
     const [first, second] = order;
     try {
-      return parsers[first](await this.query(informant.port, first), informant.address, usesTls);
+      return parsers[first](await this.query(informant.port, first), informant.address, isTls);
     } catch (error) {
       if (!isUnknownQuestion(error as Error)) throw error;
-      return parsers[second](await this.query(informant.port, second), informant.address, usesTls);
+      return parsers[second](await this.query(informant.port, second), informant.address, isTls);
     }
   }
 

@@ -38,14 +38,19 @@ export class SlotMap {
     return this.shards[slot] as Shard | null;
   }
 
-  /** Slots that a refresh did not mention keep their owner. True if anything has changed. */
-  assign(ranges: readonly SlotRange[]): boolean {
+  /**
+   * Takes a new table over. Slots that it does not mention keep their owner. True if anything has
+   * changed; `onMoved` hears of each slot that has another master now, with its shard before.
+   */
+  assign(ranges: readonly SlotRange[], onMoved: (slot: number, before: Shard) => void): boolean {
     let isChanged = false;
     for (const { from, to, shard } of ranges) {
       for (let slot = from; slot <= to; slot++) {
         const before = this.shards[slot] as Shard | null;
-        if (before === null || !(before === shard || before.isSameAs(shard))) isChanged = true;
         this.shards[slot] = shard;
+        if (before !== null && (before === shard || before.isSameAs(shard))) continue;
+        isChanged = true;
+        if (before !== null && before.master !== shard.master) onMoved(slot, before);
       }
       shard.master.shard = shard;
     }

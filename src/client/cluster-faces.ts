@@ -1,0 +1,192 @@
+/**
+ * The nodes of a cluster as ordinary clients: each node has one link, and its `Redis` face uses
+ * the same one. Makes the options of node connections from those of the cluster, and reports
+ * what happens to a link to the cluster it is a part of.
+ */
+
+import type { NodePort } from "../cluster/cluster-node";
+import type { SubscriberPort, SubscriberWatcher } from "../cluster/cluster-subscriber";
+import { type NodeAddress, nodeKey } from "../cluster/node-address";
+import type { Command } from "../command/command";
+import type { Link } from "../link/link";
+import { CHAIN, ClientBase, PASS_BATCH } from "./client-base";
+import type { ClusterOptions } from "./cluster-options";
+import type { Message } from "./events";
+import { EVENTS, LINK, Redis } from "./redis";
+import type { LinkSupervisor } from "./redis-events";
+import type { RedisOptions } from "./redis-options";
+
+/** A silent node is doubted sooner than a single server: another one can take over. */
+const NODE_WATCHDOG = { idleMs: 2000, probeTimeoutMs: 1000 };
+
+const noop = (): void => {};
+
+export class NodeFace implements NodePort {
+  readonly link: Link;
+
+  constructor(readonly redis: Redis) {
+    this.link = redis[LINK];
+  }
+
+  get gathered(): number {
+    return this.redis.autoPipelineQueueSize;
+  }
+
+  // Tracers patch `Redis.prototype.sendCommand`: what goes to a node then passes through it.
+  dispatch(command: Command): void {
+    const { redis } = this;
+    if (redis.sendCommand === ClientBase.prototype.sendCommand) redis[CHAIN].dispatch(command);
+    else void redis.sendCommand(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    this.redis[PASS_BATCH](commands);
+  }
+
+  setReadOnly(isReadOnly: boolean): void {
+    const { redis } = this;
+    redis.options.readOnly = isReadOnly;
+    if (this.link.status !== "ready") return;
+    (isReadOnly ? redis.readonly() : redis.readwrite()).catch(noop);
+  }
+
+  /** Sends QUIT behind everything; resolves when it is answered or the connection is gone. */
+  async leave(): Promise<void> {
+    if (this.link.status === "wait") this.redis.disconnect();
+    else await this.redis.quit().catch(noop);
+  }
+}
+
+/** A connection for subscriptions alone. */
+export class SubscriberFace implements SubscriberPort {
+  readonly link: Link;
+
+  constructor(readonly redis: Redis) {
+    this.link = redis[LINK];
+  }
+
+  dispatch(command: Command): void {
+    if (this.redis.sendCommand === ClientBase.prototype.sendCommand) this.link.dispatch(command);
+    else void this.redis.sendCommand(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    for (const command of commands) this.dispatch(command);
+  }
+}
+
+/** Adapts the watcher of a subscriber connection to what a client tells its supervisor. */
+export class SubscriberSupervisor implements LinkSupervisor {
+  constructor(
+    private readonly watcher: SubscriberWatcher,
+    private readonly owner: Pick<LinkSupervisor, "onMessage" | "onNamedError"> & {
+      readonly isActive: boolean;
+    },
+  ) {}
+
+  onStatus(status: string): void {
+    if (status === "ready") this.watcher.onReady();
+    else if (status === "end") this.watcher.onEnded();
+  }
+
+  onNamedError(type: string, error: Error): void {
+    this.owner.onNamedError(type, error);
+  }
+
+  onReplyError(command: Command, error: Error): boolean {
+    return this.watcher.onReplyError(command, error);
+  }
+
+  adopts(): boolean {
+    return this.owner.isActive;
+  }
+
+  onOrphans(commands: readonly Command[]): void {
+    this.watcher.onOrphans(commands);
+  }
+
+  onShardLost(channel: Buffer): void {
+    this.watcher.onShardLost(channel);
+  }
+
+  onMessage(message: Message): void {
+    this.owner.onMessage(message);
+  }
+}
+
+export class FaceFactory {
+  /** What start nodes state for themselves, by `host:port`. */
+  private own: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
+
+  constructor(private readonly options: ClusterOptions) {}
+
+  useStartOptions(own: ReadonlyMap<string, Readonly<Record<string, unknown>>>): void {
+    this.own = own;
+  }
+
+  get usesTls(): boolean {
+    return Boolean(this.options.redisOptions?.tls) || [...this.own.values()].some(({ tls }) => Boolean(tls));
+  }
+
+  /** A client of a data node. It dials when it is needed, or at once if the options say so. */
+  makeNode(address: NodeAddress, isReadOnly: boolean, supervisor: LinkSupervisor): NodeFace {
+    const { options } = this;
+    const redis = this.make(supervisor, {
+      ...this.optionsFor(address),
+      readOnly: isReadOnly,
+      retryStrategy: options.clusterNodeRetryStrategy ?? null,
+      enableAutoPipelining: options.enableAutoPipelining,
+      autoPipeliningIgnoredCommands: options.autoPipeliningIgnoredCommands,
+      himportFieldsets: options.himportFieldsets,
+    });
+    if (options.redisOptions?.lazyConnect === false) redis.connect().catch(noop);
+    return new NodeFace(redis);
+  }
+
+  /** A short-lived connection that only asks for the slots. */
+  makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeFace {
+    const name = this.helperName("refresher", address);
+    const face = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
+    return new NodeFace(this.make(supervisor, { ...face, retryStrategy: null, watchdog: false }));
+  }
+
+  makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): SubscriberFace {
+    const name = this.helperName(kind, address);
+    const face = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
+    return new SubscriberFace(this.make(supervisor, { ...face, retryStrategy: null }));
+  }
+
+  private make(supervisor: LinkSupervisor, options: RedisOptions): Redis {
+    const redis = new Redis({ ...options, lazyConnect: true });
+    redis[EVENTS].supervisor = supervisor;
+    // The cluster reports errors of nodes; nobody has to listen here.
+    redis.on("error", noop);
+    return redis;
+  }
+
+  private optionsFor(address: NodeAddress): RedisOptions {
+    const { redisOptions, retryPolicy } = this.options;
+    const own = this.own.get(nodeKey(address));
+    const merged: Record<string, unknown> = {
+      watchdog: NODE_WATCHDOG,
+      ...(retryPolicy === undefined ? {} : { retryPolicy }),
+      ...redisOptions,
+      ...own,
+      host: address.host,
+      port: address.port,
+      db: 0,
+      enableOfflineQueue: true,
+    };
+    const { tls } = merged;
+    if (tls && address.serverName !== undefined) {
+      merged["tls"] = { servername: address.serverName, ...(tls === true ? {} : tls) };
+    }
+    return merged as RedisOptions;
+  }
+
+  private helperName(kind: string, address: NodeAddress): string {
+    const own = this.own.get(nodeKey(address));
+    const name = own?.["connectionName"] ?? this.options.redisOptions?.connectionName;
+    return name ? `sluice-cluster(${kind}):${String(name)}` : `sluice-cluster(${kind})`;
+  }
+}

@@ -1,0 +1,341 @@
+/**
+ * Builds and joins the rooms of one cluster client: each room hears from the others only through
+ * the interfaces it declares, and this is where they are met. Nothing here decides anything.
+ */
+
+import { TooManyRedirectionsError } from "../cluster/cluster-errors";
+import type { ClusterNode, NodePort } from "../cluster/cluster-node";
+import { ClusterSubscriber, type SubscriptionGap } from "../cluster/cluster-subscriber";
+import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../cluster/discovery";
+import { type ClusterStatus, Lifecycle } from "../cluster/lifecycle";
+import { type NodeAddress, nodeKey } from "../cluster/node-address";
+import { NodePool } from "../cluster/node-pool";
+import { ChosenReads, type ReadPreference, RoleReads } from "../cluster/read-preference";
+import { Redirector } from "../cluster/redirector";
+import { Refresher } from "../cluster/refresher";
+import { ClusterRouter } from "../cluster/router";
+import { Shard, SlotMap, type SlotRange } from "../cluster/slot-map";
+import type { TopologyRange } from "../cluster/topology";
+import { WaitingRooms } from "../cluster/waiting-rooms";
+import { WatchKeeper } from "../cluster/watch-keeper";
+import type { Command } from "../command/command";
+import { FaceFactory, NodeFace, SubscriberSupervisor } from "./cluster-faces";
+import type { ClusterOptions, ReadScaling } from "./cluster-options";
+import type { Message } from "./events";
+import type { Redis } from "./redis";
+import type { LinkSupervisor } from "./redis-events";
+import type { NatMap } from "./sentinel-options";
+
+/** What the client does with what happens below. */
+export interface WiringOwner {
+  startNodes(): StartNode[];
+  onStatus(status: ClusterStatus): void;
+  onError(error: Error): void;
+  onNodeError(error: Error, key: string): void;
+  onNodeAdded(redis: Redis): void;
+  onNodeGone(redis: Redis): void;
+  onRefreshed(): void;
+  onGap(gap: SubscriptionGap): void;
+  onMessage(message: Message): void;
+  retryDelay(attempts: number, reason: Error | undefined): unknown;
+}
+
+export class ClusterWiring {
+  readonly slots = new SlotMap();
+  readonly pool: NodePool;
+  readonly rooms: WaitingRooms;
+  readonly router: ClusterRouter;
+  readonly redirector: Redirector;
+  readonly refresher: Refresher;
+  readonly lifecycle: Lifecycle;
+  readonly subscriber: ClusterSubscriber;
+  readonly watches = new WatchKeeper();
+  private readonly faces: FaceFactory;
+
+  constructor(
+    private readonly options: ClusterOptions,
+    private readonly owner: WiringOwner,
+  ) {
+    this.faces = new FaceFactory(options);
+    this.pool = this.makePool();
+    this.rooms = new WaitingRooms((commands) => {
+      this.pool.forgetDown();
+      this.router.sendAgain(commands);
+    });
+    this.subscriber = this.makeSubscriber();
+    this.router = this.makeRouter();
+    this.redirector = this.makeRedirector();
+    this.refresher = this.makeRefresher();
+    this.lifecycle = this.makeLifecycle();
+  }
+
+  faceOf(node: ClusterNode): Redis | null {
+    return node.port instanceof NodeFace ? node.port.redis : null;
+  }
+
+  quit(): Promise<"OK"> {
+    return this.lifecycle.quit((port) => (port instanceof NodeFace ? port.leave() : Promise.resolve()));
+  }
+
+  // --- rooms -------------------------------------------------------------------------------
+
+  private makePool(): NodePool {
+    const { owner } = this;
+    return new NodePool({
+      makePort: (node) => this.makePort(node),
+      onPortOpened: (_node, port) => owner.onNodeAdded((port as NodeFace).redis),
+      onPortClosed: (node, port) => {
+        owner.onNodeGone((port as NodeFace).redis);
+        this.subscriber.onNodeGone(node);
+        if (this.lifecycle.status === "ready") this.refresher.request(null);
+      },
+      onEmpty: () => this.lifecycle.onEmpty(),
+    });
+  }
+
+  private makeRouter(): ClusterRouter {
+    const { slots, pool, rooms, watches, subscriber, options } = this;
+    return new ClusterRouter({
+      slots,
+      pool,
+      rooms,
+      watches,
+      subscriber,
+      fanOut: null,
+      reads: this.makeReads(options.scaleReads),
+      gatekeeper: {
+        admit: (commands) => this.lifecycle.admit(commands),
+        keep: (commands) => this.lifecycle.keep(commands),
+      },
+      retryDelayMs: options.retryDelayOnFailover || 100,
+      onUncovered: () => this.refresher.request(null),
+    });
+  }
+
+  private makeReads(scaleReads: ClusterOptions["scaleReads"]): ReadPreference | null {
+    if (scaleReads === "all" || scaleReads === "slave") {
+      return new RoleReads(scaleReads, this.options.availabilityZone);
+    }
+    if (typeof scaleReads !== "function") return null;
+    return new ChosenReads((nodes, command) => this.chooseByFunction(scaleReads, nodes, command));
+  }
+
+  private makeRedirector(): Redirector {
+    const { slots, pool, rooms, router, options } = this;
+    const numbers = {
+      maxRedirections: options.maxRedirections ?? 16,
+      retryDelayOnMoved: options.retryDelayOnMoved ?? 0,
+      retryDelayOnFailover: options.retryDelayOnFailover ?? 100,
+      retryDelayOnClusterDown: options.retryDelayOnClusterDown ?? 100,
+      retryDelayOnTryAgain: options.retryDelayOnTryAgain ?? 100,
+    };
+    return new Redirector(numbers, {
+      slots,
+      pool,
+      rooms,
+      router,
+      translate: (address) => translate(address, options.natMap),
+      onStale: (hint) => this.refresher.request(hint),
+      onMoved: () => {},
+    });
+  }
+
+  private makeRefresher(): Refresher {
+    const { options, pool } = this;
+    const settings = {
+      slotsRefreshTimeout: options.slotsRefreshTimeout ?? 1000,
+      slotsRefreshInterval: options.slotsRefreshInterval,
+      prefersShards: options.availabilityZone !== undefined,
+      usesTls: () => this.faces.usesTls,
+    };
+    const isAnxious = (): boolean => this.rooms.size > 0 || pool.hasSuspect;
+    return new Refresher(settings, pool, {
+      apply: (ranges) => this.apply(ranges),
+      onNodeError: (error, key) => this.owner.onNodeError(error, key),
+      openSeeds: () => this.openSeeds(),
+      get isAnxious() {
+        return isAnxious();
+      },
+    });
+  }
+
+  private makeLifecycle(): Lifecycle {
+    const { options, owner, pool, rooms, router, redirector, refresher, watches } = this;
+    const settings = {
+      enableOfflineQueue: options.enableOfflineQueue !== false,
+      enableReadyCheck: options.enableReadyCheck !== false,
+    };
+    return new Lifecycle(
+      settings,
+      { pool, rooms, router, redirector, refresher, watches },
+      {
+        findSeeds: () => this.findSeeds(),
+        plant: (seeds) => this.plant(seeds),
+        onStatus: (status) => owner.onStatus(status),
+        onError: (error) => owner.onError(error),
+        retryDelay: (attempts, reason) => owner.retryDelay(attempts, reason),
+        onOpen: () => this.subscriber.start(),
+        onClosed: (isForGood) => this.subscriber.stop(isForGood),
+      },
+    );
+  }
+
+  private makeSubscriber(): ClusterSubscriber {
+    const { owner } = this;
+    return new ClusterSubscriber({
+      open: (node, watcher) => {
+        const isActive = (): boolean => this.redirector.isActive;
+        const supervisor = new SubscriberSupervisor(watcher, {
+          get isActive() {
+            return isActive();
+          },
+          onNamedError: (type, error) => this.onNodeError(node.key, type, error),
+          onMessage: (message) => owner.onMessage(message),
+        });
+        return this.faces.makeSubscriber("subscriber", node.address, supervisor);
+      },
+      choose: (instead) => this.chooseOther(instead),
+      onMisplaced: (command, error, node) => {
+        if (!error.message.startsWith("MOVED ")) return false;
+        command.fail(new TooManyRedirectionsError(error, [node.key]));
+        return true;
+      },
+      onGap: (gap) => owner.onGap(gap),
+    });
+  }
+
+  // --- nodes -------------------------------------------------------------------------------
+
+  private makePort(node: ClusterNode): NodePort {
+    let face: NodeFace | null = null;
+    let wasReady = false;
+    const supervisor: LinkSupervisor = {
+      onStatus: (status) => {
+        if (status === "ready") wasReady = true;
+        if (status !== "end" || face === null) return;
+        if (!wasReady && node.port === face) node.isDown = true;
+        this.pool.onEnded(face);
+      },
+      onNamedError: (type, error) => this.onNodeError(node.key, type, error),
+      onReplyError: (command, error) => this.redirector.onReplyError(node, command, error),
+      adopts: (command) => this.redirector.adopts(command),
+      onOrphans: (commands, error) => this.redirector.onOrphans(node, commands, error),
+      onShardLost: () => {},
+      onMessage: () => {},
+    };
+    face = this.faces.makeNode(node.address, node.role === "slave", supervisor);
+    return face;
+  }
+
+  private onNodeError(key: string, type: string, error: Error): void {
+    if (type === "error") this.owner.onNodeError(error, key);
+    else if (type === "busy") this.onBusy(key);
+  }
+
+  /** A node owes answers and is silent: perhaps another one has taken over. */
+  private onBusy(key: string): void {
+    const node = this.pool.get(key);
+    if (node === undefined) return;
+    node.suspect();
+    this.refresher.request(null);
+  }
+
+  private chooseOther(instead: ClusterNode | null): ClusterNode | null {
+    const nodes = this.pool.list().filter((node) => !node.isDown && !node.isSuspect);
+    const others = nodes.filter((node) => node !== instead);
+    const choice = others.length > 0 ? others : nodes.length > 0 ? nodes : this.pool.list();
+    return choice[Math.floor(Math.random() * choice.length)] ?? null;
+  }
+
+  private chooseByFunction(
+    choose: ReadScaling,
+    nodes: readonly ClusterNode[],
+    command: Command,
+  ): ClusterNode | readonly ClusterNode[] | null {
+    const faces = nodes.map((node) => (this.pool.portOf(node) as NodeFace).redis);
+    const nodeOf = (face: unknown): ClusterNode | null => nodes[faces.indexOf(face as Redis)] ?? null;
+    const chosen = choose(faces, command);
+    if (!Array.isArray(chosen)) return nodeOf(chosen);
+    return chosen.map(nodeOf).filter((node) => node !== null);
+  }
+
+  // --- topology ----------------------------------------------------------------------------
+
+  private findSeeds(): Promise<Seed[]> {
+    return findSeeds(this.owner.startNodes(), this.options as DiscoveryOptions);
+  }
+
+  private plant(seeds: readonly Seed[]): void {
+    this.faces.useStartOptions(new Map(seeds.map(({ address, options }) => [nodeKey(address), options])));
+    for (const { address } of seeds) {
+      const node = this.pool.at(address);
+      if (node !== null) this.pool.portOf(node);
+    }
+  }
+
+  private async openSeeds(): Promise<{ address: NodeAddress; port: NodePort }[]> {
+    const seeds = await this.findSeeds();
+    return seeds.map(({ address }) => ({
+      address,
+      port: this.faces.makeRefresher(address, new SilentSupervisor()),
+    }));
+  }
+
+  /** Takes over what a node said about the cluster; true if the owner of a slot has changed. */
+  private apply(ranges: readonly TopologyRange[]): boolean {
+    const members = new Map<ClusterNode, "master" | "slave">();
+    const shards = new Map<string, Shard>();
+    const nodeAt = (address: NodeAddress, role: "master" | "slave"): ClusterNode | null => {
+      const node = this.pool.at(translate(address, this.options.natMap));
+      if (node === null) return null;
+      node.address = { ...address, host: node.address.host, port: node.address.port };
+      if (role === "master" || !members.has(node)) members.set(node, role);
+      return node;
+    };
+    const slotRanges: SlotRange[] = [];
+    for (const { from, to, master, replicas } of ranges) {
+      const masterNode = nodeAt(master, "master");
+      if (masterNode === null) continue;
+      const replicaNodes = replicas.map((one) => nodeAt(one, "slave")).filter((node) => node !== null);
+      const made = new Shard(masterNode, replicaNodes);
+      const name = made.keys.join(" ");
+      const shard = shards.get(name) ?? made;
+      shards.set(name, shard);
+      slotRanges.push({ from, to, shard });
+    }
+    const isChanged = this.slots.assign(slotRanges, (slot, before) => this.keepOrder(slot, before));
+    this.pool.setMembers(members);
+    this.owner.onRefreshed();
+    if (isChanged) this.rooms.openAll();
+    return isChanged;
+  }
+
+  /** What the old owner of a slot was sent is answered before the new one gets more. */
+  private keepOrder(slot: number, before: Shard): void {
+    const last = before.master.port?.link.connection?.queue.last();
+    if (last !== undefined && this.router.isOpen) this.rooms.keepOrder(slot, last);
+  }
+}
+
+/** For helper connections: errors are told by those who use them. */
+class SilentSupervisor implements LinkSupervisor {
+  onStatus(): void {}
+  onNamedError(): void {}
+  onReplyError(): boolean {
+    return false;
+  }
+  adopts(): boolean {
+    return false;
+  }
+  onOrphans(): void {}
+  onShardLost(): void {}
+  onMessage(): void {}
+}
+
+/** The address under which a node can be reached from here. */
+function translate(address: NodeAddress, natMap: NatMap | undefined): NodeAddress {
+  if (natMap === undefined || natMap === null) return address;
+  const key = nodeKey(address);
+  const mapped = typeof natMap === "function" ? natMap(key) : Object.hasOwn(natMap, key) ? natMap[key] : null;
+  return mapped ? { ...address, host: String(mapped.host), port: Number(mapped.port) } : address;
+}

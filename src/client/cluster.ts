@@ -1,0 +1,215 @@
+/**
+ * The client for a cluster: options in, rooms joined, events out. Batches of any keys are split by
+ * the node that serves them; every node is also an ordinary client (`nodes()`).
+ */
+
+import type { EventEmitter } from "node:events";
+import type { StartNode } from "../cluster/discovery";
+import type { ClusterStatus } from "../cluster/lifecycle";
+import type { Command } from "../command/command";
+import type { Dispatcher } from "../command/dispatcher";
+import { OptionError } from "../errors";
+import { type Whereabouts, whereaboutsOf } from "../link/whereabouts";
+import { asCallback, type Callback } from "../util/callback";
+import { callUser } from "../util/user-code";
+import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
+import {
+  type ClusterNode,
+  type ClusterOptions,
+  type NodeRole,
+  parseStartupNode,
+  resolveClusterOptions,
+} from "./cluster-options";
+import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
+import type { LimitContext, LimitOptions } from "./command-limits";
+import { emitMessage, reportSilently } from "./events";
+import type { Redis } from "./redis";
+import type { ReplyMappingFromCluster, ReplyMappingMode } from "./types";
+
+type AnyListener = Parameters<EventEmitter["on"]>[1];
+/** The options decide about the type parameter of the client. */
+type OptionsOf<Mode extends ReplyMappingMode> = ClusterOptions & { redisOptions: { replyMapping: Mode } };
+
+const WIRING = Symbol("wiring");
+const ROLES: readonly string[] = ["all", "master", "slave"];
+
+/** Listeners whose arguments are known. */
+export interface Cluster<in out Mode extends ReplyMappingMode = "legacy"> {
+  on(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
+  on(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
+  on(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
+  on(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
+  on(event: "+node" | "-node", listener: (node: Redis) => void): this;
+  on(event: "node error", listener: (error: Error, node: string) => void): this;
+  on(event: "error", listener: (error: Error) => void): this;
+  on(event: ClusterStatus, listener: () => void): this;
+  on(event: string | symbol, listener: AnyListener): this;
+  once(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
+  once(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
+  once(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
+  once(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
+  once(event: "+node" | "-node", listener: (node: Redis) => void): this;
+  once(event: "node error", listener: (error: Error, node: string) => void): this;
+  once(event: "error", listener: (error: Error) => void): this;
+  once(event: ClusterStatus, listener: () => void): this;
+  once(event: string | symbol, listener: AnyListener): this;
+}
+
+export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+  readonly isCluster: boolean = true;
+  readonly options: ClusterOptions & LimitOptions;
+  /** The nodes that are asked first; may be replaced while the client reconnects. */
+  startupNodes: ClusterNode[];
+  readonly [BOTTOM]: Dispatcher;
+  readonly [CHAIN]: Dispatcher;
+  readonly [LIMITS]: LimitContext;
+  private readonly [WIRING]: ClusterWiring;
+
+  // Options that leave the reply mapping open come second: they mean the default of the parameter.
+  constructor(startupNodes: readonly ClusterNode[], options: OptionsOf<Mode>);
+  constructor(startupNodes: readonly ClusterNode[], options?: ClusterOptions);
+  constructor(startupNodes: readonly ClusterNode[], options?: ClusterOptions) {
+    super();
+    this.startupNodes = [...startupNodes];
+    for (const node of this.startupNodes) parseStartupNode(node);
+    this.options = withLimits(resolveClusterOptions(options));
+    const wiring = new ClusterWiring(this.options, this.makeOwner());
+    this[WIRING] = wiring;
+    this[BOTTOM] = wiring.router;
+    this[CHAIN] = wiring.router;
+    this[LIMITS] = {
+      get isWritable() {
+        return wiring.router.isOpen;
+      },
+      whereabouts: (command) => whereabouts(wiring, command),
+    };
+    this.initialize();
+    if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
+    else this.connect().catch(() => {});
+  }
+
+  /** See docs/cluster.md for the words and the moves between them. */
+  get status(): ClusterStatus {
+    return this[WIRING].lifecycle.status;
+  }
+
+  /** Some packages set it after closing the client. */
+  set status(word: ClusterStatus) {
+    this[WIRING].lifecycle.status = word;
+  }
+
+  /** For each slot the names of its nodes, `host:port`, master first. */
+  get slots(): string[][] {
+    return this[WIRING].slots.table;
+  }
+
+  /** Commands gathered for the next automatic pipelines. */
+  get autoPipelineQueueSize(): number {
+    return this.nodes().reduce((sum, node) => sum + node.autoPipelineQueueSize, 0);
+  }
+
+  /**
+   * Connects. Resolves when ready; rejects with "None of startup nodes is available" when the
+   * attempt ends, even if retrying goes on.
+   */
+  connect(callback?: Callback<void>): Promise<void> {
+    return asCallback(this[WIRING].lifecycle.connect(), callback);
+  }
+
+  /** Closes all connections; what is unanswered rejects with "Connection is closed.". */
+  disconnect(reconnect = false): void {
+    this[WIRING].lifecycle.disconnect(reconnect);
+  }
+
+  /** Sends QUIT to every node behind everything issued so far, and closes. */
+  override quit(callback?: Callback<"OK">): Promise<"OK"> {
+    return asCallback(this[WIRING].quit(), callback);
+  }
+
+  /** The nodes as clients of their own, over the connections that exist. */
+  nodes(role: NodeRole = "all"): Redis[] {
+    if (!ROLES.includes(role)) {
+      throw new OptionError(`Invalid role "${String(role)}". Expected "all", "master" or "slave"`);
+    }
+    const wiring = this[WIRING];
+    return wiring.pool
+      .list(role)
+      .map((node) => wiring.faceOf(node))
+      .filter((face) => face !== null);
+  }
+
+  /** Asks the cluster who serves which slot; it also does so by itself whenever there is a reason. */
+  refreshSlotsCache(callback?: Callback<void>): Promise<void> {
+    return asCallback(this[WIRING].refresher.refresh(), callback);
+  }
+
+  /** A new client with the same start nodes and options, changed by `override`. */
+  duplicate<Override extends Partial<ClusterOptions> | undefined = undefined>(
+    startupNodes: readonly ClusterNode[] = [],
+    override?: Override,
+  ): Cluster<ReplyMappingFromCluster<Mode, Override>> {
+    const nodes = startupNodes.length > 0 ? startupNodes : this.startupNodes;
+    const redisOptions = { ...this.options.redisOptions, ...override?.redisOptions };
+    return new Cluster(nodes, { ...this.options, ...override, redisOptions });
+  }
+
+  /** Emits an event if somebody listens; an unheard `error` is printed, never thrown. */
+  silentEmit(event: string, ...args: unknown[]): boolean {
+    return reportSilently(this, event, args);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.status !== "end") await this.quit().catch(() => this.disconnect());
+  }
+
+  private makeOwner(): WiringOwner {
+    const later = (event: string, ...args: unknown[]): void =>
+      process.nextTick(() => this.emit(event, ...args));
+    const report = (event: string, ...args: unknown[]): void => {
+      callUser(() => this.silentEmit(event, ...args));
+    };
+    return {
+      startNodes: () => readStartNodes(this.startupNodes),
+      onStatus: (status) => later(status),
+      onError: (error) => report("error", error),
+      onNodeError: (error, key) => report("node error", error, key),
+      onNodeAdded: (redis) => later("+node", redis),
+      onNodeGone: (redis) => later("-node", redis),
+      onRefreshed: () => later("refresh"),
+      onGap: (gap) => report("gap", gap),
+      onMessage: (message) => emitMessage(this, message),
+      retryDelay: (attempts, reason) => {
+        const { clusterRetryStrategy } = this.options;
+        if (typeof clusterRetryStrategy !== "function") return null;
+        return callUser(() => clusterRetryStrategy.call(this, attempts, reason));
+      },
+    };
+  }
+}
+
+/** Limits of commands count from the call, so the cluster sets them and not its nodes. */
+function withLimits(options: ClusterOptions): ClusterOptions & LimitOptions {
+  const { commandTimeout, blockingTimeout, blockingTimeoutGrace } = options.redisOptions ?? {};
+  const limits: Record<string, unknown> = { commandTimeout, blockingTimeout, blockingTimeoutGrace };
+  const target = options as Record<string, unknown>;
+  for (const [name, value] of Object.entries(limits)) {
+    if (value !== undefined && target[name] === undefined) target[name] = value;
+  }
+  return options;
+}
+
+function readStartNodes(nodes: readonly ClusterNode[]): StartNode[] {
+  if (nodes.length === 0) throw new OptionError("`startupNodes` should contain at least one node.");
+  return nodes.map((node) => {
+    const { host, port, ...options } = parseStartupNode(node);
+    return { host, port, options };
+  });
+}
+
+/** Where a command stands: at the master of its slot, as far as that is known. */
+function whereabouts(wiring: ClusterWiring, command: Command): Whereabouts {
+  const master = command.slot < 0 ? undefined : wiring.slots.shardOf(command.slot)?.master;
+  const link = master?.port?.link;
+  if (link === undefined) return { commandsAhead: wiring.rooms.size, bytesAhead: 0, server: "the cluster" };
+  return whereaboutsOf(link, command);
+}

@@ -1,0 +1,271 @@
+/**
+ * The life of a cluster client: finds the start nodes, asks for the slots, opens the router, and
+ * begins anew when no node is left. Keeps the public status words, and the commands that are
+ * issued while the router is closed.
+ *
+ *   wait -> connecting -> connect -> ready -> close -> reconnecting -> connecting ...
+ *                 \___________\________\___> disconnecting -> close -> end
+ */
+
+import Denque from "denque";
+import { BatchKind } from "../command/batch";
+import { type Command, CommandState } from "../command/command";
+import { AlreadyConnectingError, ConnectionClosedError } from "../errors";
+import {
+  ClusterEndedError,
+  ClusterNotReadyError,
+  ClusterUnavailableError,
+  ConnectAbandonedError,
+} from "./cluster-errors";
+import type { NodePort } from "./cluster-node";
+import type { Seed } from "./discovery";
+import type { NodePool } from "./node-pool";
+import type { Redirector } from "./redirector";
+import type { Refresher } from "./refresher";
+import type { ClusterRouter, Gatekeeper } from "./router";
+import { TransactionGroup } from "./transaction-group";
+import type { WaitingRooms } from "./waiting-rooms";
+import type { WatchKeeper } from "./watch-keeper";
+
+export type ClusterStatus =
+  | "wait"
+  | "connecting"
+  | "connect"
+  | "ready"
+  | "disconnecting"
+  | "close"
+  | "reconnecting"
+  | "end";
+
+export interface LifecycleOptions {
+  readonly enableOfflineQueue: boolean;
+  readonly enableReadyCheck: boolean;
+}
+
+export interface LifecycleRooms {
+  readonly pool: NodePool;
+  readonly rooms: WaitingRooms;
+  readonly router: ClusterRouter;
+  readonly redirector: Redirector;
+  readonly refresher: Refresher;
+  readonly watches: WatchKeeper;
+}
+
+export interface LifecycleOwner {
+  findSeeds(): Promise<Seed[]>;
+  /** The start nodes become the known nodes. */
+  plant(seeds: readonly Seed[]): void;
+  onStatus(status: ClusterStatus): void;
+  onError(error: Error): void;
+  /** Milliseconds until the next attempt; anything but a number gives up. */
+  retryDelay(attempts: number, reason: Error | undefined): unknown;
+  /** Subscriptions are held from now on, or no longer. */
+  onOpen(): void;
+  onClosed(isForGood: boolean): void;
+}
+
+export class Lifecycle implements Gatekeeper {
+  status: ClusterStatus = "wait";
+  private attempts = 0;
+  /** Number of the present attempt to connect; older ones are void. */
+  private epoch = 0;
+  private isLeaving = false;
+  private reason: Error | undefined;
+  private retryTimer: NodeJS.Timeout | undefined;
+  /** Commands that were routed before and wait for a cluster again. */
+  private kept: Command[] = [];
+  /** Single commands and batches, in the order of issue. */
+  private readonly queue = new Denque<readonly Command[]>();
+
+  constructor(
+    private readonly options: LifecycleOptions,
+    private readonly rooms: LifecycleRooms,
+    private readonly owner: LifecycleOwner,
+  ) {}
+
+  /** Resolves when ready; rejects when the attempt ends otherwise (retrying may go on). */
+  connect(): Promise<void> {
+    const { status } = this;
+    if (status === "connecting" || status === "connect" || status === "ready") {
+      return Promise.reject(new AlreadyConnectingError());
+    }
+    clearTimeout(this.retryTimer);
+    this.isLeaving = false;
+    this.setStatus("connecting");
+    return this.attempt(++this.epoch);
+  }
+
+  /** Closes all connections; with `isReconnect` the retry strategy decides when it begins anew. */
+  disconnect(isReconnect = false): void {
+    const { status } = this;
+    if (status === "end") return;
+    this.shut(!isReconnect);
+    this.setStatus("disconnecting");
+    this.rooms.pool.clear();
+    if (this.rooms.pool.size === 0 && this.status === "disconnecting") this.close();
+  }
+
+  /** Sends QUIT behind everything that was issued; a node that is gone counts as left. */
+  async quit(leave: (port: NodePort) => Promise<unknown>): Promise<"OK"> {
+    const { status } = this;
+    if (status === "end") return "OK";
+    this.shut(true);
+    this.setStatus("disconnecting");
+    const ports = this.rooms.pool.allPorts();
+    if (ports.length === 0) this.close();
+    await Promise.all(ports.map(leave));
+    return "OK";
+  }
+
+  /** The last connection is gone. */
+  onEmpty(): void {
+    if (this.status === "connect" || this.status === "ready") this.shut(false);
+    else if (this.status !== "disconnecting") return;
+    this.close();
+  }
+
+  // --- Gatekeeper --------------------------------------------------------------------------
+
+  admit(commands: readonly Command[]): void {
+    const { status } = this;
+    if (status === "end") {
+      for (const command of commands) command.fail(new ConnectionClosedError());
+      return;
+    }
+    if (status === "wait") this.connect().catch(ignore);
+    if (commands.length === 1 && this.isQuestion(commands[0] as Command)) return;
+    if (!this.options.enableOfflineQueue) {
+      for (const command of commands) command.fail(new ClusterNotReadyError());
+      return;
+    }
+    for (const command of commands) command.state = CommandState.Queued;
+    this.queue.push(commands);
+  }
+
+  keep(commands: readonly Command[]): void {
+    if (this.status === "end") for (const command of commands) this.endKept(command);
+    else for (const command of commands) this.kept.push(command);
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  private setStatus(status: ClusterStatus): void {
+    this.status = status;
+    this.owner.onStatus(status);
+  }
+
+  private async attempt(epoch: number): Promise<void> {
+    const { pool, refresher } = this.rooms;
+    this.reason = undefined;
+    let seeds: Seed[];
+    try {
+      seeds = await this.owner.findSeeds();
+    } catch (error) {
+      this.assertCurrent(epoch);
+      this.reason = error as Error;
+      this.close();
+      throw error;
+    }
+    this.assertCurrent(epoch);
+    this.owner.plant(seeds);
+    try {
+      await refresher.refresh(false);
+    } catch (error) {
+      this.assertCurrent(epoch);
+      this.owner.onError(error as Error);
+      pool.clear();
+      this.close();
+      throw new ClusterUnavailableError({ cause: error });
+    }
+    this.assertCurrent(epoch);
+    this.setStatus("connect");
+    if (this.options.enableReadyCheck && !(await refresher.isServing())) {
+      this.assertCurrent(epoch);
+      this.disconnect(true);
+      throw new ClusterUnavailableError();
+    }
+    this.assertCurrent(epoch);
+    this.open();
+  }
+
+  private assertCurrent(epoch: number): void {
+    if (epoch !== this.epoch) {
+      throw new ConnectAbandonedError("Connection is discarded because a new connection is made");
+    }
+    if (this.status !== "connecting" && this.status !== "connect") {
+      throw this.status === "disconnecting"
+        ? new ConnectAbandonedError("Connection is aborted")
+        : new ClusterUnavailableError();
+    }
+  }
+
+  private open(): void {
+    const { router, redirector, refresher } = this.rooms;
+    this.attempts = 0;
+    this.setStatus("ready");
+    redirector.isActive = true;
+    router.isOpen = true;
+    refresher.start();
+    this.owner.onOpen();
+    const { kept } = this;
+    this.kept = [];
+    router.sendAgain(kept.filter((command) => !command.isSettled));
+    for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
+      const [first] = entry as [Command];
+      if (entry.length > 1 || first.batch !== null) router.dispatchBatch(entry);
+      else if (!first.isSettled) router.dispatch(first);
+    }
+  }
+
+  /** Nothing is routed any more; when leaving for good nothing is sent again either. */
+  private shut(isForGood: boolean): void {
+    clearTimeout(this.retryTimer);
+    this.rooms.router.isOpen = false;
+    this.rooms.refresher.stop();
+    this.isLeaving = isForGood;
+    if (isForGood) this.rooms.redirector.isActive = false;
+  }
+
+  private close(): void {
+    this.setStatus("close");
+    this.rooms.watches.clear();
+    this.kept.push(...this.rooms.rooms.takeAll());
+    this.owner.onClosed(this.isLeaving);
+    const delayMs = this.isLeaving ? null : this.owner.retryDelay(++this.attempts, this.reason);
+    if (typeof delayMs !== "number") {
+      this.end();
+      return;
+    }
+    this.setStatus("reconnecting");
+    this.retryTimer = setTimeout(() => this.connect().catch(ignore), delayMs);
+  }
+
+  private end(): void {
+    this.attempts = 0;
+    this.rooms.redirector.isActive = false;
+    this.setStatus("end");
+    this.owner.onClosed(true);
+    const { kept } = this;
+    this.kept = [];
+    for (const command of kept) this.endKept(command);
+    for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
+      for (const command of entry) command.fail(new ClusterUnavailableError());
+    }
+  }
+
+  private endKept(command: Command): void {
+    const all = command.batch instanceof TransactionGroup ? command.batch.commands : [command];
+    for (const one of all) one.fail(new ClusterEndedError());
+  }
+
+  /** CLUSTER subcommands may be asked before the slots are known. */
+  private isQuestion(command: Command): boolean {
+    const isSingle = command.batch === null || command.batch.kind === BatchKind.Automatic;
+    const node = this.rooms.pool.sample("all");
+    if (!isSingle || command.spec.lowerName !== "cluster" || node === null) return false;
+    this.rooms.pool.portOf(node).dispatch(command);
+    return true;
+  }
+}
+
+function ignore(): void {}

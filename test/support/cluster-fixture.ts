@@ -1,0 +1,102 @@
+/**
+ * One real cluster of three masters and three replicas for the tests of a file, and the clients
+ * that they open. Clusters are started in a hook, so that the leak check of a single test does
+ * not see them; clients are closed after each test, also after one that ran out of time.
+ */
+
+import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { ServerCluster, type ServerClusterOptions } from "../../scripts/servers/server-cluster";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { waitUntil } from "../../scripts/servers/wait-until";
+import type { ClusterOptions } from "../../src/client/cluster-options";
+import { Cluster } from "../../src/index";
+
+const START_TIMEOUT_MS = 60_000;
+
+/** Closes a cluster client and waits until it says that it has ended. */
+export async function closeCluster(client: Cluster): Promise<void> {
+  if (client.status === "end" || client.status === "wait") return;
+  const ended = new Promise<void>((resolve) => client.once("end", () => resolve()));
+  client.disconnect();
+  await ended;
+}
+
+export class ClusterFixture {
+  private servers: ServerCluster | null = null;
+  private readonly clients: Cluster[] = [];
+
+  constructor(
+    private readonly kind: ServerKind = ServerKind.Redis,
+    private readonly options: Omit<ServerClusterOptions, "binary"> = {},
+  ) {}
+
+  /** Registers the hooks of the surrounding `describe`. */
+  install(): this {
+    const fixture = this;
+    before(async function () {
+      this.timeout(START_TIMEOUT_MS);
+      await fixture.start();
+    });
+    afterEach(() => this.closeClients());
+    after(async () => {
+      await this.servers?.stop();
+      this.servers = null;
+    });
+    return this;
+  }
+
+  get cluster(): ServerCluster {
+    if (this.servers === null) throw new Error("The cluster is not running");
+    return this.servers;
+  }
+
+  /** A client with an error listener; it is closed after the test. */
+  connect(options: ClusterOptions = {}): Cluster {
+    return this.connectTo(this.cluster.seeds, options);
+  }
+
+  connectTo(nodes: ConstructorParameters<typeof Cluster>[0], options: ClusterOptions = {}): Cluster {
+    const client = new Cluster(nodes, options);
+    client.on("error", () => {});
+    this.clients.push(client);
+    return client;
+  }
+
+  async closeClients(): Promise<void> {
+    await Promise.all(this.clients.splice(0).map(closeCluster));
+  }
+
+  /** Removes all keys. */
+  async flush(): Promise<void> {
+    for (const master of await this.cluster.masters()) await master.command("FLUSHALL");
+  }
+
+  /** Waits until all nodes list their replicas: those without any data yet are not told. */
+  async untilReplicasAreListed(): Promise<void> {
+    const listsReplicas = async (): Promise<boolean> => {
+      const masters = await this.cluster.masters();
+      for (const master of masters) await master.command("PUBLISH", "tick", "tick");
+      const [first] = masters as [ServerProcess];
+      const slots = (await first.command("CLUSTER", "SLOTS")) as unknown[][];
+      return slots.every((entry) => entry.length > 3);
+    };
+    await waitUntil(listsReplicas, { timeoutMs: START_TIMEOUT_MS, what: "all replicas to be listed" });
+  }
+
+  private async start(): Promise<void> {
+    this.servers = await ServerCluster.start({ ...this.options, binary: await findServer(this.kind) });
+  }
+}
+
+/** Resolves when the client is ready. */
+export function untilClusterReady(client: Cluster): Promise<void> {
+  if (client.status === "ready") return Promise.resolve();
+  return new Promise((resolve, reject) => {
+    const onEnd = (): void => reject(new Error("The client ended before it was ready"));
+    client.once("end", onEnd);
+    client.once("ready", () => {
+      client.removeListener("end", onEnd);
+      resolve();
+    });
+  });
+}
