@@ -94,7 +94,8 @@ export class ClientTracer {
 
   /** Follows the status words: each `connecting` begins an attempt, the next decisive word ends it. */
   onStatus(status: string): void {
-    const { attempt, reason } = this;
+    const attempt = this.attempt;
+    const reason = this.reason;
     debug("%s is now %s", this.place(), status);
     if (status === "connecting") {
       this.begin();

@@ -16,7 +16,7 @@ export interface SentinelAddress {
 /** Where an announced address is really reached: by `"host:port"`, as a table or a function. */
 export type NatMap =
   | Record<string, { host: string; port: number }>
-  | ((key: string) => { host: string; port: number } | null | undefined);
+  | ((key: string) => { host: string; port: number } | null);
 
 export interface SentinelConnectionOptions {
   /**
