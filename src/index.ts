@@ -44,9 +44,15 @@ export type {
   Callback,
   ChainableCommander,
   ClientContext,
+  ExecOptions,
+  InlineTransaction,
+  Known,
   RedisCommander,
   RedisKey,
   RedisValue,
+  ReplyRow,
+  ReplyRows,
+  ReplyShape,
   Result,
 } from "./command/generated/signatures";
 export { ReplyError } from "./errors";
