@@ -1,12 +1,13 @@
 /**
- * One million SETs: as one batch, and as batches of 10,000 one after the other. Same speed wanted, and flat memory on
+ * One million SET and GET: as one batch, and as batches of 10,000 one after the other. Same speed wanted, and flat memory on
  * both ends; the runner watches the server while each sample runs.
  */
 
 import { CLIENT_SIDES } from "../sides/all-sides";
 import { IoredisSide } from "../sides/ioredis-side";
+import type { Operation } from "../sides/operation";
 import { type ClientSide, isClientSide } from "../sides/side";
-import { KEY_COUNT, operationsOf } from "../support/dataset";
+import { operationsOf } from "../support/dataset";
 import { openSide } from "../support/measure-load";
 import { type Figures, Meter } from "../support/meter";
 import { CPU, OPS, type Row, RSS, type SampleContext, type Scenario } from "../support/scenario";
@@ -33,7 +34,7 @@ export const batchMemory: Scenario<BatchMemoryRow> = {
   id: "batch-memory",
   title: "One batch or many",
   about:
-    "1,000,000 SETs of 16 B as one unbounded batch as batches of 10,000, each awaited, and by `bulk()`, which makes its commands as it goes and keeps two batches of 10,000 under way. The server's memory is what it held at most beyond its resting state, looked at every 25 ms.",
+    "1,000,000 SET and GET of 16 B by turns as one unbounded batch as batches of 10,000, each awaited, and by `bulk()`, which makes its commands as it goes and keeps two batches of 10,000 under way. The server's memory is what it held at most beyond its resting state, looked at every 25 ms: replies that a busy client has not read yet.",
   watchesServerMemory: true,
   columns: [OPS, CPU, RSS, { figure: "serverPeakMiB", title: "server peak MiB", digits: 1, pick: "median" }],
   rows: [
@@ -84,7 +85,7 @@ async function measureBatches(row: BatchMemoryRow, context: SampleContext): Prom
 }
 
 async function run(side: ClientSide, row: BatchMemoryRow): Promise<Figures> {
-  const operations = operationsOf("set16");
+  const operations = operationsOf("mixed16");
   const warmUp = side.bindBatch(operations, 1000);
   for (let done = 0; done < WARM_UP_COMMANDS; done += 1000) await warmUp();
   const issue = side.bindBatch(operations, row.batchSize);
@@ -106,8 +107,12 @@ async function runBulk(side: ClientSide, row: BatchMemoryRow): Promise<Figures> 
   return meter.stop(row.total);
 }
 
+/** Argument values exist before, as for the other rows; the arrays that hold them are made on the way. */
 function* commandsUpTo(count: number): Generator<readonly unknown[]> {
+  const operations = operationsOf("mixed16");
   for (let index = 0; index < count; index++) {
-    yield ["set", `s:${String(index % KEY_COUNT).padStart(7, "0")}`, "0123456789abcdef"];
+    const operation = operations[index % operations.length] as Operation;
+    if (operation.kind === "set") yield ["set", operation.key, operation.value];
+    else if (operation.kind === "get") yield ["get", operation.key];
   }
 }
