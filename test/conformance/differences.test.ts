@@ -14,7 +14,7 @@ import { BEHAVIOUR_GROUPS } from "./behaviours";
 import { combinationsOf, titleOf } from "./combinations";
 import { OpenStage } from "./stage";
 
-const GIVE_UP_MS = 4_000;
+const GIVE_UP_MS = 1_500;
 const documented = readFileSync("docs/differences.md", "utf8");
 
 /** What it does instead of the expected, or null. Looked at before the stage is cleared. */

@@ -435,7 +435,7 @@ export const connection = group("connection", (add) => {
       ["OK", "OK", CLOSED, CLOSED],
       ["close", "end"],
     ],
-    { autoPipelining: false, differs: "commands after quit()" },
+    { autoPipelining: false, isOursAlone: true },
   );
 
   add(

@@ -5,8 +5,11 @@ import { calling } from "./calling";
 import { connection } from "./connection";
 import { handshake } from "./handshake";
 import { pipelines } from "./pipelines";
+import { prefixes } from "./prefixes";
+import { reconnecting } from "./reconnecting";
 import { replies } from "./replies";
 import { scripts } from "./scripts";
+import { timeouts } from "./timeouts";
 import { transactions } from "./transactions";
 
 export const BEHAVIOUR_GROUPS: readonly BehaviourGroup[] = [
@@ -19,4 +22,7 @@ export const BEHAVIOUR_GROUPS: readonly BehaviourGroup[] = [
   autoPipelining,
   connection,
   handshake,
+  reconnecting,
+  timeouts,
+  prefixes,
 ];

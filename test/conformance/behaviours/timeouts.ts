@@ -1,0 +1,176 @@
+/** Time limits. */
+
+import { NO_REPLY } from "../../support/fake-server";
+import { errorOf, group, messageOf, next, pause, recordEvents } from "../behaviour";
+
+export const timeouts = group("timeouts", (add) => {
+  const alone = { isAlone: true } as const;
+
+  add(
+    "commandTimeout rejects, keeps the connection, and replies stay aligned",
+    async (stage) => {
+      const redis = await stage.redis({ commandTimeout: 40 });
+      const late = messageOf(redis.call("blpop", "none", "0.1"));
+      const answers = [await late];
+      await pause(80);
+      answers.push(await redis.set("a", "1"), (await redis.get("a")) as string);
+      return [answers, redis.status];
+    },
+    [["Command timed out", "OK", "1"], "ready"],
+  );
+
+  add(
+    "commandTimeout counts while offline",
+    async (stage) => {
+      const redis = stage.bare({ port: 1, host: "127.0.0.1", commandTimeout: 30, retryStrategy: () => 1000 });
+      redis.on("error", () => {});
+      return messageOf(redis.get("a"));
+    },
+    "Command timed out",
+    alone,
+  );
+
+  add(
+    "commandTimeout in a pipeline: each row for itself",
+    async (stage) => {
+      const redis = await stage.redis({ commandTimeout: 40 });
+      const rows = await redis.pipeline().set("a", "1").blpop("none", 0.15).get("a").exec();
+      await pause(120);
+      return [rows?.map((row) => row[0]?.message ?? row[1]), await redis.get("a")];
+    },
+    [["OK", "Command timed out", "Command timed out"], "1"],
+  );
+
+  add(
+    "the error tells where the time went",
+    async (stage) => {
+      const fake = await stage.fake((words) => (words[0] === "x" ? NO_REPLY : undefined));
+      const redis = stage.bare({ port: fake.port, host: fake.host, commandTimeout: 20 });
+      await next(redis, "ready");
+      const first = errorOf(redis.call("x"));
+      const second = errorOf(redis.call("x", "y"));
+      await first;
+      const error = (await second) as Error & {
+        code: string;
+        details: Record<string, unknown>;
+        command: unknown;
+      };
+      const { phase, commandsAhead, server } = error.details;
+      return [error.code, phase, commandsAhead, server === `${fake.host}:${fake.port}`, error.command];
+    },
+    ["COMMAND_TIMEOUT", "waiting", 1, true, { name: "x", args: ["y"] }],
+    { ...alone, isOursAlone: true },
+  );
+
+  add(
+    "socketTimeout resets a connection that owes replies, and resends",
+    async (stage) => {
+      const fake = await stage.fake((words, { number }) =>
+        words[0] === "x" ? (number === 1 ? NO_REPLY : "late") : undefined,
+      );
+      const redis = stage.bare({
+        port: fake.port,
+        host: fake.host,
+        socketTimeout: 50,
+        retryStrategy: () => 1,
+      });
+      await next(redis, "ready");
+      const seen = recordEvents(redis);
+      return [await redis.call("x"), seen];
+    },
+    [
+      "late",
+      [
+        "error Socket timeout. Expecting data, but didn't receive any in 50ms.",
+        "close",
+        "reconnecting 1",
+        "connecting",
+        "connect",
+        "ready",
+      ],
+    ],
+    alone,
+  );
+
+  add(
+    "socketTimeout leaves idle connections alone",
+    async (stage) => {
+      const redis = await stage.redis({ socketTimeout: 30 });
+      const seen = recordEvents(redis, ["error", "close"]);
+      await redis.ping();
+      await pause(90);
+      return [seen, await redis.ping()];
+    },
+    [[], "PONG"],
+  );
+
+  add(
+    "blockingTimeout resolves null, with the connection kept",
+    async (stage) => {
+      const fake = await stage.fake((words) =>
+        words[0] === "blpop" || words[0] === "xread" || words[0] === "bzmpop" ? NO_REPLY : undefined,
+      );
+      const redis = stage.bare({
+        port: fake.port,
+        host: fake.host,
+        blockingTimeout: 40,
+        blockingTimeoutGrace: 10,
+      });
+      await next(redis, "ready");
+      return [
+        await redis.blpop("a", 0),
+        await redis.blpop("a", 0.03),
+        await redis.bzmpop(0.03, 1, "a", "MIN"),
+        await redis.xread("BLOCK", 30, "STREAMS", "s", "$"),
+        redis.status,
+      ];
+    },
+    [null, null, null, null, "ready"],
+    alone,
+  );
+
+  add(
+    "blockingTimeout does not touch a reply in time, nor other commands",
+    async (stage) => {
+      const redis = await stage.redis({ blockingTimeout: 40, blockingTimeoutGrace: 20 });
+      await redis.rpush("l", "a");
+      const first = await redis.blpop("l", 0);
+      const empty = await redis.blpop("l", 0.05);
+      return [first, empty, await redis.ping()];
+    },
+    [["l", "a"], null, "PONG"],
+  );
+
+  add(
+    "blockingTimeout counts while offline",
+    async (stage) => {
+      const redis = stage.bare({
+        port: 1,
+        host: "127.0.0.1",
+        blockingTimeout: 30,
+        retryStrategy: () => 1000,
+      });
+      redis.on("error", () => {});
+      return redis.blpop("a", 10);
+    },
+    null,
+    alone,
+  );
+
+  add(
+    "the shorter of commandTimeout and blockingTimeout wins",
+    async (stage) => {
+      const fake = await stage.fake((words) => (words[0] === "blpop" ? NO_REPLY : undefined));
+      const redis = stage.bare({
+        port: fake.port,
+        host: fake.host,
+        blockingTimeout: 500,
+        commandTimeout: 30,
+      });
+      await next(redis, "ready");
+      return messageOf(redis.blpop("a", 0));
+    },
+    "Command timed out",
+    alone,
+  );
+});
