@@ -31,7 +31,7 @@ import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
 import { LinkWatch } from "./link-watch";
 import { OfflineQueue } from "./offline-queue";
 import { Outlet } from "./outlet";
-import { type Leftovers, sortLeftovers } from "./resend";
+import { type Leftovers, refuse, sortLeftovers } from "./resend";
 import { restoreSubscriptions } from "./resubscribe";
 import { retryDelay } from "./retry-policy";
 import { SESSION_FLAGS, Session } from "./session";
@@ -300,7 +300,7 @@ export class Link implements Dispatcher {
   private dispatchCarefully(command: Command): void {
     const refusal = this.refusal(command);
     if (refusal !== null) {
-      command.fail(refusal);
+      refuse(command, refusal);
       return;
     }
     if (this.status === "wait") this.connect().catch(ignore);

@@ -12,6 +12,7 @@ import { type Command, CommandState } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { AbortError, CommandLossError, OutcomeUnknownError, WatchLostError } from "../errors";
+import { attachCommand } from "../observability/redact";
 
 export interface Leftovers {
   readonly sent: readonly Command[];
@@ -28,6 +29,12 @@ export interface ResendRules {
   readonly protocolError: Error | null;
   /** Address of the server, for messages. */
   readonly server: string;
+}
+
+/** Fails a command that is not sent, or not again; the error tells which one it was. */
+export function refuse(command: Command, error: Error): void {
+  if (error instanceof AbortError) attachCommand(error, command.name, command.args);
+  command.fail(error);
 }
 
 /** Fails what may not go again and returns the rest in order. */
@@ -51,7 +58,7 @@ class Sorter {
     if (command.isSettled) return;
     const error = this.refusal(command, wasSent);
     if (error !== null) {
-      command.fail(error);
+      refuse(command, error);
       return;
     }
     if ((command.spec.flags & CommandFlag.Watch) !== 0) this.isWatchBefore = true;

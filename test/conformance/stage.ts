@@ -8,7 +8,7 @@ import { FaultProxy } from "../support/fault-proxy";
 import { sharedServer } from "../support/shared-servers";
 import type { ClientClass, Combination, Stage } from "./behaviour";
 
-const CLOSING_TIME_MS = 3_000;
+const CLOSING_TIME_MS = 1_000;
 
 export class OpenStage implements Stage {
   private readonly clients: Redis[] = [];

@@ -179,8 +179,9 @@ export const connection = group("connection", (add) => {
       const seen = recordEvents(redis);
       const inside: string[] = [];
       redis.once("close", () => inside.push(redis.status));
+      const ready = next(redis, "ready");
       await stage.admin("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
-      await next(redis, "ready");
+      await ready;
       return [seen, inside, await redis.ping()];
     },
     [["close", "reconnecting 7", "connecting", "connect", "ready"], ["reconnecting"], "PONG"],
@@ -272,8 +273,9 @@ export const connection = group("connection", (add) => {
         },
       });
       for (let round = 0; round < 2; round++) {
+        const ready = next(redis, "ready");
         await stage.admin("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
-        await next(redis, "ready");
+        await ready;
       }
       return times;
     },

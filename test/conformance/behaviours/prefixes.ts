@@ -110,6 +110,7 @@ export const prefixes = group("key prefix", (add) => {
       ];
     },
     [["p:a", "p:b", "p:c"], "1", Buffer.from("2"), "4"],
+    { differs: "key prefix as Buffer" },
   );
 
   add(
