@@ -19,16 +19,40 @@ const SHOWN_ALL = words(
 /** Shown in full by the lists above although they carry code, values or options of the caller. */
 const CARRIES_MORE = /^(?:eval|getex$|script$|function$|command$)/i;
 
+/** What the name of a command says about its arguments. */
+interface Visibility {
+  /** So many arguments may be seen. */
+  readonly count: number;
+  /** It depends on the arguments how many. */
+  readonly carriesMore: boolean;
+  readonly hasBody: boolean;
+}
+
+// Names are few; the bound is for callers who make them up.
+const MAX_NAMES = 1000;
+const visibilities = new Map<string, Visibility>();
+
 /** The arguments of a command as a tracer may see them: those that may hold values are "?". */
 export function redactArguments(commandName: string, args: readonly unknown[]): string[] {
-  const shown = shownCount(commandName);
-  const limit = CARRIES_MORE.test(commandName) ? shownOf(commandName, args) : shown;
-  const redacted: string[] = new Array(args.length);
-  for (let i = 0; i < args.length; i++) redacted[i] = i < limit ? String(args[i]) : HIDDEN;
+  const { count, carriesMore, hasBody } = visibilityOf(commandName);
+  const limit = carriesMore ? shownOf(commandName, args) : count;
+  const redacted: string[] = [];
+  for (let i = 0; i < args.length; i++) redacted.push(i < limit ? String(args[i]) : HIDDEN);
   for (const position of credentialPositions(commandName, args)) redacted[position] = HIDDEN;
-  if (/^eval/i.test(commandName) && redacted.length > 0 && !/^evalsha/i.test(commandName))
-    redacted[0] = HIDDEN;
+  if (hasBody && redacted.length > 0) redacted[0] = HIDDEN;
   return redacted;
+}
+
+function visibilityOf(commandName: string): Visibility {
+  const known = visibilities.get(commandName);
+  if (known !== undefined) return known;
+  const visibility: Visibility = {
+    count: shownCount(commandName),
+    carriesMore: CARRIES_MORE.test(commandName),
+    hasBody: /^eval(?!sha)/i.test(commandName),
+  };
+  if (visibilities.size < MAX_NAMES) visibilities.set(commandName, visibility);
+  return visibility;
 }
 
 /** How many arguments of a command may be seen, by its name alone. */
