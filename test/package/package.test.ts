@@ -14,6 +14,7 @@ const INSTALL_TIMEOUT_MS = 120_000;
 
 const NAMES = [
   "AbstractConnector",
+  "Cluster",
   "Command",
   "Pipeline",
   "Redis",
@@ -49,15 +50,16 @@ const redis: Redis = new Redis({ lazyConnect: true });
 const value: Promise<string | null> = redis.get("a");
 const named: NamedRedis = redis;
 const options: RedisOptions = { host: "localhost" };
+const cluster = new Cluster([{ host: "localhost", port: 7000 }], { lazyConnect: true });
 const isOne: boolean = new ReplyError("x") instanceof Error;
 // @ts-expect-error there is no such option
 const wrong: RedisOptions = { hosst: "localhost" };
 // @ts-expect-error a key is needed
 redis.get();
-void [value, named, options, isOne, wrong];
+void [value, named, options, cluster, isOne, wrong];
 `;
 const IMPORTS = (name: string): string =>
-  `import Redis, { Redis as NamedRedis, ReplyError, type RedisOptions } from "${name}";\n`;
+  `import Redis, { Cluster, Redis as NamedRedis, ReplyError, type RedisOptions } from "${name}";\n`;
 
 interface Manifest {
   readonly version: string;
