@@ -6,9 +6,11 @@ import { connection } from "./connection";
 import { handshake } from "./handshake";
 import { pipelines } from "./pipelines";
 import { prefixes } from "./prefixes";
+import { pubsub } from "./pubsub";
 import { reconnecting } from "./reconnecting";
 import { replies } from "./replies";
 import { scripts } from "./scripts";
+import { streams } from "./streams";
 import { timeouts } from "./timeouts";
 import { transactions } from "./transactions";
 
@@ -25,4 +27,6 @@ export const BEHAVIOUR_GROUPS: readonly BehaviourGroup[] = [
   reconnecting,
   timeouts,
   prefixes,
+  pubsub,
+  streams,
 ];
