@@ -3,6 +3,7 @@
  */
 
 import os from "node:os";
+import path from "node:path";
 import { parseArgs } from "node:util";
 import { comparisonTable } from "./report/comparison";
 import { terminalTable } from "./report/format";
@@ -73,8 +74,7 @@ async function main(): Promise<void> {
   if (values.help) return print(HELP);
   if (values.list) return printList();
   if (values.page) return writePage(stored());
-  if (values.before !== undefined)
-    process.env.BENCH_BEFORE = require.resolve(values.before).replace(/\/index\.js$/, "");
+  if (values.before !== undefined) process.env.BENCH_BEFORE = path.resolve(values.before);
   const choices = choose(values);
   const fresh = await measureAll(plan(choices), choices);
   printEnd(fresh);

@@ -1,9 +1,9 @@
-/** Tables that cut across scenarios: system calls, garbage collection. */
+/** Tables that cut across scenarios: what batching gains, system calls, garbage collection. */
 
 import type { SideName } from "../sides/all-sides";
 import type { Results, RowResult } from "../support/results-store";
-import type { Column } from "../support/scenario";
-import { formatFigure, NO_VALUE, type Table } from "./format";
+import { type Column, OPS } from "../support/scenario";
+import { formatFigure, formatRatio, NO_VALUE, type Table } from "./format";
 import { figureOf } from "./tables";
 
 const ROWS = [
@@ -49,8 +49,72 @@ export function garbageTable(results: Results): Table {
   });
 }
 
+interface Comparison {
+  readonly title: string;
+  /** Ids of the two rows. */
+  readonly of: string;
+  readonly to: string;
+  /** Whose row the second is; absent: the column's own side. */
+  readonly toSide?: SideName;
+}
+
+const COMPARISONS: readonly Comparison[] = [
+  {
+    title: "10,000 PINGs: one pipeline to one by one (classic: 4.73×)",
+    of: "pings-pipeline",
+    to: "pings-awaited",
+  },
+  { title: "10,000 PINGs: one turn to one by one", of: "pings-turn", to: "pings-awaited" },
+  { title: "pipeline of 10,000 to pipelines of 1", of: "pipeline-10000", to: "pipeline-1" },
+  {
+    title: "1,000 reads a turn: auto-pipelining to ioredis's default (published: 1.34×)",
+    of: "all-1000-auto",
+    to: "all-1000-default",
+    toSide: "ioredis",
+  },
+  {
+    title: "1,000 reads a turn: default to ioredis's default",
+    of: "all-1000-default",
+    to: "all-1000-default",
+    toSide: "ioredis",
+  },
+  {
+    title: "the same on three masters: auto-pipelining to ioredis's default (published: 1.43×)",
+    of: "cluster-all-auto",
+    to: "cluster-all-default",
+    toSide: "ioredis",
+  },
+  {
+    title: "the same on three masters: default to ioredis's default",
+    of: "cluster-all-default",
+    to: "cluster-all-default",
+    toSide: "ioredis",
+  },
+  { title: "10,000 set members: one SADD to a pipeline", of: "sadd-one", to: "sadd-pipelined" },
+  { title: "1,000,000 commands: 100 batches to one", of: "million-by-10k", to: "million-unbounded" },
+];
+
+/** How much faster one way is than another, in commands per second. */
+export function gainTable(results: Results): Table {
+  const rows = rowsOf(results);
+  const body: string[][] = [];
+  for (const { title, of, to, toSide } of COMPARISONS) {
+    const cells = SIDES.map((side) => {
+      const own = figureOf(rows.get(of), side, OPS);
+      const base = figureOf(rows.get(to), toSide ?? side, OPS);
+      return own === undefined || base === undefined ? NO_VALUE : formatRatio(own / base);
+    });
+    if (cells.some((cell) => cell !== NO_VALUE)) body.push([title, ...cells]);
+  }
+  return { head: ["", ...SIDES], body };
+}
+
+function rowsOf(results: Results): Map<string, RowResult> {
+  return new Map(Object.values(results.scenarios).flatMap((scenario) => Object.entries(scenario.rows)));
+}
+
 function crossTable(results: Results, cell: (row: RowResult, side: SideName) => string | undefined): Table {
-  const rows = new Map(Object.values(results.scenarios).flatMap((scenario) => Object.entries(scenario.rows)));
+  const rows = rowsOf(results);
   const body: string[][] = [];
   for (const id of ROWS) {
     const row = rows.get(id);

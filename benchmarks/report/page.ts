@@ -9,7 +9,7 @@ import { REFERENCE_SIDE } from "../sides/all-sides";
 import { projectRoot } from "../support/project";
 import type { Results, ScenarioResult } from "../support/results-store";
 import type { Scenario } from "../support/scenario";
-import { garbageTable, systemCallTable } from "./extra-tables";
+import { gainTable, garbageTable, systemCallTable } from "./extra-tables";
 import { markdownTable, type Table } from "./format";
 import { goalTable, limitTable } from "./goal-report";
 import { HEADLINE_FILE, writeHeadline } from "./headline";
@@ -23,6 +23,11 @@ export function writePage(results: Results): void {
     INTRODUCTION,
     writeHeadline(results) ? `![Commands per second of all clients](images/${HEADLINE_FILE})` : "",
     machineSection(results),
+    section(
+      "What batching gains",
+      "How many times as many commands a second one way of issuing them gives as another.",
+      gainTable(results),
+    ),
     ...goalSections(results),
     ...scenarios.flatMap((scenario) => {
       const result = results.scenarios[scenario.id];
