@@ -166,7 +166,8 @@ export class FakeServer {
 
   private answer(words: string[], connection: FakeConnection): void {
     this.received.push(words);
-    const reply = this.handler(words, connection) ?? handshakeReply(words);
+    const own = this.handler(words, connection);
+    const reply = own === undefined ? handshakeReply(words) : own;
     if (reply !== NO_REPLY && !connection.socket.destroyed) connection.socket.write(encodeReply(reply));
   }
 }

@@ -1,0 +1,100 @@
+/** A real master, replicas and sentinels: failovers under load, followed by the client. */
+
+import { expect } from "chai";
+import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { ServerSentinels } from "../../scripts/servers/server-sentinels";
+import type { RedisOptions } from "../../src/client/redis-options";
+import { Redis } from "../../src/index";
+import { closeClient, untilReady } from "../support/matrix";
+
+const FAILOVERS = process.env.SLUICE_LONG === "1" ? 10 : 1;
+
+for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
+  describe(`sentinel failover on ${kind}`, function () {
+    this.timeout(120_000);
+    let group: ServerSentinels;
+    const clients: Redis[] = [];
+
+    before(async () => {
+      group = await ServerSentinels.start({ binary: await findServer(kind), downAfterMs: 500 });
+    });
+    after(() => group?.stop());
+    afterEach(async () => {
+      await Promise.all(clients.splice(0).map(closeClient));
+    });
+
+    function connect(options: RedisOptions = {}): Redis {
+      const redis = new Redis({ sentinels: group.addresses, name: group.groupName, ...options });
+      redis.on("error", () => {});
+      clients.push(redis);
+      return redis;
+    }
+
+    const portOf = (redis: Redis): number => (redis.stream as unknown as { remotePort: number }).remotePort;
+
+    /** Increments all the time; every promise is kept. */
+    function load(redis: Redis): { stop(): Promise<PromiseSettledResult<unknown>[]> } {
+      const work: Promise<unknown>[] = [];
+      const timer = setInterval(() => {
+        for (let i = 0; i < 5; i++) work.push(redis.incr("counter"));
+        work.push(redis.pipeline().set("a", "1").incr("other").exec());
+      }, 5);
+      return {
+        stop() {
+          clearInterval(timer);
+          return Promise.allSettled(work);
+        },
+      };
+    }
+
+    it("finds master and replicas", async () => {
+      const master = await group.master();
+      const writer = connect();
+      const reader = connect({ role: "slave" });
+      await Promise.all([untilReady(writer), untilReady(reader)]);
+      expect(portOf(writer)).to.equal(master.port);
+      expect(portOf(reader)).not.to.equal(master.port);
+      expect(await reader.info("replication")).to.include("role:slave");
+      expect(await writer.set("k", "v")).to.equal("OK");
+    });
+
+    // Without the detector the news come when the old master is made a replica, seconds later.
+    for (const failoverDetector of kind === ServerKind.Redis ? [true, false] : [true]) {
+      it(`follows a forced failover under load, detector ${failoverDetector ? "on" : "off"}`, async () => {
+        for (let round = 0; round < FAILOVERS; round++) {
+          await group.untilHealthy();
+          const redis = connect({ failoverDetector });
+          await untilReady(redis);
+          if (failoverDetector) await new Promise((resolve) => redis.once("failoverSubscribed", resolve));
+          const before = portOf(redis);
+          const running = load(redis);
+          const master = await group.failover();
+          await redis.set("after", "1");
+          while (portOf(redis) === before) await redis.set("after", "1");
+          const results = await running.stop();
+          expect(portOf(redis)).to.equal(master.port);
+          expect(results.length).to.be.greaterThan(10);
+          expect(results.filter(({ status }) => status === "rejected")).to.deep.equal([]);
+          await closeClient(redis);
+        }
+      });
+    }
+
+    it("follows the death of the master under load; every call settles", async () => {
+      await group.untilHealthy();
+      const redis = connect({ failoverDetector: true, retryStrategy: () => 50, maxRetriesPerRequest: null });
+      const reader = connect({ role: "slave", retryStrategy: () => 50, maxRetriesPerRequest: null });
+      await Promise.all([untilReady(redis), untilReady(reader)]);
+      const old = await group.master();
+      const running = load(redis);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      await old.kill();
+      const master = await group.untilMasterIsNot(old);
+      expect(await redis.set("after", "death")).to.equal("OK");
+      const results = await running.stop();
+      expect(portOf(redis)).to.equal(master.port);
+      expect(results.filter(({ status }) => status === "rejected")).to.deep.equal([]);
+      expect(await reader.ping()).to.equal("PONG");
+    });
+  });
+}
