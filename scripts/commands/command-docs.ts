@@ -34,10 +34,12 @@ const HEAD = `# Commands
 Every command below is a method in lower case with a twin that ends in \`Buffer\` (\`get\`, \`getBuffer\`), on the
 client, on pipelines and on transactions. Anything else is reached through \`call\`:
 
+<!-- given: await redis.set("greeting", "hello"); -->
+<!-- run -->
 \`\`\`ts
-await db.get("greeting"); // "hello"
-await db.getBuffer("greeting"); // <Buffer 68 65 6c 6c 6f>
-await db.call("JSON.GET", "document", "$.title"); // any command, also of modules
+await redis.get("greeting"); // "hello"
+await redis.getBuffer("greeting"); // <Buffer 68 65 6c 6c 6f>
+await redis.call("OBJECT", "ENCODING", "greeting"); // "embstr"; any command, also of modules
 \`\`\`
 
 How to read the tables:

@@ -1,0 +1,62 @@
+/** What examples find around them: a server, or what their line `// needs: cluster` names. */
+
+import { join } from "node:path";
+import { Certificates } from "../../scripts/servers/certificates";
+import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { ServerCluster } from "../../scripts/servers/server-cluster";
+import { ServerProcess } from "../../scripts/servers/server-process";
+import { ServerSentinels } from "../../scripts/servers/server-sentinels";
+import { serverKinds, sharedServer } from "../support/shared-servers";
+
+export interface Surroundings {
+  /** Variables of the environment that the example reads. */
+  readonly env: Readonly<Record<string, string>>;
+  stop(): Promise<unknown>;
+}
+
+type Address = { host: string; port: number };
+
+function listOf(addresses: readonly Address[]): string {
+  return addresses.map(({ host, port }) => `${host}:${port}`).join(",");
+}
+
+async function server(kind: ServerKind): Promise<Surroundings> {
+  const { url } = await sharedServer(kind);
+  return { env: { REDIS_URL: url }, stop: () => Promise.resolve() };
+}
+
+async function cluster(kind: ServerKind): Promise<Surroundings> {
+  const servers = await ServerCluster.start({ binary: await findServer(kind) });
+  return { env: { CLUSTER_NODES: listOf(servers.seeds) }, stop: () => servers.stop() };
+}
+
+async function sentinel(kind: ServerKind): Promise<Surroundings> {
+  const servers = await ServerSentinels.start({ binary: await findServer(kind) });
+  const env = { SENTINELS: listOf(servers.addresses), GROUP_NAME: servers.groupName };
+  return { env, stop: () => servers.stop() };
+}
+
+async function tls(kind: ServerKind): Promise<Surroundings> {
+  const certificates = new Certificates();
+  const servers = await ServerProcess.start({ binary: await findServer(kind), tls: certificates });
+  const file = (name: string): string => join(certificates.directory, name);
+  const files = { TLS_CA: file("authority.crt"), TLS_CERT: file("client.crt"), TLS_KEY: file("client.key") };
+  return { env: { REDIS_URL: servers.url, ...files }, stop: () => servers.stop() };
+}
+
+const MAKERS: Readonly<Record<string, (kind: ServerKind) => Promise<Surroundings>>> = {
+  server,
+  cluster,
+  sentinel,
+  tls,
+};
+
+/** Starts what is needed; null if it cannot be had: the wheels have no TLS. */
+export async function startSurroundings(need: string): Promise<Surroundings | null> {
+  const maker = MAKERS[need];
+  if (maker === undefined) throw new Error(`Nobody knows how to provide "${need}"`);
+  const kinds = serverKinds();
+  const kind = kinds.includes(ServerKind.Redis) ? ServerKind.Redis : kinds[0];
+  if (kind === undefined || (need === "tls" && kind !== ServerKind.Redis)) return null;
+  return maker(kind);
+}

@@ -1,0 +1,223 @@
+/**
+ * The JavaScript and TypeScript of README.md and docs/: taken out of the pages, made into modules
+ * and compiled together. Comments of the page above a block steer what is done with it:
+ *
+ *   <!-- given: const ids = ["1", "2"]; -->   code that the reader has to imagine
+ *   <!-- run -->                              a fragment that is also run, with `redis` connected
+ *   <!-- not run: needs a cluster -->         a whole program that is only compiled
+ *
+ * A block that imports the package is a whole program: it is run and has to end by itself. In
+ * blocks that are run, `await redis.get("a"); // "b"` is checked: see `instrument`.
+ */
+
+import { execFile } from "node:child_process";
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { checkoutDirectory } from "../../scripts/servers/cache-directory";
+
+export interface Snippet {
+  /** As `docs/bulk.md:12`, the line of the first line of code. */
+  readonly place: string;
+  readonly page: string;
+  readonly line: number;
+  readonly language: "js" | "ts";
+  readonly code: string;
+  readonly given: string;
+  /** Imports or requires the package itself. */
+  readonly isWhole: boolean;
+  readonly isRun: boolean;
+}
+
+const LANGUAGES: Readonly<Record<string, Snippet["language"]>> = {
+  js: "js",
+  javascript: "js",
+  mjs: "js",
+  ts: "ts",
+  typescript: "ts",
+};
+const WHOLE = /^\s*(?:import .* from "sluice"|const .* = require\("sluice"\))/m;
+
+/** What blocks may use without saying where it comes from. */
+const NAMES = `import type sluice = require("sluice");
+declare global {
+  var Redis: typeof sluice.Redis;
+  var Cluster: typeof sluice.Cluster;
+  var redis: sluice.Redis;
+  var cluster: sluice.Cluster;
+  var pipeline: sluice.ChainableCommander;
+  var readFileSync: typeof import("node:fs").readFileSync;
+  function $expect(place: string, actual: unknown, expected: unknown): void;
+}
+`;
+
+/** Pages with code for users, as paths from the checkout. */
+export function documentedPages(): string[] {
+  const docs = readdirSync(join(checkoutDirectory(), "docs"), { recursive: true, encoding: "utf8" });
+  const pages = docs.filter((name) => name.endsWith(".md")).map((name) => join("docs", name));
+  return ["README.md", ...pages.sort()];
+}
+
+export function snippetsOf(page: string): Snippet[] {
+  const lines = readFileSync(join(checkoutDirectory(), page), "utf8").split("\n");
+  const found: Snippet[] = [];
+  for (let index = 0; index < lines.length; index++) {
+    const fence = /^( *)```(\w*)/.exec(lines[index] ?? "");
+    if (fence === null) continue;
+    const end = lines.findIndex((line, at) => at > index && line.trim() === "```");
+    if (end < 0) throw new Error(`${page}:${index + 1}: a block without an end`);
+    const language = LANGUAGES[fence[2] ?? ""];
+    if (language !== undefined) {
+      const code = lines.slice(index + 1, end).map((line) => line.slice(fence[1]?.length ?? 0));
+      found.push(makeSnippet(page, index + 2, language, code.join("\n"), directivesAbove(lines, index)));
+    }
+    index = end;
+  }
+  return found;
+}
+
+export function allSnippets(): Snippet[] {
+  return documentedPages().flatMap(snippetsOf);
+}
+
+function directivesAbove(lines: readonly string[], fence: number): string[] {
+  const directives: string[] = [];
+  for (let at = fence - 1; at >= 0; at--) {
+    const text = lines[at]?.trim() ?? "";
+    if (text === "") continue;
+    const directive = /^<!-- (.+) -->$/.exec(text)?.[1];
+    if (directive === undefined) break;
+    directives.unshift(directive);
+  }
+  return directives;
+}
+
+function makeSnippet(
+  page: string,
+  line: number,
+  language: Snippet["language"],
+  code: string,
+  directives: readonly string[],
+): Snippet {
+  const given = directives.flatMap((directive) => /^given: (.+)$/.exec(directive)?.[1] ?? []).join(" ");
+  const isWhole = WHOLE.test(code);
+  const isExempt = directives.some((directive) => directive.startsWith("not run: "));
+  const isRun = (isWhole && !isExempt) || directives.includes("run");
+  return { place: `${page}:${line}`, page, line, language, code, given, isWhole, isRun };
+}
+
+// --- what a line says it gives -------------------------------------------------------------------
+
+const ASSIGNED = /^\s*(?:const|let) (\w+|\[[\w, ]+\])(?:: [^=]+)? = .*;\s*\/\/ (.+)$/;
+const AWAITED = /^(\s*)(await .*);\s*\/\/ (.+)$/;
+const LOGGED = /^(\s*)console\.log\((.*)\);\s*\/\/ (.+)$/;
+const NAMED = /^\s*(?:const|let) (\w+|\[[\w, ]+\])(?:: [^=]+)? = /;
+
+/** The comment, or what stands before its first semicolon, as an expression if it is a value and not words. */
+function valueIn(comment: string): string | null {
+  if (!/^[[{"'\d-]|^(?:true|false|null|undefined)\b/.test(comment)) return null;
+  for (const text of [comment, comment.split(";")[0] ?? ""]) {
+    try {
+      new Function(`"use strict"; return (${text});`)();
+      return text;
+    } catch {
+      // Words.
+    }
+  }
+  return null;
+}
+
+/**
+ * Adds a check wherever a comment at the end of a line, or alone below a statement that ends in
+ * one, is the value of what stands before it. Lines keep their numbers.
+ */
+export function instrument(snippet: Snippet): { code: string; checks: number } {
+  let checks = 0;
+  let name: string | undefined;
+  const lines = snippet.code.split("\n").map((line, index) => {
+    const check = (actual: string, value: string): string => {
+      checks++;
+      return `$expect("${snippet.page}:${snippet.line + index}", ${actual}, (${value}));`;
+    };
+    const below = /^\s*\/\/ (.+)$/.exec(line)?.[1];
+    if (below !== undefined) {
+      const value = valueIn(below);
+      return name === undefined || value === null ? line : `${check(name, value)} ${line}`;
+    }
+    name = NAMED.exec(line)?.[1] ?? (/^\S/.test(line) && !/^[.)\]}]/.test(line) ? undefined : name);
+    const value = valueIn(/;\s*\/\/ (.+)$/.exec(line)?.[1] ?? "");
+    if (value === null) return line;
+    const assigned = ASSIGNED.exec(line);
+    if (assigned !== null) return line.replace(/;\s*\/\/ /, `; ${check(assigned[1] ?? "", value)} // `);
+    const awaited = AWAITED.exec(line) ?? LOGGED.exec(line);
+    return awaited === null ? line : `${awaited[1]}${check(awaited[2] ?? "", value)}`;
+  });
+  return { code: lines.join("\n"), checks };
+}
+
+// --- compiling -----------------------------------------------------------------------------------
+
+const directory = join(checkoutDirectory(), "build", "doc-snippets");
+
+function fileName({ page, line, language, code }: Snippet): string {
+  const base = `${page.replace(/\W+/g, "-")}-${line}`;
+  return `${base}.${code.includes("require(") ? "c" : "m"}${language}`;
+}
+
+/** Where the compiled form of a snippet is. */
+export function compiledFile(snippet: Snippet): string {
+  return join(directory, "out", fileName(snippet).replace(/ts$/, "js"));
+}
+
+function project(include: string, isStrict: boolean): string {
+  const compilerOptions = {
+    target: "es2022",
+    lib: ["es2023", "esnext.disposable"],
+    module: "nodenext",
+    moduleResolution: "nodenext",
+    strict: isStrict,
+    allowJs: true,
+    checkJs: true,
+    skipLibCheck: true,
+    rootDir: "in",
+    outDir: "out",
+    types: ["node"],
+  };
+  return JSON.stringify({ compilerOptions, include: [`in/*.${include}`, "in/names.d.ts"] });
+}
+
+/** Compiles all snippets; the complaints of the compiler, by place. */
+export async function compileSnippets(snippets: readonly Snippet[]): Promise<Map<string, string[]>> {
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(join(directory, "in"), { recursive: true });
+  writeFileSync(join(directory, "in", "names.d.ts"), NAMES);
+  writeFileSync(join(directory, "js.json"), project("?js", false));
+  writeFileSync(join(directory, "ts.json"), project("?ts", true));
+  const byFile = new Map<string, Snippet>();
+  for (const snippet of snippets) {
+    const code = snippet.isRun ? instrument(snippet).code : snippet.code;
+    byFile.set(fileName(snippet), snippet);
+    // One line above the code, and a mark that makes every file a module.
+    const end = fileName(snippet).includes(".m") ? "export {};" : "";
+    writeFileSync(join(directory, "in", fileName(snippet)), `${snippet.given}\n${code}\n${end}\n`);
+  }
+  const complaints = new Map<string, string[]>();
+  for (const text of [await compile("js.json"), await compile("ts.json")]) {
+    for (const [, file = "", line = "", message = ""] of text.matchAll(/^in\/(\S+?)\((\d+),\d+\): (.+)$/gm)) {
+      const snippet = byFile.get(file);
+      const place = snippet === undefined ? file : snippet.place;
+      const where = snippet === undefined ? line : snippet.line + Number(line) - 2;
+      complaints.set(place, [...(complaints.get(place) ?? []), `line ${where}: ${message}`]);
+    }
+    if (/^error /m.test(text)) throw new Error(text);
+  }
+  return complaints;
+}
+
+function compile(projectFile: string): Promise<string> {
+  const tsc = join(dirname(require.resolve("typescript/package.json")), "bin", "tsc");
+  return new Promise((resolve) => {
+    execFile(process.execPath, [tsc, "-p", projectFile], { cwd: directory }, (_error, stdout, stderr) =>
+      resolve(stdout + stderr),
+    );
+  });
+}
