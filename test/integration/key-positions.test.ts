@@ -7,10 +7,11 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { AdminConnection, type AdminReply } from "../../scripts/servers/admin-connection";
-import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { findServer } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import { additionalCommandNames, commandNames, specOf } from "../../src/command/command-table";
 import { type KeyRule, KeyWalk, keyPositions } from "../../src/command/key-positions";
+import { serverKinds } from "../support/shared-servers";
 
 const DIFFERENT: Readonly<Record<string, string>> = {
   sort: "patterns count as keys; tested below without them",
@@ -74,7 +75,7 @@ function argumentsFor(rule: KeyRule, size: number, count: number): string[] {
   return args;
 }
 
-for (const kind of Object.values(ServerKind)) {
+for (const kind of serverKinds()) {
   describe(`key positions against ${kind}`, () => {
     let server: ServerProcess;
     let connection: AdminConnection;

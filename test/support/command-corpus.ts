@@ -418,7 +418,7 @@ nosuchcommand x
 
 /** Answers that differ from one run to the next; only their shape can be compared. */
 const VOLATILE =
-  /^(randomkey|xpending str grp -|xinfo STREAM str|xinfo CONSUMERS|client ID|memory|latency|time|lolwut|object IDLETIME|slowlog|lastsave|dump|function DUMP|acl LIST|acl CAT|acl GETUSER|vinfo|vlinks|srandmember|vrandmember|spop st2|commandlog|cluster MYID|client HELP|role)/;
+  /^(randomkey|keys|xpending str grp -|xinfo STREAM str|xinfo CONSUMERS|client ID|memory|latency|time|lolwut|object IDLETIME|slowlog|lastsave|dump|function DUMP|acl LIST|acl CAT|acl GETUSER|vinfo|vlinks|srandmember|vrandmember|spop st2|commandlog|cluster MYID|client HELP|role)/;
 
 export interface CorpusCall {
   readonly text: string;
