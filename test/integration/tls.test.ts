@@ -1,0 +1,152 @@
+/** TLS: own authority, client certificates, server names, addresses, and through sentinels. */
+
+import { expect } from "chai";
+import { Certificates } from "../../scripts/servers/certificates";
+import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { supportsTls } from "../../scripts/servers/server-binary";
+import { ServerProcess } from "../../scripts/servers/server-process";
+import type { RedisOptions } from "../../src/client/redis-options";
+import { Redis } from "../../src/index";
+import { closeClient } from "../support/matrix";
+
+describe("TLS", function () {
+  this.timeout(30_000);
+  let certificates: Certificates;
+  let server: ServerProcess;
+  const clients: Redis[] = [];
+
+  before(async function () {
+    const binary = await findServer(ServerKind.Redis);
+    if (!(await supportsTls(binary.path))) {
+      console.log("      skipped: this server was built without TLS");
+      this.skip();
+    }
+    certificates = new Certificates(["redis.example.org"]);
+    server = await ServerProcess.start({ binary, tls: certificates });
+  });
+  after(() => server?.stop());
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map(closeClient));
+  });
+
+  function connect(...args: unknown[]): Redis {
+    const redis = new (Redis as unknown as new (...args: unknown[]) => Redis)(...args);
+    redis.on("error", () => {});
+    clients.push(redis);
+    return redis;
+  }
+
+  /** The error of the first attempt. */
+  async function errorOf(options: RedisOptions): Promise<NodeJS.ErrnoException> {
+    const redis = connect({ host: server.host, port: server.port, retryStrategy: null, ...options });
+    return new Promise((resolve, reject) => {
+      redis.once("error", resolve);
+      redis.once("ready", () => reject(new Error("It got in")));
+    });
+  }
+
+  for (const protocol of [2, 3] as const) {
+    it(`own authority and client certificate, protocol ${protocol}`, async () => {
+      const tls = certificates.clientOptions();
+      const redis = connect({ host: server.host, port: server.port, protocol, tls });
+      expect(await redis.set("k", "x".repeat(300_000))).to.equal("OK");
+      expect((await redis.getBuffer("k"))?.length).to.equal(300_000);
+      const rows = await redis.pipeline().incr("n").incr("n").exec();
+      expect(rows?.map((row) => row[1])).to.deep.equal([1, 2]);
+      expect((redis.stream as unknown as { encrypted: boolean }).encrypted).to.equal(true);
+      await redis.del("n");
+    });
+  }
+
+  it("rediss:// in any letter case, with the options beside it", async () => {
+    const tls = certificates.clientOptions();
+    for (const scheme of ["rediss", "REDISS"]) {
+      const redis = connect(`${scheme}://${server.host}:${server.port}/2`, { tls });
+      expect(await redis.ping()).to.equal("PONG");
+      expect(redis.options.db).to.equal(2);
+    }
+  });
+
+  it("reconnects with TLS, and keeps what was pending", async () => {
+    const tls = certificates.clientOptions();
+    const redis = connect({ host: server.host, port: server.port, tls, retryStrategy: () => 5 });
+    await redis.ping();
+    const blocked = redis.blpop("list", 0);
+    const closed = new Promise((resolve) => redis.once("close", resolve));
+    await server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+    await closed;
+    await server.command("RPUSH", "list", "a");
+    expect(await blocked).to.deep.equal(["list", "a"]);
+  });
+
+  it("refuses an authority that signed nothing here", async () => {
+    const tls = { ...certificates.clientOptions(), ca: certificates.strangeAuthority };
+    const error = await errorOf({ tls });
+    expect(error.code).to.match(/^(SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/);
+  });
+
+  it("refuses a name that the certificate does not carry; servername chooses it", async () => {
+    const tls = certificates.clientOptions();
+    const wrong = await errorOf({ tls: { ...tls, servername: "other.example.org" } });
+    expect(wrong.code).to.equal("ERR_TLS_CERT_ALTNAME_INVALID");
+    const redis = connect({
+      host: server.host,
+      port: server.port,
+      tls: { ...tls, servername: "redis.example.org" },
+    });
+    expect(await redis.ping()).to.equal("PONG");
+    expect((redis.stream as unknown as { servername: string }).servername).to.equal("redis.example.org");
+  });
+
+  it("a server that demands client certificates lets nobody in without one", async () => {
+    const error = await errorOf({ tls: { ca: certificates.authority } });
+    expect(error).to.be.instanceOf(Error);
+  });
+
+  it("rejectUnauthorized: false takes any server", async () => {
+    const { cert, key } = certificates.clientOptions();
+    const redis = connect({
+      host: server.host,
+      port: server.port,
+      tls: { cert, key, rejectUnauthorized: false },
+    });
+    expect(await redis.ping()).to.equal("PONG");
+  });
+
+  it("plain TCP to a TLS port fails instead of hanging", async () => {
+    const error = await errorOf({ connectTimeout: 1000 });
+    expect(error).to.be.instanceOf(Error);
+  });
+
+  it("through a sentinel: sentinelTLS for it, enableTLSForSentinelMode for the server", async () => {
+    const binary = await findServer(ServerKind.Redis);
+    const sentinel = await ServerProcess.start({
+      binary,
+      sentinel: true,
+      tls: certificates,
+      config: { "sentinel monitor": `group ${server.host} ${server.port} 1`, "tls-replication": "yes" },
+    });
+    try {
+      const tls = certificates.clientOptions();
+      const redis = connect({
+        sentinels: [{ host: sentinel.host, port: sentinel.port }],
+        name: "group",
+        sentinelTLS: tls,
+        tls,
+        enableTLSForSentinelMode: true,
+        // The sentinel may take a moment to see that it is a master.
+        sentinelRetryStrategy: () => 50,
+        enableReadyCheck: true,
+      });
+      expect(await redis.ping()).to.equal("PONG");
+      expect((redis.stream as unknown as { encrypted: boolean }).encrypted).to.equal(true);
+    } finally {
+      await Promise.all(clients.splice(0).map(closeClient));
+      await sentinel.stop();
+    }
+  });
+
+  it("profiles by name are refused with what to do instead", () => {
+    expect(() => new Redis({ tls: "RedisCloudFixed" as never, lazyConnect: true })).to.throw(/tls: \{ ca \}/);
+  });
+});
