@@ -114,6 +114,12 @@ export class ServerProcess {
     return admin.command(...args);
   }
 
+  /** Closes the connection of `command` until it is used again. */
+  hangUp(): void {
+    this.admin?.close();
+    this.admin = null;
+  }
+
   /** Stops it from running without closing its sockets (SIGSTOP). */
   pause(): void {
     process.kill(this.pid, "SIGSTOP");
@@ -173,12 +179,15 @@ export class ServerProcess {
     const deadline = Date.now() + START_TIMEOUT_MS;
     let lastError: unknown;
     while (this.child === child && Date.now() < deadline) {
+      let admin: AdminConnection | null = null;
       try {
-        const admin = await this.connectAdmin();
+        admin = await this.connectAdmin();
         await admin.command("PING");
         this.admin = admin;
         return;
       } catch (error) {
+        // It may accept connections and still load its data.
+        admin?.close();
         lastError = error;
         await sleep(POLL_MS);
       }

@@ -129,3 +129,13 @@ export class NoSubscriberError extends AbortError {
     label(NoSubscriberError.prototype, "AbortError", "NO_SUBSCRIBER");
   }
 }
+
+/** The client was closed while it asked who serves which slot. */
+export class RefreshVoidError extends SluiceError {
+  constructor() {
+    super("Cluster is disconnected.");
+  }
+  static {
+    label(RefreshVoidError.prototype, "Error", "REFRESH_VOID");
+  }
+}

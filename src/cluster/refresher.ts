@@ -13,7 +13,7 @@ import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
-import { ClusterAllFailedError, TopologyTimeoutError } from "./cluster-errors";
+import { ClusterAllFailedError, RefreshVoidError, TopologyTimeoutError } from "./cluster-errors";
 import type { ClusterNode, NodePort } from "./cluster-node";
 import { shuffled } from "./discovery";
 import { type NodeAddress, nodeKey } from "./node-address";
@@ -60,6 +60,8 @@ export class Refresher {
   private interval: NodeJS.Timeout | undefined;
   private hint: ClusterNode | null = null;
   private isStopped = true;
+  /** Counts stops: an answer to a question from before is not taken over. */
+  private generation = 0;
 
   constructor(
     private readonly options: RefreshOptions,
@@ -69,12 +71,15 @@ export class Refresher {
 
   /** Refreshes now, or joins the refresh that runs. Rejects when no node could tell. */
   refresh(mayAskSeeds = true): Promise<void> {
-    this.running ??= this.run(mayAskSeeds).finally(() => {
+    if (this.running !== null) return this.running;
+    const running = this.run(mayAskSeeds).finally(() => {
+      if (this.running !== running) return;
       this.running = null;
       this.lastEndMs = performance.now();
       if (this.owner.isAnxious && !this.isStopped) this.book(ANXIOUS_PAUSE_MS);
     });
-    return this.running;
+    this.running = running;
+    return running;
   }
 
   /** The map is out of date; `hint` is likely to know. Returns at once. */
@@ -96,8 +101,11 @@ export class Refresher {
     this.interval.unref();
   }
 
+  /** What is under way is void. */
   stop(): void {
     this.isStopped = true;
+    this.generation++;
+    this.running = null;
     clearInterval(this.interval);
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -125,9 +133,11 @@ export class Refresher {
   }
 
   private async run(mayAskSeeds: boolean): Promise<void> {
+    const { generation } = this;
     const errors: Record<string, Error> = Object.create(null);
     const ranges =
       (await this.askAll(this.candidates(), errors)) ?? (await this.askSeeds(mayAskSeeds, errors));
+    if (generation !== this.generation) throw new RefreshVoidError();
     if (ranges === null) {
       throw new ClusterAllFailedError(Object.values(errors).at(-1), errors);
     }

@@ -44,6 +44,13 @@ export function dismiss(waiting: readonly Command[], heir: Heir | null, makeErro
   if (orphans.length > 0) heir?.onOrphans(orphans, makeError());
 }
 
+/** True when a command that comes too late for a closing link goes on with its heir. */
+export function bequeath(command: Command, refusal: Error, heir: Heir): boolean {
+  if (!(refusal instanceof ConnectionClosedError) || !heir.adopts(command)) return false;
+  heir.onOrphans([command], refusal);
+  return true;
+}
+
 /** Fails the handshake commands of a closed connection and returns what its users had sent. */
 export function withoutRequests(left: Leftovers): Leftovers {
   const isUsers = ({ completion }: Command): boolean =>

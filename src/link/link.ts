@@ -24,7 +24,15 @@ import {
 import { ConnectWaiters } from "./connect-waiters";
 import type { AbstractConnector } from "./connector";
 import { Establishment } from "./establishment";
-import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withoutRequests } from "./farewell";
+import {
+  bequeath,
+  causeOf,
+  dismiss,
+  dismissLeftovers,
+  isConnectionTrouble,
+  isQuit,
+  withoutRequests,
+} from "./farewell";
 import { LinkEvents } from "./link-events";
 import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
 import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
@@ -300,7 +308,7 @@ export class Link implements Dispatcher {
   private dispatchCarefully(command: Command): void {
     const refusal = this.refusal(command);
     if (refusal !== null) {
-      refuse(command, refusal);
+      if (!bequeath(command, refusal, this.owner)) refuse(command, refusal);
       return;
     }
     if (this.status === "wait") this.connect().catch(ignore);

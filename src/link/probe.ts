@@ -9,6 +9,7 @@ import type { ConnectionOwner } from "../connection/connection";
 import { Connection } from "../connection/connection";
 import { type Credentials, handshake, request } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
+import { withoutRequests } from "./farewell";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { openSocket } from "./tcp-connector";
 import { Verdict } from "./watchdog";
@@ -67,6 +68,7 @@ class Probe implements ConnectionOwner {
   }
 
   onClose(): void {
+    withoutRequests(this.connection.queue.takeAll());
     this.conclude(Verdict.Unreachable);
   }
 

@@ -37,7 +37,11 @@ export class ClusterFixture {
       this.timeout(START_TIMEOUT_MS);
       await fixture.start();
     });
-    afterEach(() => this.closeClients());
+    afterEach(async () => {
+      await this.closeClients();
+      // Opened at any time, they would count as left behind.
+      for (const node of this.servers?.nodes ?? []) node.hangUp();
+    });
     after(async () => {
       await this.servers?.stop();
       this.servers = null;
