@@ -5,6 +5,7 @@ import { CommandFlag } from "../command/command-spec";
 import { IGNORED } from "../command/promise-completion";
 import { RequestCompletion } from "../connection/handshake";
 import { ClosedOutcomeUnknownError, ConnectionClosedError } from "../errors";
+import type { Heir } from "./heir";
 import type { Leftovers } from "./resend";
 
 export function isQuit(command: Command): boolean {
@@ -16,12 +17,6 @@ export function dismissOne(command: Command, error: Error): void {
   if (!isQuit(command)) command.fail(error);
   else
     command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", { protocol: 2, replyMapping: "legacy" });
-}
-
-/** Whoever sends commands elsewhere that outlive their link. */
-export interface Heir {
-  adopts(command: Command): boolean;
-  onOrphans(commands: readonly Command[], error: Error): void;
 }
 
 /** Ends what a connection that was closed on purpose left behind; returns what the heir will adopt. */
@@ -42,13 +37,6 @@ export function dismiss(waiting: readonly Command[], heir: Heir | null, makeErro
     else dismissOne(command, makeError());
   }
   if (orphans.length > 0) heir?.onOrphans(orphans, makeError());
-}
-
-/** True when a command that comes too late for a closing link goes on with its heir. */
-export function bequeath(command: Command, refusal: Error, heir: Heir): boolean {
-  if (!(refusal instanceof ConnectionClosedError) || !heir.adopts(command)) return false;
-  heir.onOrphans([command], refusal);
-  return true;
 }
 
 /** Fails the handshake commands of a closed connection and returns what its users had sent. */

@@ -24,15 +24,8 @@ import {
 import { ConnectWaiters } from "./connect-waiters";
 import type { AbstractConnector } from "./connector";
 import { Establishment } from "./establishment";
-import {
-  bequeath,
-  causeOf,
-  dismiss,
-  dismissLeftovers,
-  isConnectionTrouble,
-  isQuit,
-  withoutRequests,
-} from "./farewell";
+import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withoutRequests } from "./farewell";
+import { bequeath } from "./heir";
 import { LinkEvents } from "./link-events";
 import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
 import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
