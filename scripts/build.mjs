@@ -1,6 +1,6 @@
 /**
- * Builds the package: the compiler writes CommonJS and declarations to built/, then the ES module
- * entry is made, which re-exports that one copy. Its names are those that Node itself finds in the
+ * Builds the package: the compiler writes CommonJS and declarations to built/, the CommonJS files
+ * become one, then the ES module entry is made, which re-exports that one copy. Its names are those that Node itself finds in the
  * CommonJS entry, so that they cannot go stale.
  */
 
@@ -8,6 +8,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { bundle } from "./bundle.mjs";
 import { checkout, mustRun, toolPath } from "./run-command.mjs";
 
 const built = join(checkout, "built");
@@ -16,8 +17,8 @@ const NOT_EXPORTS = ["default", "module.exports", "__esModule"];
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-async function namesOfEntry() {
-  const entry = join(built, "index.js");
+async function namesOf(path) {
+  const entry = join(built, path);
   const namespace = await import(pathToFileURL(entry).href);
   const main = createRequire(import.meta.url)(entry);
   const names = Object.keys(namespace).filter((name) => !NOT_EXPORTS.includes(name));
@@ -50,4 +51,7 @@ await mustRun(process.execPath, [...compiler, "--emitDeclarationOnly"]);
 const formatter = toolPath("@biomejs/biome", "biome");
 const layout = ["--config-path", join("scripts", "built-format.json"), "--log-level=error"];
 await mustRun(process.execPath, [formatter, "format", "--write", ...layout, "built"]);
-writeModuleEntry(await namesOfEntry());
+const entries = {};
+for (const path of ["index.js", "Command.js", "utils/index.js"]) entries[path] = await namesOf(path);
+bundle(built, entries);
+writeModuleEntry(entries["index.js"]);

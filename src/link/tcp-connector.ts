@@ -2,7 +2,7 @@
 
 import { type NetConnectOpts, connect as netConnect } from "node:net";
 import type { Duplex } from "node:stream";
-import { type ConnectionOptions as TlsOptions, connect as tlsConnect } from "node:tls";
+import type { ConnectionOptions as TlsOptions } from "node:tls";
 import { ConnectionClosedError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "./connector";
 
@@ -40,5 +40,7 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
     target["onread"] = { buffer: () => hooks.buffer(), callback: (size: number) => hooks.callback(size) };
   }
   if (!tls) return netConnect(target as unknown as NetConnectOpts);
+  // Loaded when first needed: of what Node brings, it takes the longest to load.
+  const { connect: tlsConnect } = require("node:tls") as typeof import("node:tls");
   return tlsConnect({ ...target, ...(tls === true ? {} : tls) } as TlsOptions);
 }

@@ -1,0 +1,81 @@
+/**
+ * Puts the compiled files into one, because opening and resolving 140 files costs more than half
+ * of the time that loading takes (docs/decisions/0007-one-file.md). Each file stays a function of
+ * its own, run when it is first required, as Node does it; the code itself is not changed.
+ */
+
+import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, posix, relative } from "node:path";
+
+const RELATIVE_REQUIRE = /\brequire\("(\.\.?\/[^"]+)"\)/g;
+
+function scriptsIn(directory) {
+  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+    .filter((path) => path.endsWith(".js"))
+    .map((path) => path.replaceAll("\\", "/"))
+    .sort();
+}
+
+/** Name of the file that a require leads to, relative to the built directory and without its ending. */
+function resolve(from, request, known) {
+  const target = posix.join(posix.dirname(from), request).replace(/\.js$/, "");
+  for (const candidate of [target, `${target}/index`]) if (known.has(candidate)) return candidate;
+  throw new Error(`${from} requires ${request}, which was not compiled`);
+}
+
+function definition(built, path, known) {
+  const code = readFileSync(join(built, path), "utf8").replace(RELATIVE_REQUIRE, (_, request) => {
+    return `load(${JSON.stringify(resolve(path, request, known))})`;
+  });
+  const id = JSON.stringify(path.replace(/\.js$/, ""));
+  return `${id}(module, exports) {\n${code.trim()}\n},`;
+}
+
+const LOADER = [
+  "const loaded = new Map();",
+  "function load(id) {",
+  "\tlet module = loaded.get(id);",
+  "\tif (module === undefined) {",
+  "\t\tmodule = { exports: {} };",
+  "\t\tloaded.set(id, module);",
+  "\t\tfiles[id](module, module.exports);",
+  "\t}",
+  "\treturn module.exports;",
+  "}",
+  "exports.load = load;",
+];
+
+function writeEntry(built, path, names) {
+  const bundle = posix.join(relative(dirname(path), "."), "bundle.js");
+  const request = bundle.startsWith(".") ? bundle : `./${bundle}`;
+  const lines = [
+    '"use strict";',
+    `exports = module.exports = require(${JSON.stringify(request)}).load(${JSON.stringify(path.replace(/\.js$/, ""))});`,
+    "// Never run: tells Node which names import { ... } may use.",
+    ...names.map((name) => `0 && (exports.${name} = 0);`),
+    "",
+  ];
+  writeFileSync(join(built, path), lines.join("\n"));
+}
+
+function removeEmptyDirectories(directory) {
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    if (entry.isDirectory()) removeEmptyDirectories(join(directory, entry.name));
+  }
+  if (readdirSync(directory).length === 0) rmdirSync(directory);
+}
+
+/**
+ * @param {string} built directory of the compiled files
+ * @param {Record<string, string[]>} entries files that stay, each with its exported names
+ */
+export function bundle(built, entries) {
+  const paths = scriptsIn(built);
+  const known = new Set(paths.map((path) => path.replace(/\.js$/, "")));
+  const files = paths.map((path) => definition(built, path, known));
+  for (const path of paths) rmSync(join(built, path));
+  const code = ['"use strict";', "const files = {", ...files, "};", ...LOADER, ""];
+  writeFileSync(join(built, "bundle.js"), code.join("\n"));
+  for (const [path, names] of Object.entries(entries)) writeEntry(built, path, names);
+  removeEmptyDirectories(built);
+}
