@@ -14,13 +14,18 @@ export interface Commander {
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): unknown;
 }
 
-export type CommandMethod = (this: Commander, ...args: unknown[]) => unknown;
+export interface CommandMethod {
+  (this: Commander, ...args: unknown[]): unknown;
+  /** What the method executes, so that a list of calls need not pass through it one by one. */
+  readonly command?: { readonly spec: CommandSpec; readonly wantsBuffers: boolean };
+}
 
 /** A method that executes the given command. */
 export function commandMethod(spec: CommandSpec, wantsBuffers: boolean): CommandMethod {
-  return function (...args) {
+  const method: CommandMethod = function (...args) {
     return this[EXECUTE](spec, args, wantsBuffers);
   };
+  return Object.assign(method, { command: { spec, wantsBuffers } });
 }
 
 const methods = new Map<string, CommandMethod>();

@@ -9,7 +9,7 @@
 
 import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import { attachCommands, type Commander, EXECUTE } from "../command/commander";
+import { attachCommands, type Commander, type CommandMethod, EXECUTE } from "../command/commander";
 import type {
   ChainableCommander,
   ExecOptions,
@@ -55,12 +55,16 @@ export class Pipeline implements Commander {
 
   /** Queues `[[name, ...args, callback?], ...]`. Throws a TypeError for an unknown name. */
   addBatch(commands: readonly (readonly unknown[])[]): this {
-    for (const [name, ...args] of commands) {
-      const method = (this as unknown as Record<string, unknown>)[String(name)];
+    for (const command of commands) {
+      const name = String(command[0]);
+      // Looked up as a property, since methods of a single pipeline may have been replaced.
+      const method = (this as unknown as Record<string, CommandMethod | undefined>)[name];
       if (typeof method !== "function") {
-        throw new TypeError(`Unknown command "${String(name)}" in a batch; use ["call", name, ...]`);
+        throw new TypeError(`Unknown command "${name}" in a batch; use ["call", name, ...]`);
       }
-      method.apply(this, args);
+      const args = command.slice(1);
+      if (method.command === undefined) method.apply(this, args);
+      else this[RUN].queue(method.command.spec, args, method.command.wantsBuffers);
     }
     return this;
   }
