@@ -1,7 +1,8 @@
 /**
  * The whole test run: installs, gets servers, builds, lints, type-checks, runs every group of
  * tests, and prints one last line with the counts. Words on the command line name the groups to
- * run; without any, all of them run. `--long` adds what takes longer, and other Node versions.
+ * run; without any, all of them run. `--long` adds what takes longer, and other Node versions;
+ * `--coverage` adds a line for each file to the summary of the coverage.
  */
 
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -36,7 +37,8 @@ const GROUPS_FOR_OTHER_NODES = [
 
 const words = process.argv.slice(2);
 const isLong = words.includes("--long");
-const hasCoverage = words.includes("--coverage");
+const hasDetails = words.includes("--coverage");
+const rawCoverage = join(checkout, "coverage", "raw");
 const chosen = words.filter((word) => !word.startsWith("--"));
 const groupTimeoutMs = (isLong ? 90 : 12) * 60_000;
 const scratch = mkdtempSync(join(tmpdir(), "sluice-run-"));
@@ -111,7 +113,7 @@ async function runMocha(group, label, node) {
   const countsPath = join(scratch, `${label.replace(/\W/g, "-")}.json`);
   const env = { SLUICE_COUNTS: countsPath };
   if (isLong) env.SLUICE_LONG = "1";
-  if (hasCoverage) env.NODE_V8_COVERAGE = join(checkout, "coverage", "raw");
+  if (node === process.execPath) env.NODE_V8_COVERAGE = rawCoverage;
   const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
   const mocha = [toolPath("mocha", "mocha"), "--reporter", reporter, ...files];
   const code = await run(node, mocha, { env, timeoutMs: groupTimeoutMs });
@@ -146,6 +148,15 @@ async function otherNodes() {
   }
 }
 
+async function reportCoverage() {
+  if (!existsSync(rawCoverage)) return;
+  const reporters = ["text-summary", "lcovonly", ...(hasDetails ? ["text", "html"] : [])];
+  const options = reporters.flatMap((reporter) => ["--reporter", reporter]);
+  // The counts are of build/src; the source maps say what that is in src.
+  const scope = ["--temp-directory", rawCoverage, "--exclude-after-remap", "--include", "src/**"];
+  await run(process.execPath, [toolPath("c8", "c8"), "report", ...scope, ...options]);
+}
+
 // A signal without a listener would skip the exit hooks that end what was started.
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 await ensureInstalled();
@@ -168,9 +179,5 @@ for (const group of chosen.length === 0 ? GROUPS : chosen) {
   else await runMocha(group, group, process.execPath);
 }
 if (isLong) await otherNodes();
-if (hasCoverage) {
-  const report = ["report", "--temp-directory", join("coverage", "raw"), "--reporter", "text-summary"];
-  const scope = ["--reporter", "lcovonly", "--include", "src/**", "--all", "--src", "build/src"];
-  await run(process.execPath, [toolPath("c8", "c8"), ...report, ...scope]);
-}
+await reportCoverage();
 finish();
