@@ -3,6 +3,7 @@
  * and compiled together. Comments of the page above a block steer what is done with it:
  *
  *   <!-- given: const ids = ["1", "2"]; -->   code that the reader has to imagine
+ *   <!-- methods: raise -->                   scripts that a block of JavaScript uses as methods
  *   <!-- run -->                              a fragment that is also run, with `redis` connected
  *   <!-- not run: needs a cluster -->         a whole program that is only compiled
  *
@@ -23,6 +24,7 @@ export interface Snippet {
   readonly language: "js" | "ts";
   readonly code: string;
   readonly given: string;
+  readonly methods: readonly string[];
   /** Imports or requires the package itself. */
   readonly isWhole: boolean;
   readonly isRun: boolean;
@@ -98,11 +100,14 @@ function makeSnippet(
   code: string,
   directives: readonly string[],
 ): Snippet {
-  const given = directives.flatMap((directive) => /^given: (.+)$/.exec(directive)?.[1] ?? []).join(" ");
+  const valuesOf = (word: string): string[] =>
+    directives.filter((text) => text.startsWith(`${word}: `)).map((text) => text.slice(word.length + 2));
+  const given = valuesOf("given").join(" ");
+  const methods = valuesOf("methods").flatMap((names) => names.split(", "));
   const isWhole = WHOLE.test(code);
   const isExempt = directives.some((directive) => directive.startsWith("not run: "));
   const isRun = (isWhole && !isExempt) || directives.includes("run");
-  return { place: `${page}:${line}`, page, line, language, code, given, isWhole, isRun };
+  return { place: `${page}:${line}`, page, line, language, code, given, methods, isWhole, isRun };
 }
 
 // --- what a line says it gives -------------------------------------------------------------------
@@ -168,7 +173,7 @@ export function compiledFile(snippet: Snippet): string {
   return join(directory, "out", fileName(snippet).replace(/ts$/, "js"));
 }
 
-function project(include: string, isStrict: boolean): string {
+function project(files: readonly string[], isStrict: boolean): string {
   const compilerOptions = {
     target: "es2022",
     lib: ["es2023", "esnext.disposable"],
@@ -182,7 +187,15 @@ function project(include: string, isStrict: boolean): string {
     outDir: "out",
     types: ["node"],
   };
-  return JSON.stringify({ compilerOptions, include: [`in/*.${include}`, "in/names.d.ts"] });
+  return JSON.stringify({ compilerOptions, include: [...files, "names.d.ts"].map((file) => `in/${file}`) });
+}
+
+/** Blocks of TypeScript declare their methods themselves, as readers have to. */
+function methodsOf(snippets: readonly Snippet[]): string {
+  const names = new Set(snippets.flatMap(({ methods }) => methods));
+  const lines = [...names].map((name) => `    ${name}(...args: any[]): Result<any, Context>;\n`);
+  const body = `  interface RedisCommander<Context> {\n${lines.join("")}  }\n`;
+  return `import type { Result } from "sluice";\ndeclare module "sluice" {\n${body}}\n`;
 }
 
 /** Compiles all snippets; the complaints of the compiler, by place. */
@@ -190,8 +203,9 @@ export async function compileSnippets(snippets: readonly Snippet[]): Promise<Map
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(join(directory, "in"), { recursive: true });
   writeFileSync(join(directory, "in", "names.d.ts"), NAMES);
-  writeFileSync(join(directory, "js.json"), project("?js", false));
-  writeFileSync(join(directory, "ts.json"), project("?ts", true));
+  writeFileSync(join(directory, "in", "methods.d.ts"), methodsOf(snippets));
+  writeFileSync(join(directory, "js.json"), project(["*.?js", "methods.d.ts"], false));
+  writeFileSync(join(directory, "ts.json"), project(["*.?ts"], true));
   const byFile = new Map<string, Snippet>();
   for (const snippet of snippets) {
     const code = snippet.isRun ? instrument(snippet).code : snippet.code;
