@@ -79,9 +79,7 @@ export class SubscriberFace implements SubscriberPort {
 export class SubscriberSupervisor implements LinkSupervisor {
   constructor(
     private readonly watcher: SubscriberWatcher,
-    private readonly owner: Pick<LinkSupervisor, "onMessage" | "onNamedError"> & {
-      readonly isActive: boolean;
-    },
+    private readonly owner: Pick<LinkSupervisor, "onMessage" | "onNamedError"> & { isActive(): boolean },
   ) {}
 
   onStatus(status: string): void {
@@ -98,7 +96,7 @@ export class SubscriberSupervisor implements LinkSupervisor {
   }
 
   adopts(): boolean {
-    return this.owner.isActive;
+    return this.owner.isActive();
   }
 
   onOrphans(commands: readonly Command[]): void {

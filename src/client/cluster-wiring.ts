@@ -3,10 +3,9 @@
  * the interfaces it declares, and this is where they are met. Nothing here decides anything.
  */
 
-import { TooManyRedirectionsError } from "../cluster/cluster-errors";
 import type { ClusterNode, NodePort } from "../cluster/cluster-node";
-import { ClusterSubscriber, type SubscriptionGap } from "../cluster/cluster-subscriber";
 import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../cluster/discovery";
+import { FanOut } from "../cluster/fan-out";
 import { type ClusterStatus, Lifecycle } from "../cluster/lifecycle";
 import { type NodeAddress, nodeKey } from "../cluster/node-address";
 import { NodePool } from "../cluster/node-pool";
@@ -19,8 +18,9 @@ import type { TopologyRange } from "../cluster/topology";
 import { WaitingRooms } from "../cluster/waiting-rooms";
 import { WatchKeeper } from "../cluster/watch-keeper";
 import type { Command } from "../command/command";
-import { FaceFactory, NodeFace, SubscriberSupervisor } from "./cluster-faces";
+import { FaceFactory, NodeFace } from "./cluster-faces";
 import type { ClusterOptions, ReadScaling } from "./cluster-options";
+import { ClusterSubscriptions } from "./cluster-subscriptions";
 import type { Message } from "./events";
 import type { Redis } from "./redis";
 import type { LinkSupervisor } from "./redis-events";
@@ -35,7 +35,8 @@ export interface WiringOwner {
   onNodeAdded(redis: Redis): void;
   onNodeGone(redis: Redis): void;
   onRefreshed(): void;
-  onGap(gap: SubscriptionGap): void;
+  /** Any other public event. */
+  emit(event: string, ...args: unknown[]): void;
   onMessage(message: Message): void;
   retryDelay(attempts: number, reason: Error | undefined): unknown;
 }
@@ -48,7 +49,7 @@ export class ClusterWiring {
   readonly redirector: Redirector;
   readonly refresher: Refresher;
   readonly lifecycle: Lifecycle;
-  readonly subscriber: ClusterSubscriber;
+  readonly subscriptions: ClusterSubscriptions;
   readonly watches = new WatchKeeper();
   private readonly faces: FaceFactory;
 
@@ -62,7 +63,7 @@ export class ClusterWiring {
       this.pool.forgetDown();
       this.router.sendAgain(commands);
     });
-    this.subscriber = this.makeSubscriber();
+    this.subscriptions = this.makeSubscriptions();
     this.router = this.makeRouter();
     this.redirector = this.makeRedirector();
     this.refresher = this.makeRefresher();
@@ -71,6 +72,11 @@ export class ClusterWiring {
 
   faceOf(node: ClusterNode): Redis | null {
     return node.port instanceof NodeFace ? node.port.redis : null;
+  }
+
+  /** The face of a node, made if its last connection was lost. */
+  openFace(node: ClusterNode): Redis {
+    return (this.pool.portOf(node) as NodeFace).redis;
   }
 
   quit(): Promise<"OK"> {
@@ -86,7 +92,7 @@ export class ClusterWiring {
       onPortOpened: (_node, port) => owner.onNodeAdded((port as NodeFace).redis),
       onPortClosed: (node, port) => {
         owner.onNodeGone((port as NodeFace).redis);
-        this.subscriber.onNodeGone(node);
+        this.subscriptions.onNodeGone(node);
         if (this.lifecycle.status === "ready") this.refresher.request(null);
       },
       onEmpty: () => this.lifecycle.onEmpty(),
@@ -94,14 +100,14 @@ export class ClusterWiring {
   }
 
   private makeRouter(): ClusterRouter {
-    const { slots, pool, rooms, watches, subscriber, options } = this;
+    const { slots, pool, rooms, watches, subscriptions, options } = this;
     return new ClusterRouter({
       slots,
       pool,
       rooms,
       watches,
-      subscriber,
-      fanOut: null,
+      subscriber: subscriptions,
+      fanOut: options.followCommandTips ? this.makeFanOut() : null,
       reads: this.makeReads(options.scaleReads),
       gatekeeper: {
         admit: (commands) => this.lifecycle.admit(commands),
@@ -110,6 +116,10 @@ export class ClusterWiring {
       retryDelayMs: options.retryDelayOnFailover || 100,
       onUncovered: () => this.refresher.request(null),
     });
+  }
+
+  private makeFanOut(): FanOut {
+    return new FanOut({ owners: () => this.slots.owners(), all: () => this.pool.list() });
   }
 
   private makeReads(scaleReads: ClusterOptions["scaleReads"]): ReadPreference | null {
@@ -174,33 +184,23 @@ export class ClusterWiring {
         onStatus: (status) => owner.onStatus(status),
         onError: (error) => owner.onError(error),
         retryDelay: (attempts, reason) => owner.retryDelay(attempts, reason),
-        onOpen: () => this.subscriber.start(),
-        onClosed: (isForGood) => this.subscriber.stop(isForGood),
+        onOpen: () => this.subscriptions.start(),
+        onClosed: (isForGood) => this.subscriptions.stop(isForGood),
       },
     );
   }
 
-  private makeSubscriber(): ClusterSubscriber {
-    const { owner } = this;
-    return new ClusterSubscriber({
-      open: (node, watcher) => {
-        const isActive = (): boolean => this.redirector.isActive;
-        const supervisor = new SubscriberSupervisor(watcher, {
-          get isActive() {
-            return isActive();
-          },
-          onNamedError: (type, error) => this.onNodeError(node.key, type, error),
-          onMessage: (message) => owner.onMessage(message),
-        });
-        return this.faces.makeSubscriber("subscriber", node.address, supervisor);
-      },
-      choose: (instead) => this.chooseOther(instead),
-      onMisplaced: (command, error, node) => {
-        if (!error.message.startsWith("MOVED ")) return false;
-        command.fail(new TooManyRedirectionsError(error, [node.key]));
-        return true;
-      },
-      onGap: (gap) => owner.onGap(gap),
+  private makeSubscriptions(): ClusterSubscriptions {
+    const { owner, slots, pool, faces } = this;
+    return new ClusterSubscriptions(this.options, {
+      slots,
+      pool,
+      faces,
+      isActive: () => this.redirector.isActive,
+      onStale: () => this.refresher.request(null),
+      onNodeError: (error, key) => owner.onNodeError(error, key),
+      onMessage: (message) => owner.onMessage(message),
+      emit: (event, ...args) => owner.emit(event, ...args),
     });
   }
 
@@ -240,19 +240,12 @@ export class ClusterWiring {
     this.refresher.request(null);
   }
 
-  private chooseOther(instead: ClusterNode | null): ClusterNode | null {
-    const nodes = this.pool.list().filter((node) => !node.isDown && !node.isSuspect);
-    const others = nodes.filter((node) => node !== instead);
-    const choice = others.length > 0 ? others : nodes.length > 0 ? nodes : this.pool.list();
-    return choice[Math.floor(Math.random() * choice.length)] ?? null;
-  }
-
   private chooseByFunction(
     choose: ReadScaling,
     nodes: readonly ClusterNode[],
     command: Command,
   ): ClusterNode | readonly ClusterNode[] | null {
-    const faces = nodes.map((node) => (this.pool.portOf(node) as NodeFace).redis);
+    const faces = nodes.map((node) => this.openFace(node));
     const nodeOf = (face: unknown): ClusterNode | null => nodes[faces.indexOf(face as Redis)] ?? null;
     const chosen = choose(faces, command);
     if (!Array.isArray(chosen)) return nodeOf(chosen);
@@ -306,6 +299,7 @@ export class ClusterWiring {
     const isChanged = this.slots.assign(slotRanges, (slot, before) => this.keepOrder(slot, before));
     this.pool.setMembers(members);
     this.owner.onRefreshed();
+    this.subscriptions.onTopology();
     if (isChanged) this.rooms.openAll();
     return isChanged;
   }

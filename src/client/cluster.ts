@@ -10,6 +10,7 @@ import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { OptionError } from "../errors";
 import { type Whereabouts, whereaboutsOf } from "../link/whereabouts";
+import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { callUser } from "../util/user-code";
 import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
@@ -20,6 +21,7 @@ import {
   parseStartupNode,
   resolveClusterOptions,
 } from "./cluster-options";
+import { ClusterScanner } from "./cluster-scanner";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 import type { LimitContext, LimitOptions } from "./command-limits";
 import { emitMessage, reportSilently } from "./events";
@@ -138,6 +140,23 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
       .filter((face) => face !== null);
   }
 
+  /** Keys of the whole cluster as a Readable, one master after the other; chunks are arrays. */
+  scanStream(options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({
+      ...options,
+      command: "scan",
+      redis: new ClusterScanner(this[WIRING], () => this.untilReady()),
+    });
+  }
+
+  scanBufferStream(options?: ScanStreamOptions): ScanStream {
+    return new ScanStream({
+      ...options,
+      command: "scanBuffer",
+      redis: new ClusterScanner(this[WIRING], () => this.untilReady()),
+    });
+  }
+
   /** Asks the cluster who serves which slot; it also does so by itself whenever there is a reason. */
   refreshSlotsCache(callback?: Callback<void>): Promise<void> {
     return asCallback(this[WIRING].refresher.refresh(), callback);
@@ -162,6 +181,11 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }
 
+  /** Waits for the slots as a command would, and fails as one would. */
+  private untilReady(): Promise<unknown> {
+    return this[WIRING].router.isOpen ? Promise.resolve() : this.ping();
+  }
+
   private makeOwner(): WiringOwner {
     const later = (event: string, ...args: unknown[]): void =>
       process.nextTick(() => this.emit(event, ...args));
@@ -176,7 +200,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
       onNodeAdded: (redis) => later("+node", redis),
       onNodeGone: (redis) => later("-node", redis),
       onRefreshed: () => later("refresh"),
-      onGap: (gap) => report("gap", gap),
+      emit: (event, ...args) => report(event, ...args),
       onMessage: (message) => emitMessage(this, message),
       retryDelay: (attempts, reason) => {
         const { clusterRetryStrategy } = this.options;

@@ -139,3 +139,10 @@ export class RefreshVoidError extends SluiceError {
     label(RefreshVoidError.prototype, "Error", "REFRESH_VOID");
   }
 }
+
+/** A command went to several nodes, and their answers cannot be made one. */
+export class AnswersDifferError extends SluiceError {
+  static {
+    label(AnswersDifferError.prototype, "AnswersDifferError", "ANSWERS_DIFFER");
+  }
+}

@@ -12,6 +12,7 @@ import type { Dispatcher } from "../command/dispatcher";
 import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
 import { OpenTransactionError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
+import type { FanOut, FanOutPart } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
 import type { SlotMap } from "./slot-map";
@@ -37,16 +38,11 @@ export interface RouterRooms {
   /** Commands that subscribe and unsubscribe. */
   readonly subscriber: Dispatcher;
   /** Sends some commands to several nodes; null while the option is off. */
-  readonly fanOut: FanOutPort | null;
+  readonly fanOut: FanOut | null;
   /** Delay until a node that could not be reached is tried again. */
   readonly retryDelayMs: number;
   /** A slot has no owner: the map is not complete. */
   onUncovered(): void;
-}
-
-/** True when it took the command over. */
-export interface FanOutPort {
-  takes(command: Command): boolean;
 }
 
 /** Commands that are not simply sent to the owner of their slot. */
@@ -128,13 +124,24 @@ export class ClusterRouter implements Dispatcher {
     const { flags } = command.spec;
     if ((flags & SUBSCRIBING) !== 0) this.rooms.subscriber.dispatch(command);
     else if ((flags & CommandFlag.Multi) !== 0) command.fail(new OpenTransactionError());
-    else if (this.rooms.fanOut?.takes(command) !== true) {
-      const node = this.nodeFor(command);
-      if (node === null) return;
-      const port = this.rooms.pool.portOf(node);
-      if ((flags & WATCHING) !== 0) this.rooms.watches.note(command, port.link);
-      port.dispatch(command);
+    else if (this.rooms.fanOut === null || (flags & WATCHING) !== 0) this.dispatchToOne(command);
+    else {
+      const parts = this.rooms.fanOut.plan(command);
+      if (parts === null) this.dispatchToOne(command);
+      else {
+        this.isSplitting = true;
+        for (const part of parts) this.placePart(part);
+        this.empty();
+      }
     }
+  }
+
+  private dispatchToOne(command: Command): void {
+    const node = this.nodeFor(command);
+    if (node === null) return;
+    const port = this.rooms.pool.portOf(node);
+    if ((command.spec.flags & WATCHING) !== 0) this.rooms.watches.note(command, port.link);
+    port.dispatch(command);
   }
 
   /** Puts one command of a batch into the bucket of its node. */
@@ -144,11 +151,20 @@ export class ClusterRouter implements Dispatcher {
       this.rooms.subscriber.dispatch(command);
       return;
     }
-    if (this.rooms.fanOut?.takes(command) === true) return;
+    const parts = this.rooms.fanOut === null ? null : this.rooms.fanOut.plan(command);
+    if (parts !== null) {
+      for (const part of parts) this.placePart(part);
+      return;
+    }
     const node = this.nodeFor(command);
     if (node === null) return;
     if ((special & WATCHING) !== 0) this.rooms.watches.note(command, this.rooms.pool.portOf(node).link);
     this.bucketOf(node).push(command);
+  }
+
+  private placePart({ command, node }: FanOutPart): void {
+    const target = node ?? this.nodeFor(command);
+    if (target !== null) this.bucketOf(target).push(command);
   }
 
   private placeGroup(commands: readonly Command[]): void {

@@ -66,6 +66,19 @@ export class SlotMap {
     this.names = null;
   }
 
+  /** Every master, with one of its slots. */
+  owners(): Map<ClusterNode, number> {
+    const owners = new Map<ClusterNode, number>();
+    let last: Shard | null = null;
+    for (let slot = 0; slot < SLOT_COUNT; slot++) {
+      const shard = this.shards[slot] as Shard | null;
+      if (shard === last || shard === null) continue;
+      last = shard;
+      if (!owners.has(shard.master)) owners.set(shard.master, slot);
+    }
+    return owners;
+  }
+
   /** The public view: for each slot the names of its nodes, master first. */
   get table(): string[][] {
     if (this.names === null) {

@@ -1,0 +1,84 @@
+/**
+ * How the answers of several nodes become one, by the response policies that servers publish in
+ * their command tips. An error among the answers is the answer, except where one success is
+ * enough. Answers are in the order of the parts.
+ */
+
+import type { ResponsePolicy } from "../command/command-table";
+import type { Reply } from "../protocol/resp-types";
+import { AnswersDifferError } from "./cluster-errors";
+
+export type Answer =
+  | { readonly value: Reply; readonly error: null }
+  | { readonly value: null; readonly error: Error };
+
+/** Makes one reply of many; throws what the command fails with. */
+export type Fold = (answers: readonly Answer[]) => Reply;
+
+/** The folds by policy. "special" has none: what it means is said for each command. */
+const FOLDS: Readonly<Record<Exclude<ResponsePolicy, "special">, Fold>> = {
+  default: joinLists,
+  one_succeeded: firstSuccess,
+  all_succeeded: (answers) => valuesOf(answers)[0],
+  agg_sum: (answers) => combine(answers, (a, b) => a + b),
+  agg_min: (answers) => combine(answers, (a, b) => (b < a ? b : a)),
+  agg_max: (answers) => combine(answers, (a, b) => (b > a ? b : a)),
+  agg_logical_and: (answers) => combine(answers, (a, b) => (a !== 0 && b !== 0 ? 1 : 0)),
+  agg_logical_or: (answers) => combine(answers, (a, b) => (a !== 0 || b !== 0 ? 1 : 0)),
+};
+
+/** Commands whose response policy is "special" and for which one node's answer is not the better one. */
+const SPECIAL_FOLDS: Readonly<Record<string, Fold>> = Object.assign(Object.create(null), {
+  randomkey: anyNotNull,
+});
+
+export function foldFor(policy: ResponsePolicy, lowerName: string): Fold | null {
+  return policy === "special" ? (SPECIAL_FOLDS[lowerName] ?? null) : FOLDS[policy];
+}
+
+/** The replies; throws the first error. */
+export function valuesOf(answers: readonly Answer[]): Reply[] {
+  return answers.map(({ value, error }) => {
+    if (error !== null) throw error;
+    return value;
+  });
+}
+
+/** Lists are joined; single values become a list. */
+function joinLists(answers: readonly Answer[]): Reply {
+  const joined: unknown[] = [];
+  for (const value of valuesOf(answers)) {
+    if (!Array.isArray(value)) joined.push(value);
+    else for (const element of value) joined.push(element);
+  }
+  return joined;
+}
+
+function firstSuccess(answers: readonly Answer[]): Reply {
+  const success = answers.find(({ error }) => error === null);
+  return success === undefined ? valuesOf(answers) : success.value;
+}
+
+function anyNotNull(answers: readonly Answer[]): Reply {
+  const values = valuesOf(answers).filter((value) => value !== null);
+  return values[Math.floor(Math.random() * values.length)] ?? null;
+}
+
+/** Numbers one by one, lists of numbers element by element. Numbers given as text stay text. */
+function combine(answers: readonly Answer[], step: (a: number, b: number) => number): Reply {
+  const values = valuesOf(answers);
+  return values.reduce((left, right) => {
+    if (Array.isArray(left) && Array.isArray(right)) {
+      return left.map((element, i) => combineNumbers(element, right[i], step));
+    }
+    return combineNumbers(left, right, step);
+  });
+}
+
+function combineNumbers(left: Reply, right: Reply, step: (a: number, b: number) => number): Reply {
+  const [a, b] = [Number(left), Number(right)];
+  if (Number.isNaN(a) || Number.isNaN(b)) {
+    throw new AnswersDifferError(`The answers of two nodes cannot be joined: "${left}" and "${right}"`);
+  }
+  return typeof left === "string" ? String(step(a, b)) : step(a, b);
+}

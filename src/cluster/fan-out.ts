@@ -1,0 +1,200 @@
+/**
+ * Commands that concern several nodes, by the request policies that servers publish in their
+ * command tips: MGET, MSET, DEL, UNLINK, EXISTS and TOUCH are split by slot, DBSIZE, KEYS,
+ * FLUSHALL and their like go to all shards or all nodes. The parts are ordinary commands with
+ * redirects and retries of their own; nothing about the whole is atomic. Off by default.
+ */
+
+import { Command } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
+import type { CommandSpec, ReplyShape } from "../command/command-spec";
+import { type FanOutPolicy, fanOutPolicyFor } from "../command/command-table";
+import type { Completion } from "../command/completion";
+import { keyPositions } from "../command/key-positions";
+import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
+import type { Argument, Reply } from "../protocol/resp-types";
+import { type Answer, type Fold, foldFor, valuesOf } from "./aggregate";
+import type { ClusterNode } from "./cluster-node";
+
+/** A part with the node it is meant for; null: whoever serves its slot. */
+export interface FanOutPart {
+  readonly command: Command;
+  readonly node: ClusterNode | null;
+}
+
+export interface FanOutNodes {
+  /** Every master that serves slots, with one of them. */
+  owners(): ReadonlyMap<ClusterNode, number>;
+  all(): readonly ClusterNode[];
+}
+
+/** MSETNX promises all or nothing, which its parts could not keep. */
+const SPLITTABLE: ReadonlySet<string> = new Set(["mget", "mset", "del", "unlink", "exists", "touch"]);
+
+export class FanOut {
+  /** Whether a spec can fan out at all, so that the others are not looked at closely. */
+  private readonly candidates = new WeakMap<CommandSpec, boolean>();
+
+  constructor(private readonly nodes: FanOutNodes) {}
+
+  /** The parts of a command, or null when it goes to one node as it is. */
+  plan(command: Command): FanOutPart[] | null {
+    const { spec, args } = command;
+    let isCandidate = this.candidates.get(spec);
+    if (isCandidate === undefined) {
+      isCandidate = canFanOut(spec);
+      this.candidates.set(spec, isCandidate);
+    }
+    if (!isCandidate || command.completion instanceof Gathering) return null;
+    const policy = fanOutPolicyFor(spec, args);
+    switch (policy.request) {
+      case "multi_shard":
+        return SPLITTABLE.has(spec.lowerName) ? splitBySlot(command, policy) : null;
+      case "all_shards":
+      case "all_nodes":
+        return this.spread(command, policy);
+      default:
+        return null;
+    }
+  }
+
+  private spread(command: Command, { request, response }: FanOutPolicy): FanOutPart[] | null {
+    const fold = foldFor(response, command.spec.lowerName);
+    const owners = this.nodes.owners();
+    if (fold === null || owners.size === 0) return null;
+    const places: { slot: number; node: ClusterNode | null }[] = [];
+    for (const slot of owners.values()) places.push({ slot, node: null });
+    if (request === "all_nodes") {
+      for (const node of this.nodes.all()) if (!owners.has(node)) places.push({ slot: UNROUTED, node });
+    }
+    const gathering = new Gathering(command, places.length, fold);
+    return places.map(({ slot, node }) => {
+      const part = gathering.makePart([...command.args]);
+      part.slot = slot;
+      return { command: part, node };
+    });
+  }
+}
+
+function canFanOut(spec: CommandSpec): boolean {
+  // Subcommands have policies of their own, so that only a word without them can be ruled out.
+  const { request } = fanOutPolicyFor(spec, []);
+  return (
+    request !== "default" || ["script", "function", "config", "slowlog", "memory"].includes(spec.lowerName)
+  );
+}
+
+interface Share {
+  readonly slot: number;
+  readonly args: Argument[];
+  /** Places of its keys among all keys. */
+  readonly places: number[];
+}
+
+/** One part for each slot, since a server looks at slots and not at who serves them. */
+function splitBySlot(command: Command, { response }: FanOutPolicy): FanOutPart[] | null {
+  const { spec, args } = command;
+  const positions = keyPositions(spec, args);
+  const shares = new Map<number, Share>();
+  for (const [place, position] of positions.entries()) {
+    const slot = slotOfKey(args[position] as Argument);
+    let share = shares.get(slot);
+    if (share === undefined) shares.set(slot, (share = { slot, args: [], places: [] }));
+    for (let offset = 0; offset < spec.keys.step; offset++)
+      share.args.push(args[position + offset] as Argument);
+    share.places.push(place);
+  }
+  if (shares.size <= 1) return null;
+  const parts = [...shares.values()];
+  // MGET: each answer is a list, whose elements go back to the places of their keys.
+  const fold =
+    response === "default" ? placeBack(parts, positions.length) : foldFor(response, spec.lowerName);
+  if (fold === null) return null;
+  const gathering = new Gathering(command, parts.length, fold);
+  return parts.map((share) => {
+    const part = gathering.makePart(share.args);
+    part.slot = share.slot;
+    return { command: part, node: null };
+  });
+}
+
+function placeBack(shares: readonly Share[], length: number): Fold {
+  return (answers) => {
+    const whole = new Array<unknown>(length).fill(null);
+    for (const [i, value] of valuesOf(answers).entries()) {
+      const { places } = shares[i] as Share;
+      if (Array.isArray(value)) for (const [j, place] of places.entries()) whole[place] = value[j];
+    }
+    return whole;
+  };
+}
+
+/** Completion of the parts of one command; settles it when the last one has. */
+class Gathering implements Completion, SettleHook {
+  readonly promise = null;
+  private readonly answers: Answer[] = [];
+  private readonly parts: Command[] = [];
+  private left: number;
+
+  constructor(
+    private readonly whole: Command,
+    size: number,
+    private readonly fold: Fold,
+  ) {
+    this.left = size;
+    if (whole.slot === UNROUTED) whole.slot = NO_SLOT;
+    whole.ensureExtra().addHook(this);
+  }
+
+  makePart(args: Argument[]): Command {
+    const { whole } = this;
+    const part = new Command(withoutMapper(whole.spec), args, whole.wantsBuffers, this);
+    part.index = this.parts.push(part) - 1;
+    const retryPolicy = whole.extra?.retryPolicy ?? null;
+    if (retryPolicy !== null) part.ensureExtra().retryPolicy = retryPolicy;
+    return part;
+  }
+
+  fulfil(part: Command, value: Reply, shape: ReplyShape): void {
+    this.note(part, { value, error: null }, shape);
+  }
+
+  reject(part: Command, error: Error): void {
+    this.note(part, { value: null, error }, { protocol: 2, replyMapping: "legacy" });
+  }
+
+  onFulfilled(): void {}
+
+  /** The whole was given up (time limit, signal): so are the parts that were not sent. */
+  onFailed(error: Error): void {
+    if (this.left > 0) for (const part of this.parts) part.fail(error);
+  }
+
+  private note(part: Command, answer: Answer, shape: ReplyShape): void {
+    this.answers[part.index] = answer;
+    if (--this.left > 0) return;
+    let value: Reply;
+    try {
+      value = this.fold(this.answers);
+    } catch (error) {
+      this.whole.fail(error as Error);
+      return;
+    }
+    this.whole.fulfil(value, shape);
+  }
+}
+
+const specsWithoutMapper = new WeakMap<CommandSpec, CommandSpec>();
+
+/** Replies are mapped once, when they are one. */
+function withoutMapper(spec: CommandSpec): CommandSpec {
+  if (spec.replyMapper === null) return spec;
+  let plain = specsWithoutMapper.get(spec);
+  if (plain === undefined) {
+    plain = Object.assign(Object.create(Object.getPrototypeOf(spec)), spec, {
+      replyMapper: null,
+    }) as CommandSpec;
+    specsWithoutMapper.set(spec, plain);
+  }
+  return plain;
+}
