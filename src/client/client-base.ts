@@ -35,7 +35,7 @@ import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback, takeCallback } from "../util/callback";
 import { captureCallSite } from "./call-site";
-import { keepScope, OBSERVE } from "./client-tracer";
+import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
@@ -151,8 +151,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     if (this[COLLECTED] !== null) this[COLLECTED].push(command);
     else if (command instanceof LegacyCommand) {
       this[LIMITER]?.limit(command);
-      if (!command.isSettled) this.dispatchDirectly(command);
-    } else this[CHAIN].dispatch(command);
+      if (!command.isSettled) refusingLate(command, () => this.dispatchDirectly(command));
+    } else refusingLate(command, () => this[CHAIN].dispatch(command));
     return command.promise;
   }
 

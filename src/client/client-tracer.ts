@@ -47,6 +47,21 @@ export function keepScope(issued: Command | readonly Command[]): void {
   else for (const command of issued as readonly Command[]) command.ensureExtra().scope = scope;
 }
 
+/**
+ * Hands a command over on behalf of a replaced `sendCommand`. Tracers replace `command.reject`
+ * only after that has returned; a command that is refused at once is refused after that, too.
+ */
+export function refusingLate(command: Command, handOver: () => void): void {
+  const extra = command.ensureExtra();
+  const { reject } = extra;
+  const refusals: Error[] = [];
+  extra.reject = (error) => refusals.push(error);
+  handOver();
+  extra.reject = reject;
+  const [refusal] = refusals;
+  if (refusal !== undefined) process.nextTick(() => command.fail(refusal));
+}
+
 export class ClientTracer {
   private attempts = 0;
   private attempt: SettleHook | null = null;
