@@ -6,20 +6,20 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
-const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+export const npm = process.platform === "win32" ? "npm.cmd" : "npm";
 
 /**
  * Resolves with the exit code (null if a signal ended it).
  * @param {string} program
  * @param {readonly string[]} args
- * @param {{ env?: Record<string, string>, timeoutMs?: number }} [options]
+ * @param {{ cwd?: string, env?: Record<string, string>, timeoutMs?: number }} [options]
  * @returns {Promise<number | null>}
  */
 export function run(program, args, options = {}) {
   const hasLimit = options.timeoutMs !== undefined;
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
-      cwd: checkout,
+      cwd: options.cwd ?? checkout,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", "inherit", "inherit"],
       // A group of its own: what the program has started ends with it when the time is up.

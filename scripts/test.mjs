@@ -139,6 +139,21 @@ async function runTypes() {
   }
 }
 
+/** Published packages on the packed tarball; `--long` tries them on every kind of server. */
+async function runPackages() {
+  const { runConsumers } = await import("./consumers.mjs");
+  const kinds = process.env.SLUICE_SERVERS.split(",");
+  for (const kind of isLong ? kinds : kinds.slice(0, 1)) {
+    const startedAt = performance.now();
+    console.log(`\nconsumers, ${kind}`);
+    const counts = await runConsumers({ kind }).catch((error) => {
+      console.log(error.message);
+      return { passed: 0, failed: 1, skipped: 0 };
+    });
+    note(`consumers, ${kind}`, counts, startedAt);
+  }
+}
+
 async function otherNodes() {
   const { nodeBinary } = await import("./node-versions.mjs");
   for (const version of NODE_VERSIONS) {
@@ -176,6 +191,7 @@ if (chosen.length === 0)
 await getServers();
 for (const group of chosen.length === 0 ? GROUPS : chosen) {
   if (group === "types") await runTypes();
+  else if (group === "consumers") await runPackages();
   else await runMocha(group, group, process.execPath);
 }
 if (isLong) await otherNodes();
