@@ -379,6 +379,7 @@ export class Link implements Dispatcher {
 
   private finish(): void {
     this.attempts = 0;
+    this.connector.disconnect();
     this.setStatus("end");
   }
 

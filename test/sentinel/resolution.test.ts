@@ -405,8 +405,9 @@ describe("sentinel resolution", () => {
     expect(young.connectionCount).to.equal(1);
     expect(old.connectionCount).to.equal(1);
     expect(seen.filter((word) => word === "close")).to.have.length(1);
-    redis.disconnect();
-    await new Promise((resolve) => redis.once("end", resolve));
+    const ended = new Promise((resolve) => redis.once("end", resolve));
+    await redis.quit();
+    await ended;
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(all.map((one) => one.openConnections)).to.deep.equal([0, 0, 0]);
   });

@@ -1,0 +1,22 @@
+// needs: tls
+// TLS with an authority of your own and a client certificate.
+const { readFileSync } = require("node:fs");
+const Redis = require("sluice");
+
+async function main() {
+  const { REDIS_URL, TLS_CA, TLS_CERT, TLS_KEY } = process.env;
+  const tls = { ca: readFileSync(TLS_CA), cert: readFileSync(TLS_CERT), key: readFileSync(TLS_KEY) };
+
+  const redis = new Redis(REDIS_URL, { tls }); // rediss://...
+  console.log(await redis.ping()); // PONG
+  console.log(redis.stream.getProtocol()); // TLSv1.3
+  await redis.quit();
+
+  // Without the authority the certificate is not trusted; the client says why and goes on trying.
+  const stranger = new Redis(REDIS_URL, { tls: { cert: tls.cert, key: tls.key } });
+  const [error] = await new Promise((resolve) => stranger.once("error", (...args) => resolve(args)));
+  console.log(error.code);
+  stranger.disconnect();
+}
+
+main();
