@@ -137,7 +137,9 @@ export class ServerCluster {
     const targetId = await this.idOf(target);
     await target.command("CLUSTER", "SETSLOT", slot, "NODE", targetId);
     for (const master of await this.masters()) {
-      if (master !== target) await master.command("CLUSTER", "SETSLOT", slot, "NODE", targetId);
+      // The others hear of it from the target too, and one of them may just have lost its office.
+      if (master !== target)
+        await master.command("CLUSTER", "SETSLOT", slot, "NODE", targetId).catch(() => {});
     }
   }
 
@@ -235,24 +237,39 @@ export class ServerCluster {
     });
   }
 
+  /** All see the same owners, every owner holds itself for a master, every replica is in step. */
   private async isHealthy(): Promise<boolean> {
     const running = this.nodes.filter((node) => node.isRunning);
     const views = await Promise.all(
       running.map(async (node) => ({
         state: String(await node.command("CLUSTER", "INFO")),
-        slots: (await node.command("CLUSTER", "SLOTS")) as unknown[][],
+        owners: await this.ownersSeenBy(node),
         replication: String(await node.command("INFO", "replication")),
+        port: node.port,
       })),
     );
-    // An entry of CLUSTER SLOTS is: first slot, last slot, master, replicas ...
-    const serving = (slots: unknown[][]): number => slots.reduce((sum, entry) => sum + entry.length - 2, 0);
-    const expected = serving(views[0]?.slots ?? []);
-    return views.every(
-      ({ state, slots, replication }) =>
-        state.includes("cluster_state:ok") &&
-        serving(slots) === expected &&
-        (replication.includes("role:master") || replication.includes("master_link_status:up")),
+    const masters = new Set(
+      (await this.lines()).filter((line) => line.slotRanges.length > 0).map(({ port }) => port),
     );
+    return views.every(
+      ({ state, owners, replication, port }) =>
+        state.includes("cluster_state:ok") &&
+        owners === views[0]?.owners &&
+        (masters.has(port)
+          ? replication.includes("role:master")
+          : replication.includes("role:master") || replication.includes("master_link_status:up")),
+    );
+  }
+
+  /** Who serves what, replicas included, in a form that can be compared. */
+  private async ownersSeenBy(node: ServerProcess): Promise<string> {
+    // An entry of CLUSTER SLOTS is: first slot, last slot, master, replicas ...; a node: host, port ...
+    const entries = (await node.command("CLUSTER", "SLOTS")) as [number, number, ...[string, number][]][];
+    const described = entries.map(([first, last, master, ...replicas]) => {
+      const followers = replicas.map(([, port]) => port).sort((left, right) => left - right);
+      return [first, last, master?.[1], ...followers];
+    });
+    return JSON.stringify(described.sort(([left = 0], [right = 0]) => left - right));
   }
 
   private nodesOf(lines: readonly ClusterNodeLine[]): ServerProcess[] {

@@ -1,18 +1,29 @@
-/** Mocha loads this first: leak checks around every test, shared servers stopped at the end. */
+/**
+ * Mocha loads this first: leak checks around every test, shared servers stopped at the end. A leak
+ * fails the run at its end, with the names of all tests that left something: a hook that fails
+ * after a test would end the run there and then.
+ */
 
 import { assertNothingLeft, rememberResources, watchCommands } from "./leak-check";
 import { stopSharedServers } from "./shared-servers";
 
 watchCommands();
 
+const leaks: string[] = [];
+
 export const mochaHooks = {
   async beforeEach(): Promise<void> {
     await rememberResources();
   },
-  async afterEach(): Promise<void> {
-    await assertNothingLeft();
+  async afterEach(this: Mocha.Context): Promise<void> {
+    await assertNothingLeft().catch((error: Error) => {
+      const title = this.currentTest?.fullTitle() ?? "a test";
+      console.log(`      ${error.message}`);
+      leaks.push(`${title}: ${error.message}`);
+    });
   },
   async afterAll(): Promise<void> {
     await stopSharedServers();
+    if (leaks.length > 0) throw new Error(leaks.join("\n"));
   },
 };
