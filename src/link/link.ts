@@ -226,8 +226,11 @@ export class Link implements Dispatcher {
 
   /** The server is about to close, or to print what it executes. */
   onLastAnswer(flags: number): void {
-    if ((flags & CommandFlag.Quit) !== 0) this.hasQuit = true;
-    else if (this.options.monitor) this.setStatus("monitoring");
+    if ((flags & CommandFlag.Quit) !== 0) {
+      this.hasQuit = true;
+      // Not every proxy closes after QUIT as servers do.
+      this.connection?.end();
+    } else if (this.options.monitor) this.setStatus("monitoring");
   }
 
   onModeChange(): void {
