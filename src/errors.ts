@@ -28,7 +28,9 @@ export interface ErrorCommand {
 
 /** An error reply of the server. The message is its whole line. */
 export class ReplyError extends Error {
+  /** `"REPLY"`; what the server complains about is the first word of the message. */
   declare readonly code: string;
+  /** The command that it answers, `{ name, args }`; credentials among the arguments are masked. */
   declare command?: ErrorCommand;
   /** On a discarded transaction: the errors that made the server discard it, in order. */
   declare previousErrors?: Error[];

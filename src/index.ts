@@ -29,11 +29,13 @@ export type {
   DNSResolveSrvFunction,
   NodeRole,
 } from "./client/cluster-options";
+export type { CallLimits } from "./client/command-limits";
 export type {
   AutoPipeliningWindow,
   CredentialsProvider,
   HimportFieldset,
 } from "./client/common-options";
+export type { QuitOptions, QuitReport } from "./client/graceful-quit";
 export { LegacyCommand as Command } from "./client/legacy-command";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
@@ -64,7 +66,9 @@ export type {
   CommandTraceContext,
   ConnectTraceContext,
 } from "./observability/channels";
+export type { Bulk, BulkCommand, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bulk";
 export { Pipeline } from "./pipeline/pipeline";
+export type { ScriptDefinition } from "./scripting/script";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { SentinelIterator } from "./sentinel/sentinel-list";
 export { ScanStream, type ScanStreamOptions } from "./streaming/scan-stream";

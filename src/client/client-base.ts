@@ -161,7 +161,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * connection; what is called through it has these limits over its whole life, queues included.
    *
    * @example
-   * const value = await redis.with({ timeout: 50, signal: request.signal }).get("key");
+   * const value = await redis.with({ timeout: 500, retry: "at-most-once" }).get("key");
    */
   with(limits: CallLimits): this {
     this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
@@ -237,7 +237,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * it for the rows, or ask for its `summary()`; it starts then.
    *
    * @example
-   * const loaded = await redis.bulk(rows.map((row) => ["set", row.key, row.value])).summary();
+   * const { succeeded } = await redis.bulk([["set", "a", 1], ["incr", "a"]]).summary();
    */
   bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
     const batchOf = (commands: CommandList) => this.makePipeline(commands)[RUN].asBulkBatch();

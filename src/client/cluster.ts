@@ -58,7 +58,9 @@ export interface Cluster<in out Mode extends ReplyMappingMode = "legacy"> {
 }
 
 export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+  /** Tells a `Cluster` from a `Redis`. */
   readonly isCluster: boolean = true;
+  /** All options, defaults included. What was passed to the constructor is not changed. */
   readonly options: ClusterOptions & LimitOptions;
   /** The nodes that are asked first; may be replaced while the client reconnects. */
   startupNodes: ClusterNode[];
@@ -177,6 +179,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     return reportSilently(this, event, args);
   }
 
+  /** Closes the client at the end of the block that `await using cluster = new Cluster(...)` is in. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }

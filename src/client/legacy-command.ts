@@ -89,9 +89,13 @@ export class LegacyCommand extends Command {
 
   /** Free for the use of whoever made the command. */
   inTransaction = false;
+  /** Free for the use of whoever made the command. */
   ignore = false;
+  /** Free for the use of whoever made the command. */
   pipelineIndex: number | undefined;
+  /** As the option `readOnly` says. */
   readonly isReadOnly: boolean;
+  /** As the option `errorStack` says. */
   readonly errorStack: Error | undefined;
 
   /**
@@ -116,6 +120,7 @@ export class LegacyCommand extends Command {
     if (callback !== undefined) void asCallback(this.promise, callback);
   }
 
+  /** True once the outcome is known. */
   get isResolved(): boolean {
     return this.isSettled;
   }

@@ -75,7 +75,15 @@ export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
   once(event: string | symbol, listener: AnyListener): this;
 }
 
+/**
+ * @example
+ * const options = { connectionName: "jobs", commandTimeout: 1000 };
+ * const jobs = new Redis("redis://localhost:6379/1", options);
+ * await jobs.set("state", "idle");
+ * await jobs.quit();
+ */
 export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+  /** The options that hold where none are given. */
   static readonly defaultOptions = defaultOptions;
 
   /** Same as `new Redis(...)`. */
@@ -83,7 +91,9 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return new Redis(...(args as []));
   }
 
+  /** Tells a `Redis` from a `Cluster`. */
   readonly isCluster: boolean = false;
+  /** All options, defaults included. What was passed to the constructor is not changed. */
   readonly options: RedisOptions;
   readonly [EVENTS]: RedisEvents;
   readonly [LINK]: Link;
@@ -138,6 +148,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[LINK].status = word;
   }
 
+  /** RESP2 connections with subscriptions and those under MONITOR take few commands or none. */
   get mode(): "normal" | "subscriber" | "monitor" {
     return this[LINK].mode;
   }
@@ -147,6 +158,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return this[LINK].connection?.socket ?? null;
   }
 
+  /** What opens the sockets. */
   get connector(): AbstractConnector {
     return this[LINK].connector;
   }
@@ -161,6 +173,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return this[LINK].offline;
   }
 
+  /** Database, protocol and the like of the present connection; null without one. */
   get condition(): Condition | null {
     const { connection, session, options, mode } = this[LINK];
     if (connection === null) return null;
@@ -180,6 +193,11 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   /**
    * Connects. Resolves when ready; rejects with "Connection is closed." when the attempt ends
    * (the cause is in the `error` event and in `error.cause`), even if retrying goes on.
+   *
+   * @example
+   * const lazy = new Redis({ lazyConnect: true });
+   * await lazy.connect();
+   * lazy.disconnect();
    */
   connect(callback?: Callback<void>): Promise<void> {
     return asCallback(this[LINK].connect(), callback);
@@ -199,6 +217,9 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   /**
    * Sends QUIT behind everything issued so far, and closes. With `{ timeout }` it waits no longer
    * than that for the answers, closes in any case, and resolves with a report of what was left.
+   *
+   * @example
+   * const { isDrained, unanswered, unsent } = await redis.quit({ timeout: 500 });
    */
   override quit(options: QuitOptions, callback?: Callback<QuitReport>): Promise<QuitReport>;
   override quit(callback?: Callback<"OK">): Promise<"OK">;
@@ -222,7 +243,14 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return asCallback(this.leave(true) as Promise<Buffer>, callback);
   }
 
-  /** A new client with the same options, changed by `override`. Scripts defined later are not copied. */
+  /**
+   * A new client with the same options, changed by `override`. Scripts defined later are not copied.
+   *
+   * @example
+   * const subscriber = redis.duplicate({ connectionName: "subscriber" });
+   * await subscriber.subscribe("news"); // 1
+   * await subscriber.quit();
+   */
   duplicate<Override extends Partial<RedisOptions> | undefined = undefined>(
     override?: Override,
   ): Redis<ReplyMappingFrom<Mode, Override>> {
@@ -238,7 +266,15 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return new ScanStream({ ...options, command: "scanBuffer", redis: this });
   }
 
-  /** A new client that prints what the server executes: event `monitor(time, args, source, database)`. */
+  /**
+   * A new client that is told what the server executes: event `monitor(time, args, source, database)`.
+   *
+   * @example
+   * const monitor = await redis.monitor();
+   * monitor.on("monitor", (time, args) => console.log(time, args));
+   * await redis.get("a");
+   * monitor.disconnect();
+   */
   monitor(callback?: Callback<Redis>): Promise<Redis> {
     const monitor = this.duplicate({
       monitor: true,
@@ -260,6 +296,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return reportSilently(this, event, args);
   }
 
+  /** Closes the client at the end of the block that `await using redis = new Redis()` is in. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }

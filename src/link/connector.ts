@@ -17,10 +17,21 @@ export type ErrorEmitter = (type: string, error: Error) => void;
  * Base class of connectors.
  *
  * @example
+ * import { connect } from "node:net";
+ * import Redis, { AbstractConnector } from "sluice";
+ *
  * class Tunnel extends AbstractConnector {
- *   async connect() { return openTunnel(); }
+ *   constructor(options) {
+ *     super(options.disconnectTimeout);
+ *     this.port = options.port;
+ *   }
+ *   async connect() {
+ *     return connect(this.port, "localhost");
+ *   }
  * }
- * new Redis({ Connector: Tunnel });
+ * const tunnelled = new Redis({ Connector: Tunnel });
+ * await tunnelled.ping(); // "PONG"
+ * await tunnelled.quit();
  */
 export abstract class AbstractConnector {
   /** First error of the present attempt; it explains a refused `connect()`. */
@@ -28,8 +39,10 @@ export abstract class AbstractConnector {
   protected connecting = false;
   protected stream: Duplex | undefined;
 
-  /** @param disconnectTimeout Milliseconds a half-closed socket has before it is destroyed. */
-  constructor(readonly disconnectTimeout: number = 2000) {}
+  constructor(
+    /** Milliseconds that a half-closed socket has before it is destroyed. */
+    readonly disconnectTimeout: number = 2000,
+  ) {}
 
   /** Opens a socket (it may still be connecting when the promise resolves). */
   abstract connect(emitError: ErrorEmitter, hooks?: ReadHooks): Promise<Duplex>;

@@ -60,6 +60,7 @@ type AnyIterator = Iterator<BulkCommand> | AsyncIterator<BulkCommand>;
 const DEFAULTS = { batchSize: 10_000, maxBytes: 8 * 1024 * 1024, inFlight: 2, maxErrors: 100 };
 
 export class Bulk implements AsyncIterable<Row> {
+  /** What has happened so far. */
   readonly progress: BulkProgress = { issued: 0, settled: 0, failed: 0, bytes: 0 };
 
   private readonly batchSize: number;

@@ -28,8 +28,11 @@ export const RUN = Symbol("run");
 export interface Pipeline extends ChainableCommander {}
 
 export class Pipeline implements Commander {
+  /** Tells a pipeline from a client. */
   readonly isPipeline = true;
+  /** Its client is a `Cluster`. */
   readonly isCluster: boolean;
+  /** The options of its client. */
   readonly options: PipelineHost["options"];
   /** The outcome of the first `exec()`. */
   readonly promise: Promise<Rows | null>;
@@ -78,6 +81,7 @@ export class Pipeline implements Commander {
     return this[EXECUTE](specOf(name), args, true);
   }
 
+  /** Begins a transaction inside of the pipeline, which the next `exec()` closes. */
   multi(): InlineTransaction {
     this[RUN].openTransaction();
     return this as unknown as InlineTransaction;

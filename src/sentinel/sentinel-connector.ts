@@ -104,6 +104,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     socket.once("close", () => clearTimeout(timer));
   }
 
+  /** Called when the failover detector has lost a Sentinel. */
   onWatcherReconnecting(): void {
     this.emitter?.emit("sentinelReconnecting");
   }

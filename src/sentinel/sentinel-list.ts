@@ -50,6 +50,7 @@ export class SentinelIterator implements Iterator<Partial<SentinelAddress>, unde
     return true;
   }
 
+  /** The list as text, for messages. */
   toString(): string {
     return `${JSON.stringify(this.sentinels)} @${this.cursor}`;
   }

@@ -32,6 +32,7 @@ export interface ScanStreamSettings extends ScanStreamOptions, ReadableOptions {
 
 /**
  * @example
+ * await redis.mset({ "user:1": "Ada", "user:2": "Grace" });
  * for await (const keys of redis.scanStream({ match: "user:*", count: 100 })) {
  *   if (keys.length > 0) await redis.unlink(keys);
  * }

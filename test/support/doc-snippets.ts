@@ -37,6 +37,7 @@ const LANGUAGES: Readonly<Record<string, Snippet["language"]>> = {
   ts: "ts",
   typescript: "ts",
 };
+const REFERENCE = join("docs", "api.md");
 const WHOLE = /^\s*(?:import .* from "sluice"|const .* = require\("sluice"\))/m;
 
 /** What blocks may use without saying where it comes from. */
@@ -68,7 +69,8 @@ export function snippetsOf(page: string): Snippet[] {
     const end = lines.findIndex((line, at) => at > index && line.trim() === "```");
     if (end < 0) throw new Error(`${page}:${index + 1}: a block without an end`);
     const language = LANGUAGES[fence[2] ?? ""];
-    if (language !== undefined) {
+    // The reference shows signatures as TypeScript; they come from the compiler itself.
+    if (language !== undefined && !(language === "ts" && page === REFERENCE)) {
       const code = lines.slice(index + 1, end).map((line) => line.slice(fence[1]?.length ?? 0));
       found.push(makeSnippet(page, index + 2, language, code.join("\n"), directivesAbove(lines, index)));
     }
