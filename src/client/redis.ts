@@ -55,6 +55,9 @@ export const LINK = Symbol("link");
 export const EVENTS = Symbol("events");
 const TRACER = Symbol("tracer");
 
+const NO_OTHER_PROMISE =
+  "sluice does not support plugging third-party Promise library anymore. Native Promise will be used.";
+
 const NO_QUEUE = { length: 0 };
 
 /** Listeners whose arguments are known. */
@@ -83,6 +86,16 @@ export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
  * await jobs.quit();
  */
 export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+  /** @deprecated Always the native one. */
+  static get Promise(): PromiseConstructor {
+    console.warn(NO_OTHER_PROMISE);
+    return Promise;
+  }
+
+  static set Promise(_library: unknown) {
+    console.warn(NO_OTHER_PROMISE);
+  }
+
   /** The options that hold where none are given. */
   static readonly defaultOptions = defaultOptions;
 

@@ -4,6 +4,7 @@ import { autoPipelining } from "./auto-pipelining";
 import { calling } from "./calling";
 import { connection } from "./connection";
 import { handshake } from "./handshake";
+import { options } from "./options";
 import { pipelines } from "./pipelines";
 import { prefixes } from "./prefixes";
 import { pubsub } from "./pubsub";
@@ -29,4 +30,5 @@ export const BEHAVIOUR_GROUPS: readonly BehaviourGroup[] = [
   prefixes,
   pubsub,
   streams,
+  options,
 ];
