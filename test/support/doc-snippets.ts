@@ -114,10 +114,11 @@ function makeSnippet(
 
 // --- what a line says it gives -------------------------------------------------------------------
 
-const ASSIGNED = /^\s*(?:const|let) (\w+|\[[\w, ]+\])(?:: [^=]+)? = .*;\s*\/\/ (.+)$/;
-const AWAITED = /^(\s*)(await .*);\s*\/\/ (.+)$/;
-const LOGGED = /^(\s*)console\.log\((.*)\);\s*\/\/ (.+)$/;
 const NAMED = /^\s*(?:const|let) (\w+|\[[\w, ]+\])(?:: [^=]+)? = /;
+const LOGGED = /^console\.log\((.*)\)$/;
+/** What no check can be put around. */
+const STATEMENT =
+  /^(?:const|let|var|return|throw|import|export|for|if|while|class|function|type)\b|^[.})\]/]/;
 
 /** The comment, or what stands before its first semicolon, as an expression if it is a value and not words. */
 function valueIn(comment: string): string | null {
@@ -139,24 +140,21 @@ function valueIn(comment: string): string | null {
  */
 export function instrument(snippet: Snippet): { code: string; checks: number } {
   let checks = 0;
+  /** What the statement that is being read assigns to. */
   let name: string | undefined;
   const lines = snippet.code.split("\n").map((line, index) => {
-    const check = (actual: string, value: string): string => {
+    const [, indent = "", code = "", comment] = /^(\s*)(.*?);?(?:\s*\/\/ (.+))?$/.exec(line) ?? [];
+    if (code !== "" && !/^[.)\]}]/.test(code)) name = NAMED.exec(line)?.[1];
+    const value = comment === undefined ? null : valueIn(comment);
+    const check = (actual: string): string => {
       checks++;
       return `$expect("${snippet.page}:${snippet.line + index}", ${actual}, (${value}));`;
     };
-    const below = /^\s*\/\/ (.+)$/.exec(line)?.[1];
-    if (below !== undefined) {
-      const value = valueIn(below);
-      return name === undefined || value === null ? line : `${check(name, value)} ${line}`;
-    }
-    name = NAMED.exec(line)?.[1] ?? (/^\S/.test(line) && !/^[.)\]}]/.test(line) ? undefined : name);
-    const value = valueIn(/;\s*\/\/ (.+)$/.exec(line)?.[1] ?? "");
     if (value === null) return line;
-    const assigned = ASSIGNED.exec(line);
-    if (assigned !== null) return line.replace(/;\s*\/\/ /, `; ${check(assigned[1] ?? "", value)} // `);
-    const awaited = AWAITED.exec(line) ?? LOGGED.exec(line);
-    return awaited === null ? line : `${awaited[1]}${check(awaited[2] ?? "", value)}`;
+    if (name !== undefined)
+      return code === "" ? `${check(name)} // ${comment}` : `${indent}${code}; ${check(name)}`;
+    if (code === "" || STATEMENT.test(code)) return line;
+    return indent + check(LOGGED.exec(code)?.[1] ?? code);
   });
   return { code: lines.join("\n"), checks };
 }

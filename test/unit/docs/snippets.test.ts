@@ -34,18 +34,22 @@ describe("code in the documentation", function () {
       "  .exec();",
       '// [[null, "b"]]',
       "await redis.get(key); // the value",
+      "found.sort(); // [1]; sorted",
+      "for (const a of b) c(); // [1]",
     ].join("\n");
     const place = "p.md";
     const { checks, code: text } = instrument({ ...snippet!, page: place, line: 1, code });
-    expect(checks).to.equal(4);
+    expect(checks).to.equal(5);
     expect(text.split("\n")).to.deep.equal([
-      'const a = await redis.get(key); $expect("p.md:1", a, (null)); // null',
+      'const a = await redis.get(key); $expect("p.md:1", a, (null));',
       '$expect("p.md:2", await redis.get(key), ({ b: [1] }));',
       '$expect("p.md:3", a, (1));',
       "const rows = await redis.pipeline()",
       "  .exec();",
       '$expect("p.md:6", rows, ([[null, "b"]])); // [[null, "b"]]',
       "await redis.get(key); // the value",
+      '$expect("p.md:8", found.sort(), ([1]));',
+      "for (const a of b) c(); // [1]",
     ]);
   });
 });
