@@ -31,7 +31,7 @@ function killAll(): void {
       // Already gone.
     }
   }
-  for (const directory of directories) rmSync(directory, { recursive: true, force: true });
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true, maxRetries: 3 });
 }
 
 function startGuard(): ChildProcess {

@@ -144,7 +144,8 @@ export class ServerProcess {
   /** Ends it and removes its directory. */
   async stop(): Promise<void> {
     await this.end("SIGKILL");
-    rmSync(this.directory, { recursive: true, force: true });
+    // A child that the server forked to save its data may still be writing.
+    rmSync(this.directory, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 });
   }
 
   private async end(signal: NodeJS.Signals): Promise<void> {
