@@ -154,6 +154,7 @@ export class Redirector {
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
     const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
     if (delayMs > 0 || rooms.hasReturned(unit.slot)) {
+      if (!isAsk && unit.extra?.trail) unit.extra.trail.next = target.key;
       rooms.giveBack(unit, WaitReason.Moved, delayMs);
       return true;
     }
@@ -212,7 +213,7 @@ export class Redirector {
   /** Counts a try. False when there is none left: the command has ended. */
   private maySpend(unit: Command, node: ClusterNode, error: Error): boolean {
     const extra = unit.ensureExtra();
-    extra.trail ??= { count: 0, nodes: [] };
+    extra.trail ??= { count: 0, nodes: [], next: null };
     const { trail } = extra;
     if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;

@@ -105,7 +105,12 @@ export class ClusterRouter implements Dispatcher {
     }
     this.isSplitting = true;
     for (const command of commands) {
-      if (command.batch instanceof TransactionGroup) this.fill(command.batch);
+      const group = command.batch instanceof TransactionGroup ? command.batch : null;
+      const node = this.namedNode(command);
+      if (node !== null) {
+        const all = group === null ? [command] : group.nextRun();
+        for (const one of all) this.bucketOf(node).push(one);
+      } else if (group !== null) this.fill(group);
       else this.place(command);
     }
     this.empty();
@@ -186,6 +191,15 @@ export class ClusterRouter implements Dispatcher {
     const refusal = this.rooms.watches.refusal(group.slot, this.rooms.pool.portOf(node).link);
     if (refusal === null) for (const command of group.nextRun()) this.bucketOf(node).push(command);
     else for (const command of group.commands) this.refuse(command, refusal);
+  }
+
+  /** The node that a redirect named; whether it is right by now is for the node to say. */
+  private namedNode(command: Command): ClusterNode | null {
+    const trail = command.extra?.trail;
+    if (trail === null || trail === undefined || trail.next === null) return null;
+    const node = this.rooms.pool.get(trail.next);
+    trail.next = null;
+    return node === undefined || node.isDown || this.rooms.rooms.isClosed(command.slot) ? null : node;
   }
 
   private bucketOf(node: ClusterNode): Command[] {

@@ -32,6 +32,8 @@ export interface RedirectTrail {
   count: number;
   /** Nodes that it was sent to, oldest first; bounded. */
   readonly nodes: string[];
+  /** The node that a server named for the next try, while the command waits for it. */
+  next: string | null;
 }
 
 const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };

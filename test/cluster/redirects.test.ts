@@ -1,0 +1,441 @@
+/**
+ * What a cluster client does with error replies: budget, delays, and what servers should never
+ * send. On scripted nodes, because real ones cannot be brought to give these answers at will.
+ */
+
+import { expect } from "chai";
+import calculateSlot from "cluster-key-slot";
+import type { ClusterOptions } from "../../src/client/cluster-options";
+import { Cluster } from "../../src/index";
+import { closeCluster } from "../support/cluster-fixture";
+import { FakeCluster } from "../support/fake-cluster";
+import { NO_REPLY, RawReply } from "../support/fake-server";
+
+const KEY = "foo";
+const SLOT = calculateSlot(KEY);
+/** Of two nodes with half of the slots each, the second serves it. */
+const OWNER = 1;
+const OTHER = 0;
+
+describe("cluster: error replies", () => {
+  let fake: FakeCluster;
+  const clients: Cluster[] = [];
+
+  beforeEach(async () => {
+    fake = await FakeCluster.start(2);
+  });
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map(closeCluster));
+    await fake.stop();
+  });
+
+  function connect(options: ClusterOptions = {}): Cluster {
+    const cluster = new Cluster(fake.seeds, options);
+    cluster.on("error", () => {});
+    clients.push(cluster);
+    return cluster;
+  }
+
+  /** Makes a node answer GET with an error, as often as `times` says. */
+  function failGets(index: number, message: () => string, times = Number.POSITIVE_INFINITY): void {
+    let left = times;
+    fake.node(index).script = ([name]) => (name === "get" && left-- > 0 ? new Error(message()) : undefined);
+  }
+
+  async function failureOf(call: Promise<unknown>): Promise<Error & { nodes?: string[] }> {
+    return call.then(
+      (value) => {
+        throw new Error(`It did not fail but gave ${JSON.stringify(value)}`);
+      },
+      (error: Error) => error,
+    );
+  }
+
+  describe("MOVED", () => {
+    it("is followed, changes one slot, and starts a refresh", async () => {
+      fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      const cluster = connect();
+      await cluster.set("bar", 1);
+      const refreshed = new Promise((resolve) => cluster.once("refresh", resolve));
+      expect(await cluster.get(KEY)).to.equal("there");
+      expect(cluster.slots[SLOT]).to.deep.equal([fake.node(OTHER).key]);
+      expect(cluster.slots[SLOT + 1]).to.deep.equal([fake.node(OWNER).key]);
+      await refreshed;
+    });
+
+    it("to an unknown node makes that node", async () => {
+      const third = await FakeCluster.start(1);
+      try {
+        third.node(0).values.set(KEY, "new");
+        failGets(OWNER, () => `MOVED ${SLOT} ${third.node(0).key}`);
+        const cluster = connect();
+        expect(await cluster.get(KEY)).to.equal("new");
+        await closeCluster(cluster);
+      } finally {
+        await third.stop();
+      }
+    });
+
+    it("is followed for a word whose keys are not known", async () => {
+      fake.node(OTHER).script = ([name]) =>
+        name === "module.get" ? new Error(`MOVED ${SLOT} ${fake.node(OWNER).key}`) : undefined;
+      fake.node(OWNER).script = ([name, key]) => (name === "module.get" ? `value of ${key}` : undefined);
+      const cluster = connect();
+      const values = await Promise.all(Array.from({ length: 10 }, () => cluster.call("module.get", KEY)));
+      expect(new Set(values)).to.deep.equal(new Set([`value of ${KEY}`]));
+    });
+
+    it("waits as long as retryDelayOnMoved says", async () => {
+      fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      const cluster = connect({ retryDelayOnMoved: 120 });
+      await cluster.set("bar", 1);
+      const startedAtMs = performance.now();
+      expect(await cluster.get(KEY)).to.equal("there");
+      expect(performance.now() - startedAtMs).to.be.within(110, 1000);
+    });
+
+    it("in a circle ends with the budget, the cause and the nodes", async () => {
+      for (const [index, target] of [
+        [OWNER, OTHER],
+        [OTHER, OWNER],
+      ] as const) {
+        failGets(index, () => `MOVED ${SLOT} ${fake.node(target).key}`);
+      }
+      const error = await failureOf(connect({ maxRedirections: 3 }).get(KEY));
+      expect(error.message).to.match(/^Too many Cluster redirections\. Last error: ReplyError: MOVED /);
+      expect(error).to.include({ name: "Error", code: "TOO_MANY_REDIRECTIONS" });
+      expect(error.cause).to.have.property("name", "ReplyError");
+      expect(error.nodes).to.deep.equal([OWNER, OTHER, OWNER, OTHER].map((index) => fake.node(index).key));
+      expect(fake.nodes.flatMap((node) => node.received("get"))).to.have.length(4);
+    });
+
+    it("fails at once with a budget of 0", async () => {
+      failGets(OWNER, () => `MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      const error = await failureOf(connect({ maxRedirections: 0 }).get(KEY));
+      expect(error.message).to.match(/^Too many Cluster redirections/);
+      expect(fake.node(OTHER).received("get")).to.deep.equal([]);
+    });
+
+    it("to the same node renews the connection once", async () => {
+      const connections = new Set<number>();
+      fake.node(OWNER).script = ([name], { number }) => {
+        if (name !== "get") return undefined;
+        connections.add(number);
+        return connections.size === 1
+          ? new Error(`MOVED ${SLOT} ${fake.node(OWNER).key}`)
+          : "behind the proxy";
+      };
+      const cluster = connect();
+      expect(await cluster.get(KEY)).to.equal("behind the proxy");
+      expect(connections.size).to.equal(2);
+    });
+
+    it("keeps the order of a slot: later commands wait for what the old owner still has to answer", async () => {
+      const moved = `MOVED ${SLOT} ${fake.node(OTHER).key}`;
+      let gets = 0;
+      fake.node(OWNER).script = ([name], { socket }) => {
+        if (name !== "get") return undefined;
+        if (++gets === 1) return new Error(moved);
+        setTimeout(() => socket.write(`-${moved}\r\n`), 80);
+        return NO_REPLY;
+      };
+      const cluster = connect();
+      await cluster.set("bar", 1);
+      const first = cluster.get(KEY);
+      const second = cluster.get(KEY);
+      await first;
+      // The slot is known to have moved, but the second command has not.
+      const third = cluster.set(KEY, 1);
+      await Promise.all([second, third]);
+      const words = fake
+        .node(OTHER)
+        .server.received.filter(([, key]) => key === KEY)
+        .map(([name]) => name);
+      expect(words).to.deep.equal(["get", "get", "set"]);
+    });
+
+    for (const nonsense of [
+      "MOVED",
+      "MOVED 1",
+      `MOVED __proto__ 127.0.0.1:1`,
+      "MOVED 16384 127.0.0.1:1",
+      "MOVED -1 127.0.0.1:1",
+      "MOVED 1.5 127.0.0.1:1",
+      "MOVED 1e3 127.0.0.1:1",
+      `MOVED ${SLOT} 127.0.0.1:0`,
+      `MOVED ${SLOT} 127.0.0.1:65536`,
+      `MOVED ${SLOT} 127.0.0.1:99999999999999999999`,
+      `MOVED ${SLOT} 127.0.0.1:`,
+      `MOVED ${SLOT} 127.0.0.1`,
+      `MOVED ${SLOT} ho st:1`,
+      `MOVED ${SLOT} ../etc/passwd:1`,
+      `MOVED ${SLOT} ${"a".repeat(300)}:6379`,
+      `ASK ${SLOT} ?:6379`,
+      `ASK 99999 127.0.0.1:6379`,
+    ]) {
+      it(`is not followed when it makes no sense: ${nonsense.slice(0, 40)}`, async () => {
+        failGets(OWNER, () => nonsense);
+        const error = await failureOf(connect().get(KEY));
+        expect(error).to.include({ name: "ReplyError", message: nonsense });
+      });
+    }
+
+    it("without a host means the node that said it", async () => {
+      fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} :${fake.node(OTHER).server.port}`);
+      expect(await connect().get(KEY)).to.equal("there");
+    });
+
+    it("goes through natMap", async () => {
+      fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} 10.9.8.7:6379`);
+      const { host, port } = fake.node(OTHER).server;
+      expect(await connect({ natMap: { "10.9.8.7:6379": { host, port } } }).get(KEY)).to.equal("there");
+      const asked: string[] = [];
+      const natMap = (key: string) => {
+        asked.push(key);
+        return key === "10.9.8.7:6379" ? { host, port } : null;
+      };
+      expect(await connect({ natMap }).get(KEY)).to.equal("there");
+      expect(asked).to.include("10.9.8.7:6379");
+    });
+  });
+
+  describe("ASK", () => {
+    it("sends ASKING directly before exactly that command", async () => {
+      fake.node(OTHER).values.set(KEY, "imported");
+      failGets(OWNER, () => `ASK ${SLOT} ${fake.node(OTHER).key}`, 1);
+      fake.node(OWNER).values.set(KEY, "kept");
+      const cluster = connect();
+      expect(await Promise.all([cluster.get(KEY), cluster.get(KEY), cluster.get(KEY)])).to.deep.equal([
+        "imported",
+        "kept",
+        "kept",
+      ]);
+      const words = fake.node(OTHER).server.received.map(([name]) => name);
+      const at = words.indexOf("asking");
+      expect(words.slice(at, at + 2)).to.deep.equal(["asking", "get"]);
+      expect(words.filter((word) => word === "asking")).to.have.length(1);
+      expect(cluster.slots[SLOT]).to.deep.equal([fake.node(OWNER).key]);
+    });
+  });
+
+  describe("waiting", () => {
+    for (const [message, option] of [
+      ["TRYAGAIN Multiple keys request during rehashing of slot", "retryDelayOnTryAgain"],
+      ["CLUSTERDOWN The cluster is down", "retryDelayOnClusterDown"],
+      ["LOADING Redis is loading the dataset in memory", "retryDelayOnClusterDown"],
+      ["MASTERDOWN Link with MASTER is down", "retryDelayOnClusterDown"],
+      ["READONLY You can't write against a read only replica.", "retryDelayOnClusterDown"],
+      ["UNBLOCKED force unblock from blocking operation", "retryDelayOnClusterDown"],
+    ] as const) {
+      it(`${message.split(" ")[0]} is repeated after ${option}`, async () => {
+        fake.node(OWNER).values.set(KEY, "at last");
+        failGets(OWNER, () => message, 2);
+        const cluster = connect({ [option]: 60 });
+        await cluster.set("bar", 1);
+        const startedAtMs = performance.now();
+        expect(await cluster.get(KEY)).to.equal("at last");
+        expect(performance.now() - startedAtMs).to.be.within(110, 1000);
+        expect(fake.node(OWNER).received("get")).to.have.length(3);
+      });
+    }
+
+    it("CLUSTERDOWN is returned as it is when its delay is 0", async () => {
+      failGets(OWNER, () => "CLUSTERDOWN The cluster is down");
+      const error = await failureOf(connect({ retryDelayOnClusterDown: 0 }).get(KEY));
+      expect(error).to.include({ name: "ReplyError", message: "CLUSTERDOWN The cluster is down" });
+      expect(fake.node(OWNER).received("get")).to.have.length(1);
+    });
+
+    it("ends with the budget", async () => {
+      failGets(OWNER, () => "TRYAGAIN later");
+      const error = await failureOf(connect({ maxRedirections: 3, retryDelayOnTryAgain: 1 }).get(KEY));
+      expect(error.message).to.equal("Too many Cluster redirections. Last error: ReplyError: TRYAGAIN later");
+      expect(fake.node(OWNER).received("get")).to.have.length(4);
+    });
+
+    it("keeps the order of a slot: later commands line up behind", async () => {
+      failGets(OWNER, () => "CLUSTERDOWN wait", 1);
+      const cluster = connect({ retryDelayOnClusterDown: 50 });
+      await cluster.set("bar", 1);
+      const first = cluster.get(KEY);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const second = cluster.set(KEY, "later");
+      expect(await Promise.all([first, second])).to.deep.equal([null, "OK"]);
+      const words = fake
+        .node(OWNER)
+        .server.received.filter(([, key]) => key === KEY)
+        .map(([name]) => name);
+      expect(words).to.deep.equal(["get", "get", "set"]);
+    });
+
+    it("TRYAGAIN holds nobody else up", async () => {
+      failGets(OWNER, () => "TRYAGAIN wait", 1);
+      const cluster = connect({ retryDelayOnTryAgain: 200 });
+      await cluster.set("bar", 1);
+      const slow = cluster.get(KEY);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const startedAtMs = performance.now();
+      await cluster.set(KEY, "at once");
+      expect(performance.now() - startedAtMs).to.be.lessThan(150);
+      expect(await slow).to.equal("at once");
+    });
+  });
+
+  describe("a lost connection", () => {
+    /** Drops the connection instead of answering GET. */
+    function dropGets(times: number): void {
+      let left = times;
+      fake.node(OWNER).script = ([name], { socket }) => {
+        if (name !== "get" || left-- <= 0) return undefined;
+        socket.destroy();
+        return NO_REPLY;
+      };
+    }
+
+    it("is repeated after retryDelayOnFailover", async () => {
+      fake.node(OWNER).values.set(KEY, "again");
+      dropGets(1);
+      const cluster = connect({ retryDelayOnFailover: 60 });
+      await cluster.set("bar", 1);
+      const startedAtMs = performance.now();
+      expect(await cluster.get(KEY)).to.equal("again");
+      expect(performance.now() - startedAtMs).to.be.within(55, 1000);
+    });
+
+    it("is returned as it is when the delay is 0", async () => {
+      dropGets(1);
+      const error = await failureOf(connect({ retryDelayOnFailover: 0 }).get(KEY));
+      expect(error.message).to.equal("Connection is closed.");
+    });
+
+    it("is not repeated under at-most-once, and says that the outcome is unknown", async () => {
+      dropGets(1);
+      const error = await failureOf(connect({ retryPolicy: "at-most-once" }).get(KEY));
+      expect(error).to.have.property("code", "OUTCOME_UNKNOWN");
+      expect(fake.node(OWNER).received("get")).to.have.length(1);
+    });
+
+    it("ends with the budget, and says that the outcome is unknown", async () => {
+      dropGets(Number.POSITIVE_INFINITY);
+      const options = {
+        maxRedirections: 1,
+        retryDelayOnFailover: 1,
+        redisOptions: { maxLossesPerCommand: 9 },
+      };
+      const error = await failureOf(connect(options).get(KEY));
+      expect(error.message).to.equal(
+        "Too many Cluster redirections. Last error: Error: Connection is closed.",
+      );
+      expect(error).to.have.property("code", "OUTCOME_UNKNOWN");
+    });
+  });
+
+  describe("in batches", () => {
+    it("only redirected commands are sent again", async () => {
+      fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      const cluster = connect();
+      const rows = await cluster.pipeline().set("bar", 1).get(KEY).set(KEY, 2).set("x", 3).exec();
+      expect(rows?.map(([error, value]) => error ?? value)).to.deep.equal(["OK", "there", "OK", "OK"]);
+      expect(fake.nodes.flatMap((node) => node.received("set"))).to.have.length(3);
+    });
+
+    it("an ordinary error stays in its row", async () => {
+      failGets(OWNER, () => "WRONGTYPE no");
+      const rows = await connect().pipeline().get(KEY).set("bar", 1).exec();
+      expect(rows?.[0]?.[0]).to.have.property("message", "WRONGTYPE no");
+      expect(rows?.[1]).to.deep.equal([null, "OK"]);
+    });
+  });
+
+  describe("of a transaction", () => {
+    /** A node that knows MULTI, and says of a member what it is told. */
+    function transactional(index: number, member: () => Error | undefined): void {
+      const state = { isOpen: false, isBroken: false, queued: 0 };
+      fake.node(index).script = ([name = ""]) => {
+        if (name === "multi") {
+          Object.assign(state, { isOpen: true, isBroken: false, queued: 0 });
+          return new RawReply("+OK\r\n");
+        }
+        if (!state.isOpen) return undefined;
+        if (name === "exec") {
+          state.isOpen = false;
+          if (state.isBroken) return new Error("EXECABORT Transaction discarded because of previous errors.");
+          return Array.from({ length: state.queued }, (_, i) => `result ${i}`);
+        }
+        const error = member();
+        if (error !== undefined) state.isBroken = true;
+        else state.queued++;
+        return error ?? new RawReply("+QUEUED\r\n");
+      };
+    }
+
+    const MEMBERS = ["get", "set", "get"];
+
+    for (const at of [0, 1, 2]) {
+      it(`is followed by the whole, once, when member ${at} is redirected`, async () => {
+        let seen = 0;
+        transactional(OWNER, () =>
+          seen++ === at ? new Error(`MOVED ${SLOT} ${fake.node(OTHER).key}`) : undefined,
+        );
+        transactional(OTHER, () => undefined);
+        const cluster = connect();
+        expect(await cluster.multi().get(KEY).set(KEY, 1).get(KEY).exec()).to.deep.equal([
+          [null, "result 0"],
+          [null, "result 1"],
+          [null, "result 2"],
+        ]);
+        const words = fake.node(OTHER).server.received.map(([name]) => name);
+        expect(words.slice(words.indexOf("multi"))).to.deep.equal(["multi", ...MEMBERS, "exec"]);
+      });
+    }
+
+    it("puts one ASKING before MULTI", async () => {
+      transactional(OWNER, () => new Error(`ASK ${SLOT} ${fake.node(OTHER).key}`));
+      transactional(OTHER, () => undefined);
+      const cluster = connect();
+      const rows = await cluster.pipeline().multi().get(KEY).exec().exec();
+      expect(rows).to.deep.equal([
+        [null, "OK"],
+        [null, "QUEUED"],
+        [null, ["result 0"]],
+      ]);
+      const words = fake.node(OTHER).server.received.map(([name]) => name);
+      expect(words.slice(words.indexOf("asking"))).to.deep.equal(["asking", "multi", "get", "exec"]);
+    });
+
+    it("at EXEC itself is followed too", async () => {
+      fake.node(OWNER).script = ([name = ""]) => {
+        if (name === "multi") return new RawReply("+OK\r\n");
+        if (name === "exec") return new Error(`MOVED ${SLOT} ${fake.node(OTHER).key}`);
+        return name === "get" ? new RawReply("+QUEUED\r\n") : undefined;
+      };
+      transactional(OTHER, () => undefined);
+      expect(await connect().multi().get(KEY).exec()).to.deep.equal([[null, "result 0"]]);
+    });
+
+    it("keeps a genuine queueing error for its caller", async () => {
+      transactional(OWNER, () => new Error("ERR wrong number of arguments for 'get' command"));
+      const error = await failureOf(connect().multi().get(KEY).exec());
+      expect(error.message).to.equal("EXECABORT Transaction discarded because of previous errors.");
+      expect(error).to.have.property("previousErrors").that.has.length(1);
+    });
+
+    it("ends with the budget, every row settled", async () => {
+      transactional(OWNER, () => new Error("TRYAGAIN later"));
+      const cluster = connect({ maxRedirections: 2, retryDelayOnTryAgain: 1 });
+      const rows = await cluster.pipeline().multi().get(KEY).get(KEY).exec().set("bar", 1).exec();
+      expect(rows?.map((row) => row[0]?.message ?? row[1])).to.deep.equal([
+        "OK",
+        "Too many Cluster redirections. Last error: ReplyError: TRYAGAIN later",
+        "Too many Cluster redirections. Last error: ReplyError: TRYAGAIN later",
+        "Too many Cluster redirections. Last error: ReplyError: TRYAGAIN later",
+        "OK",
+      ]);
+    });
+  });
+});
