@@ -2,6 +2,7 @@
 
 import type { EventEmitter } from "node:events";
 import type { SubscriptionKind } from "../connection/subscriptions";
+import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 
 const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
@@ -11,14 +12,15 @@ export interface Message {
   readonly kind: SubscriptionKind;
   readonly pattern: Buffer | null;
   readonly channel: Buffer;
-  readonly payload: Buffer;
+  /** A Buffer but for client tracking over RESP2. */
+  readonly payload: Reply;
 }
 
 export function emitMessage(client: EventEmitter, { kind, pattern, channel, payload }: Message): void {
   const event = MESSAGE_EVENTS[kind];
   const patterns = pattern === null ? [] : [pattern.toString()];
   if (client.listenerCount(event) > 0) {
-    callUser(() => client.emit(event, ...patterns, channel.toString(), payload.toString()));
+    callUser(() => client.emit(event, ...patterns, channel.toString(), payload === null ? "" : String(payload)));
   }
   if (client.listenerCount(`${event}Buffer`) > 0) {
     callUser(() => client.emit(`${event}Buffer`, ...patterns, channel, payload));

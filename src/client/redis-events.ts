@@ -7,6 +7,7 @@ import { ConnectionClosedError } from "../errors";
 import type { ExpiringCredentials } from "../link/credentials";
 import type { LinkOwner } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
+import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
 import { PARTS } from "./chain";
@@ -63,7 +64,7 @@ export class RedisEvents implements LinkOwner {
     this.emitSafely("select", db);
   }
 
-  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Buffer): void {
+  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void {
     const message = { kind, pattern, channel, payload };
     this.supervisor?.onMessage(message);
     emitMessage(this.redis, message);

@@ -46,6 +46,11 @@ export class Batch {
     this.left++;
   }
 
+  /** A command of it was given up before it was written: a transaction is not written without it. */
+  dropOut(): void {
+    if (this.kind === BatchKind.Transaction && !this.isStarted) this.isRefused = true;
+  }
+
   /** Called by each of its commands as it settles. */
   settleOne(): void {
     if (--this.left === 0 && this.onDone !== null) this.onDone();

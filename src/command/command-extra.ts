@@ -90,7 +90,9 @@ export class CommandExtra {
   }
 
   onFailed(error: Error): void {
-    if (this.callSite !== null) error.stack = `${error.name}: ${error.message}\n${this.callSite}`;
+    // Without effect on a frozen error.
+    if (this.callSite !== null)
+      Reflect.set(error, "stack", `${error.name}: ${error.message}\n${this.callSite}`);
     const hooks = this.hooks;
     if (hooks === null) return;
     this.hooks = null;

@@ -10,6 +10,7 @@
 
 import type { Argument, Reply } from "../protocol/resp-types";
 import { maskCredentials } from "../util/credentials";
+import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
@@ -87,8 +88,12 @@ export class Command {
   fulfil(raw: Reply, shape: ReplyShape): void {
     const extra = this.extra;
     if (extra !== null && extra.resolve !== null) {
+      const { resolve } = extra;
       extra.shape = shape;
-      extra.resolve(raw);
+      callUser(
+        () => resolve(raw),
+        () => this.complete(raw, shape),
+      );
       return;
     }
     this.complete(raw, shape);
@@ -97,8 +102,15 @@ export class Command {
   /** The command has failed: tells the completion. */
   fail(error: Error): void {
     const extra = this.extra;
-    if (extra !== null && extra.reject !== null) extra.reject(error);
-    else this.abandon(error);
+    if (extra === null || extra.reject === null) {
+      this.abandon(error);
+      return;
+    }
+    const { reject } = extra;
+    callUser(
+      () => reject(error),
+      () => this.abandon(error),
+    );
   }
 
   /** Changes the word and the first argument: a script that goes out by text or by hash. */
@@ -134,7 +146,7 @@ export class Command {
           replyMapping: shape.replyMapping,
         });
       } catch (error) {
-        this.abandon(error as Error);
+        this.abandon(toError(error));
         return;
       }
     }

@@ -6,7 +6,6 @@
  */
 
 import type { Duplex } from "node:stream";
-import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
@@ -16,6 +15,7 @@ import { OutputBuffer } from "../protocol/output-buffer";
 import { Parser } from "../protocol/parser";
 import type { ReplySink } from "../protocol/reply-sink";
 import { Decode, type Reply } from "../protocol/resp-types";
+import { toError } from "../util/user-code";
 import { CommandQueue } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
 import { FlushScheduler } from "./flush-scheduler";
@@ -23,6 +23,7 @@ import { type PushOwner, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
 import type { Subscriptions } from "./subscriptions";
+import { passesGate } from "./wire-gate";
 
 export interface ConnectionOptions {
   /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
@@ -118,9 +119,12 @@ export class Connection implements Dispatcher, ReplySink {
   readonly onread = {
     buffer: (): Uint8Array => this.parser.reserve(),
     callback: (size: number): boolean => {
-      this.bytesRead += size;
-      this.lastActivityMs = performance.now();
-      this.parser.commit(size);
+      this.noteArrival(size);
+      try {
+        this.parser.commit(size);
+      } catch (error) {
+        this.breakOff(toError(error));
+      }
       return true;
     },
   };
@@ -129,9 +133,12 @@ export class Connection implements Dispatcher, ReplySink {
   attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }): void {
     this.socket = socket;
     socket.on("data", (chunk: Buffer) => {
-      this.bytesRead += chunk.length;
-      this.lastActivityMs = performance.now();
-      this.parser.push(chunk);
+      this.noteArrival(chunk.length);
+      try {
+        this.parser.push(chunk);
+      } catch (error) {
+        this.breakOff(toError(error));
+      }
     });
     socket.on("drain", () => this.onDrain());
     socket.on("error", (error: Error) => {
@@ -260,6 +267,11 @@ export class Connection implements Dispatcher, ReplySink {
     command.fulfil(command.wantsBuffers ? value : toText(value), this.shape);
   }
 
+  private noteArrival(size: number): void {
+    this.bytesRead += size;
+    this.lastActivityMs = performance.now();
+  }
+
   /** The stream of replies cannot be trusted any more. */
   private breakOff(error: Error): void {
     this.protocolError = error;
@@ -283,15 +295,21 @@ export class Connection implements Dispatcher, ReplySink {
     if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;
     if (queue.inFlight === 0) this.lastActivityMs = performance.now();
-    this.encodeStretch();
+    if (!this.encodeStretch()) return;
     const segments = output.take();
     if (segments.length === 0) return;
-    this.write(socket, segments);
+    try {
+      this.write(socket, segments);
+    } catch (error) {
+      this.destroy(toError(error));
+      return;
+    }
     if (this.socketTimeout !== null) this.socketTimeout.windUp();
     if (queue.unsent > 0 && !this.isBlocked) this.scheduler.requestNextTurn();
   }
 
-  private encodeStretch(): void {
+  /** False when a command could not be encoded: half of it is in the buffer, so nothing may go out. */
+  private encodeStretch(): boolean {
     const { queue, output } = this;
     const highWaterBytes = this.options.highWaterBytes;
     const isTracing = this.owner.isTracing();
@@ -300,33 +318,19 @@ export class Connection implements Dispatcher, ReplySink {
       const command = queue.advance();
       if (command.batch === null && command.extra === null && command.state === CommandState.Queued) {
         command.state = CommandState.Sent;
-      } else if (!this.admitToWire(command)) continue;
+      } else if (!passesGate(command, queue.answered + queue.inFlight)) continue;
       if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
       if (isTracing) this.owner.onWrite(command);
-      encodeCommand(output, command.spec.encodedName, command.args);
       queue.inFlight++;
-    }
-  }
-
-  /**
-   * Decides whether a command that is settled already still goes out: never alone, but a
-   * transaction that has begun on the wire is completed, or the connection would stay in MULTI.
-   */
-  private admitToWire(command: Command): boolean {
-    const { group } = command;
-    if (command.state === CommandState.Settled) {
-      if (group === null || group.kind !== BatchKind.Transaction || !group.isStarted) {
-        command.state = CommandState.Dropped;
+      try {
+        encodeCommand(output, command.spec.encodedName, command.args);
+      } catch (error) {
+        const cause = toError(error);
+        command.fail(cause);
+        this.destroy(cause);
         return false;
       }
-      return true;
     }
-    if (group !== null) group.isStarted = true;
-    if (command.extra !== null) {
-      command.extra.sentAtMs = performance.now();
-      command.extra.place = this.queue.answered + this.queue.inFlight;
-    }
-    command.state = CommandState.Sent;
     return true;
   }
 

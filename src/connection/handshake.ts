@@ -4,6 +4,7 @@
  * A server that does not know RESP3 gets the list again in its RESP2 form.
  */
 
+import { normalizeArguments } from "../command/argument-mappers";
 import { Command } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
@@ -45,10 +46,10 @@ export class RequestCompletion extends PromiseCompletion {}
 
 type Answer = { value: Reply; error: null } | { value: null; error: Error };
 
-/** Sends one command past all queues; never rejects. */
-export function request(connection: Connection, name: string, args: Argument[]): Promise<Answer> {
+/** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
+export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
   const completion = new RequestCompletion();
-  connection.dispatch(new Command(specOf(name), args, false, completion));
+  connection.dispatch(new Command(specOf(name), normalizeArguments(args, name), false, completion));
   return completion.promise.then(
     (value): Answer => ({ value, error: null }),
     (error: Error): Answer => ({ value: null, error }),

@@ -9,13 +9,14 @@
 
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
+import { ParserError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import type { CommandQueue } from "./command-queue";
 import { SubscriptionKind, type Subscriptions } from "./subscriptions";
 
 export interface PushOwner {
-  /** `pattern` is null but for pattern messages. */
-  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Buffer): void;
+  /** `pattern` is null but for pattern messages. The payload is a Buffer but for client tracking over RESP2. */
+  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void;
   /** The set of confirmed subscriptions has changed. */
   onSubscriptionsChanged(): void;
   /** The server ended a shard subscription by itself: its slot has moved. */
@@ -63,7 +64,7 @@ export class PushRouter {
         this.deliver(SubscriptionKind.Shard, null, message, 1);
         return true;
       case "pmessage":
-        this.deliver(SubscriptionKind.Pattern, message[1] as Buffer, message, 2);
+        this.deliver(SubscriptionKind.Pattern, bytesOf(message[1], kind), message, 2);
         return true;
     }
     const confirmation = CONFIRMATIONS.get(kind);
@@ -82,11 +83,13 @@ export class PushRouter {
     message: readonly Reply[],
     at: number,
   ): void {
-    this.owner.onMessage(kind, pattern, message[at] as Buffer, message[at + 1] as Buffer);
+    const payload = message[at + 1];
+    if (payload === undefined) throw new ParserError("Protocol error: a message without its payload");
+    this.owner.onMessage(kind, pattern, bytesOf(message[at], "message"), payload);
   }
 
   private confirm({ word, kind, isEntry }: Confirmation, message: readonly Reply[], shape: ReplyShape): void {
-    const name = message[1] as Buffer | null;
+    const name = message[1] === null ? null : bytesOf(message[1], word);
     const command = this.queue.head();
     const isAsked = command !== undefined && this.isAnswerTo(command, word, name);
     if (isAsked && this.left === 0) this.left = this.confirmationsOf(command, kind);
@@ -120,4 +123,10 @@ export class PushRouter {
     if (command.args.length > 0) return command.args.length;
     return Math.max(1, this.subscriptions.size(kind));
   }
+}
+
+/** A channel or pattern; a server that sends anything else does not speak the protocol. */
+function bytesOf(value: Reply, kind: string): Buffer {
+  if (Buffer.isBuffer(value)) return value;
+  throw new ParserError(`Protocol error: a push of kind "${kind}" without a name`);
 }

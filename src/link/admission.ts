@@ -30,6 +30,7 @@ export class Admission implements Dispatcher {
   private commands = 0;
   private bytes = 0;
   private readonly waiting = new Denque<Group>();
+  private isServing = false;
   private readonly maxCommands: number;
   private readonly maxBytes: number;
 
@@ -87,11 +88,15 @@ export class Admission implements Dispatcher {
   release(bytes: number): void {
     this.commands--;
     this.bytes -= bytes;
+    // What is admitted may settle at once (the client is closed) and come back here.
+    if (this.isServing) return;
+    this.isServing = true;
     for (let group = this.waiting.peekFront(); group !== undefined; group = this.waiting.peekFront()) {
-      if (!this.fits(group)) return;
+      if (!this.fits(group)) break;
       this.waiting.shift();
       this.admit(group);
     }
+    this.isServing = false;
   }
 
   private refuse(group: Group): void {

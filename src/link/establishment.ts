@@ -5,6 +5,7 @@
  * because the connection itself reports that.
  */
 
+import type { Duplex } from "node:stream";
 import type { Connection } from "../connection/connection";
 import {
   type ClientIdentity,
@@ -15,6 +16,7 @@ import {
   request,
 } from "../connection/handshake";
 import { ConnectTimeoutError } from "../errors";
+import { toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { ExpiringCredentials } from "./credentials";
 
@@ -49,36 +51,23 @@ export class Establishment {
 
   /** Dials. The connection tells the link when the socket is open; then comes `introduce`. */
   start(): void {
-    const emitError = (type: string, error: Error): void => this.owner.onNamedError(type, error);
-    this.connector.connect(emitError, this.connection.onread).then(
-      (socket) => {
-        if (this.isOver) {
-          socket.destroy();
-          return;
-        }
-        // From here on: asking sentinels for an address may go on as long as their retry strategy says.
-        this.armTimer();
-        this.connection.attach(socket);
-      },
-      (error: Error) => {
+    this.dial().then(
+      (socket) => this.takeOver(socket),
+      (error: unknown) => {
         if (this.isOver) return;
         this.stop();
-        this.owner.onUnreachable(error);
+        this.owner.onUnreachable(toError(error));
       },
     );
   }
 
   async introduce(): Promise<void> {
+    let outcome: HandshakeOutcome;
     try {
-      this.credentials = await this.owner.credentials();
+      outcome = await this.shakeHands();
     } catch (error) {
-      if (!this.isOver) this.owner.onRefused(error as Error);
-      return;
+      outcome = { kind: "failed", error: toError(error) };
     }
-    if (this.isOver) return;
-    const { connection, options, owner, credentials } = this;
-    const introduction = { options, credentials, identity: owner.identity };
-    const outcome = await handshake(connection, introduction, (error) => owner.onNamedError("error", error));
     this.conclude(outcome);
   }
 
@@ -86,6 +75,33 @@ export class Establishment {
   stop(): void {
     this.isOver = true;
     clearTimeout(this.timer);
+  }
+
+  /** The connector may be the user's: it may throw, and give anything. */
+  private async dial(): Promise<Duplex> {
+    const emitError = (type: string, error: Error): void => this.owner.onNamedError(type, error);
+    const socket: unknown = await this.connector.connect(emitError, this.connection.onread);
+    if (isSocket(socket)) return socket;
+    throw new TypeError("The connector gave no socket: connect() must resolve with a Duplex stream");
+  }
+
+  private takeOver(socket: Duplex): void {
+    if (this.isOver) {
+      socket.on("error", ignore);
+      socket.destroy();
+      return;
+    }
+    // From here on: asking sentinels for an address may go on as long as their retry strategy says.
+    this.armTimer();
+    this.connection.attach(socket);
+  }
+
+  private async shakeHands(): Promise<HandshakeOutcome> {
+    const { connection, options, owner } = this;
+    // A source that gives nothing has nothing to say: no credentials.
+    this.credentials = (await owner.credentials()) ?? {};
+    const introduction = { options, credentials: this.credentials, identity: owner.identity };
+    return handshake(connection, introduction, (error) => owner.onNamedError("error", error));
   }
 
   private conclude(outcome: HandshakeOutcome): void {
@@ -116,3 +132,10 @@ export class Establishment {
     this.timer = setTimeout(() => this.connection.destroy(new ConnectTimeoutError()), limitMs);
   }
 }
+
+function isSocket(value: unknown): value is Duplex {
+  const socket = value as Partial<Duplex> | null | undefined;
+  return typeof socket?.on === "function" && typeof socket.write === "function";
+}
+
+function ignore(): void {}

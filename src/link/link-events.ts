@@ -105,6 +105,8 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   onReplyError(command: Command, error: Error): boolean {
     if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
     if (command.completion instanceof RequestCompletion) return false;
+    // Given up by its caller: nothing of it goes again.
+    if (command.isSettled) return false;
     if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) this.link.onSelectRefused(command);
     if ((command.spec.flags & CommandFlag.Monitor) !== 0) this.link.onNamedError("error", error);
@@ -128,7 +130,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
     this.link.onModeChange();
   }
 
-  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Buffer): void {
+  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void {
     this.owner.onMessage(kind, pattern, channel, payload);
   }
 
@@ -154,6 +156,8 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   private recoversScript(command: Command, error: Error): boolean {
     const script = command.extra?.script;
     if (script === null || script === undefined || !error.message.startsWith("NOSCRIPT")) return false;
+    // A script that was sent by its text says so itself.
+    if (command.spec !== script.bySha) return false;
     this.link.connection?.scripts.forget(script.sha);
     this.link.resendNow(command);
     return true;

@@ -37,7 +37,7 @@ export class LinkWatch implements WatchdogOwner {
     if (socket === null || (!options.path && socket.remoteAddress === undefined)) return Verdict.ServerIsBusy;
     try {
       const timeoutMs = (options.watchdog || undefined)?.probeTimeoutMs ?? DEFAULT_PROBE_TIMEOUT_MS;
-      const credentials = await this.owner.credentials();
+      const credentials = (await this.owner.credentials()) ?? {};
       return await probe({ options, credentials, socket, clientId: connection.clientId, timeoutMs });
     } catch {
       return Verdict.ServerIsBusy;

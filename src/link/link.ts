@@ -21,6 +21,7 @@ import {
   OfflineQueueDisabledError,
   WatchLostError,
 } from "../errors";
+import { callUser } from "../util/user-code";
 import { ConnectWaiters } from "./connect-waiters";
 import type { AbstractConnector } from "./connector";
 import { Establishment } from "./establishment";
@@ -131,7 +132,7 @@ export class Link implements Dispatcher {
       this.connection.end();
       this.onModeChange();
     }
-    this.connector.disconnect();
+    callUser(() => this.connector.disconnect());
   }
 
   /** Closes the present connection at once with an error; retry and resend follow the options. */
@@ -186,7 +187,7 @@ export class Link implements Dispatcher {
 
   onEstablished(info: Record<string, string>): void {
     const connection = this.connection as Connection;
-    if (!this.connector.check(info)) {
+    if (!callUser(() => this.connector.check(info))) {
       this.disconnect(true);
       return;
     }
@@ -339,7 +340,8 @@ export class Link implements Dispatcher {
       restoreSubscriptions(connection, this.subscriptions, (error) => this.onNamedError("error", error));
     }
     for (let next = this.offline.shift(); next !== undefined; next = this.offline.shift()) {
-      if (!next.isSettled) this.outlet.send(next);
+      if (!next.isSettled || (next.spec.flags & CommandFlag.Watch) !== 0) this.outlet.send(next);
+      else next.group?.dropOut();
     }
     this.outlet.select(this.session.db);
     this.onModeChange();

@@ -18,7 +18,7 @@ export class OfflineQueue {
   }
 
   push(command: Command): void {
-    command.state = CommandState.Queued;
+    if (!command.isSettled) command.state = CommandState.Queued;
     this.items.push(command);
     if (this.items.length >= this.sweepAt) this.sweep();
   }
@@ -27,7 +27,7 @@ export class OfflineQueue {
   putBack(commands: readonly Command[]): void {
     for (let i = commands.length - 1; i >= 0; i--) {
       const command = commands[i] as Command;
-      command.state = CommandState.Queued;
+      if (!command.isSettled) command.state = CommandState.Queued;
       this.items.unshift(command);
     }
   }
@@ -46,7 +46,11 @@ export class OfflineQueue {
   }
 
   private sweep(): void {
-    const waiting = this.items.toArray().filter((command) => !command.isSettled);
+    const waiting: Command[] = [];
+    for (const command of this.items.toArray()) {
+      if (!command.isSettled) waiting.push(command);
+      else command.group?.dropOut();
+    }
     this.items = new Denque(waiting);
     this.sweepAt = Math.max(FIRST_SWEEP, waiting.length * 2);
   }

@@ -15,12 +15,15 @@ export class Outlet {
   connection: Connection | null = null;
   /** Database of the server's side after all that was dispatched. */
   private db = 0;
+  /** Database of the server's side when the open transaction began. */
+  private dbBefore: number | null = null;
 
   constructor(private readonly onSelect: (db: number) => void) {}
 
   /** A connection was opened; its handshake selects `db`. */
   open(db: number): void {
     this.db = db;
+    this.dbBefore = null;
   }
 
   /** True while commands may be handed to the connection. */
@@ -39,18 +42,21 @@ export class Outlet {
       if (Number.isInteger(db) && db >= 0) this.setDb(db);
     }
     this.connection?.dispatch(command);
+    this.followTransaction(command.spec.flags);
   }
 
   /** Makes sure that what follows runs on `db`. */
   select(db: number): void {
     if (db === this.db) return;
-    this.request("select", [String(db)]);
+    this.request("select", [String(db)], this.db);
     this.setDb(db);
   }
 
-  /** Sends a command on the link's own account. */
-  request(name: string, args: string[]): void {
-    this.connection?.dispatch(new Command(specOf(name), args, false, IGNORED));
+  /** Sends a command on the link's own account, issued for `db`. */
+  request(name: string, args: string[], db = 0): void {
+    const command = new Command(specOf(name), args, false, IGNORED);
+    command.db = db;
+    this.connection?.dispatch(command);
   }
 
   /** Before ready, commands of the handshake kind pass when the user issues them one by one. */
@@ -65,7 +71,22 @@ export class Outlet {
   /** An EXEC is refused: a transaction that was opened by hand is still open on the server. */
   discardInsteadOf(exec: Command): void {
     const isByHand = exec.batch === null || exec.batch.kind === BatchKind.Automatic;
-    if (isByHand && this.isReady) this.request("discard", []);
+    if (!isByHand || !this.isReady) return;
+    this.request("discard", []);
+    this.followTransaction(CommandFlag.Exec);
+  }
+
+  /**
+   * A SELECT inside a transaction that does not run has selected nothing. What follows EXEC was
+   * issued for its database all the same, so it is selected once more.
+   */
+  private followTransaction(flags: number): void {
+    if ((flags & (CommandFlag.Multi | CommandFlag.Exec | CommandFlag.Discard)) === 0) return;
+    const { db, dbBefore } = this;
+    this.dbBefore = (flags & CommandFlag.Multi) !== 0 ? db : null;
+    if (dbBefore === null || dbBefore === db) return;
+    if ((flags & CommandFlag.Exec) !== 0) this.request("select", [String(db)], dbBefore);
+    else if ((flags & CommandFlag.Discard) !== 0) this.setDb(dbBefore);
   }
 
   setDb(db: number): void {

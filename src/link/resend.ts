@@ -42,10 +42,17 @@ export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
   const oldest = left.sent.find((command) => command.state !== CommandState.Dropped);
   if (oldest !== undefined) oldest.losses++;
   const sorter = new Sorter(rules);
+  for (const command of left.sent) refuseIfBroken(command);
+  for (const command of left.unsent) refuseIfBroken(command);
   for (const command of left.sent) sorter.take(command, true);
   for (const command of left.unsent) sorter.take(command, false);
   for (const { group } of sorter.again) if (group !== null) group.isStarted = false;
   return sorter.again;
+}
+
+/** Of a transaction that has lost a member (time limit, abort signal) nothing goes again. */
+function refuseIfBroken({ isSettled, group }: Command): void {
+  if (isSettled && group !== null && group.kind === BatchKind.Transaction) group.isRefused = true;
 }
 
 class Sorter {

@@ -25,6 +25,8 @@ export const SESSION_FLAGS =
 export class Session {
   /** Database that the next command is issued for. */
   db: number;
+  /** Database when the open transaction began: DISCARD returns to it. */
+  private dbBefore = 0;
   private isWatching = false;
   private isWatchLost = false;
   /** The transaction opened by hand that the next command belongs to. */
@@ -98,6 +100,8 @@ export class Session {
       this.clear();
       return;
     }
+    if ((flags & CommandFlag.Multi) !== 0) this.dbBefore = this.db;
+    else if ((flags & CommandFlag.Discard) !== 0 && this.openGroup !== null) this.db = this.dbBefore;
     if (this.openGroup !== null) join(command, this.openGroup);
     if ((flags & CommandFlag.Exec) !== 0 && this.isWatching && command.group !== null) {
       command.group.isGuarded = true;

@@ -170,13 +170,22 @@ export class PipelineRun implements Completion {
     else this.observer.around(() => this.port.sendBatch(commands));
   }
 
+  /** Sends part after part. A loop where a part is over at once (the client is closed), not a recursion. */
   private sendFrom(commands: readonly Command[], from: number, batchSize: number): void {
-    const to = from + batchSize;
-    const onDone = to < commands.length ? () => this.sendFrom(commands, to, batchSize) : null;
-    const batch = new Batch(this.batch.kind, 0, onDone);
-    const part = commands.slice(from, to);
-    for (const command of part) batch.add(command);
-    this.port.sendBatch(part);
+    let isOver = true;
+    for (let start = from; isOver && start < commands.length; start += batchSize) {
+      const next = start + batchSize;
+      let isSending = true;
+      isOver = false;
+      const batch = new Batch(this.batch.kind, 0, () => {
+        isOver = true;
+        if (!isSending) this.sendFrom(commands, next, batchSize);
+      });
+      const part = commands.slice(start, next);
+      for (const command of part) batch.add(command);
+      this.port.sendBatch(part);
+      isSending = false;
+    }
   }
 
   // --- Completion --------------------------------------------------------------------------

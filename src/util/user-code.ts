@@ -1,13 +1,26 @@
 /** Calling functions of the user from inside: what they throw must not unwind the caller. */
 
-/** Result of the function; if it throws, undefined, and the error is thrown on the next tick. */
-export function callUser<T>(work: () => T): T | undefined {
+import { isNativeError } from "node:util/types";
+
+/**
+ * Result of the function; if it throws, undefined, after `onThrown` was called, and the error is
+ * thrown on the next tick.
+ */
+export function callUser<T>(work: () => T, onThrown?: () => void): T | undefined {
   try {
     return work();
   } catch (error) {
     process.nextTick(() => {
       throw error;
     });
+    onThrown?.();
     return undefined;
   }
+}
+
+/** What was thrown, if it is an error; otherwise an error that has it as its cause. */
+export function toError(thrown: unknown): Error {
+  // Errors of another realm (vm contexts, test runners) are no instances of this one's class.
+  if (thrown instanceof Error || isNativeError(thrown)) return thrown;
+  return new Error("Something was thrown that is no error; it is the cause of this one", { cause: thrown });
 }
