@@ -299,6 +299,18 @@ export class ArgumentError extends SluiceError {
   }
 }
 
+/** Its replies could not be told from those of other commands, so it was not sent. */
+export class UnansweredCommandError extends SluiceError {
+  constructor(commandName: string, advice: string) {
+    super(
+      `"${commandName}" cannot be sent on a shared connection: it brings no reply, or replies without end${advice}`,
+    );
+  }
+  static {
+    label(UnansweredCommandError.prototype, "UnansweredCommandError", "UNANSWERED_COMMAND");
+  }
+}
+
 /** A bulk was ended by its signal; the commands of unfinished batches may have run. */
 export class BulkAbortedError extends SluiceError {
   constructor(settled: number, options?: ErrorOptions) {

@@ -115,6 +115,11 @@ export const FLAG_OVERRIDES: readonly FlagOverride[] = [
   { flag: "Monitor", commands: "monitor", reason: "the word itself" },
   { flag: "Reset", commands: "reset", reason: "the word itself" },
   { flag: "Quit", commands: "quit", reason: "the word itself" },
+  {
+    flag: "Unanswered",
+    commands: "client monitor psync replconf sync",
+    reason: "CLIENT REPLY OFF, REPLCONF ACK: no reply; MONITOR, SYNC: replies without end",
+  },
 ];
 
 /** Key rules in the form of `parseKeyRule` that cannot be read from the snapshots. */

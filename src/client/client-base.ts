@@ -27,6 +27,7 @@ import type {
 } from "../command/generated/signatures";
 import { PromiseCompletion } from "../command/promise-completion";
 import { INSPECT, type InspectArguments, showClient } from "../observability/redact";
+import { ArgumentError } from "../errors";
 import { Bulk, type BulkCommand, type BulkOptions } from "../pipeline/bulk";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
@@ -34,11 +35,13 @@ import { wrapExecReply } from "../pipeline/transaction";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback, takeCallback } from "../util/callback";
+import { toError } from "../util/user-code";
 import { captureCallSite } from "./call-site";
 import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
+import { checkByHand, outcomeOf, passThrough } from "./replaced-send";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
 
 export interface ClientOptions extends LimitOptions {
@@ -51,6 +54,8 @@ type CallWithCallback = [command: string, ...args: OneOrMany<RedisValue>[], call
 /** At run time the whole command may be one array. */
 type CommandName = string | readonly unknown[];
 type AnyMethod = (...args: unknown[]) => unknown;
+
+const NAME_IS_NO_STRING = "the name of a command is a string";
 
 /** First dispatcher of the chain (the auto-pipeliner, if there is one). */
 export const CHAIN = Symbol("chain");
@@ -115,13 +120,14 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
     const callback = takeCallback(args);
     const completion = new PromiseCompletion();
+    let outcome = completion.promise;
     try {
       const command = makeCommand(spec, args, wantsBuffers, completion);
-      this[ISSUE](applyPrefix(command, this.options.keyPrefix));
+      outcome = this[ISSUE](applyPrefix(command, this.options.keyPrefix));
     } catch (error) {
-      completion.refuse(error as Error);
+      completion.refuse(toError(error));
     }
-    return callback === null ? completion.promise : asCallback(completion.promise, callback);
+    return callback === null ? outcome : asCallback(outcome, callback);
   }
 
   /** Sends any command by its name, which goes out as given. */
@@ -148,11 +154,12 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * been replaced (tracers do that); while it is the built-in one, commands take the direct way.
    */
   sendCommand(command: Command): Promise<unknown> {
+    checkByHand(command);
     if (this[COLLECTED] !== null) this[COLLECTED].push(command);
     else if (command instanceof LegacyCommand) {
       this[LIMITER]?.limit(command);
       if (!command.isSettled) refusingLate(command, () => this.dispatchDirectly(command));
-    } else refusingLate(command, () => this[CHAIN].dispatch(command));
+    } else if (!command.isSettled) refusingLate(command, () => this[CHAIN].dispatch(command));
     return command.promise;
   }
 
@@ -275,7 +282,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
           const command = makeCommand(specOf(name), args, wantsBuffers, completion);
           this.dispatchDirectly(applyPrefix(command, this.options.keyPrefix));
         } catch (error) {
-          completion.refuse(error as Error);
+          completion.refuse(toError(error));
         }
         return asCallback(completion.promise, callback ?? undefined);
       };
@@ -285,7 +292,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Gives a Lua script a name: `this[name]` and `this[name + "Buffer"]` run it. */
   defineCommand(name: string, definition: ScriptDefinition): void {
     const script = new Script(definition, this.options.keyPrefix);
-    this.scriptsSet[name] = script;
+    attachOwn(this.scriptsSet, name, script);
     const target = this.ownPipelineClass().prototype;
     for (const [method, wantsBuffers] of [
       [name, false],
@@ -300,18 +307,24 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   private callByName(name: CommandName, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
     if (typeof name === "string") return this[EXECUTE](specOf(name), args, wantsBuffers);
-    return this.callByName(String(name[0]), [...name.slice(1), ...args], wantsBuffers);
+    if (Array.isArray(name) && typeof name[0] === "string")
+      return this.callByName(name[0], [...name.slice(1), ...args], wantsBuffers);
+    const outcome = Promise.reject(new ArgumentError("call", 1, NAME_IS_NO_STRING));
+    return asCallback(outcome, takeCallback(args) ?? undefined);
   }
 
-  private [ISSUE](command: Command): void {
+  private [ISSUE](command: Command): Promise<unknown> {
     keepScope(command);
     if (!this[IS_PLAIN]) {
       if (this.options.showFriendlyErrorStack) captureCallSite(command);
       this[LIMITER]?.limit(command);
-      if (command.isSettled) return;
+      if (command.isSettled) return command.promise;
     }
-    if (this.sendCommand === ClientBase.prototype.sendCommand) this[CHAIN].dispatch(command);
-    else void this.sendCommand(command);
+    if (this.sendCommand !== ClientBase.prototype.sendCommand) {
+      return outcomeOf(command, this.sendCommand(command));
+    }
+    this[CHAIN].dispatch(command);
+    return command.promise;
   }
 
   private sendBatch(commands: readonly Command[]): void {
@@ -334,7 +347,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     const collected: Command[] = [];
     this[COLLECTED] = collected;
     try {
-      for (const command of commands) void this.sendCommand(command);
+      for (const command of commands) passThrough(command, (one) => this.sendCommand(one));
     } finally {
       this[COLLECTED] = null;
     }
@@ -369,12 +382,13 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return function (this: ClientBase, ...args) {
       const callback = takeCallback(args);
       const completion = new PromiseCompletion();
+      let outcome = completion.promise;
       try {
-        this[ISSUE](script.makeCommand(args, wantsBuffers, completion));
+        outcome = this[ISSUE](script.makeCommand(args, wantsBuffers, completion));
       } catch (error) {
-        completion.refuse(error as Error);
+        completion.refuse(toError(error));
       }
-      return asCallback(completion.promise, callback ?? undefined);
+      return asCallback(outcome, callback ?? undefined);
     };
   }
 

@@ -1,14 +1,17 @@
 /**
  * Makes commands from what callers pass: flattens, transforms and encodes the arguments, puts
- * the key prefix on. An argument that cannot be sent throws an `ArgumentError`; whoever made
- * the call rejects that command alone with it.
+ * the key prefix on. An argument that cannot be sent throws an `ArgumentError`, a command that
+ * would put the connection out of step an `UnansweredCommandError`; whoever made the call
+ * rejects that command alone with it.
  */
 
+import type { Argument } from "../protocol/resp-types";
 import { prepareArguments } from "./argument-mappers";
 import { Command } from "./command";
-import type { CommandSpec } from "./command-spec";
+import { CommandFlag, type CommandSpec } from "./command-spec";
 import type { Completion } from "./completion";
 import { prefixKeys } from "./key-positions";
+import { unansweredRefusal } from "./unanswered";
 
 /** The prefix that `options.keyPrefix` asks for; none when empty or undefined. */
 export type KeyPrefix = string | Buffer;
@@ -20,7 +23,14 @@ export function makeCommand(
   wantsBuffers: boolean,
   completion: Completion,
 ): Command {
-  return new Command(spec, prepareArguments(spec, args), wantsBuffers, completion);
+  const encodable = prepareArguments(spec, args);
+  if ((spec.flags & CommandFlag.Unanswered) !== 0) refuseUnanswered(spec, encodable);
+  return new Command(spec, encodable, wantsBuffers, completion);
+}
+
+function refuseUnanswered(spec: CommandSpec, args: readonly Argument[]): void {
+  const refusal = unansweredRefusal(spec, args);
+  if (refusal !== null) throw refusal;
 }
 
 /** Puts the key prefix on the keys of a command. */

@@ -52,6 +52,8 @@ export const CommandFlag = {
   BlockOption: 1 << 25,
   /** Arguments decide about it: `flagsFor` of command-table gives the flags of one call. */
   DependsOnArguments: 1 << 26,
+  /** Some of its forms bring no reply, or replies without end: `unansweredRefusal` decides. */
+  Unanswered: 1 << 27,
 } as const;
 
 /** How the replies of a connection are shaped. */

@@ -4,7 +4,7 @@
  */
 
 import { Batch, BatchKind } from "../command/batch";
-import type { Command } from "../command/command";
+import { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { applyPrefix, type KeyPrefix, makeCommand } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
@@ -12,6 +12,7 @@ import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, callSafely } from "../util/callback";
+import { toError } from "../util/user-code";
 import type { BulkBatch } from "./bulk";
 import { abortedTransaction, mapExecReply, transactionOutcome } from "./transaction";
 
@@ -84,7 +85,7 @@ export class PipelineRun implements Completion {
     try {
       this.append(applyPrefix(makeCommand(spec, args, wantsBuffers, this), this.prefix));
     } catch (error) {
-      this.appendBroken(spec, error as Error);
+      this.appendBroken(spec, toError(error));
     }
   }
 
@@ -93,7 +94,7 @@ export class PipelineRun implements Completion {
     try {
       this.append(script.makeCommand(args, wantsBuffers, this));
     } catch (error) {
-      this.appendBroken(specOf("evalsha"), error as Error);
+      this.appendBroken(specOf("evalsha"), toError(error));
     }
   }
 
@@ -104,8 +105,9 @@ export class PipelineRun implements Completion {
     this.port.prepare(command);
   }
 
-  private appendBroken(spec: CommandSpec, error: Error): void {
-    const command = makeCommand(spec, [], false, this);
+  /** Takes the place of a command that cannot be sent: its row is the error. */
+  appendBroken(spec: CommandSpec, error: Error): void {
+    const command = new Command(spec, [], false, this);
     this.broken ??= new Map();
     this.broken.set(command, error);
     this.append(command);

@@ -18,7 +18,7 @@ import type {
   Known,
   ReplyRows,
 } from "../command/generated/signatures";
-import { PipelineUsedError } from "../errors";
+import { ArgumentError, PipelineUsedError } from "../errors";
 import { asCallback, type Callback } from "../util/callback";
 import { type PipelineHost, type PipelinePort, PipelineRun, type Rows } from "./pipeline-run";
 
@@ -62,7 +62,8 @@ export class Pipeline implements Commander {
       const name = String(command[0]);
       // Looked up as a property, since methods of a single pipeline may have been replaced.
       const method = (this as unknown as Record<string, CommandMethod | undefined>)[name];
-      if (typeof method !== "function") {
+      // Names may come from data: `constructor` and the like are no commands.
+      if (typeof method !== "function" || name in Object.prototype) {
         throw new TypeError(`Unknown command "${name}" in a batch; use ["call", name, ...]`);
       }
       const args = command.slice(1);
@@ -74,11 +75,11 @@ export class Pipeline implements Commander {
 
   /** Queues any command by its name, which is sent as given. */
   call(name: string, ...args: unknown[]): this {
-    return this[EXECUTE](specOf(name), args, false);
+    return this.callByName(name, args, false);
   }
 
   callBuffer(name: string, ...args: unknown[]): this {
-    return this[EXECUTE](specOf(name), args, true);
+    return this.callByName(name, args, true);
   }
 
   /** Begins a transaction inside of the pipeline, which the next `exec()` closes. */
@@ -119,6 +120,12 @@ export class Pipeline implements Commander {
     }
     run.start(options?.batchSize);
     return asCallback(run.outcome, callback);
+  }
+
+  private callByName(name: unknown, args: unknown[], wantsBuffers: boolean): this {
+    if (typeof name === "string") return this[EXECUTE](specOf(name), args, wantsBuffers);
+    this[RUN].appendBroken(specOf("call"), new ArgumentError("call", 1, "the name of a command is a string"));
+    return this;
   }
 
   /** Deprecated: as `exec` in a transaction; otherwise queues a bare EXEC and returns the pipeline. */

@@ -5,6 +5,7 @@ import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import { decodeBuffersDeep } from "../command/reply-mappers";
 import { AbortError, type ReplyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
+import { toError } from "../util/user-code";
 import type { Row, Rows } from "./pipeline-run";
 
 /**
@@ -45,7 +46,7 @@ function mapElement(member: Command, element: Reply, isBuffers: boolean, shape: 
       replyMapping: shape.replyMapping,
     });
   } catch (error) {
-    return error;
+    return toError(error);
   }
 }
 
