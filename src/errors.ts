@@ -333,11 +333,14 @@ export class BoundsExceededError extends SluiceError {
   }
 }
 
-/** The server does not answer on this connection although it answers on a fresh one. */
+/** The server does not answer on this connection although it answers on a fresh one, or cannot be reached at all. */
 export class DeadConnectionError extends SluiceError {
-  constructor(server: string, silentMs: number) {
+  constructor(server: string, silentMs: number, isReachable = true) {
+    const other = isReachable
+      ? "the server answers on another connection"
+      : "another connection could not be made";
     super(
-      `The connection to ${server} is dead: no byte arrived for ${Math.round(silentMs)} ms while commands waited, and the server answers on another connection; reconnecting`,
+      `The connection to ${server} is dead: no byte arrived for ${Math.round(silentMs)} ms while commands waited, and ${other}; reconnecting`,
     );
   }
   static {

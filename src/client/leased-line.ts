@@ -13,7 +13,9 @@ export class LinkLine implements LeasedLine {
   private readonly link: Link;
 
   constructor(options: LinkOptions, connector: AbstractConnector, owner: LinkOwner) {
-    this.link = new Link(options, connector, new QuietOwner(owner));
+    // Its command is handed over while it still connects.
+    const ownOptions = Object.create(options, { enableOfflineQueue: { value: true } }) as LinkOptions;
+    this.link = new Link(ownOptions, connector, new QuietOwner(owner));
     this.link.connect().catch(() => {});
   }
 
@@ -30,8 +32,15 @@ export class LinkLine implements LeasedLine {
     this.link.dispatch(makeCommand(specOf("select"), [db], false, IGNORED));
   }
 
+  get isUsable(): boolean {
+    return this.link.status !== "end";
+  }
+
+  /** At once: what blocks on it has nothing to wait for. */
   close(): void {
+    const { connection } = this.link;
     this.link.disconnect();
+    connection?.destroy();
   }
 }
 

@@ -138,6 +138,9 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[PARTS] = buildChain(link, this.options, {
       makeLine: () => new LinkLine(this.options, makeConnector(self), events),
       currentDb: () => link.session.db,
+      // A transaction opened by hand goes on where it began; the rest will be refused.
+      isBoundToShared: () =>
+        link.status === "end" || link.isLeaving || link.session.isDelicate || link.mode !== "normal",
     });
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = {
@@ -295,9 +298,14 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       himportFieldsets: undefined,
     }) as unknown as Redis;
     const started = new Promise<Redis>((resolve, reject) => {
-      monitor.once("error", reject);
+      const onError = (error: Error): void => {
+        reject(error);
+        // Nobody will ever hold it.
+        monitor.disconnect();
+      };
+      monitor.once("error", onError);
       monitor.once("monitoring", () => {
-        monitor.off("error", reject);
+        monitor.off("error", onError);
         resolve(monitor);
       });
     });

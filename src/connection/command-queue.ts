@@ -10,8 +10,12 @@
  */
 
 import Denque from "denque";
+import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
+import { STAYING } from "./wire-gate";
 
+/** Unsent commands at which those that settled meanwhile (time limits) are swept out. */
+const FIRST_SWEEP = 65_536;
 /** From this size on a batch waits in the backlog and is moved in as it is written. */
 const LARGE_BATCH = 1024;
 
@@ -21,7 +25,7 @@ interface Cursor {
 }
 
 export class CommandQueue {
-  private readonly items = new Denque<Command>();
+  private items = new Denque<Command>();
   private readonly backlog = new Denque<Cursor>();
   private backlogCount = 0;
   /** Distance of the first unsent command from head. */
@@ -30,6 +34,7 @@ export class CommandQueue {
   inFlight = 0;
   /** Replies taken so far. */
   answered = 0;
+  private sweepAt = FIRST_SWEEP;
 
   /** Commands that are unsent or unanswered. */
   get length(): number {
@@ -102,6 +107,15 @@ export class CommandQueue {
   private append(command: Command): void {
     if (!command.isSettled) command.state = CommandState.Queued;
     this.items.push(command);
+    if (this.items.length >= this.sweepAt) this.sweep();
+  }
+
+  /** A peer that takes nothing must not make the commands pile up whose callers have given up. */
+  private sweep(): void {
+    const all = this.items.toArray();
+    const kept = all.filter((command, index) => index < this.sentMark || !isForgettable(command));
+    if (kept.length < all.length) this.items = new Denque(kept);
+    this.sweepAt = Math.max(FIRST_SWEEP, kept.length * 2);
   }
 
   private defer(commands: readonly Command[]): void {
@@ -120,4 +134,9 @@ export class CommandQueue {
     cursor.next = end;
     if (end === commands.length) this.backlog.shift();
   }
+}
+
+/** Nothing would be written for it, and no other command depends on it. */
+function isForgettable({ isSettled, group, spec }: Command): boolean {
+  return isSettled && group?.kind !== BatchKind.Transaction && (spec.flags & STAYING) === 0;
 }

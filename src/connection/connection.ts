@@ -80,6 +80,7 @@ export class Connection implements Dispatcher, ReplySink {
   shape: ReplyShape;
   /** When bytes last arrived, and when the socket was last written with nothing in flight. */
   lastActivityMs = 0;
+  readyAtMs = 0;
   /** What was wrong with the bytes or replies that arrived, if that is why it closed. */
   protocolError: Error | null = null;
   bytesRead = 0;
@@ -158,6 +159,7 @@ export class Connection implements Dispatcher, ReplySink {
 
   markReady(): void {
     this.state = move(this.state, ConnectionState.Ready);
+    this.readyAtMs = performance.now();
   }
 
   get isWritable(): boolean {

@@ -13,8 +13,8 @@ import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { AbortError } from "../errors";
 
-/** Outside transactions: written although the caller has given up. */
-const STAYING = CommandFlag.Select | CommandFlag.Watch | CommandFlag.Unwatch | CommandFlag.Reset;
+/** Commands that are written although their callers have given up. */
+export const STAYING = CommandFlag.Select | CommandFlag.Watch | CommandFlag.Unwatch | CommandFlag.Reset;
 
 /** True when the command is to be encoded now; `place` is its number in the order of writing. */
 export function passesGate(command: Command, place: number): boolean {

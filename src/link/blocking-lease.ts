@@ -2,7 +2,8 @@
  * Sends commands that block over connections of their own, so that they never hold up the
  * shared one: each leases a connection from a small pool and gives it back when it is answered.
  * A dispatcher over a dispatcher; absent unless `blockingConnections` asks for it. Blocking
- * commands inside explicit batches stay where they are.
+ * commands inside explicit batches and transactions stay where they are, and so do those of a
+ * client that is closed: the link below refuses them.
  */
 
 import Denque from "denque";
@@ -11,9 +12,12 @@ import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
+import { ReplyError } from "../errors";
 
 /** One extra connection. */
 export interface LeasedLine extends Dispatcher {
+  /** False once it has given up reconnecting. */
+  readonly isUsable: boolean;
   /** Runs what follows on this database. */
   useDb(db: number): void;
   close(): void;
@@ -25,6 +29,8 @@ export interface BlockingLeaseOptions {
   makeLine(): LeasedLine;
   /** Database that the next command is issued for. */
   currentDb(): number;
+  /** The next command belongs on the shared connection, whatever it is. */
+  isBoundToShared(): boolean;
 }
 
 export class BlockingLease implements Dispatcher {
@@ -38,17 +44,15 @@ export class BlockingLease implements Dispatcher {
   ) {}
 
   dispatch(command: Command): void {
-    if ((flagsFor(command.spec, command.args) & CommandFlag.Blocking) === 0) {
-      this.next.dispatch(command);
-      return;
-    }
-    command.db = this.options.currentDb();
-    this.waiting.push(command);
-    this.serve();
+    if (this.isForLine(command)) this.lend(command);
+    else this.next.dispatch(command);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    this.next.dispatchBatch(commands);
+    const only = commands.length === 1 ? commands[0] : undefined;
+    // A single command that passes by the auto-pipeliner.
+    if (only?.batch === null && this.isForLine(only)) this.lend(only);
+    else this.next.dispatchBatch(commands);
   }
 
   /** Ends all extra connections and what blocks on them. `refuse` ends what still waits for one. */
@@ -62,9 +66,19 @@ export class BlockingLease implements Dispatcher {
     for (const command of waiting) refuse(command);
   }
 
+  private isForLine({ spec, args }: Command): boolean {
+    return (flagsFor(spec, args) & CommandFlag.Blocking) !== 0 && !this.options.isBoundToShared();
+  }
+
+  private lend(command: Command): void {
+    command.db = this.options.currentDb();
+    this.waiting.push(command);
+    this.serve();
+  }
+
   private serve(): void {
     while (this.waiting.length > 0) {
-      const line = this.idle.pop() ?? this.makeLine();
+      const line = this.takeIdle() ?? this.makeLine();
       if (line === null) return;
       const command = this.waiting.shift() as Command;
       if (command.isSettled) {
@@ -75,6 +89,14 @@ export class BlockingLease implements Dispatcher {
       line.useDb(command.db);
       line.dispatch(command);
     }
+  }
+
+  private takeIdle(): LeasedLine | undefined {
+    for (let line = this.idle.pop(); line !== undefined; line = this.idle.pop()) {
+      if (line.isUsable) return line;
+      this.lines.delete(line);
+    }
+    return undefined;
   }
 
   private makeLine(): LeasedLine | null {
@@ -107,7 +129,7 @@ class GiveBack implements SettleHook {
     this.lease.giveBack(this.line, true);
   }
 
-  onFailed(): void {
-    this.lease.giveBack(this.line, false);
+  onFailed(error: Error): void {
+    this.lease.giveBack(this.line, error instanceof ReplyError);
   }
 }

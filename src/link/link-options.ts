@@ -43,6 +43,8 @@ export interface LinkOptions extends EstablishmentOptions {
   readonly retryPolicy?: RetryPolicy | undefined;
   readonly maxLossesPerCommand?: number | undefined;
   readonly tls?: TlsOptions | undefined;
+  /** A connector of the user's own: only it knows how the server is reached. */
+  readonly Connector?: unknown;
   readonly watchdog?: WatchdogOptions | false | null | undefined;
   readonly highWaterBytes?: number | undefined;
   readonly reconnectOnError?: ((error: Error) => unknown) | null | undefined;

@@ -4,7 +4,7 @@ import type { Connection } from "../connection/connection";
 import { DeadConnectionError, ServerBusyError } from "../errors";
 import type { Link } from "./link";
 import type { LinkOwner } from "./link-options";
-import { probe } from "./probe";
+import { type Probing, probe } from "./probe";
 import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
 const DEFAULT_IDLE_MS = 5000;
@@ -12,6 +12,7 @@ const DEFAULT_PROBE_TIMEOUT_MS = 2000;
 
 export class LinkWatch implements WatchdogOwner {
   private readonly watchdog: Watchdog | null;
+  private probing: Probing | null = null;
 
   constructor(
     private readonly link: Link,
@@ -28,24 +29,31 @@ export class LinkWatch implements WatchdogOwner {
 
   stop(): void {
     this.watchdog?.stop();
+    this.probing?.stop();
+    this.probing = null;
   }
 
   async probe(connection: Connection): Promise<Verdict> {
     const { options } = this.link;
     const socket = connection.socket as { remoteAddress?: string; remotePort?: number } | null;
-    // A socket of a custom connector may have no address to ask.
-    if (socket === null || (!options.path && socket.remoteAddress === undefined)) return Verdict.ServerIsBusy;
+    // What a custom connector has reached cannot be asked without it: a tunnel, a proxy.
+    const hasAddress = options.path || socket?.remoteAddress !== undefined;
+    if (socket === null || !hasAddress || options.Connector) return Verdict.ServerIsBusy;
     try {
       const timeoutMs = (options.watchdog || undefined)?.probeTimeoutMs ?? DEFAULT_PROBE_TIMEOUT_MS;
       const credentials = (await this.owner.credentials()) ?? {};
-      return await probe({ options, credentials, socket, clientId: connection.clientId, timeoutMs });
+      if (this.link.connection !== connection) return Verdict.ServerIsBusy;
+      const { clientId, lastActivityMs } = connection;
+      const silentMs = performance.now() - lastActivityMs;
+      this.probing = probe({ options, credentials, socket, clientId, timeoutMs, silentMs });
+      return await this.probing.verdict;
     } catch {
       return Verdict.ServerIsBusy;
     }
   }
 
-  onDeadLine(silentMs: number): void {
-    this.link.reset(new DeadConnectionError(this.link.server, silentMs));
+  onDeadLine(silentMs: number, isReachable: boolean): void {
+    this.link.reset(new DeadConnectionError(this.link.server, silentMs, isReachable));
   }
 
   onBusyServer(silentMs: number): void {

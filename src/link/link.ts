@@ -107,7 +107,7 @@ export class Link implements Dispatcher {
   /** Resolves when ready; rejects when the attempt ends otherwise (retrying may go on). */
   connect(): Promise<void> {
     const { status } = this;
-    if (status === "connecting" || status === "connect" || status === "ready") {
+    if (/^(connecting|connect|ready|monitoring)$/.test(status)) {
       return Promise.reject(new AlreadyConnectingError());
     }
     const outcome = this.waiters.add();
@@ -251,12 +251,12 @@ export class Link implements Dispatcher {
     const left = withoutRequests(connection.queue.takeAll());
     this.setStatus("close");
     if (this.isClosing || this.hasQuit || left.sent.some(isQuit)) {
-      this.keepForResend(dismissLeftovers(left, this.owner, this.lastError), connection.protocolError);
+      this.keepForResend(dismissLeftovers(left, this.owner, this.lastError), connection);
       this.waiters.reject(this.closedError());
       this.end();
       return;
     }
-    this.keepForResend(left, connection.protocolError);
+    this.keepForResend(left, connection);
     this.waiters.reject(this.closedError());
     if (!this.options.autoResubscribe) this.subscriptions.clear();
     this.planRetry();
@@ -347,12 +347,13 @@ export class Link implements Dispatcher {
     this.onModeChange();
   }
 
-  private keepForResend(left: Leftovers, protocolError: Error | null): void {
+  private keepForResend(left: Leftovers, { protocolError, readyAtMs }: Connection): void {
     const again = sortLeftovers(left, {
       policy: retryPolicyOf(this.options),
       maxLosses: this.options.maxLossesPerCommand ?? 3,
       cause: this.lastError,
       protocolError,
+      livedMs: performance.now() - readyAtMs,
       server: this.server,
     });
     const front = this.requeued.length === 0 ? again : [...this.requeued, ...again];

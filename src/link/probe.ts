@@ -22,31 +22,38 @@ export interface ProbeTarget {
   /** Number that the server gave the silent connection, if it did. */
   readonly clientId: number | null;
   readonly timeoutMs: number;
+  /** For how long no byte has come on it. */
+  readonly silentMs: number;
 }
 
-/** Never rejects. */
-export function probe(target: ProbeTarget): Promise<Verdict> {
-  return new Promise((resolve) => {
-    const attempt = new Probe(target, (verdict) => {
-      clearTimeout(timer);
-      resolve(verdict);
-    });
-    const timer = setTimeout(() => attempt.onTimeout(), target.timeoutMs);
-    attempt.start();
-  });
+/** A probe under way. */
+export interface Probing {
+  /** Never rejects. */
+  readonly verdict: Promise<Verdict>;
+  /** The answer is of no interest any more. */
+  stop(): void;
 }
 
-class Probe implements ConnectionOwner {
+export function probe(target: ProbeTarget): Probing {
+  const attempt = new Probe(target);
+  attempt.start();
+  return attempt;
+}
+
+class Probe implements ConnectionOwner, Probing {
   readonly subscriptions = new Subscriptions();
+  readonly verdict: Promise<Verdict>;
   private readonly connection: Connection;
+  private settle!: (verdict: Verdict) => void;
+  private timer: NodeJS.Timeout | undefined;
   private isOpen = false;
   private isDone = false;
 
-  constructor(
-    private readonly target: ProbeTarget,
-    private readonly onVerdict: (verdict: Verdict) => void,
-  ) {
+  constructor(private readonly target: ProbeTarget) {
     this.connection = new Connection(connectionOptions(target.options), this);
+    this.verdict = new Promise((resolve) => {
+      this.settle = resolve;
+    });
   }
 
   start(): void {
@@ -54,22 +61,28 @@ class Probe implements ConnectionOwner {
     const { path } = options;
     const address = path ? { path } : { host: socket.remoteAddress, port: socket.remotePort };
     const tls = options.tls && { servername: options.host, ...options.tls };
+    this.timer = setTimeout(() => this.onTimeout(), this.target.timeoutMs);
     this.connection.attach(openSocket({ ...address, tls: tls || undefined }, this.connection.onread));
   }
 
-  onTimeout(): void {
-    // Accepted and silent: at work or paused. Not even accepted: gone.
-    this.conclude(this.isOpen ? Verdict.ServerIsBusy : Verdict.Unreachable);
+  stop(): void {
+    this.conclude(Verdict.ServerIsBusy);
   }
 
   onOpen(): void {
     this.isOpen = true;
-    void this.ask();
+    // Credentials may be of any kind, since they come from outside.
+    this.ask().catch(() => this.stop());
   }
 
   onClose(): void {
     withoutRequests(this.connection.queue.takeAll());
     this.conclude(Verdict.Unreachable);
+  }
+
+  private onTimeout(): void {
+    // Accepted and silent: at work or paused. Not even accepted: gone.
+    this.conclude(this.isOpen ? Verdict.ServerIsBusy : Verdict.Unreachable);
   }
 
   private async ask(): Promise<void> {
@@ -83,22 +96,38 @@ class Probe implements ConnectionOwner {
       return;
     }
     const pong = await request(this.connection, "ping", []);
-    if (pong.error !== null && isAtWork(pong.error)) this.conclude(Verdict.ServerIsBusy);
-    else if (clientId === null) this.conclude(Verdict.LineIsDead);
-    else this.judge(await request(this.connection, "client", ["list", "id", String(clientId)]));
+    if (pong.error !== null && isAtWork(pong.error)) {
+      this.conclude(Verdict.ServerIsBusy);
+      return;
+    }
+    const which = clientId === null ? [] : ["id", String(clientId)];
+    this.judge(await request(this.connection, "client", ["list", ...which]));
   }
 
-  /** The server's own view of the silent connection: blocked there (pause, script) is not dead. */
+  /** The server's own view of the silent connection: held back there (pause, script) is not dead. */
   private judge(answer: { value: unknown }): void {
-    const flags = / flags=(\S*)/.exec(String(answer.value ?? ""))?.[1] ?? "";
-    this.conclude(flags.includes("b") ? Verdict.ServerIsBusy : Verdict.LineIsDead);
+    const line = this.lineOf(String(answer.value ?? ""));
+    const isHeld = /(?:^| )flags=\S*b/.test(line);
+    // A large command on its way: the server has read a part of it just now.
+    const idleMs = Number(/ idle=(\d+)/.exec(line)?.[1] ?? Number.NaN) * 1000;
+    const isArriving = (this.target.socket.writableLength ?? 0) > 0 && idleMs < this.target.silentMs;
+    this.conclude(isHeld || isArriving ? Verdict.ServerIsBusy : Verdict.LineIsDead);
+  }
+
+  /** Its line in the server's list: the only one, or the one with its address. */
+  private lineOf(list: string): string {
+    const { clientId, socket } = this.target;
+    if (clientId !== null) return list;
+    const address = ` addr=${socket.localAddress?.replace(/^::ffff:/, "")}:${socket.localPort} `;
+    return list.split("\n").find((line) => line.includes(address)) ?? "";
   }
 
   private conclude(verdict: Verdict): void {
     if (this.isDone) return;
     this.isDone = true;
+    clearTimeout(this.timer);
     this.connection.destroy();
-    this.onVerdict(verdict);
+    this.settle(verdict);
   }
 
   // What else a connection reports is of no interest here.

@@ -11,6 +11,7 @@ import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
+import { flagsFor } from "../command/command-table";
 import { AbortError, CommandLossError, OutcomeUnknownError, WatchLostError } from "../errors";
 import { attachCommand } from "../observability/redact";
 
@@ -27,9 +28,14 @@ export interface ResendRules {
   readonly cause: Error | undefined;
   /** What arrived was not a valid stream of replies: written commands fail with this. */
   readonly protocolError: Error | null;
+  /** How long the connection was ready. */
+  readonly livedMs: number;
   /** Address of the server, for messages. */
   readonly server: string;
 }
+
+/** A blocking command is the oldest one for a long time without any guilt; it kills quickly or not at all. */
+const GUILTY_WITHIN_MS = 1000;
 
 /** Fails a command that is not sent, or not again; the error tells which one it was. */
 export function refuse(command: Command, error: Error): void {
@@ -40,7 +46,7 @@ export function refuse(command: Command, error: Error): void {
 /** Fails what may not go again and returns the rest in order. */
 export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
   const oldest = left.sent.find((command) => command.state !== CommandState.Dropped);
-  if (oldest !== undefined) oldest.losses++;
+  if (oldest !== undefined && (rules.livedMs < GUILTY_WITHIN_MS || !isBlocking(oldest))) oldest.losses++;
   const sorter = new Sorter(rules);
   for (const command of left.sent) refuseIfBroken(command);
   for (const command of left.unsent) refuseIfBroken(command);
@@ -48,6 +54,10 @@ export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
   for (const command of left.unsent) sorter.take(command, false);
   for (const { group } of sorter.again) if (group !== null) group.isStarted = false;
   return sorter.again;
+}
+
+function isBlocking({ spec, args }: Command): boolean {
+  return (flagsFor(spec, args) & CommandFlag.Blocking) !== 0;
 }
 
 /** Of a transaction that has lost a member (time limit, abort signal) nothing goes again. */
@@ -96,10 +106,13 @@ class Sorter {
       return this.refuse(command, new CommandLossError(command.name, command.losses, this.cause));
     }
     const policy = command.extra?.retryPolicy ?? general;
-    if (policy === "at-least-once") return null;
+    // Sent again, it would end the server once more.
+    const isLast = (command.spec.flags & CommandFlag.WillDisconnect) !== 0;
+    if (policy === "at-least-once" && !isLast) return null;
     const isRead = (command.spec.flags & CommandFlag.Readonly) !== 0;
     if (policy === "reads-only" && isRead && command.group?.kind !== BatchKind.Transaction) return null;
-    const message = `Outcome unknown: "${command.name}" was written to ${server} but the connection closed before its reply; it may have run, and the retry policy "${policy}" forbids sending it again`;
+    const why = isLast ? "it is never sent again" : `the retry policy "${policy}" forbids sending it again`;
+    const message = `Outcome unknown: "${command.name}" was written to ${server} but the connection closed before its reply; it may have run, and ${why}`;
     return this.refuse(command, new OutcomeUnknownError(message, this.cause));
   }
 

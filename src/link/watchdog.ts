@@ -3,9 +3,10 @@
  * it asks the server on a second connection. An answer there means that this line is dead: it is
  * closed, and the rules of a loss apply. No answer means that the server is busy or paused: it
  * waits and says so once. A command that the server holds on purpose (blocking ones, WAIT,
- * CLIENT PAUSE, a slow script) is never taken for a dead line.
+ * CLIENT PAUSE, a slow script) is not taken for a dead line, nor before its own timeout is over.
  */
 
+import { blockingTimeMs } from "../command/blocking";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
@@ -24,7 +25,7 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 export interface WatchdogOwner {
   /** Asks the server on a second connection how it is. Never rejects. */
   probe(connection: Connection): Promise<Verdict>;
-  onDeadLine(silentMs: number): void;
+  onDeadLine(silentMs: number, isReachable: boolean): void;
   onBusyServer(silentMs: number): void;
 }
 
@@ -56,7 +57,7 @@ export class Watchdog {
     const { connection } = this;
     if (connection === null || this.isProbing || !isWaiting(connection)) return;
     const silentMs = performance.now() - connection.lastActivityMs;
-    if (silentMs < this.idleMs) {
+    if (silentMs < this.idleMs + heldMsOf(connection.queue.head())) {
       this.hasToldBusy = false;
       return;
     }
@@ -67,7 +68,7 @@ export class Watchdog {
     if (this.connection !== connection || connection.bytesRead !== seenBytes || !isWaiting(connection))
       return;
     if (verdict !== Verdict.ServerIsBusy) {
-      this.owner.onDeadLine(performance.now() - connection.lastActivityMs);
+      this.owner.onDeadLine(performance.now() - connection.lastActivityMs, verdict === Verdict.LineIsDead);
     } else if (!this.hasToldBusy) {
       this.hasToldBusy = true;
       this.owner.onBusyServer(performance.now() - connection.lastActivityMs);
@@ -75,14 +76,16 @@ export class Watchdog {
   }
 }
 
-/** Whether a reply is due that the server does not hold back on purpose. */
-function isWaiting(connection: Connection): boolean {
-  const { queue } = connection;
-  if (queue.inFlight === 0) return false;
-  const oldest = queue.head();
-  return oldest !== undefined && !isHeldByServer(oldest);
+/** Whether a reply is due. */
+function isWaiting({ queue }: Connection): boolean {
+  return queue.inFlight > 0 && queue.head() !== undefined;
 }
 
-function isHeldByServer(command: Command): boolean {
-  return (flagsFor(command.spec, command.args) & (CommandFlag.Blocking | CommandFlag.Waits)) !== 0;
+/** For how long the server may hold the command back on purpose. */
+function heldMsOf(command: Command | undefined): number {
+  if (command === undefined) return 0;
+  const flags = flagsFor(command.spec, command.args);
+  if ((flags & CommandFlag.Waits) !== 0) return Number.POSITIVE_INFINITY;
+  if ((flags & CommandFlag.Blocking) === 0) return 0;
+  return blockingTimeMs(command.spec, command.args) || Number.POSITIVE_INFINITY;
 }
