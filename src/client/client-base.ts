@@ -6,7 +6,7 @@
 
 import { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
-import { applyPrefix, makeCommand } from "../command/command-factory";
+import { applyPrefix, makeCommand, nameError } from "../command/command-factory";
 import type { CommandSpec } from "../command/command-spec";
 import { commandNames, specOf } from "../command/command-table";
 import {
@@ -27,7 +27,6 @@ import type {
 } from "../command/generated/signatures";
 import { PromiseCompletion } from "../command/promise-completion";
 import { INSPECT, type InspectArguments, showClient } from "../observability/redact";
-import { ArgumentError } from "../errors";
 import { Bulk, type BulkCommand, type BulkOptions } from "../pipeline/bulk";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
@@ -41,6 +40,7 @@ import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
+import { makeMethod } from "./made-method";
 import { checkByHand, outcomeOf, passThrough } from "./replaced-send";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
 
@@ -54,8 +54,6 @@ type CallWithCallback = [command: string, ...args: OneOrMany<RedisValue>[], call
 /** At run time the whole command may be one array. */
 type CommandName = string | readonly unknown[];
 type AnyMethod = (...args: unknown[]) => unknown;
-
-const NAME_IS_NO_STRING = "the name of a command is a string";
 
 /** First dispatcher of the chain (the auto-pipeliner, if there is one). */
 export const CHAIN = Symbol("chain");
@@ -158,7 +156,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     if (this[COLLECTED] !== null) this[COLLECTED].push(command);
     else if (command instanceof LegacyCommand) {
       this[LIMITER]?.limit(command);
-      if (!command.isSettled) refusingLate(command, () => this.dispatchDirectly(command));
+      if (!command.isSettled) refusingLate(command, () => void this.dispatchDirectly(command));
     } else if (!command.isSettled) refusingLate(command, () => this[CHAIN].dispatch(command));
     return command.promise;
   }
@@ -275,17 +273,11 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Two functions that send the command with `this` as client, never auto-pipelined. */
   createBuiltinCommand(name: string): { string: AnyMethod; buffer: AnyMethod } {
     const make = (wantsBuffers: boolean): AnyMethod =>
-      function (this: ClientBase, ...args: unknown[]) {
-        const callback = takeCallback(args);
-        const completion = new PromiseCompletion();
-        try {
-          const command = makeCommand(specOf(name), args, wantsBuffers, completion);
-          this.dispatchDirectly(applyPrefix(command, this.options.keyPrefix));
-        } catch (error) {
-          completion.refuse(toError(error));
-        }
-        return asCallback(completion.promise, callback ?? undefined);
-      };
+      makeMethod<ClientBase>(
+        ({ options }, args, completion) =>
+          applyPrefix(makeCommand(specOf(name), args, wantsBuffers, completion), options.keyPrefix),
+        (client, command) => client.dispatchDirectly(command),
+      );
     return { string: make(false), buffer: make(true) };
   }
 
@@ -309,8 +301,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     if (typeof name === "string") return this[EXECUTE](specOf(name), args, wantsBuffers);
     if (Array.isArray(name) && typeof name[0] === "string")
       return this.callByName(name[0], [...name.slice(1), ...args], wantsBuffers);
-    const outcome = Promise.reject(new ArgumentError("call", 1, NAME_IS_NO_STRING));
-    return asCallback(outcome, takeCallback(args) ?? undefined);
+    return asCallback(Promise.reject(nameError()), takeCallback(args) ?? undefined);
   }
 
   private [ISSUE](command: Command): Promise<unknown> {
@@ -355,8 +346,9 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /** Past the auto-pipeliner, behind what it has gathered. */
-  private dispatchDirectly(command: Command): void {
+  private dispatchDirectly(command: Command): Promise<unknown> {
     this[CHAIN].dispatchBatch([command]);
+    return command.promise;
   }
 
   private makePipeline(commands?: CommandList, isTransaction = false): Pipeline {
@@ -379,17 +371,10 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   private scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
-    return function (this: ClientBase, ...args) {
-      const callback = takeCallback(args);
-      const completion = new PromiseCompletion();
-      let outcome = completion.promise;
-      try {
-        outcome = this[ISSUE](script.makeCommand(args, wantsBuffers, completion));
-      } catch (error) {
-        completion.refuse(toError(error));
-      }
-      return asCallback(outcome, callback ?? undefined);
-    };
+    return makeMethod<ClientBase>(
+      (_client, args, completion) => script.makeCommand(args, wantsBuffers, completion),
+      (client, command) => client[ISSUE](command),
+    );
   }
 
   /** The pipeline class of this client alone; a fresh one each time its methods change. */

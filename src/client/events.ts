@@ -20,7 +20,9 @@ export function emitMessage(client: EventEmitter, { kind, pattern, channel, payl
   const event = MESSAGE_EVENTS[kind];
   const patterns = pattern === null ? [] : [pattern.toString()];
   if (client.listenerCount(event) > 0) {
-    callUser(() => client.emit(event, ...patterns, channel.toString(), payload === null ? "" : String(payload)));
+    callUser(() =>
+      client.emit(event, ...patterns, channel.toString(), payload === null ? "" : String(payload)),
+    );
   }
   if (client.listenerCount(`${event}Buffer`) > 0) {
     callUser(() => client.emit(`${event}Buffer`, ...patterns, channel, payload));

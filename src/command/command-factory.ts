@@ -5,6 +5,7 @@
  * rejects that command alone with it.
  */
 
+import { ArgumentError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { prepareArguments } from "./argument-mappers";
 import { Command } from "./command";
@@ -26,6 +27,11 @@ export function makeCommand(
   const encodable = prepareArguments(spec, args);
   if ((spec.flags & CommandFlag.Unanswered) !== 0) refuseUnanswered(spec, encodable);
   return new Command(spec, encodable, wantsBuffers, completion);
+}
+
+/** What `call()` without the name of a command is rejected with. */
+export function nameError(): ArgumentError {
+  return new ArgumentError("call", 1, "the name of a command is a string");
 }
 
 function refuseUnanswered(spec: CommandSpec, args: readonly Argument[]): void {

@@ -15,7 +15,7 @@ import { type Command, CommandState } from "../command/command";
 import { STAYING } from "./wire-gate";
 
 /** Unsent commands at which those that settled meanwhile (time limits) are swept out. */
-const FIRST_SWEEP = 65_536;
+const FIRST_SWEEP = 8192;
 /** From this size on a batch waits in the backlog and is moved in as it is written. */
 const LARGE_BATCH = 1024;
 

@@ -7,6 +7,7 @@
  * `multi()` opens a transaction inside it; the next `exec()` closes it and returns the pipeline.
  */
 
+import { nameError } from "../command/command-factory";
 import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { attachCommands, type Commander, type CommandMethod, EXECUTE } from "../command/commander";
@@ -18,7 +19,7 @@ import type {
   Known,
   ReplyRows,
 } from "../command/generated/signatures";
-import { ArgumentError, PipelineUsedError } from "../errors";
+import { PipelineUsedError } from "../errors";
 import { asCallback, type Callback } from "../util/callback";
 import { type PipelineHost, type PipelinePort, PipelineRun, type Rows } from "./pipeline-run";
 
@@ -124,7 +125,7 @@ export class Pipeline implements Commander {
 
   private callByName(name: unknown, args: unknown[], wantsBuffers: boolean): this {
     if (typeof name === "string") return this[EXECUTE](specOf(name), args, wantsBuffers);
-    this[RUN].appendBroken(specOf("call"), new ArgumentError("call", 1, "the name of a command is a string"));
+    this[RUN].appendBroken(specOf("call"), nameError());
     return this;
   }
 

@@ -60,6 +60,57 @@ describe("a reply belongs to its command", () => {
     });
   }
 
+  const PUSHES: [name: string, bytes: string, message: RegExp][] = [
+    ["without a payload", ">2\r\n$7\r\nmessage\r\n$1\r\nx\r\n", /without its payload/],
+    ["whose channel is a number", ">3\r\n$7\r\nmessage\r\n:1\r\n$1\r\nx\r\n", /without a name/],
+    ["whose pattern is null", ">4\r\n$8\r\npmessage\r\n_\r\n$1\r\na\r\n$1\r\nb\r\n", /without a name/],
+    ["that confirms a number", ">3\r\n$9\r\nsubscribe\r\n:5\r\n:1\r\n", /without a name/],
+    ["that takes a list away", ">3\r\n$12\r\nsunsubscribe\r\n*0\r\n:1\r\n", /without a name/],
+  ];
+  for (const [name, bytes, message] of PUSHES) {
+    it(`a push ${name} ends the connection, and nothing is thrown`, async () => {
+      const fake = await FakeServer.start((words, connection) => {
+        if (words[0] === "hello") return new RawReply("%1\r\n$2\r\nid\r\n:5\r\n");
+        if (words[0] !== "get") return undefined;
+        return connection.number === 1 ? new RawReply(`${bytes}$3\r\nold\r\n`) : "new";
+      });
+      const redis = new Redis({ host: fake.host, port: fake.port, retryStrategy: () => 1 });
+      const errors: string[] = [];
+      redis.on("error", (error: Error) => errors.push(error.message));
+      redis.on("message", () => {});
+      redis.on("pmessage", () => {});
+      try {
+        const failure = await redis.get("a").catch((error: Error) => error.message);
+        expect(failure).to.match(message);
+        expect(errors).to.deep.equal([failure]);
+        expect(await redis.get("a")).to.equal("new");
+      } finally {
+        await closeClient(redis);
+        await fake.stop();
+      }
+    });
+  }
+
+  it("invalidations of client tracking over RESP2 are messages without text", async () => {
+    const fake = await FakeServer.start((words) => {
+      if (words[0] !== "subscribe") return undefined;
+      const confirmation = "*3\r\n$9\r\nsubscribe\r\n$1\r\nt\r\n:1\r\n";
+      const flush = "*3\r\n$7\r\nmessage\r\n$1\r\nt\r\n*-1\r\n";
+      return new RawReply(`${confirmation}${flush}*3\r\n$7\r\nmessage\r\n$1\r\nt\r\n*1\r\n$1\r\nk\r\n`);
+    });
+    const redis = new Redis({ host: fake.host, port: fake.port, protocol: 2 });
+    const texts: unknown[] = [];
+    redis.on("message", (_channel: string, text: string) => texts.push(text));
+    try {
+      await redis.subscribe("t");
+      while (texts.length < 2) await new Promise((resolve) => setImmediate(resolve));
+      expect(texts).to.deep.equal(["", "k"]);
+    } finally {
+      await closeClient(redis);
+      await fake.stop();
+    }
+  });
+
   it("a reply nobody asked for ends the connection", async () => {
     const connections: FakeConnection[] = [];
     const fake = await FakeServer.start((words, connection) => {
