@@ -56,8 +56,11 @@ export function refusingLate(command: Command, handOver: () => void): void {
   const { reject } = extra;
   const refusals: Error[] = [];
   extra.reject = (error) => refusals.push(error);
-  handOver();
-  extra.reject = reject;
+  try {
+    handOver();
+  } finally {
+    extra.reject = reject;
+  }
   const [refusal] = refusals;
   if (refusal !== undefined) process.nextTick(() => command.fail(refusal));
 }

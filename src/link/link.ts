@@ -339,10 +339,7 @@ export class Link implements Dispatcher {
       this.outlet.select(this.session.db);
       restoreSubscriptions(connection, this.subscriptions, (error) => this.onNamedError("error", error));
     }
-    for (let next = this.offline.shift(); next !== undefined; next = this.offline.shift()) {
-      if (!next.isSettled || (next.spec.flags & CommandFlag.Watch) !== 0) this.outlet.send(next);
-      else next.group?.dropOut();
-    }
+    this.offline.drain((command) => this.outlet.send(command));
     this.outlet.select(this.session.db);
     this.onModeChange();
   }
@@ -385,7 +382,7 @@ export class Link implements Dispatcher {
 
   private finish(): void {
     this.attempts = 0;
-    this.connector.disconnect();
+    callUser(() => this.connector.disconnect());
     this.setStatus("end");
   }
 

@@ -5,6 +5,7 @@
 
 import Denque from "denque";
 import { type Command, CommandState } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
 
 const FIRST_SWEEP = 4096;
 
@@ -41,8 +42,13 @@ export class OfflineQueue {
     return false;
   }
 
-  shift(): Command | undefined {
-    return this.items.shift();
+  /** Empties the queue in order; what has settled meanwhile is left out. */
+  drain(send: (command: Command) => void): void {
+    for (let next = this.items.shift(); next !== undefined; next = this.items.shift()) {
+      // A WATCH guards what follows, even if its caller has given up.
+      if (!next.isSettled || (next.spec.flags & CommandFlag.Watch) !== 0) send(next);
+      else next.group?.dropOut();
+    }
   }
 
   private sweep(): void {
