@@ -131,11 +131,19 @@ export class Pipeline implements Commander {
 
   /** Deprecated: as `exec` in a transaction; otherwise queues a bare EXEC and returns the pipeline. */
   execBuffer(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null> {
-    process.emitWarning("Pipeline#execBuffer: Use Pipeline#exec instead", "DeprecationWarning");
+    warnOnce();
     if (this[RUN].openTransactions > 0) return this.exec(callback);
     // Typed as what it stands for; the API returns the pipeline here.
     return this[EXECUTE](specOf("exec"), [], true) as unknown as Promise<ReplyRows | null>;
   }
+}
+
+let hasWarned = false;
+
+function warnOnce(): void {
+  if (hasWarned) return;
+  hasWarned = true;
+  process.emitWarning("Pipeline#execBuffer: Use Pipeline#exec instead", "DeprecationWarning");
 }
 
 attachCommands(Pipeline.prototype);

@@ -2,7 +2,7 @@
 
 import type { ChainableCommander } from "../../../src/command/generated/signatures";
 import type { Pipeline } from "../../../src/pipeline/pipeline";
-import { errorOf, group, messageOf, plainRows } from "../behaviour";
+import { errorOf, group, messageOf, pause, plainRows } from "../behaviour";
 
 const USED = "Pipeline cannot be used to send any commands when the `exec()` has been called on it.";
 
@@ -335,6 +335,48 @@ export const pipelines = group("pipelines", (add) => {
       return [rows?.length, rows?.every((row) => row[1] === "OK"), await redis.dbsize()];
     },
     [10_000, true, 10_000],
+  );
+
+  add(
+    "execBuffer: queues an EXEC in a pipeline, is exec in a transaction",
+    async (stage) => {
+      const redis = await stage.redis();
+      const warnings: string[] = [];
+      const onWarning = (warning: Error): void => void warnings.push(`${warning.name}: ${warning.message}`);
+      process.on("warning", onWarning);
+      interface Old {
+        execBuffer(): unknown;
+        readonly length: number;
+      }
+      const pipeline = redis.pipeline().set("a", "1") as unknown as Old;
+      const returned = pipeline.execBuffer();
+      const rows = await (redis.multi().set("b", "2").getBuffer("b") as unknown as Old).execBuffer();
+      await pause(1);
+      process.off("warning", onWarning);
+      const text = "DeprecationWarning: Pipeline#execBuffer: Use Pipeline#exec instead";
+      return [returned === pipeline, pipeline.length, rows, warnings.every((one) => one === text)];
+    },
+    [
+      true,
+      2,
+      [
+        [null, "OK"],
+        [null, Buffer.from("2")],
+      ],
+      true,
+    ],
+  );
+
+  add(
+    "commands that are held have a promise of their own",
+    async (stage) => {
+      const redis = await stage.redis();
+      const { Command } = stage.Client;
+      const command = new Command("get", ["none"], { replyEncoding: "utf8" });
+      const sent = redis.sendCommand(command);
+      return [await command.promise, await sent, command.isResolved];
+    },
+    [null, null, true],
   );
 
   add(

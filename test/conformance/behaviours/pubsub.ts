@@ -1,6 +1,7 @@
 /** Channels, patterns, shard channels: counts, messages, modes. */
 
 import type { Redis } from "../../../src/client/redis";
+import { RawReply } from "../../support/fake-server";
 import { group, messageOf, next, pause, plainRows } from "../behaviour";
 
 const MODE = "Connection in subscriber mode, only subscriber commands may be used";
@@ -323,6 +324,58 @@ export const pubsub = group("pub/sub", (add) => {
     },
     "1",
     { protocol: 3 },
+  );
+
+  add(
+    "shard subscriptions are restored",
+    async (stage) => {
+      const redis = await stage.redis({ retryStrategy: () => 1 });
+      await redis.ssubscribe("s1", "s2");
+      const ready = next(redis, "ready");
+      await stage.admin("CLIENT", "KILL", "TYPE", "pubsub");
+      await ready;
+      await pause(10);
+      return ((await stage.admin("PUBSUB", "SHARDCHANNELS")) as string[]).sort();
+    },
+    ["s1", "s2"],
+  );
+
+  add(
+    "a shard channel that the server ends by itself takes no reply away, and `moved` tells",
+    async (stage) => {
+      const hello = new RawReply("%1\r\n$5\r\nproto\r\n:3\r\n");
+      const push = (kind: string): string => `>3\r\n$${kind.length}\r\n${kind}\r\n$1\r\ns\r\n`;
+      const fake = await stage.fake((words) => {
+        if (words[0] === "hello") return hello;
+        if (words[0] === "ssubscribe") return new RawReply(`${push("ssubscribe")}:1\r\n`);
+        return words[0] === "get" ? "v" : undefined;
+      });
+      const redis = stage.bare({ port: fake.port, host: fake.host });
+      const count = await redis.ssubscribe("s");
+      const moved = next(redis, "moved");
+      fake.broadcast(new RawReply(`${push("sunsubscribe")}:0\r\n`));
+      await moved;
+      return [count, await redis.get("a")];
+    },
+    [1, "v"],
+    { isAlone: true },
+  );
+
+  add(
+    "a reply that nobody asked for is an error, and the connection is replaced",
+    async (stage) => {
+      const fake = await stage.fake((words) => (words[0] === "get" ? "v" : undefined));
+      const redis = stage.bare({ port: fake.port, host: fake.host, retryStrategy: () => 1 });
+      await next(redis, "ready");
+      const error = next(redis, "error");
+      const ready = next(redis, "ready");
+      fake.broadcast("what?");
+      const [first] = (await error) as [Error];
+      await ready;
+      return [first.message.slice(0, 84), await redis.get("a"), fake.connectionCount];
+    },
+    ["Command queue state error. If you can reproduce this, please report it. Last reply: ", "v", 2],
+    { isAlone: true, differs: "replies that nobody asked for" },
   );
 
   add(

@@ -63,6 +63,30 @@ export const timeouts = group("timeouts", (add) => {
   );
 
   add(
+    "timers of a hand-made command",
+    async (stage) => {
+      const fake = await stage.fake((words) => (words[0] === "blpop" ? NO_REPLY : undefined));
+      const redis = stage.bare({ port: fake.port, host: fake.host });
+      await next(redis, "ready");
+      const { Command } = stage.Client;
+      const make = (name: string, args: unknown[]) => new Command(name, args, { replyEncoding: "utf8" });
+      const slow = make("blpop", ["a", 0]);
+      slow.setTimeout(20);
+      const patient = make("blpop", ["a", 0]);
+      patient.setBlockingTimeout(20);
+      return [
+        await messageOf(redis.sendCommand(slow)),
+        await redis.sendCommand(patient),
+        make("blpop", ["a", "b", 1.5]).extractBlockingTimeout(),
+        make("bzmpop", [2, 1, "a", "MIN"]).extractBlockingTimeout(),
+        make("xread", ["BLOCK", 30, "STREAMS", "s", "$"]).extractBlockingTimeout(),
+      ];
+    },
+    ["Command timed out", null, 1500, 2000, 30],
+    alone,
+  );
+
+  add(
     "socketTimeout resets a connection that owes replies, and resends",
     async (stage) => {
       const fake = await stage.fake((words, { number }) =>
