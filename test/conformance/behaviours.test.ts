@@ -32,7 +32,10 @@ for (const { heading, behaviours } of BEHAVIOUR_GROUPS) {
       for (const combination of combinationsOf(behaviour, serverKinds())) {
         it(`${behaviour.title} [${titleOf(combination)}]`, async function () {
           const missing = await missingCommand(combination.kind, behaviour.limits.requires ?? []);
-          if (missing !== null) this.skip();
+          if (missing !== null) {
+            console.log(`      skipped: ${combination.kind} has no ${missing}`);
+            this.skip();
+          }
           stage = await OpenStage.open(
             combination,
             Redis as unknown as ClientClass,
