@@ -8,8 +8,10 @@ import { normalizeArguments } from "../command/argument-mappers";
 import { Command } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
+import { ConnectionClosedError } from "../errors";
 import type { Argument, Reply } from "../protocol/resp-types";
 import type { Connection } from "./connection";
+import { ConnectionState } from "./connection-state";
 import { type Fieldset, prepareArgumentsOf } from "./fieldsets";
 
 export interface HandshakeOptions {
@@ -48,6 +50,9 @@ type Answer = { value: Reply; error: null } | { value: null; error: Error };
 
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
 export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
+  if (connection.state === ConnectionState.Closed) {
+    return Promise.resolve({ value: null, error: new ConnectionClosedError() });
+  }
   const completion = new RequestCompletion();
   connection.dispatch(new Command(specOf(name), normalizeArguments(args, name), false, completion));
   return completion.promise.then(

@@ -43,9 +43,14 @@ export class LinkWatch implements WatchdogOwner {
       const timeoutMs = (options.watchdog || undefined)?.probeTimeoutMs ?? DEFAULT_PROBE_TIMEOUT_MS;
       const credentials = (await this.owner.credentials()) ?? {};
       if (this.link.connection !== connection) return Verdict.ServerIsBusy;
-      const { clientId, lastActivityMs } = connection;
-      const silentMs = performance.now() - lastActivityMs;
-      this.probing = probe({ options, credentials, socket, clientId, timeoutMs, silentMs });
+      this.probing = probe({
+        options,
+        credentials,
+        socket,
+        clientId: connection.clientId,
+        timeoutMs,
+        commandName: connection.queue.head()?.spec.lowerName ?? "",
+      });
       return await this.probing.verdict;
     } catch {
       return Verdict.ServerIsBusy;

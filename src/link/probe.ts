@@ -22,8 +22,8 @@ export interface ProbeTarget {
   /** Number that the server gave the silent connection, if it did. */
   readonly clientId: number | null;
   readonly timeoutMs: number;
-  /** For how long no byte has come on it. */
-  readonly silentMs: number;
+  /** The command that waits there for its reply. */
+  readonly commandName: string;
 }
 
 /** A probe under way. */
@@ -108,18 +108,21 @@ class Probe implements ConnectionOwner, Probing {
   private judge(answer: { value: unknown }): void {
     const line = this.lineOf(String(answer.value ?? ""));
     const isHeld = /(?:^| )flags=\S*b/.test(line);
-    // A large command on its way: the server has read a part of it just now.
-    const idleMs = Number(/ idle=(\d+)/.exec(line)?.[1] ?? Number.NaN) * 1000;
-    const isArriving = (this.target.socket.writableLength ?? 0) > 0 && idleMs < this.target.silentMs;
-    this.conclude(isHeld || isArriving ? Verdict.ServerIsBusy : Verdict.LineIsDead);
+    this.conclude(isHeld || isArriving(line) ? Verdict.ServerIsBusy : Verdict.LineIsDead);
   }
 
-  /** Its line in the server's list: the only one, or the one with its address. */
+  /**
+   * Its line in the server's list: the only one; without a number the one with its address, which
+   * a network may have translated, or else one that is held back in the same command.
+   */
   private lineOf(list: string): string {
-    const { clientId, socket } = this.target;
+    const { clientId, socket, commandName } = this.target;
     if (clientId !== null) return list;
+    const lines = list.split("\n");
     const address = ` addr=${socket.localAddress?.replace(/^::ffff:/, "")}:${socket.localPort} `;
-    return list.split("\n").find((line) => line.includes(address)) ?? "";
+    const isSame = (line: string): boolean =>
+      / flags=\S*b/.test(line) && / cmd=([^ |]*)/.exec(line)?.[1] === commandName;
+    return lines.find((line) => line.includes(address)) ?? lines.find(isSame) ?? "";
   }
 
   private conclude(verdict: Verdict): void {
@@ -149,4 +152,9 @@ class Probe implements ConnectionOwner, Probing {
 
 function isAtWork(error: Error): boolean {
   return error.message.startsWith("BUSY") || error.message.startsWith("LOADING");
+}
+
+/** A large command is on its way: the server holds a part of it and has just read more. */
+function isArriving(line: string): boolean {
+  return / idle=[01] /.test(line) && / qbuf=[1-9]/.test(line);
 }

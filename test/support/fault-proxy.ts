@@ -49,6 +49,7 @@ const LAST_BYTES_MS = 5;
 /** One direction of one connection. Pieces leave in the order in which they came, whatever the delay. */
 class Lane {
   bytes = 0;
+  private isIsolated = false;
   private readonly timers = new Set<NodeJS.Timeout>();
 
   constructor(
@@ -74,8 +75,13 @@ class Lane {
   /** The sender has ended: so does the other side, once all pieces are through. */
   end(): void {
     this.later(() => {
-      if (!this.rules.isSilent) this.to.end();
+      if (!this.rules.isSilent && !this.isIsolated) this.to.end();
     });
+  }
+
+  /** Swallows everything from now on, whatever the rules say. */
+  isolate(): void {
+    this.isIsolated = true;
   }
 
   dispose(): void {
@@ -96,7 +102,7 @@ class Lane {
   }
 
   private forward(chunk: Buffer): void {
-    if (this.rules.isSilent || this.to.destroyed) return;
+    if (this.rules.isSilent || this.isIsolated || this.to.destroyed) return;
     const step = this.rules.chunkBytes === 0 ? chunk.length : this.rules.chunkBytes;
     for (let start = 0; start < chunk.length; start += step) {
       const mayGoOn = this.to.write(chunk.subarray(start, start + step));
@@ -235,6 +241,14 @@ export class FaultProxy {
   /** Swallows everything and closes nothing: a peer that is gone without a word. */
   fallSilent(direction?: Direction): void {
     for (const rules of this.rulesOf(direction)) rules.isSilent = true;
+  }
+
+  /** The present connections swallow everything, in one direction or both; later ones work. */
+  isolate(direction?: Direction): void {
+    for (const { lanes } of this.connections) {
+      if (direction !== Direction.ToClient) lanes.toServer.isolate();
+      if (direction !== Direction.ToServer) lanes.toClient.isolate();
+    }
   }
 
   /** Stops reading what one side sends, so that its writes pile up. */
