@@ -71,6 +71,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
 
   onEstablished(info: Record<string, string>, credentials: ExpiringCredentials): void {
     this.link.onEstablished(info);
+    this.wrongServer.onArrival(info["role"]);
     if (this.link.connection?.state === ConnectionState.Ready) this.renewal.start(credentials);
   }
 

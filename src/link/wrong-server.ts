@@ -25,13 +25,19 @@ export class WrongServer {
   leaves(command: Command, error: Error): boolean {
     const { options, connection } = this.link;
     if (!WRONG_SERVER.test(error.message) || options.readOnly || options.role === "slave") return false;
-    if (typeof options.reconnectOnError === "function") return false;
+    if (typeof options.reconnectOnError === "function" || typeof options.retryStrategy !== "function")
+      return false;
     if (connection?.state !== ConnectionState.Draining && !this.mayLeave()) return false;
     if (connection?.state === ConnectionState.Ready) this.link.disconnect(true);
     // The rest of its transaction is discarded by the server; its caller retries it as a whole.
     if (command.group?.kind === BatchKind.Transaction) return false;
     this.link.requeue(command);
     return true;
+  }
+
+  /** A connection is ready: leaving the other one was worth it if this leads to a master. */
+  onArrival(role: string | undefined): void {
+    if (role === "master") this.quietMs = FIRST_QUIET_MS;
   }
 
   private mayLeave(): boolean {
