@@ -300,7 +300,7 @@ export class ClusterWiring {
     this.pool.setMembers(members);
     this.owner.onRefreshed();
     this.subscriptions.onTopology();
-    if (isChanged) this.rooms.openAll();
+    if (isChanged) this.rooms.onNews();
     return isChanged;
   }
 

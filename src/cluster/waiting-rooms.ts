@@ -123,11 +123,10 @@ export class WaitingRooms {
     if (room !== undefined) this.pass(command, room);
   }
 
-  /** Something has changed for the better: everybody may try at once. */
-  openAll(): void {
-    for (const reason of [WaitReason.Failover, WaitReason.ClusterDown, WaitReason.Moved]) {
-      this.open(this.rooms[reason]);
-    }
+  /** Slots have new owners: who waits for that may try at once. */
+  onNews(): void {
+    this.open(this.rooms[WaitReason.Failover]);
+    this.open(this.rooms[WaitReason.ClusterDown]);
   }
 
   /** Empties all rooms; what was in them, oldest first. */

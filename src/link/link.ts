@@ -179,10 +179,10 @@ export class Link implements Dispatcher {
   /** The connector failed: no socket, no `close`, no retry of its own. */
   onUnreachable(error: Error): void {
     this.dropConnection();
-    this.failAll(() => error, this.owner);
     this.onNamedError("error", error);
     this.waiters.reject(error);
     this.finish();
+    this.failAll(() => error, this.owner);
   }
 
   onEstablished(info: Record<string, string>): void {
@@ -373,11 +373,11 @@ export class Link implements Dispatcher {
     this.retryTimer = setTimeout(() => this.beginAttempt(), delayMs);
   }
 
-  /** Status `end`: everything that still waits is told so. */
+  /** Status `end`, so that an heir sends nothing back here; then everything that still waits is told. */
   private end(): void {
     this.session.clear();
-    this.failAll(() => this.closedError(), this.owner);
     this.finish();
+    this.failAll(() => this.closedError(), this.owner);
   }
 
   private finish(): void {

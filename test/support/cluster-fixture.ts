@@ -6,7 +6,6 @@
 
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerCluster, type ServerClusterOptions } from "../../scripts/servers/server-cluster";
-import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { ClusterOptions } from "../../src/client/cluster-options";
 import { Cluster } from "../../src/index";
@@ -75,14 +74,14 @@ export class ClusterFixture {
     for (const master of await this.cluster.masters()) await master.command("FLUSHALL");
   }
 
-  /** Waits until all nodes list their replicas: those without any data yet are not told. */
+  /** Waits until all nodes list all replicas: those without any data yet are not told. */
   async untilReplicasAreListed(): Promise<void> {
     const listsReplicas = async (): Promise<boolean> => {
-      const masters = await this.cluster.masters();
-      for (const master of masters) await master.command("PUBLISH", "tick", "tick");
-      const [first] = masters as [ServerProcess];
-      const slots = (await first.command("CLUSTER", "SLOTS")) as unknown[][];
-      return slots.every((entry) => entry.length > 3);
+      for (const node of this.cluster.nodes) {
+        const slots = (await node.command("CLUSTER", "SLOTS")) as unknown[][];
+        if (slots.some((entry) => entry.length < 4)) return false;
+      }
+      return true;
     };
     await waitUntil(listsReplicas, { timeoutMs: START_TIMEOUT_MS, what: "all replicas to be listed" });
   }
