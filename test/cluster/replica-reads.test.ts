@@ -213,10 +213,15 @@ describe("cluster: reading in the same zone", () => {
       await replica.command("CONFIG", "SET", "availability-zone", `zone-${"ab"[i]}`);
     }
     await master.command("SET", "key", "value");
-    await waitUntil(
-      async () => JSON.stringify(await master.command("CLUSTER", "SHARDS")).split("zone-b").length > 1,
-      { timeoutMs: 10_000, what: "the zones to be told" },
-    );
+    const areZonesTold = async (): Promise<boolean> => {
+      for (const node of zoned.cluster.nodes) {
+        const told = JSON.stringify(await node.command("CLUSTER", "SHARDS"));
+        const count = (word: string): number => told.split(`"${word}"`).length - 1;
+        if (count("zone-a") !== 2 || count("zone-b") !== 1 || count("online") !== 3) return false;
+      }
+      return true;
+    };
+    await waitUntil(areZonesTold, { timeoutMs: 15_000, what: "the zones to be told" });
     await zoned.untilReplicasAreListed();
     for (const [zone, port] of [
       ["zone-a", (replicas[0] as ServerProcess).port],
