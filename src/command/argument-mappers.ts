@@ -20,7 +20,7 @@ const EXPONENT_FROM = 1e21;
 export function prepareArguments(spec: CommandSpec, args: unknown[]): Argument[] {
   if (spec.argumentMapper === null) return normalizeArguments(args, spec.name);
   // What a transformer returns is not flattened again: { c: [1, 2] } is the one value "1,2".
-  const flat = flattenOnce(args);
+  const flat = flattenOnce(args, spec.name);
   const mapped = spec.argumentMapper(flat);
   if (!Array.isArray(mapped)) {
     throw new TypeError(`The argument transformer of "${spec.name}" did not return an array`);
@@ -34,8 +34,8 @@ export function normalizeArguments(args: unknown[], commandName: string): Argume
   for (let index = 0; index < args.length; index++) {
     const value = args[index];
     if (typeof value === "string") continue;
-    if (typeof value === "object" && Array.isArray(value)) {
-      return convertFrom(flattenFrom(args, index), index, commandName);
+    if (typeof value === "object" && isList(value)) {
+      return convertFrom(flattenFrom(args, index, commandName), index, commandName);
     }
     args[index] = toArgument(value, index, commandName);
   }
@@ -43,23 +43,27 @@ export function normalizeArguments(args: unknown[], commandName: string): Argume
 }
 
 /** Flattens one level. Returns the array itself when it is flat. */
-export function flattenOnce(args: unknown[]): unknown[] {
+export function flattenOnce(args: unknown[], commandName: string): unknown[] {
   for (let index = 0; index < args.length; index++) {
-    if (Array.isArray(args[index])) return flattenFrom(args, index);
+    if (isList(args[index])) return flattenFrom(args, index, commandName);
   }
   return args;
 }
 
 // Loops instead of spreading: an array may be longer than the stack is deep.
-function flattenFrom(args: unknown[], from: number): unknown[] {
+function flattenFrom(args: unknown[], from: number, commandName: string): unknown[] {
   const flat: unknown[] = args.slice(0, from);
   for (let index = from; index < args.length; index++) {
     const value = args[index];
-    if (!Array.isArray(value)) {
+    if (!isList(value)) {
       flat.push(value);
       continue;
     }
-    for (let inner = 0; inner < value.length; inner++) flat.push(value[inner]);
+    try {
+      for (let inner = 0; inner < value.length; inner++) flat.push(value[inner]);
+    } catch (cause) {
+      throw new ArgumentError(commandName, index + 1, "its elements cannot be read", { cause });
+    }
   }
   return flat;
 }
@@ -74,13 +78,9 @@ export function toArgument(value: unknown, index: number, commandName: string): 
     case "undefined":
       return "";
     case "object":
-      if (value === null) return "";
-      if (Buffer.isBuffer(value)) return value;
-      if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-      if (value instanceof ArrayBuffer || isSharedArrayBuffer(value)) return Buffer.from(value);
-      return objectText(value, index, commandName);
+      return value === null ? "" : fromObject(value, index, commandName);
     case "function":
-      return objectText(value, index, commandName);
+      return fromObject(value, index, commandName);
     default:
       return String(value);
   }
@@ -103,11 +103,23 @@ function isSharedArrayBuffer(value: object): value is SharedArrayBuffer {
   return typeof SharedArrayBuffer !== "undefined" && value instanceof SharedArrayBuffer;
 }
 
-function objectText(value: object, index: number, commandName: string): string {
+function fromObject(value: object, index: number, commandName: string): Argument {
   try {
+    if (Buffer.isBuffer(value)) return value;
+    if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+    if (value instanceof ArrayBuffer || isSharedArrayBuffer(value)) return Buffer.from(value);
     return String(value);
   } catch (cause) {
     throw new ArgumentError(commandName, index + 1, "it has no text (give it a toString method)", { cause });
+  }
+}
+
+/** Not even this can be asked of every proxy. */
+function isList(value: unknown): value is unknown[] {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
   }
 }
 

@@ -113,8 +113,8 @@ describe("argument encoding", () => {
 describe("flattenOnce", () => {
   it("returns a flat array itself", () => {
     const args = ["a", 1];
-    expect(flattenOnce(args)).to.equal(args);
-    expect(flattenOnce(["a", [["b"]]])).to.deep.equal(["a", ["b"]]);
+    expect(flattenOnce(args, "set")).to.equal(args);
+    expect(flattenOnce(["a", [["b"]]], "set")).to.deep.equal(["a", ["b"]]);
   });
 });
 
