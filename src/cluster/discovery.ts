@@ -38,19 +38,21 @@ export interface Seed {
   readonly options: Readonly<Record<string, unknown>>;
 }
 
+/** Where a name leads; SRV records tell the port as well. */
+interface Place {
+  readonly host: string;
+  readonly port: number | null;
+}
+
 /** All start nodes, in a random order. One name that cannot be found fails the attempt. */
 export async function findSeeds(nodes: readonly StartNode[], options: DiscoveryOptions): Promise<Seed[]> {
-  const found = new Map<string, Promise<{ host: string; port: number | null }>>();
-  for (const { host } of nodes) {
-    if (!found.has(host))
-      found.set(host, options.useSRVRecords ? findBySrv(host, options) : find(host, options));
-  }
-  const addresses = new Map<string, { host: string; port: number | null }>();
-  for (const [host, address] of found) address.catch(() => addresses.delete(host));
-  await Promise.all([...found].map(async ([host, address]) => addresses.set(host, await address)));
+  const places = new Map<string, Place>();
+  const hosts = new Set(nodes.map(({ host }) => host));
+  const locate = options.useSRVRecords ? findBySrv : find;
+  await Promise.all(Array.from(hosts, async (host) => places.set(host, await locate(host, options))));
   const seeds = new Map<string, Seed>();
   for (const node of nodes) {
-    const place = addresses.get(node.host) as { host: string; port: number | null };
+    const place = places.get(node.host) as Place;
     const serverName = isIP(node.host) === 0 && place.host !== node.host ? node.host : undefined;
     const address: NodeAddress = { host: place.host, port: place.port ?? node.port, serverName };
     const key = nodeKey(address);
@@ -68,11 +70,11 @@ export function shuffled<T>(items: readonly T[]): T[] {
   return mixed;
 }
 
-async function find(host: string, options: DiscoveryOptions): Promise<{ host: string; port: null }> {
+async function find(host: string, options: DiscoveryOptions): Promise<Place> {
   return { host: await lookUp(host, options), port: null };
 }
 
-async function findBySrv(host: string, options: DiscoveryOptions): Promise<{ host: string; port: number }> {
+async function findBySrv(host: string, options: DiscoveryOptions): Promise<Place> {
   const resolve: SrvResolver = options.resolveSrv ?? resolveSrv;
   const records = await new Promise<SrvRecord[]>((done, fail) => {
     resolve(host, (error, list) => (error ? fail(error) : done(list ?? [])));

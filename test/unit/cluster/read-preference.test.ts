@@ -1,0 +1,88 @@
+import { expect } from "chai";
+import { ClusterNode } from "../../../src/cluster/cluster-node";
+import { ChosenReads, isReplicaRead, RoleReads } from "../../../src/cluster/read-preference";
+import { Shard } from "../../../src/cluster/slot-map";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { PromiseCompletion } from "../../../src/command/promise-completion";
+
+/** The commands that the API may send to a replica. */
+const READONLY = `arcount arget argetrange argrep arinfo arlastitems arlen armget arnext arop arscan bitcount
+bitfield_ro bitpos dbsize digest dump eval_ro evalsha_ro exists expiretime fcall_ro geodist geohash geopos
+georadius_ro georadiusbymember_ro geosearch get getbit getrange hexists hexpiretime hget hgetall hkeys hlen hmget
+hpexpiretime hpttl hrandfield hscan hstrlen httl hvals keys lcs lindex llen lolwut lpos lrange mget pexpiretime
+pfcount pttl randomkey scan scard sdiff sdiffcard sinter sintercard sismember smembers smismember sort_ro
+srandmember sscan strlen substr sunion sunioncard touch ttl type vcard vdim vemb vgetattr vinfo vismember vlinks
+vrandmember vrange vsim xlen xpending xrange xread xrevrange zcard zcount zdiff zinter zintercard zlexcount zmscore
+zrandmember zrange zrangebylex zrangebyscore zrank zrevrange zrevrangebylex zrevrangebyscore zrevrank zscan zscore
+zunion`.split(/\s+/);
+
+const command = (name: string): Command => new Command(specOf(name), ["key"], false, new PromiseCompletion());
+const node = (port: number, zone?: string): ClusterNode => new ClusterNode({ host: "h", port, zone });
+
+function drawn(reads: RoleReads, shard: Shard, times = 300): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (let i = 0; i < times; i++) {
+    const { key } = reads.choose(shard);
+    counts[key] = (counts[key] ?? 0) + 1;
+  }
+  return counts;
+}
+
+describe("read preference", () => {
+  it("knows the commands that a replica may serve", () => {
+    const missing = READONLY.filter((name) => !isReplicaRead(command(name)));
+    expect(missing).to.deep.equal([]);
+    for (const name of [
+      "set",
+      "incr",
+      "eval",
+      "xreadgroup",
+      "sort",
+      "georadius",
+      "bitfield",
+      "publish",
+      "GET",
+      "Get",
+    ]) {
+      expect(isReplicaRead(command(name)), name).to.equal(false);
+    }
+  });
+
+  it('"slave" draws among replicas that are usable', () => {
+    const [master, one, two] = [node(1), node(2), node(3)] as [ClusterNode, ClusterNode, ClusterNode];
+    const shard = new Shard(master, [one, two]);
+    const reads = new RoleReads("slave", undefined);
+    expect(Object.keys(drawn(reads, shard)).sort()).to.deep.equal(["h:2", "h:3"]);
+    one.isDown = true;
+    expect(drawn(reads, shard)).to.deep.equal({ "h:3": 300 });
+    two.avoidedUntilMs = performance.now() + 60_000;
+    expect(drawn(reads, shard)).to.deep.equal({ "h:1": 300 });
+    two.avoidedUntilMs = performance.now() - 1;
+    expect(drawn(reads, shard)).to.deep.equal({ "h:3": 300 });
+    expect(reads.choose(new Shard(master, []))).to.equal(master);
+  });
+
+  it('"all" gives every node the same chance', () => {
+    const counts = drawn(new RoleReads("all", undefined), new Shard(node(1), [node(2), node(3)]), 3000);
+    for (const count of Object.values(counts)) expect(count).to.be.within(850, 1150);
+    expect(Object.keys(counts)).to.have.length(3);
+  });
+
+  it("prefers the zone, and does without it when nobody is there", () => {
+    const shard = new Shard(node(1, "a"), [node(2, "a"), node(3, "b")]);
+    expect(drawn(new RoleReads("slave", "b"), shard)).to.deep.equal({ "h:3": 300 });
+    expect(Object.keys(drawn(new RoleReads("all", "a"), shard)).sort()).to.deep.equal(["h:1", "h:2"]);
+    expect(Object.keys(drawn(new RoleReads("slave", "c"), shard)).sort()).to.deep.equal(["h:2", "h:3"]);
+  });
+
+  it("follows a function, and takes the master for no answer", () => {
+    const shard = new Shard(node(1), [node(2)]);
+    expect(new ChosenReads((nodes) => nodes[1]).choose(shard, command("get")).key).to.equal("h:2");
+    expect(new ChosenReads((nodes) => [nodes[1] as ClusterNode]).choose(shard, command("get")).key).to.equal(
+      "h:2",
+    );
+    expect(new ChosenReads(() => []).choose(shard, command("get")).key).to.equal("h:1");
+    expect(new ChosenReads(() => null).choose(shard, command("get")).key).to.equal("h:1");
+  });
+});

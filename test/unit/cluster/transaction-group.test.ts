@@ -1,0 +1,82 @@
+import { expect } from "chai";
+import { endOfGroup, groupOf, TransactionGroup } from "../../../src/cluster/transaction-group";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { PromiseCompletion } from "../../../src/command/promise-completion";
+
+const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
+
+function command(name: string, ...args: string[]): Command {
+  const completion = new PromiseCompletion();
+  completion.promise.catch(() => {});
+  return new Command(specOf(name), args, false, completion);
+}
+
+function transaction(...members: Command[]): Command[] {
+  return [command("multi"), ...members, command("exec")];
+}
+
+describe("transaction groups", () => {
+  it("end at EXEC or DISCARD", () => {
+    const batch = [command("get", "a"), ...transaction(command("get", "b")), command("get", "c")];
+    expect(endOfGroup(batch, 1)).to.equal(4);
+    expect(endOfGroup([command("multi"), command("discard"), command("exec")], 0)).to.equal(2);
+    expect(endOfGroup([command("multi"), command("get", "a")], 0)).to.equal(2);
+  });
+
+  it("share one slot, and one batch", () => {
+    const commands = transaction(
+      command("set", "{t}a", "1"),
+      command("mget", "{t}b", "{t}c"),
+      command("ping"),
+    );
+    const group = groupOf(commands) as TransactionGroup;
+    expect(group).to.be.instanceOf(TransactionGroup);
+    expect(commands.every(({ batch, slot }) => batch === group && slot === group.slot)).to.equal(true);
+    expect((groupOf(transaction(command("ping"))) as TransactionGroup).slot).to.equal(-1);
+  });
+
+  it("are refused with keys of two slots, naming both, or without an end", () => {
+    const crossed = groupOf(transaction(command("set", "a", "1"), command("mget", "b", "c"))) as Error;
+    expect(crossed.message).to.contain('"a"').and.to.contain('"b"');
+    const long = groupOf(transaction(command("get", "x".repeat(5000)), command("get", "y"))) as Error;
+    expect(long.message.length).to.be.lessThan(400);
+    expect(groupOf([command("multi"), command("get", "a")])).to.have.property("name", "OpenTransactionError");
+  });
+
+  it("go again as a whole, with doubles for what is settled", () => {
+    const commands = transaction(command("get", "a"), command("get", "{a}b"));
+    const group = groupOf(commands) as TransactionGroup;
+    const [multi, first, second, exec] = commands as [Command, Command, Command, Command];
+    multi.fulfil("OK", SHAPE);
+    first.fulfil("QUEUED", SHAPE);
+    group.withhold(second, new Error("MOVED"));
+    const again = group.nextRun();
+    expect(again.map(({ name }) => name)).to.deep.equal(["multi", "get", "get", "exec"]);
+    expect(again[0]).to.not.equal(multi);
+    expect(again[1]).to.not.equal(first);
+    expect(again[2]).to.equal(second);
+    expect(again[3]).to.equal(exec);
+    expect(again.every(({ batch }) => batch === group)).to.equal(true);
+    again[1]?.fulfil("QUEUED", SHAPE);
+    expect(second.isSettled).to.equal(false);
+  });
+
+  it("tell withheld errors when the transaction is over after all", async () => {
+    const commands = transaction(command("get", "a"));
+    const group = groupOf(commands) as TransactionGroup;
+    const [, member, exec] = commands as [Command, Command, Command];
+    group.withhold(member, new Error("MOVED 1 h:1"));
+    exec.fail(new Error("given up"));
+    expect(member.isSettled).to.equal(true);
+    expect(await member.promise.catch((error: Error) => error.message)).to.equal("MOVED 1 h:1");
+  });
+
+  it("count as unanswered until EXEC is answered", () => {
+    const commands = transaction(command("get", "a"));
+    const group = groupOf(commands) as TransactionGroup;
+    group.isAnswered = true;
+    commands[0]?.fulfil("OK", SHAPE);
+    expect(group.isAnswered).to.equal(false);
+  });
+});

@@ -1,0 +1,126 @@
+import { expect } from "chai";
+import { type SinonFakeTimers, useFakeTimers } from "sinon";
+import { grownDelay } from "../../../src/cluster/redirector";
+import { WaitingRooms, WaitReason } from "../../../src/cluster/waiting-rooms";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { PromiseCompletion } from "../../../src/command/promise-completion";
+
+describe("waiting rooms", () => {
+  let clock: SinonFakeTimers;
+  let left: string[];
+  let rooms: WaitingRooms;
+
+  beforeEach(() => {
+    clock = useFakeTimers();
+    left = [];
+    rooms = new WaitingRooms((commands) => {
+      left.push(...commands.map(({ args }) => String(args[0])));
+      for (const command of commands) command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+    });
+  });
+  afterEach(() => clock.restore());
+
+  function command(name: string, slot: number): Command {
+    const made = new Command(specOf("get"), [name], false, new PromiseCompletion());
+    made.slot = slot;
+    return made;
+  }
+
+  it("let commands of one reason out together, returned ones before arrivals", () => {
+    rooms.giveBack(command("a", 1), WaitReason.ClusterDown, 100);
+    expect(rooms.isClosed(1)).to.equal(true);
+    expect(rooms.isClosed(2)).to.equal(false);
+    rooms.lineUp(command("d", 1));
+    clock.tick(50);
+    // Sent before the gate closed, answered after: older than what lined up.
+    rooms.giveBack(command("b", 1), WaitReason.ClusterDown, 100);
+    rooms.giveBack(command("c", 2), WaitReason.ClusterDown, 100);
+    expect(rooms.size).to.equal(4);
+    clock.tick(49);
+    expect(left).to.deep.equal([]);
+    clock.tick(1);
+    expect(left).to.deep.equal(["a", "b", "c", "d"]);
+    expect(rooms.isClosed(1)).to.equal(false);
+    expect(rooms.size).to.equal(0);
+  });
+
+  it("keep a slot in the room that closed it, whatever the later reason is", () => {
+    rooms.giveBack(command("a", 1), WaitReason.Failover, 100);
+    rooms.giveBack(command("b", 1), WaitReason.ClusterDown, 10);
+    clock.tick(50);
+    expect(left).to.deep.equal([]);
+    clock.tick(50);
+    expect(left).to.deep.equal(["a", "b"]);
+  });
+
+  it("leave the gate open for TRYAGAIN", () => {
+    rooms.giveBack(command("a", 1), WaitReason.TryAgain, 100);
+    expect(rooms.isClosed(1)).to.equal(false);
+    rooms.onNews();
+    expect(left).to.deep.equal([]);
+    clock.tick(100);
+    expect(left).to.deep.equal(["a"]);
+  });
+
+  it("open early on news", () => {
+    rooms.giveBack(command("a", 1), WaitReason.Failover, 5000);
+    rooms.arrive(command("b", 2), WaitReason.Failover, 5000);
+    rooms.onNews();
+    expect(left).to.deep.equal(["a", "b"]);
+    clock.tick(10_000);
+    expect(left).to.have.length(2);
+  });
+
+  it("forget commands that ended while they waited", () => {
+    const late = command("a", 1);
+    rooms.giveBack(late, WaitReason.Failover, 100);
+    rooms.giveBack(command("b", 1), WaitReason.Failover, 100);
+    late.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+    clock.tick(100);
+    expect(left).to.deep.equal(["b"]);
+  });
+
+  it("keep the order of a moved slot until its old owner has answered", () => {
+    const last = command("last", 7);
+    rooms.keepOrder(1, last);
+    rooms.keepOrder(2, last);
+    rooms.lineUp(command("a", 1));
+    rooms.lineUp(command("b", 2));
+    expect(rooms.hasReturned(1)).to.equal(false);
+    clock.tick(500);
+    expect(left).to.deep.equal([]);
+    last.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+    expect(left).to.deep.equal(["a", "b"]);
+    expect(rooms.isClosed(1)).to.equal(false);
+  });
+
+  it("also when the last command is given back, and not for ever", () => {
+    const last = command("last", 7);
+    rooms.keepOrder(1, last);
+    rooms.lineUp(command("a", 1));
+    rooms.onReturned(last);
+    expect(left).to.deep.equal(["a"]);
+    rooms.keepOrder(2, command("blocked", 7));
+    rooms.lineUp(command("b", 2));
+    clock.tick(1000);
+    expect(left).to.deep.equal(["a", "b"]);
+  });
+
+  it("hand everything over at once, oldest first", () => {
+    rooms.giveBack(command("a", 1), WaitReason.Failover, 100);
+    rooms.lineUp(command("c", 1));
+    rooms.giveBack(command("b", 2), WaitReason.TryAgain, 100);
+    expect(rooms.takeAll().map(({ args }) => args[0])).to.deep.equal(["a", "b", "c"]);
+    clock.tick(1000);
+    expect(left).to.deep.equal([]);
+    expect(rooms.isClosed(1)).to.equal(false);
+  });
+
+  it("wait longer from the fifth try on, within bounds", () => {
+    expect([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16].map((tries) => grownDelay(100, tries))).to.deep.equal([
+      100, 100, 100, 100, 200, 400, 800, 1600, 2000, 2000, 2000,
+    ]);
+    expect(grownDelay(5000, 10)).to.equal(5000);
+  });
+});
