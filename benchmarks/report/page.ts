@@ -14,6 +14,7 @@ import { markdownTable, type Table } from "./format";
 import { goalTable, limitTable } from "./goal-report";
 import { HEADLINE_FILE, writeHeadline } from "./headline";
 import { writePlot } from "./plots";
+import { writeReadme } from "./readme-figures";
 import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./tables";
 
 const PAGE = path.join(projectRoot, "docs", "benchmarks.md");
@@ -47,6 +48,7 @@ export function writePage(results: Results): void {
   ];
   fs.mkdirSync(path.dirname(PAGE), { recursive: true });
   fs.writeFileSync(PAGE, `${parts.filter((part) => part !== "").join("\n\n")}\n`);
+  writeReadme(results);
 }
 
 function machineSection({ machine, scenarios: measured }: Results): string {
