@@ -93,7 +93,7 @@ describe("cluster: error replies", () => {
       await cluster.set("bar", 1);
       const startedAtMs = performance.now();
       expect(await cluster.get(KEY)).to.equal("there");
-      expect(performance.now() - startedAtMs).to.be.within(110, 1000);
+      expect(performance.now() - startedAtMs).to.be.within(80, 5000);
     });
 
     it("in a circle ends with the budget, the cause and the nodes", async () => {
@@ -238,7 +238,7 @@ describe("cluster: error replies", () => {
         await cluster.set("bar", 1);
         const startedAtMs = performance.now();
         expect(await cluster.get(KEY)).to.equal("at last");
-        expect(performance.now() - startedAtMs).to.be.within(110, 1000);
+        expect(performance.now() - startedAtMs).to.be.within(80, 5000);
         expect(fake.node(OWNER).received("get")).to.have.length(3);
       });
     }
@@ -303,7 +303,7 @@ describe("cluster: error replies", () => {
       await cluster.set("bar", 1);
       const startedAtMs = performance.now();
       expect(await cluster.get(KEY)).to.equal("again");
-      expect(performance.now() - startedAtMs).to.be.within(55, 1000);
+      expect(performance.now() - startedAtMs).to.be.within(40, 5000);
     });
 
     it("is returned as it is when the delay is 0", async () => {
