@@ -13,7 +13,7 @@ import { resultsFolder } from "./project";
 export type CountTable = Record<CountedLoad, Counts>;
 
 const FILE = path.join(resultsFolder, "counts.json");
-const TOLERANCE = 0.1;
+const TOLERANCE = 0.35;
 const OTHER_VERSION_TOLERANCE = 0.4;
 /** A few words: below that, noise of the engine. */
 const SLACK_BYTES = 24;
