@@ -1,12 +1,12 @@
 /**
  * The whole test run: installs, gets servers, builds, lints, type-checks, runs every group of
  * tests, and prints one last line with the counts. Words on the command line name the groups to
- * run; without any, all of them run. `--long` adds what takes longer, and other Node versions;
- * `--coverage` adds a line for each file to the summary of the coverage.
+ * run; without any, all of them run. `--long` adds what takes longer, what must not fail once in
+ * ten runs, and other Node versions; `--repeat=N` runs the groups N times and ends with the first
+ * run that fails; `--coverage` adds a line for each file to the summary of the coverage.
  */
 
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { checkout, ensureInstalled, run, toolPath } from "./run-command.mjs";
 
@@ -35,18 +35,37 @@ const GROUPS_FOR_OTHER_NODES = [
   "package",
 ];
 
+/** Run again and again by `--long`, each in its short form: a flake shows only so. */
+const REPEATED_BY_LONG = [
+  { group: "regressions" },
+  { group: "sentinel" },
+  { group: "fault" },
+  { group: "cluster", only: "faults.test.js" },
+];
+const LONG_REPEATS = 10;
+
 const words = process.argv.slice(2);
 const isLong = words.includes("--long");
 const hasDetails = words.includes("--coverage");
 const rawCoverage = join(checkout, "coverage", "raw");
 const chosen = words.filter((word) => !word.startsWith("--"));
 const groupTimeoutMs = (isLong ? 90 : 12) * 60_000;
-const scratch = mkdtempSync(join(tmpdir(), "sluice-run-"));
+/** In the build, so that the next run removes what this one could not. */
+const scratch = join(checkout, "build", "counts");
+const repeats = repeatsAskedFor();
 const total = { passed: 0, failed: 0, skipped: 0 };
 const summary = [];
 
+function repeatsAskedFor() {
+  const word = words.find((one) => one.startsWith("--repeat="));
+  if (word === undefined) return 1;
+  const count = Number(word.slice("--repeat=".length));
+  if (Number.isInteger(count) && count > 0) return count;
+  console.error("--repeat= wants a number of runs");
+  process.exit(1);
+}
+
 function finish() {
-  rmSync(scratch, { recursive: true, force: true });
   console.log(`\n${summary.join("\n")}\n`);
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   process.exit(total.failed === 0 ? 0 : 1);
@@ -105,15 +124,18 @@ function compiledTests(group) {
     .sort();
 }
 
-async function runMocha(group, label, node) {
-  const files = compiledTests(group);
+/** Runs a group, or the one file of it; `isShort` leaves out what only the long run adds. */
+async function runMocha(group, label, options = {}) {
+  const { node = process.execPath, only, isShort = false } = options;
+  const files = compiledTests(group).filter((path) => only === undefined || path.endsWith(only));
   if (files.length === 0) return;
   const startedAt = performance.now();
   console.log(`\n${label}`);
+  mkdirSync(scratch, { recursive: true });
   const countsPath = join(scratch, `${label.replace(/\W/g, "-")}.json`);
   const env = { SLUICE_COUNTS: countsPath };
-  if (isLong) env.SLUICE_LONG = "1";
-  if (node === process.execPath) env.NODE_V8_COVERAGE = rawCoverage;
+  if (isLong) env.SLUICE_LONG = isShort ? "" : "1";
+  if (node === process.execPath && !isShort) env.NODE_V8_COVERAGE = rawCoverage;
   const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
   const mocha = [toolPath("mocha", "mocha"), "--reporter", reporter, ...files];
   const code = await run(node, mocha, { env, timeoutMs: groupTimeoutMs });
@@ -154,12 +176,35 @@ async function runPackages() {
   }
 }
 
+/** What is long is so on this Node only: other versions have other engines, not other logic. */
 async function otherNodes() {
   const { nodeBinary } = await import("./node-versions.mjs");
   for (const version of NODE_VERSIONS) {
     if (process.versions.node.startsWith(`${version}.`)) continue;
     const binary = await nodeBinary(version);
-    for (const group of GROUPS_FOR_OTHER_NODES) await runMocha(group, `${group}, Node ${version}`, binary);
+    for (const group of GROUPS_FOR_OTHER_NODES) {
+      await runMocha(group, `${group}, Node ${version}`, { node: binary, isShort: true });
+    }
+  }
+}
+
+/** Each ten times in a row; a group ends with the first run that fails. */
+async function repeatForLong() {
+  for (const { group, only } of REPEATED_BY_LONG) {
+    const failedBefore = total.failed;
+    const name = only === undefined ? group : `${group} ${only.split(".")[0]}`;
+    for (let round = 1; round <= LONG_REPEATS && total.failed === failedBefore; round++) {
+      await runMocha(group, `${name}, ${round} of ${LONG_REPEATS}`, { only, isShort: true });
+    }
+  }
+}
+
+async function runGroups(round) {
+  const suffix = repeats === 1 ? "" : `, ${round} of ${repeats}`;
+  for (const group of chosen.length === 0 ? GROUPS : chosen) {
+    if (group === "types") await runTypes();
+    else if (group === "consumers") await runPackages();
+    else await runMocha(group, `${group}${suffix}`);
   }
 }
 
@@ -189,11 +234,11 @@ if (!(await check("build tests", process.execPath, compile(join("test", "tsconfi
 if (chosen.length === 0)
   await check("lint", process.execPath, [toolPath("@biomejs/biome", "biome"), "check", "."]);
 await getServers();
-for (const group of chosen.length === 0 ? GROUPS : chosen) {
-  if (group === "types") await runTypes();
-  else if (group === "consumers") await runPackages();
-  else await runMocha(group, group, process.execPath);
+const failedBefore = total.failed;
+for (let round = 1; round <= repeats && total.failed === failedBefore; round++) await runGroups(round);
+if (isLong) {
+  await repeatForLong();
+  await otherNodes();
 }
-if (isLong) await otherNodes();
 await reportCoverage();
 finish();

@@ -1,7 +1,8 @@
 /**
- * No server outlives the process that started it. A normal end is handled by an exit hook; for
- * the other ends (SIGKILL, a crash of the engine) a small shell holds the list of process ids on
- * a pipe, and kills what is left on the list when the pipe breaks.
+ * No server outlives the process that started it, and no directory of one stays. A normal end is
+ * handled by an exit hook; for the other ends (SIGKILL, a crash of the engine) a small shell
+ * holds the lists on a pipe, and kills and removes what is left when the pipe breaks. It has a
+ * process group of its own: whoever kills ours as a whole does not kill the guard with it.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -10,13 +11,22 @@ import { rmSync } from "node:fs";
 const GUARD_SCRIPT = `
 trap '' INT TERM HUP
 pids=
-while read -r operation pid; do
-  if [ "$operation" = add ]; then pids="$pids $pid"; continue; fi
+directories=
+while read -r operation value; do
+  if [ "$operation" = add ]; then pids="$pids $value"; continue; fi
+  if [ "$operation" = directory ]; then
+    directories="$directories$value
+"
+    continue
+  fi
   kept=
-  for known in $pids; do [ "$known" = "$pid" ] || kept="$kept $known"; done
+  for known in $pids; do [ "$known" = "$value" ] || kept="$kept $known"; done
   pids=$kept
 done
 for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
+printf '%s' "$directories" | while read -r directory; do
+  rm -rf "$directory" || { sleep 1; rm -rf "$directory"; }
+done
 `;
 
 const guarded = new Set<number>();
@@ -43,7 +53,10 @@ function startGuard(): ChildProcess {
       process.kill(process.pid, signal);
     });
   }
-  const child = spawn("/bin/sh", ["-c", GUARD_SCRIPT], { stdio: ["pipe", "ignore", "ignore"] });
+  const child = spawn("/bin/sh", ["-c", GUARD_SCRIPT], {
+    stdio: ["pipe", "ignore", "ignore"],
+    detached: true,
+  });
   child.stdin.on("error", () => {});
   child.unref();
   (child.stdin as unknown as { unref(): void }).unref();
@@ -62,8 +75,9 @@ export function releaseProcess(pid: number): void {
   if (guarded.delete(pid)) guard?.stdin?.write(`del ${pid}\n`);
 }
 
-/** Has a directory removed when our process ends. */
+/** Has a directory removed when our process ends, however it ends. */
 export function guardDirectory(path: string): void {
   guard ??= startGuard();
   directories.add(path);
+  guard.stdin?.write(`directory ${path}\n`);
 }

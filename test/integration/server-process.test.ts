@@ -69,20 +69,26 @@ for (const kind of serverKinds()) {
 }
 
 describe("orphans", () => {
-  it("die with a process that is killed", async () => {
-    const [kind = "redis"] = serverKinds();
-    const { path } = await findServer(kind);
-    const servers = join(__dirname, "..", "..", "scripts", "servers");
-    const code = `
-      const { ServerProcess } = require(${JSON.stringify(join(servers, "server-process.js"))});
-      const binary = { path: ${JSON.stringify(path)}, product: "Redis", version: "", source: "" };
-      ServerProcess.start({ binary }).then((server) => console.log(server.pid));`;
-    const child = spawn(process.execPath, ["-e", code], { stdio: ["ignore", "pipe", "inherit"] });
-    const [line] = (await once(child.stdout, "data")) as [Buffer];
-    const pid = Number(line.toString());
-    expect(isAlive(pid)).to.equal(true);
-    child.kill("SIGKILL");
-    await once(child, "close");
-    await waitUntil(async () => !isAlive(pid), DEATH);
-  });
+  for (const isWholeGroup of [false, true]) {
+    it(`die with a ${isWholeGroup ? "group of processes" : "process"} that is killed, and their directories go`, async () => {
+      const [kind = "redis"] = serverKinds();
+      const { path } = await findServer(kind);
+      const servers = join(__dirname, "..", "..", "scripts", "servers");
+      const code = `
+        const { ServerProcess } = require(${JSON.stringify(join(servers, "server-process.js"))});
+        const binary = { path: ${JSON.stringify(path)}, product: "Redis", version: "", source: "" };
+        ServerProcess.start({ binary }).then((server) => console.log(server.pid, server.directory));`;
+      const child = spawn(process.execPath, ["-e", code], {
+        stdio: ["ignore", "pipe", "inherit"],
+        detached: isWholeGroup,
+      });
+      const [line] = (await once(child.stdout, "data")) as [Buffer];
+      const [pid = "", directory = ""] = line.toString().trim().split(" ");
+      expect(isAlive(Number(pid))).to.equal(true);
+      expect(existsSync(directory)).to.equal(true);
+      process.kill(isWholeGroup ? -(child.pid as number) : (child.pid as number), "SIGKILL");
+      await once(child, "close");
+      await waitUntil(async () => !isAlive(Number(pid)) && !existsSync(directory), DEATH);
+    });
+  }
 });
