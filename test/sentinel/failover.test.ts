@@ -64,8 +64,10 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
         for (let round = 0; round < FAILOVERS; round++) {
           await group.untilHealthy();
           const redis = connect({ failoverDetector });
+          // The sentinels may be quicker than the master: whoever listens later may listen in vain.
+          const subscribed = new Promise((resolve) => redis.once("failoverSubscribed", resolve));
           await untilReady(redis);
-          if (failoverDetector) await new Promise((resolve) => redis.once("failoverSubscribed", resolve));
+          if (failoverDetector) await subscribed;
           const before = portOf(redis);
           const running = load(redis);
           const master = await group.failover();
