@@ -1,12 +1,15 @@
 /**
  * Puts the compiled files into one, because opening and resolving 140 files costs more than half
  * of the time that loading takes (docs/decisions/0007-one-file.md). Each file stays a function of
- * its own, run when it is first required, as Node does it; the code itself is not changed.
+ * its own, run when it is first required, as Node does it; the code itself is not
+ * changed, only the lines that the compiler puts at the head of each.
  */
 
 import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 
+const STRICT = /^"use strict";\n/;
+const MODULE_MARK = /^Object\.defineProperty\(exports, "__esModule", \{ value: true \}\);\n/m;
 const RELATIVE_REQUIRE = /\brequire\("(\.\.?\/[^"]+)"\)/g;
 
 function scriptsIn(directory) {
@@ -23,8 +26,15 @@ function resolve(from, request, known) {
   throw new Error(`${from} requires ${request}, which was not compiled`);
 }
 
-function definition(built, path, known) {
-  const code = readFileSync(join(built, path), "utf8").replace(RELATIVE_REQUIRE, (_, request) => {
+/** What the compiler puts at the head of each file: the whole is strict, and only entries are imported from outside. */
+function withoutHead(code, isEntry) {
+  const body = code.replace(STRICT, "");
+  return isEntry ? body : body.replace(MODULE_MARK, "");
+}
+
+function definition(built, path, { known, isEntry }) {
+  const source = withoutHead(readFileSync(join(built, path), "utf8"), isEntry);
+  const code = source.replace(RELATIVE_REQUIRE, (_, request) => {
     return `load(${JSON.stringify(resolve(path, request, known))})`;
   });
   const id = JSON.stringify(path.replace(/\.js$/, ""));
@@ -72,7 +82,7 @@ function removeEmptyDirectories(directory) {
 export function bundle(built, entries) {
   const paths = scriptsIn(built);
   const known = new Set(paths.map((path) => path.replace(/\.js$/, "")));
-  const files = paths.map((path) => definition(built, path, known));
+  const files = paths.map((path) => definition(built, path, { known, isEntry: path in entries }));
   for (const path of paths) rmSync(join(built, path));
   const code = ['"use strict";', "const files = {", ...files, "};", ...LOADER, ""];
   writeFileSync(join(built, "bundle.js"), code.join("\n"));

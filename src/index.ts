@@ -66,7 +66,8 @@ export type {
   CommandTraceContext,
   ConnectTraceContext,
 } from "./observability/channels";
-export type { Bulk, BulkCommand, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bulk";
+export type { Bulk, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bulk";
+export type { BulkCommand } from "./pipeline/bulk-batch";
 export { Pipeline } from "./pipeline/pipeline";
 export type { ScriptDefinition } from "./scripting/script";
 export { SentinelConnector } from "./sentinel/sentinel-connector";

@@ -27,7 +27,8 @@ import type {
 } from "../command/generated/signatures";
 import { PromiseCompletion } from "../command/promise-completion";
 import { INSPECT, type InspectArguments, showClient } from "../observability/redact";
-import { Bulk, type BulkCommand, type BulkOptions } from "../pipeline/bulk";
+import { Bulk, type BulkOptions } from "../pipeline/bulk";
+import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
@@ -245,8 +246,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * const { succeeded } = await redis.bulk([["set", "a", 1], ["incr", "a"]]).summary();
    */
   bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
-    const batchOf = (commands: CommandList) => this.makePipeline(commands)[RUN].asBulkBatch();
-    return new Bulk(source, batchOf, options);
+    const open = (keepsRows: boolean) => new BulkBatch(this, this[PORT], this[PIPELINE_CLASS], keepsRows);
+    return new Bulk(source, open, options);
   }
 
   // --- extension ---------------------------------------------------------------------------

@@ -8,10 +8,9 @@
  */
 
 import { BulkAbortedError } from "../errors";
-import type { Row, Rows } from "./pipeline-run";
-
-/** One command: `[name, ...args]`, as in the pipeline constructor. */
-export type BulkCommand = readonly unknown[];
+import type { BulkBatch, BulkFailure } from "./bulk-batch";
+import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";
+import type { Row } from "./pipeline-run";
 
 export interface BulkOptions {
   /** Commands of one batch. Default 10,000. */
@@ -45,42 +44,37 @@ export interface BulkSummary extends BulkProgress {
   durationMs: number;
 }
 
-/** A batch that the client has filled and can send; gives all rows, never rejects. */
-export interface BulkBatch {
-  send(): Promise<Rows>;
-  /** Fails what has not settled. */
-  abort(error: Error): void;
-}
-
-export type BatchMaker = (commands: readonly BulkCommand[]) => BulkBatch;
-
-type Source = Iterable<BulkCommand> | AsyncIterable<BulkCommand>;
-type AnyIterator = Iterator<BulkCommand> | AsyncIterator<BulkCommand>;
-
 const DEFAULTS = { batchSize: 10_000, maxBytes: 8 * 1024 * 1024, inFlight: 2, maxErrors: 100 };
 
 export class Bulk implements AsyncIterable<Row> {
-  /** What has happened so far. */
-  readonly progress: BulkProgress = { issued: 0, settled: 0, failed: 0, bytes: 0 };
-
-  private readonly batchSize: number;
-  private readonly maxBytes: number;
-  private readonly inFlight: number;
+  private settled = 0;
+  private failed = 0;
+  private readonly limits: FeedLimits;
   private readonly maxErrors: number;
-  private readonly errors: BulkSummary["errors"] = [];
+  private readonly errors: BulkFailure[] = [];
+  private readonly feed: BulkFeed;
   private outcome: Promise<BulkSummary> | null = null;
-  private isIterated = false;
-  private durationMs = 0;
+  private keepsRows = false;
+  private startedAtMs = 0;
 
   constructor(
-    private readonly source: Source,
-    private readonly makeBatch: BatchMaker,
+    source: BulkSource,
+    openBatch: (keepsRows: boolean) => BulkBatch,
     private readonly options: BulkOptions = {},
   ) {
-    this.batchSize = atLeastOne("batchSize", options.batchSize ?? DEFAULTS.batchSize);
-    this.maxBytes = atLeastOne("maxBytes", options.maxBytes ?? DEFAULTS.maxBytes);
-    this.inFlight = atLeastOne("inFlight", options.inFlight ?? DEFAULTS.inFlight);
+    this.limits = {
+      batchSize: atLeastOne("batchSize", options.batchSize ?? DEFAULTS.batchSize),
+      maxBytes: atLeastOne("maxBytes", options.maxBytes ?? DEFAULTS.maxBytes),
+      inFlight: atLeastOne("inFlight", options.inFlight ?? DEFAULTS.inFlight),
+    };
     this.maxErrors = options.maxErrors ?? DEFAULTS.maxErrors;
+    this.feed = new BulkFeed(source, () => openBatch(this.keepsRows), this.limits);
+  }
+
+  /** What has happened so far. */
+  get progress(): BulkProgress {
+    const { settled, failed } = this;
+    return { issued: this.feed.issued, settled, failed, bytes: this.feed.bytes };
   }
 
   /** Runs to the end without keeping rows (unless it is being iterated) and tells how it went. */
@@ -91,116 +85,91 @@ export class Bulk implements AsyncIterable<Row> {
 
   /** The rows in the order of the commands, `[null, reply]` or `[error]`. Can be iterated once. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Row> {
-    if (this.isIterated || this.outcome !== null) {
+    if (this.outcome !== null) {
       throw new TypeError("A bulk can be read once, and not after summary() has started it");
     }
-    this.isIterated = true;
-    let finish!: (summary: BulkSummary | Promise<never>) => void;
+    this.keepsRows = true;
+    let finish!: (summary: Promise<BulkSummary>) => void;
     this.outcome = new Promise((resolve) => {
       finish = resolve;
     });
     this.outcome.catch(() => {});
     try {
-      for await (const rows of this.run()) yield* rows;
+      for await (const batch of this.run()) {
+        for (const row of batch.answers) yield row;
+      }
     } catch (error) {
       finish(Promise.reject(error));
       throw error;
     } finally {
-      // Also when the reader left early: what was done is the summary.
-      finish(this.summarize());
+      // A reader who left early: what is under way settles on its own.
+      finish(this.settleRest());
     }
   }
 
   private async drain(): Promise<BulkSummary> {
-    for await (const rows of this.run()) void rows;
+    for await (const batch of this.run()) void batch;
     return this.summarize();
   }
 
-  /** Batches of rows, in order; at most `inFlight` batches are sent and not yet handed out. */
-  private async *run(): AsyncGenerator<Rows> {
-    const startedAtMs = performance.now();
-    const iterator = open(this.source);
-    const sent: { batch: BulkBatch; rows: Promise<Rows> }[] = [];
+  private async settleRest(): Promise<BulkSummary> {
+    for (const batch of this.feed.sent.splice(0)) {
+      await batch.outcome;
+      this.account(batch);
+    }
+    return this.summarize();
+  }
+
+  /** The batches in order, each when it has settled; a batch that is being read has its place in the window. */
+  private async *run(): AsyncGenerator<BulkBatch> {
+    const { feed } = this;
+    const { signal } = this.options;
+    this.startedAtMs = performance.now();
     const onAbort = (): void => {
-      for (const { batch } of sent) batch.abort(this.abortError());
+      for (const batch of feed.sent) batch.abort(this.abortError());
+      feed.stop().catch(() => {});
     };
-    this.options.signal?.addEventListener("abort", onAbort, { once: true });
-    let isDrained = false;
+    signal?.addEventListener("abort", onAbort, { once: true });
     try {
-      while (!isDrained || sent.length > 0) {
-        while (!isDrained && sent.length < this.inFlight) {
-          if (this.options.signal?.aborted) throw this.abortError();
-          const commands: BulkCommand[] = [];
-          isDrained = await this.gather(iterator, commands);
-          if (commands.length === 0) continue;
-          const batch = this.makeBatch(commands);
-          sent.push({ batch, rows: batch.send() });
+      if (signal?.aborted) throw this.abortError();
+      feed.start();
+      for (;;) {
+        const batch = await feed.oldest();
+        if (signal?.aborted) throw this.abortError();
+        if (batch === null) return;
+        this.account(batch);
+        try {
+          yield batch;
+        } finally {
+          feed.drop();
         }
-        const oldest = sent[0];
-        if (oldest === undefined) break;
-        const rows = await oldest.rows;
-        sent.shift();
-        this.account(rows);
-        if (this.options.signal?.aborted) throw this.abortError();
-        yield rows;
       }
     } finally {
-      this.options.signal?.removeEventListener("abort", onAbort);
-      this.durationMs = performance.now() - startedAtMs;
-      if (!isDrained) await iterator.return?.();
+      signal?.removeEventListener("abort", onAbort);
+      await feed.stop();
     }
   }
 
-  /** Fills `commands` with the next batch; true when the source is at its end. */
-  private async gather(iterator: AnyIterator, commands: BulkCommand[]): Promise<boolean> {
-    let bytes = 0;
-    while (commands.length < this.batchSize && bytes < this.maxBytes) {
-      const step = iterator.next();
-      const { done, value } = step instanceof Promise ? await step : (step as IteratorResult<BulkCommand>);
-      if (done) return true;
-      commands.push(value);
-      const size = sizeOf(value);
-      bytes += size;
-      this.progress.issued++;
-      this.progress.bytes += size;
+  private account({ length, failures }: BulkBatch): void {
+    // What could not be sent has failed first, wherever it stands.
+    for (const { index, error } of failures.sort((a, b) => a.index - b.index)) {
+      if (this.errors.length >= this.maxErrors) break;
+      this.errors.push({ index: this.settled + index, error });
     }
-    return false;
-  }
-
-  private account(rows: Rows): void {
-    const { progress } = this;
-    for (const row of rows) {
-      if (row[0] !== null) {
-        progress.failed++;
-        if (this.errors.length < this.maxErrors) this.errors.push({ index: progress.settled, error: row[0] });
-      }
-      progress.settled++;
-    }
-    this.options.onProgress?.(progress);
+    this.settled += length;
+    this.failed += failures.length;
+    this.options.onProgress?.(this.progress);
   }
 
   private summarize(): BulkSummary {
-    const { progress, errors, durationMs } = this;
+    const { progress, errors } = this;
+    const durationMs = performance.now() - this.startedAtMs;
     return { ...progress, succeeded: progress.settled - progress.failed, errors, durationMs };
   }
 
   private abortError(): BulkAbortedError {
-    return new BulkAbortedError(this.progress.settled, { cause: this.options.signal?.reason });
+    return new BulkAbortedError(this.settled, { cause: this.options.signal?.reason });
   }
-}
-
-function open(source: Source): AnyIterator {
-  if (Symbol.asyncIterator in source) return source[Symbol.asyncIterator]();
-  if (Symbol.iterator in source) return source[Symbol.iterator]();
-  throw new TypeError("bulk() takes an iterable or async iterable of [name, ...args] arrays");
-}
-
-function sizeOf(command: BulkCommand): number {
-  let size = 0;
-  for (const arg of command) {
-    size += typeof arg === "string" || Buffer.isBuffer(arg) ? arg.length : 8;
-  }
-  return size;
 }
 
 function atLeastOne(name: string, value: number): number {

@@ -13,7 +13,6 @@ import type { Completion } from "../command/completion";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, callSafely } from "../util/callback";
 import { toError } from "../util/user-code";
-import type { BulkBatch } from "./bulk";
 import { abortedTransaction, mapExecReply, transactionOutcome } from "./transaction";
 
 /** What a pipeline needs of the client it belongs to. */
@@ -58,18 +57,18 @@ export class PipelineRun implements Completion {
   openTransactions = 0;
   isExecuted = false;
 
-  private readonly rows: Rows = [];
-  private callbacks: Map<number, Callback<unknown>> | null = null;
+  protected readonly rows: Rows = [];
+  protected callbacks: Map<number, Callback<unknown>> | null = null;
   /** Commands that could not be encoded: never sent, their row is the error. */
-  private broken: Map<Command, Error> | null = null;
-  private left = 0;
-  private readonly batch = new Batch(BatchKind.Pipeline, 0, null);
+  protected broken: Map<Command, Error> | null = null;
+  protected left = 0;
+  protected readonly batch = new Batch(BatchKind.Pipeline, 0, null);
   private observer: BatchObserver | null = null;
   private settle!: (rows: Rows | null) => void;
   private refuse!: (error: Error) => void;
 
   constructor(
-    private readonly port: PipelinePort,
+    protected readonly port: PipelinePort,
     private readonly prefix: KeyPrefix | undefined,
     /** The pipeline is one transaction and reports only what EXEC brought. */
     readonly isTransaction: boolean,
@@ -150,20 +149,6 @@ export class PipelineRun implements Completion {
     else if (ready.length > 0) this.port.sendBatch(ready);
   }
 
-  /** The run as one batch of a bulk: after a loss its commands follow the rules of single ones. */
-  asBulkBatch(): BulkBatch {
-    this.batch.kind = BatchKind.Automatic;
-    return {
-      send: () => {
-        this.start();
-        return this.outcome.then((rows) => rows ?? []);
-      },
-      abort: (error) => {
-        for (const command of this.commands) command.fail(error);
-      },
-    };
-  }
-
   private sendObserved(commands: readonly Command[]): void {
     if (commands.length === 0) return;
     // MULTI and EXEC are not counted.
@@ -210,10 +195,14 @@ export class PipelineRun implements Completion {
       const callback = this.callbacks.get(index);
       if (callback !== undefined) callSafely(callback, row[0], row[1]);
     }
+    this.countDown();
+  }
+
+  protected countDown(): void {
     if (--this.left === 0) this.finish();
   }
 
-  private finish(): void {
+  protected finish(): void {
     // Whoever keeps the pipeline need not keep its commands.
     this.commands = [];
     if (!this.isTransaction) {

@@ -44,10 +44,11 @@ export class Pipeline implements Commander {
     readonly redis: PipelineHost,
     port: PipelinePort,
     isTransaction = false,
+    run: PipelineRun = new PipelineRun(port, redis.options.keyPrefix, isTransaction),
   ) {
     this.isCluster = redis.isCluster;
     this.options = redis.options;
-    this[RUN] = new PipelineRun(port, redis.options.keyPrefix, isTransaction);
+    this[RUN] = run;
     this.promise = this[RUN].outcome;
     if (isTransaction) this[RUN].openTransaction();
   }
@@ -60,13 +61,8 @@ export class Pipeline implements Commander {
   /** Queues `[[name, ...args, callback?], ...]`. Throws a TypeError for an unknown name. */
   addBatch(commands: readonly (readonly unknown[])[]): this {
     for (const command of commands) {
-      const name = String(command[0]);
       // Looked up as a property, since methods of a single pipeline may have been replaced.
-      const method = (this as unknown as Record<string, CommandMethod | undefined>)[name];
-      // Names may come from data: `constructor` and the like are no commands.
-      if (typeof method !== "function" || name in Object.prototype) {
-        throw new TypeError(`Unknown command "${name}" in a batch; use ["call", name, ...]`);
-      }
+      const method = methodOf(this, command[0]);
       const args = command.slice(1);
       if (method.command === undefined) method.apply(this, args);
       else this[RUN].queue(method.command.spec, args, method.command.wantsBuffers);
@@ -115,11 +111,16 @@ export class Pipeline implements Commander {
     const callback = isCallback ? first : last;
     const run = this[RUN];
     if (run.isExecuted) return asCallback(Promise.reject(new PipelineUsedError()), callback);
+    const batchSize = options?.batchSize ?? Number.POSITIVE_INFINITY;
+    if (!(batchSize >= 1)) {
+      const error = new RangeError(`exec option "batchSize" must be at least 1, got ${batchSize}`);
+      return asCallback(Promise.reject(error), callback);
+    }
     if (run.openTransactions > 0) {
       run.closeTransaction();
       if (!run.isTransaction || run.openTransactions > 0) return this;
     }
-    run.start(options?.batchSize);
+    run.start(batchSize);
     return asCallback(run.outcome, callback);
   }
 
@@ -136,6 +137,17 @@ export class Pipeline implements Commander {
     // Typed as what it stands for; the API returns the pipeline here.
     return this[EXECUTE](specOf("exec"), [], true) as unknown as Promise<ReplyRows | null>;
   }
+}
+
+/** The method that a name stands for in a list of commands. */
+export function methodOf(pipeline: Pipeline, given: unknown): CommandMethod {
+  const name = String(given);
+  const method = (pipeline as unknown as Record<string, CommandMethod | undefined>)[name];
+  // Names may come from data: `constructor` and the like are no commands.
+  if (typeof method !== "function" || name in Object.prototype) {
+    throw new TypeError(`Unknown command "${name}" in a batch; use ["call", name, ...]`);
+  }
+  return method;
 }
 
 let hasWarned = false;

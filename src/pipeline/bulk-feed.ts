@@ -1,0 +1,194 @@
+/**
+ * The producer's side of a bulk: takes commands from the source into batches and sends them,
+ * at most `inFlight` that are not handed out. The source is not asked for more while that many
+ * are. A batch leaves when it is full, when the source is at its end, and when an asynchronous
+ * source has nothing for a whole turn of the event loop.
+ *
+ *   source --next()--> batch --send()--> sent: | oldest | ... | newest |   --take--> reader
+ */
+
+import type { BulkBatch, BulkCommand } from "./bulk-batch";
+
+export type BulkSource = Iterable<BulkCommand> | AsyncIterable<BulkCommand>;
+type AnyIterator = Iterator<BulkCommand> | AsyncIterator<BulkCommand>;
+
+export interface FeedLimits {
+  readonly batchSize: number;
+  readonly maxBytes: number;
+  readonly inFlight: number;
+}
+
+export class BulkFeed {
+  /** Commands taken from the source, and the size of their arguments. */
+  issued = 0;
+  bytes = 0;
+  /** Sent and not handed out, oldest first. */
+  readonly sent: BulkBatch[] = [];
+  private batch: BulkBatch | null = null;
+  private batchBytes = 0;
+  private isStopped = false;
+  private isEnded = false;
+  private failure: { readonly thrown: unknown } | null = null;
+  private isPulling = false;
+  private isBooked = false;
+  private issuedWhenBooked = 0;
+  private wakeFeeder: (() => void) | null = null;
+  private wakeReader: (() => void) | null = null;
+  private iterator: AnyIterator | null = null;
+  private work: Promise<void> | null = null;
+
+  constructor(
+    private readonly source: BulkSource,
+    private readonly openBatch: () => BulkBatch,
+    private readonly limits: FeedLimits,
+  ) {}
+
+  start(): void {
+    this.work = this.run();
+  }
+
+  /** The oldest batch when it has settled; null at the end. Throws what the source threw, behind what was sent. */
+  async oldest(): Promise<BulkBatch | null> {
+    while (this.sent.length === 0 && !this.isEnded && !this.isStopped) {
+      await new Promise<void>((resolve) => {
+        this.wakeReader = resolve;
+      });
+    }
+    const oldest = this.sent[0];
+    if (oldest !== undefined) {
+      await oldest.outcome;
+      return oldest;
+    }
+    if (this.failure !== null) throw this.failure.thrown;
+    return null;
+  }
+
+  /** The oldest batch has been handed out: there is room for another. */
+  drop(): void {
+    this.sent.shift();
+    this.wakeFeeder?.();
+  }
+
+  /** Takes nothing more from the source and closes it. */
+  async stop(): Promise<void> {
+    this.isStopped = true;
+    this.wakeFeeder?.();
+    this.wakeReader?.();
+    // A producer that is being waited for may never answer.
+    if (this.isPulling) this.close().catch(() => {});
+    else await this.work;
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  private async run(): Promise<void> {
+    try {
+      const isDrained = Symbol.asyncIterator in Object(this.source) ? await this.pull() : await this.draw();
+      if (isDrained) this.send();
+      else await this.close();
+    } catch (thrown) {
+      this.failure = { thrown };
+      this.isPulling = false;
+      await this.close().catch(() => {});
+    }
+    this.isEnded = true;
+    this.wakeReader?.();
+  }
+
+  /** Takes all of a synchronous source; false when it was stopped before its end. */
+  private async draw(): Promise<boolean> {
+    if (!(Symbol.iterator in Object(this.source))) {
+      throw new TypeError("bulk() takes an iterable or async iterable of [name, ...args] arrays");
+    }
+    const iterator = (this.source as Iterable<BulkCommand>)[Symbol.iterator]();
+    this.iterator = iterator;
+    while (!this.isStopped) {
+      const { done, value } = iterator.next();
+      if (done) return true;
+      if (this.take(value)) await this.untilRoom();
+    }
+    return false;
+  }
+
+  private async pull(): Promise<boolean> {
+    const iterator = (this.source as AsyncIterable<BulkCommand>)[Symbol.asyncIterator]();
+    this.iterator = iterator;
+    while (!this.isStopped) {
+      const step = iterator.next();
+      this.isPulling = true;
+      this.book();
+      const { done, value } = await step;
+      this.isPulling = false;
+      if (this.isStopped) return false;
+      if (done) return true;
+      this.take(value);
+      if (this.isFull) await this.untilRoom();
+    }
+    return false;
+  }
+
+  private get isFull(): boolean {
+    return this.sent.length >= this.limits.inFlight;
+  }
+
+  /** True when that filled a batch, which has been sent. */
+  private take(command: BulkCommand): boolean {
+    this.batch ??= this.openBatch();
+    this.batch.add(command);
+    const size = sizeOf(command);
+    this.issued++;
+    this.bytes += size;
+    this.batchBytes += size;
+    const { batchSize, maxBytes } = this.limits;
+    if (this.batch.isOpen || (this.batch.length < batchSize && this.batchBytes < maxBytes)) return false;
+    this.send();
+    return true;
+  }
+
+  private send(): void {
+    const { batch } = this;
+    if (batch === null || this.isStopped) return;
+    this.batch = null;
+    this.batchBytes = 0;
+    this.sent.push(batch);
+    batch.send();
+    this.wakeReader?.();
+  }
+
+  private async untilRoom(): Promise<void> {
+    // A client that is closed answers at once; other work has to have its turn.
+    if (this.sent.at(-1)?.isSettled) await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.isFull && !this.isStopped) {
+      await new Promise<void>((resolve) => {
+        this.wakeFeeder = resolve;
+      });
+    }
+  }
+
+  /** What a producer has given does not wait for what it has not. */
+  private book(): void {
+    if (this.isBooked || this.batch === null) return;
+    this.isBooked = true;
+    this.issuedWhenBooked = this.issued;
+    setImmediate(this.onTurn);
+  }
+
+  private readonly onTurn = (): void => {
+    this.isBooked = false;
+    if (this.batch === null || this.batch.isOpen || this.isFull) return;
+    if (this.issued === this.issuedWhenBooked) this.send();
+    else if (this.isPulling) this.book();
+  };
+
+  private async close(): Promise<void> {
+    const { iterator } = this;
+    this.iterator = null;
+    await iterator?.return?.();
+  }
+}
+
+function sizeOf(command: BulkCommand): number {
+  let size = 0;
+  for (const arg of command) size += typeof arg === "string" || Buffer.isBuffer(arg) ? arg.length : 8;
+  return size;
+}

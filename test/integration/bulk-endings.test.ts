@@ -1,0 +1,239 @@
+/** How a bulk ends early: a producer that throws or stalls, a reader that leaves, an abort, a client that is closed. */
+
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { waitUntil } from "../../scripts/servers/wait-until";
+import { Redis } from "../../src/index";
+import { closeClient, untilReady } from "../support/matrix";
+import { sharedServer } from "../support/shared-servers";
+
+interface Failure extends Error {
+  readonly code?: string;
+}
+
+function failureOf(outcome: Promise<unknown>): Promise<Failure | null> {
+  return outcome.then(
+    () => null,
+    (error: Failure) => error,
+  );
+}
+
+/** Gives commands, then nothing more until it is released, and says when it was closed. */
+class StalledSource {
+  isClosed = false;
+  private release: (() => void) | null = null;
+
+  constructor(private readonly commands: readonly (readonly unknown[])[]) {}
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly unknown[]> {
+    try {
+      yield* this.commands;
+      await new Promise<void>((resolve) => {
+        this.release = resolve;
+      });
+    } finally {
+      this.isClosed = true;
+    }
+  }
+
+  end(): void {
+    this.release?.();
+  }
+}
+
+describe("a bulk that ends early", () => {
+  let server: ServerProcess;
+  let redis: Redis;
+  before(async () => {
+    server = await sharedServer(ServerKind.Redis);
+  });
+  beforeEach(async () => {
+    redis = new Redis({ host: server.host, port: server.port });
+    await untilReady(redis);
+    await redis.flushall();
+  });
+  afterEach(() => closeClient(redis));
+
+  it("rows of what was sent come before the error of the producer", async () => {
+    const broken = new Error("the file is gone");
+    function* source(): Generator<unknown[]> {
+      for (let i = 0; i < 250; i++) yield ["incr", "n"];
+      throw broken;
+    }
+    const values: unknown[] = [];
+    const bulk = redis.bulk(source(), { batchSize: 100 });
+    const failure = await failureOf(
+      (async () => {
+        for await (const [, value] of bulk) values.push(value);
+      })(),
+    );
+    expect(failure).to.equal(broken);
+    // Two batches were full; the fifty commands of the third were never sent.
+    expect(values).to.deep.equal(Array.from({ length: 200 }, (_, i) => i + 1));
+    expect(await redis.get("n")).to.equal("200");
+    expect(await failureOf(bulk.summary())).to.equal(broken);
+  });
+
+  it("the error of an asynchronous producer rejects the summary after what was sent has settled", async () => {
+    const broken = new Error("the cursor is gone");
+    async function* source(): AsyncGenerator<unknown[]> {
+      for (let i = 0; i < 30; i++) yield ["incr", "n"];
+      throw broken;
+    }
+    const bulk = redis.bulk(source(), { batchSize: 10 });
+    expect(await failureOf(bulk.summary())).to.equal(broken);
+    expect(bulk.progress).to.include({ issued: 30, settled: 30, failed: 0 });
+  });
+
+  it("what a pausing producer has given is sent, though the batch is not full", async () => {
+    const source = new StalledSource([
+      ["incr", "n"],
+      ["incr", "n"],
+    ]);
+    const bulk = redis.bulk(source);
+    const summary = bulk.summary();
+    await waitUntil(async () => bulk.progress.settled === 2, {
+      timeoutMs: 5000,
+      what: "its commands are answered",
+    });
+    source.end();
+    expect(await summary).to.include({ settled: 2, succeeded: 2 });
+    expect(source.isClosed).to.equal(true);
+  });
+
+  it("an abort does not wait for a producer that gives nothing", async () => {
+    const source = new StalledSource([["incr", "n"]]);
+    const controller = new AbortController();
+    const bulk = redis.bulk(source, { signal: controller.signal });
+    const summary = failureOf(bulk.summary());
+    await waitUntil(async () => bulk.progress.settled === 1, {
+      timeoutMs: 5000,
+      what: "its command is answered",
+    });
+    const reason = new Error("the user has left");
+    controller.abort(reason);
+    const failure = await summary;
+    expect(failure?.code).to.equal("BULK_ABORTED");
+    expect(failure?.cause).to.equal(reason);
+    expect(bulk.progress).to.include({ settled: 1, failed: 0 });
+    source.end();
+    await waitUntil(async () => source.isClosed, { timeoutMs: 5000, what: "the source is closed" });
+  });
+
+  it("with a signal that is aborted already nothing is taken and nothing sent", async () => {
+    let taken = 0;
+    function* source(): Generator<unknown[]> {
+      taken++;
+      yield ["incr", "n"];
+    }
+    const failure = await failureOf(redis.bulk(source(), { signal: AbortSignal.abort() }).summary());
+    expect(failure?.code).to.equal("BULK_ABORTED");
+    expect(taken).to.equal(0);
+    expect(await redis.get("n")).to.equal(null);
+  });
+
+  it("a producer may abort its own bulk", async () => {
+    const controller = new AbortController();
+    let isClosed = false;
+    function* source(): Generator<unknown[]> {
+      try {
+        for (let i = 0; ; i++) {
+          if (i === 5) controller.abort();
+          yield ["incr", "n"];
+        }
+      } finally {
+        isClosed = true;
+      }
+    }
+    const failure = await failureOf(
+      redis.bulk(source(), { batchSize: 2, signal: controller.signal }).summary(),
+    );
+    expect(failure?.code).to.equal("BULK_ABORTED");
+    expect(isClosed).to.equal(true);
+  });
+
+  it("the summary after a reader who left counts what was under way", async () => {
+    function* source(): Generator<unknown[]> {
+      for (;;) yield ["incr", "n"];
+    }
+    const bulk = redis.bulk(source(), { batchSize: 100, inFlight: 3 });
+    let read = 0;
+    for await (const [error] of bulk) {
+      expect(error).to.equal(null);
+      if (++read === 150) break;
+    }
+    const summary = await bulk.summary();
+    expect(summary.settled).to.equal(summary.issued - (summary.issued % 100));
+    expect(summary.failed).to.equal(0);
+    expect(await redis.get("n")).to.equal(String(summary.settled));
+  });
+
+  it("can be read once", async () => {
+    const bulk = redis.bulk([["incr", "n"]]);
+    await bulk.summary();
+    const failure = await failureOf(bulk[Symbol.asyncIterator]().next());
+    expect(failure).to.be.instanceOf(TypeError);
+    expect(await redis.get("n")).to.equal("1");
+  });
+
+  it("a client that is closed fails what is left, and other work goes on meanwhile", async () => {
+    let turns = 0;
+    const interval = setInterval(() => turns++, 1);
+    function* source(): Generator<unknown[]> {
+      for (let i = 0; i < 100_000; i++) yield ["set", "k", i];
+    }
+    const bulk = redis.bulk(source(), { batchSize: 100, maxErrors: 3 });
+    await closeClient(redis);
+    const summary = await bulk.summary();
+    clearInterval(interval);
+    expect(summary).to.include({ issued: 100_000, settled: 100_000, failed: 100_000, succeeded: 0 });
+    expect(summary.errors.map(({ index }) => index)).to.deep.equal([0, 1, 2]);
+    expect(turns).to.be.above(0);
+  });
+
+  it("refuses what is no source and limits that are none", async () => {
+    const asSource = (value: unknown): Iterable<readonly unknown[]> => value as Iterable<readonly unknown[]>;
+    expect(await failureOf(redis.bulk(asSource(5)).summary())).to.be.instanceOf(TypeError);
+    expect(await failureOf(redis.bulk([["no such command"]]).summary())).to.be.instanceOf(TypeError);
+    for (const options of [{ batchSize: 0 }, { inFlight: Number.NaN }, { maxBytes: -1 }]) {
+      expect(() => redis.bulk([], options)).to.throw(RangeError);
+    }
+  });
+});
+
+describe("transactions in a bulk", () => {
+  let server: ServerProcess;
+  let redis: Redis;
+  before(async () => {
+    server = await sharedServer(ServerKind.Redis);
+  });
+  beforeEach(async () => {
+    redis = new Redis({ host: server.host, port: server.port });
+    await untilReady(redis);
+    await redis.flushall();
+  });
+  afterEach(() => closeClient(redis));
+
+  it("are never divided", async () => {
+    const increments = Array.from({ length: 10 }, () => ["incr", "n"]);
+    const rows: unknown[] = [];
+    const source = [["set", "a", 1], ["multi"], ...increments, ["exec"], ["get", "n"]];
+    for await (const row of redis.bulk(source, { batchSize: 3 })) rows.push(row);
+    expect(rows).to.have.length(14);
+    expect(rows[12]).to.deep.equal([null, Array.from({ length: 10 }, (_, i) => i + 1)]);
+    expect(rows[13]).to.deep.equal([null, "10"]);
+  });
+
+  it("without their end are not sent; an end without its beginning is answered in its row", async () => {
+    const { errors, ...counts } = await redis
+      .bulk([["set", "a", 1], ["exec"], ["multi"], ["incr", "n"]])
+      .summary();
+    expect(counts).to.include({ issued: 4, succeeded: 1, failed: 3 });
+    expect(errors.map(({ index }) => index)).to.deep.equal([1, 2, 3]);
+    expect(errors[0]?.error.message).to.contain("EXEC without MULTI");
+    expect(await redis.get("n")).to.equal(null);
+    // The connection is not left inside of a transaction.
+    expect(await redis.get("a")).to.equal("1");
+  });
+});
