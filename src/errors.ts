@@ -5,6 +5,8 @@
  * messages say what happened, where, and what to do. docs/errors.md lists what to do about each.
  */
 
+import { maskName } from "./util/credentials";
+
 /** Gives a class its name and its code, both on the prototype. */
 export function label(prototype: Error, name: string, code: string): void {
   Object.defineProperty(prototype, "name", { value: name, configurable: true, writable: true });
@@ -292,7 +294,7 @@ export class SentinelsUnreachableError extends SluiceError {
 /** An argument that cannot be sent. Only its command is rejected; nothing of it was written. */
 export class ArgumentError extends SluiceError {
   constructor(commandName: string, position: number, reason: string, options?: ErrorOptions) {
-    super(`Argument ${position} of "${commandName}" cannot be sent: ${reason}`, options);
+    super(`Argument ${position} of "${maskName(commandName, [])}" cannot be sent: ${reason}`, options);
   }
   static {
     label(ArgumentError.prototype, "ArgumentError", "INVALID_ARGUMENT");
@@ -303,7 +305,7 @@ export class ArgumentError extends SluiceError {
 export class UnansweredCommandError extends SluiceError {
   constructor(commandName: string, advice: string) {
     super(
-      `"${commandName}" cannot be sent on a shared connection: it brings no reply, or replies without end${advice}`,
+      `"${maskName(commandName, [])}" cannot be sent on a shared connection: it brings no reply, or replies without end${advice}`,
     );
   }
   static {

@@ -71,6 +71,13 @@ export class Certificates {
     return this.read("client.key");
   }
 
+  /** The client's key, to be opened with a passphrase. */
+  lockedClientKey(passphrase: string): Buffer {
+    const lock = ["-aes256", "-passout", `pass:${passphrase}`];
+    openssl(this.directory, "pkey", "-in", "client.key", ...lock, "-out", "locked.key");
+    return this.read("locked.key");
+  }
+
   /** What a client needs to be let in. */
   clientOptions(): ConnectionOptions {
     return { ca: this.authority, cert: this.clientCertificate, key: this.clientKey };

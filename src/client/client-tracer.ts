@@ -20,8 +20,8 @@ import {
   traceCommand,
   traceConnect,
 } from "../observability/channels";
+import { describeCommand } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
-import { maskCredentials } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import type { RedisOptions } from "./redis-options";
 
@@ -81,7 +81,10 @@ export class ClientTracer {
 
   /** A command is being written; one that is sent again was reported to the channels before. */
   onWrite(command: Command): void {
-    if (this.isLogging) debug("write %s %o", command.name, maskCredentials(command.name, command.args));
+    if (this.isLogging) {
+      const { name, args } = describeCommand(command.name, command.args);
+      debug("write %s %o", name, args);
+    }
     if (command.isSettled || !isCommandTraced()) return;
     const extra = command.ensureExtra();
     if (extra.isTraced) return;

@@ -10,6 +10,7 @@ import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { OptionError } from "../errors";
 import { type Whereabouts, whereaboutsOf } from "../link/whereabouts";
+import { hideNodes } from "../observability/redact";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { callUser } from "../util/user-code";
@@ -74,7 +75,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
   constructor(startupNodes: readonly ClusterNode[], options?: ClusterOptions);
   constructor(startupNodes: readonly ClusterNode[], options?: ClusterOptions) {
     super();
-    this.startupNodes = [...startupNodes];
+    this.startupNodes = hideNodes([...startupNodes]);
     for (const node of this.startupNodes) parseStartupNode(node);
     this.options = withLimits(resolveClusterOptions(options));
     const wiring = new ClusterWiring(this.options, this.makeOwner());

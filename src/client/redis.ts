@@ -15,6 +15,7 @@ import { Link } from "../link/link";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
 import { whereaboutsOf } from "../link/whereabouts";
+import { hideSecrets } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { SentinelConnector } from "../sentinel/sentinel-connector";
@@ -193,12 +194,12 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   get condition(): Condition | null {
     const { connection, session, options, mode } = this[LINK];
     if (connection === null) return null;
-    return {
+    return hideSecrets({
       select: session.db,
       auth: (options as RedisOptions).password,
       subscriber: mode === "subscriber",
       ...connection.shape,
-    };
+    });
   }
 
   /** Commands gathered for the next automatic pipeline. */

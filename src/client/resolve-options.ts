@@ -5,6 +5,7 @@
 
 import { OptionError } from "../errors";
 import { hideSecrets } from "../observability/redact";
+import { MASK } from "../util/credentials";
 import { copyFieldsets } from "./himport-fieldsets";
 import { isTlsUrl, isWholeNumber, parseUrl } from "./parse-url";
 import { defaultOptions, type RedisOptions } from "./redis-options";
@@ -81,7 +82,10 @@ export function toWholeNumber(name: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
   if (isWholeNumber(value)) return Number.parseInt(value, 10);
   if (value === "" && name === "db") return 0;
-  throw new OptionError(`Invalid ${name} "${value}": expected a whole number`);
+  // A password that was not percent-encoded and has a slash in it ends up here.
+  const at = value.lastIndexOf("@");
+  const shown = at < 0 ? value : MASK + value.slice(at);
+  throw new OptionError(`Invalid ${name} "${shown}": expected a whole number`);
 }
 
 function rejectProfile(tls: unknown): void {

@@ -9,7 +9,7 @@
  */
 
 import type { Argument, Reply } from "../protocol/resp-types";
-import { maskCredentials } from "../util/credentials";
+import { maskCredentials, maskName } from "../util/credentials";
 import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
@@ -126,7 +126,8 @@ export class Command {
 
   /** How `util.inspect` shows it: credentials among the arguments are masked. */
   [INSPECT](_depth: number, style: object, inspect: (value: unknown, style: object) => string): string {
-    return `Command ${inspect({ name: this.name, args: maskCredentials(this.name, this.args) }, style)}`;
+    const { name, args } = this;
+    return `Command ${inspect({ name: maskName(name, args), args: maskCredentials(name, args) }, style)}`;
   }
 
   ensureExtra(): CommandExtra {

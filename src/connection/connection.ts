@@ -10,6 +10,7 @@ import { type Command, CommandState } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
+import { hideBytes } from "../observability/redact";
 import { encodeCommand } from "../protocol/encoder";
 import { OutputBuffer } from "../protocol/output-buffer";
 import { Parser } from "../protocol/parser";
@@ -133,6 +134,7 @@ export class Connection implements Dispatcher, ReplySink {
   /** Takes the socket over. It may still be connecting. */
   attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }): void {
     this.socket = socket;
+    hideBytes(socket);
     socket.on("data", (chunk: Buffer) => {
       this.noteArrival(chunk.length);
       try {

@@ -42,5 +42,17 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
   if (!tls) return netConnect(target as unknown as NetConnectOpts);
   // Loaded when first needed: of what Node brings, it takes the longest to load.
   const { connect: tlsConnect } = require("node:tls") as typeof import("node:tls");
-  return tlsConnect({ ...target, ...(tls === true ? {} : tls) } as TlsOptions);
+  return tlsConnect({ ...target, ...(tls === true ? {} : withoutSecrets(tls)) } as TlsOptions);
+}
+
+/**
+ * TLS sockets keep the options that they were made with, and `util.inspect` shows them: private
+ * keys and passphrases go into a secure context, which shows nothing.
+ */
+function withoutSecrets(options: TlsOptions): TlsOptions {
+  const { key, pfx, passphrase, ...rest } = options;
+  if (key === undefined && pfx === undefined && passphrase === undefined) return options;
+  const { createSecureContext } = require("node:tls") as typeof import("node:tls");
+  rest.secureContext ??= createSecureContext(options);
+  return rest;
 }

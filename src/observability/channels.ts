@@ -6,6 +6,7 @@
  */
 
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import { maskName } from "../util/credentials";
 import { redactArguments } from "./redact";
 
 export interface ServerContext {
@@ -106,7 +107,7 @@ export function traceCommand(
   origin: CommandOrigin,
 ): Trace<CommandTraceContext> {
   return new Trace(commandChannel, {
-    command: name,
+    command: maskName(name, args),
     args: redactArguments(name, args),
     database: origin.database,
     serverAddress: origin.serverAddress,

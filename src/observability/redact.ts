@@ -4,7 +4,14 @@
  */
 
 import type { ErrorCommand } from "../errors";
-import { type Argument, credentialPositions, MASK, maskCredentials, maskInText } from "../util/credentials";
+import {
+  type Argument,
+  credentialPositions,
+  MASK,
+  maskCredentials,
+  maskInText,
+  maskName,
+} from "../util/credentials";
 
 const HIDDEN = "?";
 
@@ -74,7 +81,7 @@ function shownOf(commandName: string, args: readonly unknown[]): number {
 
 /** Name and arguments of a command as errors carry them: credentials are masked, the rest stays. */
 export function describeCommand(name: string, args: readonly Argument[]): ErrorCommand {
-  return { name, args: maskCredentials(name, args) };
+  return { name: maskName(name, args), args: maskCredentials(name, args) };
 }
 
 /** Attaches the command to an error of the server and masks what its message repeats of credentials. */
@@ -84,7 +91,7 @@ export function attachCommand(
   args: readonly Argument[],
 ): void {
   error.command = describeCommand(name, args);
-  if (error.command.args === args) return;
+  if (error.command.args === args && error.command.name === name) return;
   const message = maskInText(error.message, name, args);
   if (message === error.message) return;
   error.stack = error.stack?.replace(error.message, () => message) ?? "";
@@ -101,8 +108,10 @@ export function redactUrl(text: string): string {
   const [, scheme = "", rest = text] = /^((?:[a-z][a-z0-9+.-]*:)?\/\/)?(.*)$/is.exec(text) ?? [];
   const authority = rest.split(/[/?#]/, 1)[0] ?? "";
   const at = authority.lastIndexOf("@");
-  const visible = at < 0 && isAddress(authority) ? rest : hideUserInfo(rest, at);
-  return scheme + visible.replace(/([?&][^=&]*(?:pass|credentials)[^=&]*=)[^&#]*/gi, `$1${MASK}`);
+  const masked = rest.replace(/([?&][^=&]*(?:pass|credentials)[^=&]*=)[^&#]*/gi, `$1${MASK}`);
+  // An "@" further on: a password that was not encoded has ended the authority early.
+  if (at < 0 && isAddress(authority) && !masked.includes("@")) return scheme + masked;
+  return scheme + hideUserInfo(masked, at);
 }
 
 function isAddress(authority: string): boolean {
@@ -119,8 +128,11 @@ function hideUserInfo(rest: string, at: number): string {
   return name + (name === "" ? rest.slice(0, at) : MASK) + rest.slice(at);
 }
 
-const SECRET_OPTIONS = new Set(["password", "sentinelPassword", "passphrase", "key", "pfx", "pass"]);
+const SECRET_OPTIONS = new Set(["password", "sentinelPassword", "passphrase", "key", "pfx", "pass", "auth"]);
 const NESTED_OPTIONS = new Set(["tls", "sentinelTLS", "redisOptions"]);
+
+/** Lists of options objects. */
+const LISTED_OPTIONS = new Set(["sentinels"]);
 
 /** A copy of an options object for showing it: passwords and private keys are masked. */
 export function redactOptions(options: object): Record<string, unknown> {
@@ -129,9 +141,16 @@ export function redactOptions(options: object): Record<string, unknown> {
     if (SECRET_OPTIONS.has(name) && value !== null && value !== undefined && value !== "") copy[name] = MASK;
     else if (NESTED_OPTIONS.has(name) && typeof value === "object" && value !== null)
       copy[name] = redactOptions(value);
+    else if (LISTED_OPTIONS.has(name) && Array.isArray(value)) copy[name] = value.map(redactNode);
     else copy[name] = value;
   }
   return copy;
+}
+
+/** The address of a server in one of its forms, for showing it. */
+export function redactNode(node: unknown): unknown {
+  if (typeof node === "string") return redactUrl(node);
+  return typeof node === "object" && node !== null ? redactOptions(node) : node;
 }
 
 /** Key of the method that `util.inspect` asks how to show an object. */
@@ -146,16 +165,35 @@ export type InspectArguments = [style: object, inspect: Inspect];
  * it hangs. The property is invisible to copying, comparing and JSON.
  */
 export function hideSecrets<T extends object>(options: T): T {
-  const value = function (
-    this: object,
-    _depth: number,
-    inner: object,
-    inspect: (v: unknown, o: object) => string,
-  ) {
-    return inspect(redactOptions(this), inner);
+  return showAs(options, redactOptions);
+}
+
+/** The same for a list of servers. */
+export function hideNodes<T>(nodes: T[]): T[] {
+  return showAs(nodes, (list) => list.map(redactNode));
+}
+
+function showAs<T extends object>(target: T, show: (target: T) => unknown): T {
+  const value = function (this: T, _depth: number, ...[style, inspect]: InspectArguments) {
+    return inspect(show(this), style);
   };
-  Object.defineProperty(options, INSPECT, { value, configurable: true, writable: true });
-  return options;
+  Object.defineProperty(target, INSPECT, { value, configurable: true, writable: true });
+  return target;
+}
+
+/**
+ * Makes `util.inspect` show a socket by its address and counters: its buffers hold what was sent
+ * and received last, and a TLS socket keeps its options.
+ */
+export function hideBytes(socket: object): void {
+  if (!(INSPECT in socket)) showAs(socket, describeSocket);
+}
+
+function describeSocket(socket: object): Record<string, unknown> {
+  const names = ["remoteAddress", "remotePort", "readyState", "bytesRead", "bytesWritten"];
+  const shown: Record<string, unknown> = { [socket.constructor.name]: "socket" };
+  for (const name of names) shown[name] = (socket as Record<string, unknown>)[name];
+  return shown;
 }
 
 /** How a client is shown: what it is and how it is doing, nothing of what passes through it. */

@@ -8,6 +8,7 @@
  */
 
 import { BulkAbortedError } from "../errors";
+import { INSPECT, type InspectArguments } from "../observability/redact";
 import type { BulkBatch, BulkFailure } from "./bulk-batch";
 import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";
 import type { Row } from "./pipeline-run";
@@ -75,6 +76,11 @@ export class Bulk implements AsyncIterable<Row> {
   get progress(): BulkProgress {
     const { settled, failed } = this;
     return { issued: this.feed.issued, settled, failed, bytes: this.feed.bytes };
+  }
+
+  /** What is to be sent is not shown. */
+  [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
+    return `Bulk ${inspect(this.progress, style)}`;
   }
 
   /** Runs to the end without keeping rows (unless it is being iterated) and tells how it went. */

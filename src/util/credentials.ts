@@ -12,9 +12,9 @@ export const MASK = "***";
 type Finder = (args: readonly unknown[]) => number[];
 
 const NONE: number[] = [];
+/** A name of several words, as in `call("config set", ...)`: sent as it is, and refused. */
+const PHRASE = /\s/;
 const SECRET_SETTING = /pass|auth$|secret|token/i;
-/** Longest name below; longer words are looked up no further. */
-const LONGEST_NAME = 8;
 /** Shorter credentials would be found inside of words. */
 const SHORTEST_SOUGHT = 4;
 
@@ -30,9 +30,16 @@ const FINDERS: Record<string, Finder> = {
 
 /** Positions of the arguments that are credentials. Do not change the array. */
 export function credentialPositions(commandName: string, args: readonly unknown[]): readonly number[] {
-  if (commandName.length > LONGEST_NAME) return findInPhrase(commandName, args);
   const find = FINDERS[commandName.toLowerCase()];
-  return find === undefined ? NONE : find(args);
+  if (find !== undefined) return find(args);
+  if (!PHRASE.test(commandName)) return NONE;
+  const { found, count } = findInPhrase(commandName, args);
+  return found.map((position) => position - count).filter((position) => position >= 0);
+}
+
+/** The name of a command as it may be shown: a whole line given as the name can hold credentials too. */
+export function maskName(commandName: string, args: readonly unknown[]): string {
+  return PHRASE.test(commandName) ? maskWords(commandName, findInPhrase(commandName, args)) : commandName;
 }
 
 /** The arguments with their credentials masked; the very array when there is nothing to hide. */
@@ -47,7 +54,9 @@ export function maskCredentials(commandName: string, args: readonly Argument[]):
 /** Masks the credentials that a text (an error message of the server, say) repeats. */
 export function maskInText(text: string, commandName: string, args: readonly unknown[]): string {
   const positions = credentialPositions(commandName, args);
-  if (positions.length === 0) return text;
+  const name = maskName(commandName, args);
+  if (positions.length === 0 && name === commandName) return text;
+  text = text.split(commandName).join(name);
   // Servers cut the list off anywhere, so that a part of a credential may stand at its end.
   text = text.replace(/(with args beginning with:).*$/s, `$1 ${MASK}`);
   for (const position of positions) {
@@ -70,13 +79,22 @@ function isPasswordRule(commandName: string, argument: string): boolean {
   return /^acl/i.test(commandName) && /^[<>#!]/.test(argument);
 }
 
-/** `call("config set", ...)`: sent as one word and refused, but the arguments are the same. */
-function findInPhrase(commandName: string, args: readonly unknown[]): readonly number[] {
-  const words = commandName.split(" ");
-  const [first, ...rest] = words;
-  if (first === undefined || rest.length === 0) return NONE;
-  const found = credentialPositions(first, [...rest, ...args]);
-  return found.map((position) => position - rest.length).filter((position) => position >= 0);
+/** Positions among all words, those of the name included; `count` of them belong to the name. */
+interface PhraseFinding {
+  readonly found: readonly number[];
+  readonly count: number;
+}
+
+function findInPhrase(commandName: string, args: readonly unknown[]): PhraseFinding {
+  const [first = "", ...rest] = commandName.trim().split(/\s+/);
+  return { found: FINDERS[first.toLowerCase()]?.([...rest, ...args]) ?? NONE, count: rest.length };
+}
+
+function maskWords(commandName: string, { found, count }: PhraseFinding): string {
+  if (found.every((position) => position >= count)) return commandName;
+  const [first = "", ...rest] = commandName.trim().split(/\s+/);
+  for (const position of found) if (position < count) rest[position] = MASK;
+  return [first, ...rest].join(" ");
 }
 
 // HELLO [version [AUTH user password] [SETNAME name]]

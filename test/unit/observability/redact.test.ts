@@ -89,6 +89,7 @@ describe("describeCommand", () => {
     ["sentinel set group auth-pass secret", "set group auth-pass ***"],
     ["sentinel config set sentinel-pass secret", "config set sentinel-pass ***"],
     ["sentinel masters", "masters"],
+    ["migrate h 1 k 0 10 copy auth secret keys k", "h 1 k 0 10 copy auth *** keys k"],
     ["set auth secret", "auth secret"],
     ["__proto__ a", "a"],
     ["constructor a", "a"],
@@ -116,6 +117,27 @@ describe("describeCommand", () => {
       "***",
     ]);
   });
+});
+
+describe("names of several words", () => {
+  const rows: [name: string, args: string[], shown: string][] = [
+    ["auth someone", ["secret"], "auth someone ***"],
+    ["hello 3", ["AUTH", "someone", "secret"], "hello 3 AUTH someone ***"],
+    ["AUTH secret", [], "AUTH ***"],
+    ["config  set\trequirepass secret", [], "config set requirepass ***"],
+    ["acl setuser bob >secret", ["<secret"], "acl setuser bob *** <***"],
+    ["get a b", ["c"], "get a b c"],
+    ["__proto__ a", ["b"], "__proto__ a b"],
+  ];
+  for (const [name, args, shown] of rows) {
+    it(JSON.stringify(name), () => {
+      const command = describeCommand(name, args);
+      expect([command.name, ...command.args].join(" ")).to.equal(shown);
+      const error = new ReplyError(`ERR unknown command '${name}'`);
+      attachCommand(error, name, args);
+      expect(error.message).to.not.match(/secret/);
+    });
+  }
 });
 
 describe("attachCommand", () => {
@@ -160,6 +182,9 @@ describe("redactUrl", () => {
     ["redis://[::1]:1", "redis://[::1]:1"],
     ["/run/redis.sock?password=secret", "/run/redis.sock?password=***"],
     ["localhost", "localhost"],
+    ["redis://:12/secret@h:1", "redis://***@h:1"],
+    ["redis://:12?secret@h:1", "redis://***@h:1"],
+    ["redis://h:1?password=a@b", "redis://h:1?password=***"],
   ];
   for (const [text, expected] of rows) {
     it(text, () => {
