@@ -10,6 +10,7 @@ import {
   type SubscriberPort,
   type SubscriberWatcher,
 } from "../cluster/cluster-subscriber";
+import { type NodeAddress, nodeKey } from "../cluster/node-address";
 import type { NodePool } from "../cluster/node-pool";
 import { ShardedSubscribers } from "../cluster/sharded-subscribers";
 import type { SlotMap } from "../cluster/slot-map";
@@ -26,6 +27,8 @@ export interface SubscriptionsOwner {
   /** False while the client is being closed: then nothing is subscribed again. */
   isActive(): boolean;
   onStale(): void;
+  /** The address under which a node can be reached from here (NAT). */
+  translate(address: NodeAddress): NodeAddress;
   onNodeError(error: Error, key: string): void;
   onMessage(message: Message): void;
   /** One of the public events of subscriptions. */
@@ -93,7 +96,7 @@ export class ClusterSubscriptions implements Dispatcher {
       open: (node, watcher) => this.open("ssubscriber", node, watcher),
       onStale: () => owner.onStale(),
       onMoved: (slot, target) => {
-        const node = owner.pool.get(target);
+        const node = owner.pool.get(nodeKey(owner.translate(target)));
         if (node !== undefined) owner.slots.move(slot, node);
       },
       onLineOpened: () => owner.emit("+subscriber"),

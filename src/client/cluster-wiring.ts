@@ -18,6 +18,7 @@ import type { TopologyRange } from "../cluster/topology";
 import { WaitingRooms } from "../cluster/waiting-rooms";
 import { WatchKeeper } from "../cluster/watch-keeper";
 import type { Command } from "../command/command";
+import { callUser } from "../util/user-code";
 import { FaceFactory, NodeFace } from "./cluster-faces";
 import type { ClusterOptions, ReadScaling } from "./cluster-options";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
@@ -144,7 +145,7 @@ export class ClusterWiring {
       pool,
       rooms,
       router,
-      translate: (address) => translate(address, options.natMap),
+      translate: (address) => this.translateCarefully(address),
       onStale: (hint) => this.refresher.request(hint),
       onMoved: () => {},
     });
@@ -198,6 +199,7 @@ export class ClusterWiring {
       faces,
       isActive: () => this.redirector.isActive,
       onStale: () => this.refresher.request(null),
+      translate: (address) => this.translateCarefully(address),
       onNodeError: (error, key) => owner.onNodeError(error, key),
       onMessage: (message) => owner.onMessage(message),
       emit: (event, ...args) => owner.emit(event, ...args),
@@ -274,6 +276,11 @@ export class ClusterWiring {
     }));
   }
 
+  /** For use while replies are read, which an error of the application must not unwind. */
+  private translateCarefully(address: NodeAddress): NodeAddress {
+    return callUser(() => translate(address, this.options.natMap)) ?? address;
+  }
+
   /** Takes over what a node said about the cluster; true if the owner of a slot has changed. */
   private apply(ranges: readonly TopologyRange[]): boolean {
     const members = new Map<ClusterNode, "master" | "slave">();
@@ -281,7 +288,9 @@ export class ClusterWiring {
     const nodeAt = (address: NodeAddress, role: "master" | "slave"): ClusterNode | null => {
       const node = this.pool.at(translate(address, this.options.natMap));
       if (node === null) return null;
-      node.address = { ...address, host: node.address.host, port: node.address.port };
+      // A start node is known by the name it was looked up under, which it may not announce itself.
+      const serverName = address.serverName ?? node.address.serverName;
+      node.address = { ...address, host: node.address.host, port: node.address.port, serverName };
       if (role === "master" || !members.has(node)) members.set(node, role);
       return node;
     };

@@ -59,7 +59,8 @@ export interface SentinelConnectionOptions {
    */
   sentinelReconnectStrategy?: ((retryAttempts: number) => RetryDelay) | undefined;
   /**
-   * Time limit of each command to a Sentinel.
+   * Time limit of each command to a Sentinel. When absent, a question for an address ends after
+   * twice `connectTimeout`, so that a silent Sentinel does not keep the next one from being asked.
    * @unit ms
    */
   sentinelCommandTimeout?: number | undefined;

@@ -71,6 +71,8 @@ export class Lifecycle implements Gatekeeper {
   private epoch = 0;
   private isLeaving = false;
   private reason: Error | undefined;
+  /** Why the last attempt failed; the cause of what is refused. */
+  private failure: Error | null = null;
   private retryTimer: NodeJS.Timeout | undefined;
   /** Commands that were routed before and wait for a cluster again. */
   private kept: Command[] = [];
@@ -162,7 +164,7 @@ export class Lifecycle implements Gatekeeper {
       seeds = await this.owner.findSeeds();
     } catch (error) {
       this.assertCurrent(epoch);
-      this.reason = error as Error;
+      this.reason = this.failure = error as Error;
       this.close();
       throw error;
     }
@@ -172,6 +174,7 @@ export class Lifecycle implements Gatekeeper {
       await refresher.refresh(false);
     } catch (error) {
       this.assertCurrent(epoch);
+      this.failure = error as Error;
       this.owner.onError(error as Error);
       pool.clear();
       this.close();
@@ -179,12 +182,13 @@ export class Lifecycle implements Gatekeeper {
     }
     this.assertCurrent(epoch);
     this.setStatus("connect");
-    if (this.options.enableReadyCheck && !(await refresher.isServing())) {
-      this.assertCurrent(epoch);
-      this.disconnect(true);
-      throw new ClusterUnavailableError();
-    }
+    const cause = this.options.enableReadyCheck ? await refresher.reasonAgainst() : null;
     this.assertCurrent(epoch);
+    if (cause !== null) {
+      this.failure = cause;
+      this.disconnect(true);
+      throw new ClusterUnavailableError({ cause });
+    }
     this.open();
   }
 
@@ -202,6 +206,7 @@ export class Lifecycle implements Gatekeeper {
   private open(): void {
     const { router, redirector, refresher } = this.rooms;
     this.attempts = 0;
+    this.failure = null;
     this.setStatus("ready");
     redirector.isActive = true;
     router.isOpen = true;
@@ -249,7 +254,7 @@ export class Lifecycle implements Gatekeeper {
     this.kept = [];
     for (const command of kept) this.endKept(command);
     for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
-      for (const command of entry) command.fail(new ClusterUnavailableError());
+      for (const command of entry) command.fail(new ClusterUnavailableError(causeOf(this.failure)));
     }
   }
 
@@ -266,6 +271,10 @@ export class Lifecycle implements Gatekeeper {
     this.rooms.pool.portOf(node).dispatch(command);
     return true;
   }
+}
+
+function causeOf(cause: Error | null): ErrorOptions | undefined {
+  return cause === null ? undefined : { cause };
 }
 
 function ignore(): void {}

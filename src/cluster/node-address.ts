@@ -4,6 +4,8 @@
  * or a port from the wire reaches a socket or a table.
  */
 
+import { isHost, parsePort } from "../util/address-checks";
+
 export interface NodeAddress {
   readonly host: string;
   readonly port: number;
@@ -13,27 +15,12 @@ export interface NodeAddress {
   readonly zone?: string | undefined;
 }
 
-/** Longest host name (RFC 1035). */
-const MAX_HOST_LENGTH = 255;
-/** Letters of host names and of IPv4 and IPv6 addresses, with a zone index. */
-const HOST = /^[A-Za-z0-9._:%-]+$/;
 /** What a server says when it was told to announce a host name and has none. */
-const NO_NAME = "?";
+export const NO_NAME = "?";
 
 /** `host:port`, the name of a node. IPv6 hosts stand without brackets. */
 export function nodeKey({ host, port }: NodeAddress): string {
   return `${host}:${port}`;
-}
-
-export function isHost(host: unknown): host is string {
-  return typeof host === "string" && host.length <= MAX_HOST_LENGTH && HOST.test(host);
-}
-
-/** The number of a port, or null for what is none. */
-export function parsePort(port: unknown): number | null {
-  if (typeof port === "string" && !/^\d{1,5}$/.test(port)) return null;
-  const number = Number(port);
-  return Number.isInteger(number) && number > 0 && number <= 65_535 ? number : null;
 }
 
 /**

@@ -4,7 +4,8 @@
  * treated as an ordinary error of the command.
  */
 
-import { type NodeAddress, parseAddress } from "./node-address";
+import { parsePort } from "../util/address-checks";
+import { NO_NAME, type NodeAddress, parseAddress } from "./node-address";
 import { SLOT_COUNT } from "./slot-map";
 
 export const RedirectKind = {
@@ -61,6 +62,12 @@ function parseTarget(kind: RedirectKind, text: string, sender: NodeAddress): Red
   const [, slotText = "", addressText = ""] = text.split(" ");
   if (!/^\d{1,5}$/.test(slotText)) return null;
   const slot = Number(slotText);
+  if (slot < SLOT_COUNT && isNameless(addressText)) return plain(RedirectKind.ClusterDown);
   const target = parseAddress(addressText, sender);
   return slot >= SLOT_COUNT || target === null ? null : { kind, slot, target };
+}
+
+/** The other node has no name that it may be told by: a refresh finds it by its address. */
+function isNameless(address: string): boolean {
+  return address.startsWith(`${NO_NAME}:`) && parsePort(address.slice(NO_NAME.length + 1)) !== null;
 }

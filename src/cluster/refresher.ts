@@ -13,7 +13,12 @@ import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
-import { ClusterAllFailedError, RefreshVoidError, TopologyTimeoutError } from "./cluster-errors";
+import {
+  ClusterAllFailedError,
+  RefreshVoidError,
+  TopologyError,
+  TopologyTimeoutError,
+} from "./cluster-errors";
 import type { ClusterNode, NodePort } from "./cluster-node";
 import { shuffled } from "./discovery";
 import { type NodeAddress, nodeKey } from "./node-address";
@@ -49,6 +54,8 @@ const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1600;
 /** Pause between refreshes while commands wait for an owner. */
 const ANXIOUS_PAUSE_MS = 250;
+/** Nodes that are asked, one after the other, whether the cluster serves. */
+const MOST_ASKED = 16;
 /** A node that has not answered for this long gets company. */
 const STAGGER_MS = 200;
 
@@ -111,14 +118,27 @@ export class Refresher {
     this.timer = undefined;
   }
 
-  /** False when a node says that the cluster does not serve; what cannot be told counts as yes. */
-  async isServing(): Promise<boolean> {
-    const [informant] = this.candidates();
-    if (informant === undefined) return true;
+  /** Why the cluster does not serve, as a node says, or null; what cannot be told counts as serving. */
+  async reasonAgainst(): Promise<Error | null> {
+    let reason: Error | null = null;
+    for (const informant of this.candidates().slice(0, MOST_ASKED)) {
+      reason = await this.reasonOf(informant);
+      // One that cannot be reached says nothing about the others.
+      if (reason === null || reason.cause === undefined) return reason;
+    }
+    return reason;
+  }
+
+  private async reasonOf(informant: Informant): Promise<Error | null> {
+    const where = nodeKey(informant.address);
     try {
-      return !String(await this.query(informant.port, "INFO")).includes("cluster_state:fail");
+      const info = String(await this.query(informant.port, "INFO"));
+      return info.includes("cluster_state:fail")
+        ? new TopologyError(`${where} says cluster_state:fail`)
+        : null;
     } catch (error) {
-      return !(error instanceof TopologyTimeoutError || error instanceof ConnectionClosedError);
+      if (!(error instanceof TopologyTimeoutError || error instanceof ConnectionClosedError)) return null;
+      return new TopologyError(`${where} serves slots but did not answer CLUSTER INFO`, { cause: error });
     }
   }
 

@@ -10,12 +10,13 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
+import { toError } from "../util/user-code";
 import { OpenTransactionError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import type { FanOut, FanOutPart } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
-import type { SlotMap } from "./slot-map";
+import type { Shard, SlotMap } from "./slot-map";
 import { endOfGroup, groupOf, TransactionGroup } from "./transaction-group";
 import { type WaitingRooms, WaitReason } from "./waiting-rooms";
 import type { WatchKeeper } from "./watch-keeper";
@@ -239,11 +240,23 @@ export class ClusterRouter implements Dispatcher {
     if (reads !== null && slot >= 0 && isReplicaRead(command)) {
       const shard = slots.shardOf(slot);
       if (shard !== null) {
-        const node = reads.choose(shard, command);
-        if (!node.isDown) return node;
+        const node = this.chooseReader(reads, shard, command);
+        if (node === null || !node.isDown) return node;
       }
     }
     return this.masterFor(command);
+  }
+
+  /** A choosing function of the application that throws fails its command and no other. */
+  private chooseReader(reads: ReadPreference, shard: Shard, command: Command): ClusterNode | null {
+    try {
+      return reads.choose(shard, command);
+    } catch (thrown) {
+      const error = toError(thrown);
+      if (this.isSplitting) this.refused.push({ command, error });
+      else command.fail(error);
+      return null;
+    }
   }
 
   private masterFor(command: Command): ClusterNode | null {

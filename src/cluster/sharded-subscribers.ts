@@ -21,6 +21,7 @@ import {
   type SubscriptionGap,
   subscriberDelayMs,
 } from "./cluster-subscriber";
+import type { NodeAddress } from "./node-address";
 import { parseRedirect, RedirectKind } from "./redirect";
 import type { SlotMap } from "./slot-map";
 
@@ -29,7 +30,7 @@ export interface ShardedOwner {
   /** The slot map is out of date. */
   onStale(): void;
   /** A slot has a new master, as a node has said. */
-  onMoved(slot: number, target: string): void;
+  onMoved(slot: number, target: NodeAddress): void;
   onLineOpened(node: ClusterNode): void;
   onLineClosed(node: ClusterNode): void;
   /** All that is wanted is subscribed. */
@@ -168,7 +169,7 @@ export class ShardedSubscribers implements Dispatcher {
       return true;
     }
     if (redirect.kind === RedirectKind.Moved && redirect.target !== null) {
-      this.owner.onMoved(redirect.slot, `${redirect.target.host}:${redirect.target.port}`);
+      this.owner.onMoved(redirect.slot, redirect.target);
     }
     this.owner.onStale();
     if (this.ownerOf(command.args[0] as string | Buffer) !== line.node) this.send(command);

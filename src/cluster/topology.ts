@@ -4,9 +4,11 @@
  * counts. What a node does not know about itself is filled in from the address it was asked at.
  */
 
+import { isIP } from "node:net";
 import type { Reply } from "../protocol/resp-types";
+import { isHost, parsePort, parseWhole } from "../util/address-checks";
 import { TopologyError } from "./cluster-errors";
-import { hostOr, isHost, type NodeAddress, parsePort } from "./node-address";
+import { hostOr, type NodeAddress } from "./node-address";
 import { SLOT_COUNT } from "./slot-map";
 
 /** A range of slots with the nodes that serve it, master first. */
@@ -22,10 +24,13 @@ export type TopologyParser = (reply: Reply, sender: NodeAddress, usesTls: boolea
 
 /** Replicas of one master that are looked at; servers have a handful. */
 const MAX_REPLICAS = 256;
+/** Addresses of one reply that are looked at: every slot a range of its own, with 15 replicas. */
+const MAX_ADDRESSES = 16 * SLOT_COUNT;
 
 /** Reads CLUSTER SLOTS: `[[from, to, [host, port, id, [name, value, …]], replica, …], …]`. */
 export const parseSlots: TopologyParser = (reply, sender) => {
   const ranges: TopologyRange[] = [];
+  let count = 0;
   for (const entry of listOf(reply, "SLOTS")) {
     if (!Array.isArray(entry)) continue;
     const slots = readRange(entry[0], entry[1]);
@@ -33,6 +38,8 @@ export const parseSlots: TopologyParser = (reply, sender) => {
     if (slots === null || master === null) continue;
     const replicas = entry.slice(3, 3 + MAX_REPLICAS).map((node: Reply) => readSlotsNode(node, sender));
     ranges.push({ ...slots, master, replicas: replicas.filter(isAddress) });
+    count += 1 + replicas.length;
+    if (count >= MAX_ADDRESSES) break;
   }
   return notEmpty(ranges, sender);
 };
@@ -73,10 +80,10 @@ function notEmpty(ranges: TopologyRange[], sender: NodeAddress): TopologyRange[]
 }
 
 function readRange(from: Reply, to: Reply): { from: number; to: number } | null {
-  const first = Number(from);
-  const last = Number(to);
-  if (!Number.isInteger(first) || !Number.isInteger(last)) return null;
-  return first >= 0 && first <= last && last < SLOT_COUNT ? { from: first, to: last } : null;
+  const first = parseWhole(from);
+  const last = parseWhole(to);
+  if (first === null || last === null) return null;
+  return first <= last && last < SLOT_COUNT ? { from: first, to: last } : null;
 }
 
 /** `[endpoint, port, id, ["ip", "10.0.0.1", "hostname", "a.example"]]`; older servers end after the id. */
@@ -87,7 +94,7 @@ function readSlotsNode(node: Reply, sender: NodeAddress): NodeAddress | null {
   const named = hostOr(node[0], sender);
   const host = named ?? textOf(details.get("ip"));
   if (port === null || host === null) return null;
-  return { host, port, serverName: textOf(details.get("hostname")) ?? undefined };
+  return { host, port, serverName: nameOf(details.get("hostname")) };
 }
 
 function readShardsNode(
@@ -102,13 +109,18 @@ function readShardsNode(
   return {
     host,
     port,
-    serverName: textOf(node.get("hostname")) ?? undefined,
+    serverName: nameOf(node.get("hostname")),
     zone: textOf(node.get("availability-zone")) ?? undefined,
   };
 }
 
 function textOf(value: Reply): string | null {
   return isHost(value) ? value : null;
+}
+
+/** A name for TLS; an address is none (RFC 6066). */
+function nameOf(value: Reply): string | undefined {
+  return isHost(value) && isIP(value) === 0 ? value : undefined;
 }
 
 /** Fields of a map, which arrives as an object or as a flat list. */

@@ -1,25 +1,29 @@
 /** Reads what Sentinel says about servers, and chooses among replicas. Trusts nothing it reads. */
 
+import { isHost, parsePort } from "../util/address-checks";
 import type { NodeAddress, PreferredReplica, PreferredReplicas, ReplicaEntry } from "./sentinel-options";
 
 const UNUSABLE = /disconnected|s_down|o_down/;
-const HIGHEST_PORT = 65_535;
+/** Entries of one list that are looked at; far above any real installation. */
+const MAX_ENTRIES = 1024;
+/** Fields of one entry that are looked at; servers give about two dozen. */
+const MAX_FIELDS = 128;
 
 /** An address as Sentinel gives it, or null if it is none. */
 export function readAddress(host: unknown, port: unknown): NodeAddress | null {
-  const number = Number(port);
-  if (typeof host !== "string" || host === "") return null;
-  return Number.isInteger(number) && number > 0 && number <= HIGHEST_PORT ? { host, port: number } : null;
+  const number = parsePort(port);
+  return isHost(host) && number !== null ? { host, port: number } : null;
 }
 
 /** The entries of SENTINEL REPLICAS or SENTINELS: each a flat list of fields and values. */
 export function readEntries(reply: unknown): ReplicaEntry[] {
   if (!Array.isArray(reply)) return [];
   const entries: ReplicaEntry[] = [];
-  for (const fields of reply) {
+  for (const fields of reply.slice(0, MAX_ENTRIES)) {
     if (!Array.isArray(fields)) continue;
     const entry: Record<string, string> = Object.create(null);
-    for (let index = 0; index + 1 < fields.length; index += 2) {
+    const end = Math.min(fields.length, 2 * MAX_FIELDS);
+    for (let index = 0; index + 1 < end; index += 2) {
       entry[String(fields[index])] = String(fields[index + 1]);
     }
     if (readAddress(entry["ip"], entry["port"]) !== null) entries.push({ ...entry } as ReplicaEntry);

@@ -52,11 +52,22 @@ export function sentinelClientOptions(
     protocol: options.protocol === 2 ? 2 : 3,
     connectTimeout: options.connectTimeout,
     disconnectTimeout: options.disconnectTimeout,
-    commandTimeout: options.sentinelCommandTimeout,
+    commandTimeout: options.sentinelCommandTimeout ?? questionLimit(options, retryStrategy),
     enableReadyCheck: false,
     maxRetriesPerRequest: null,
     retryStrategy,
   };
+}
+
+/**
+ * A sentinel that greets and then says nothing must not keep the others from being asked. The
+ * greeting has had one `connectTimeout` of it; subscriptions wait as long as it takes.
+ */
+function questionLimit(
+  { connectTimeout }: SentinelOptions,
+  retryStrategy: SentinelClientOptions["retryStrategy"],
+): number | undefined {
+  return retryStrategy === null && connectTimeout ? 2 * connectTimeout : undefined;
 }
 
 /** `host:port` of a sentinel, for messages. */

@@ -172,7 +172,6 @@ describe("cluster: error replies", () => {
       `MOVED ${SLOT} ho st:1`,
       `MOVED ${SLOT} ../etc/passwd:1`,
       `MOVED ${SLOT} ${"a".repeat(300)}:6379`,
-      `ASK ${SLOT} ?:6379`,
       `ASK 99999 127.0.0.1:6379`,
     ]) {
       it(`is not followed when it makes no sense: ${nonsense.slice(0, 40)}`, async () => {

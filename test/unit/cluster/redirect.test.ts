@@ -17,6 +17,7 @@ describe("redirects", () => {
       ["TRYAGAIN Multiple keys request during rehashing of slot", RedirectKind.TryAgain],
       ["CLUSTERDOWN Hash slot not served", RedirectKind.ClusterDown],
       ["LOADING Redis is loading the dataset in memory", RedirectKind.Unfit],
+      ["MOVED 1 ?:6381", RedirectKind.ClusterDown],
       ["EXECABORT Transaction discarded because of: LOADING Redis is loading", RedirectKind.Unfit],
     ] as const) {
       expect(parseRedirect(text, SENDER)?.kind).to.equal(kind);
@@ -40,7 +41,7 @@ describe("redirects", () => {
     fc.assert(
       fc.property(fc.constantFrom("MOVED", "ASK"), fc.string(), fc.string(), (word, slot, address) => {
         const redirect = parseRedirect(`${word} ${slot} ${address}`, SENDER);
-        if (redirect === null) return;
+        if (redirect === null || redirect.target === null) return;
         expect(redirect.slot).to.be.within(0, 16_383);
         expect(redirect.target?.port).to.be.within(1, 65_535);
         expect(redirect.target?.host).to.match(/^[A-Za-z0-9._:%-]{1,255}$/);

@@ -1,7 +1,8 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import { isHost, parseAddress, parsePort } from "../../../src/cluster/node-address";
+import { parseAddress } from "../../../src/cluster/node-address";
 import { parseShards, parseSlots, type TopologyRange } from "../../../src/cluster/topology";
+import { isHost, parsePort } from "../../../src/util/address-checks";
 
 const SENDER = { host: "10.0.0.1", port: 7000 };
 const slots = (reply: unknown): TopologyRange[] => parseSlots(reply, SENDER, false);
