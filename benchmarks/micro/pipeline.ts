@@ -3,6 +3,7 @@
  */
 
 import type { Command } from "../../src/command/command";
+import type { PlainCalls } from "../../src/command/plain-calls";
 import { Pipeline } from "../../src/pipeline/pipeline";
 import { report } from "./measure";
 
@@ -13,7 +14,11 @@ const answering = {
   sendBatch(commands: readonly Command[]): void {
     for (const command of commands) command.fulfil("OK", SHAPE);
   },
-  prepare(): void {},
+  sendCalls(calls: PlainCalls): boolean {
+    for (let index = 0; index < calls.length; index++) calls.answer(index, "OK", SHAPE);
+    return true;
+  },
+  preparation: () => null,
   observe: () => null,
 };
 const keys = Array.from({ length: COUNT }, (_, index) => `key:${10_000 + index}`);

@@ -13,6 +13,7 @@ import {
   attachCommands,
   attachMethod,
   attachOwn,
+  bothForms,
   type Commander,
   commandMethod,
   EXECUTE,
@@ -261,10 +262,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   addBuiltinCommand(name: string): void {
     this.addedBuiltinSet.add(name);
     const target = this.ownPipelineClass().prototype;
-    for (const [method, wantsBuffers] of [
-      [name, false],
-      [`${name}Buffer`, true],
-    ] as const) {
+    for (const [method, wantsBuffers] of bothForms(name)) {
       const execute = commandMethod(specOf(name), wantsBuffers);
       attachOwn(this, method, execute);
       attachMethod(target, method, execute);
@@ -287,10 +285,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     const script = new Script(definition, this.options.keyPrefix);
     attachOwn(this.scriptsSet, name, script);
     const target = this.ownPipelineClass().prototype;
-    for (const [method, wantsBuffers] of [
-      [name, false],
-      [`${name}Buffer`, true],
-    ] as const) {
+    for (const [method, wantsBuffers] of bothForms(name)) {
       attachOwn(this, method, this.scriptMethod(script, wantsBuffers));
       attachMethod(target, method, scriptInPipeline(script, wantsBuffers));
     }
@@ -360,11 +355,15 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private makePort(): PipelinePort {
     return {
       sendBatch: (commands) => this.sendBatch(commands),
-      prepare: (command) => {
-        if (this.options.showFriendlyErrorStack) captureCallSite(command);
-      },
+      sendCalls: (calls) => this.isUnwatched && this[CHAIN].dispatchCalls?.(calls) === true,
+      preparation: () => (this.options.showFriendlyErrorStack ? captureCallSite : null),
       observe: (size) => this[OBSERVE]?.(size) ?? null,
     };
+  }
+
+  /** Neither limits nor a replaced `sendCommand` want to see each command. */
+  private get isUnwatched(): boolean {
+    return this[LIMITER] === null && this.sendCommand === ClientBase.prototype.sendCommand;
   }
 
   private openTransaction(): Promise<unknown> {

@@ -15,7 +15,7 @@ export const BatchKind = {
 export type BatchKind = (typeof BatchKind)[keyof typeof BatchKind];
 
 export class Batch {
-  /** Commands that were given to `add`. */
+  /** Commands that were given to `add` or counted. */
   size = 0;
   /** All `CommandFlag` bits that any of those has. */
   flags = 0;
@@ -41,7 +41,12 @@ export class Batch {
   /** Makes a command one of the batch, and counts it. */
   add(command: { batch: Batch | null; readonly spec: { readonly flags: number } }): void {
     command.batch = this;
-    this.flags |= command.spec.flags;
+    this.count(command.spec.flags);
+  }
+
+  /** Counts a member that has these flags and may become a command later. */
+  count(flags: number): void {
+    this.flags |= flags;
     this.size++;
     this.left++;
   }

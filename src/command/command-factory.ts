@@ -29,6 +29,13 @@ export function makeCommand(
   return new Command(spec, encodable, wantsBuffers, completion);
 }
 
+/** The arguments of a plain call as they are sent. `args` is the callee's own array. */
+export function prepareCall(spec: CommandSpec, args: unknown[], prefix: KeyPrefix | undefined): Argument[] {
+  const encodable = prepareArguments(spec, args);
+  if (prefix !== undefined && prefix.length > 0) prefixKeys(spec, encodable, prefix);
+  return encodable;
+}
+
 /** What `call()` without the name of a command is rejected with. */
 export function nameError(): ArgumentError {
   return new ArgumentError("call", 1, "the name of a command is a string");

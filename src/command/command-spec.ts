@@ -54,6 +54,8 @@ export const CommandFlag = {
   DependsOnArguments: 1 << 26,
   /** Some of its forms bring no reply, or replies without end: `unansweredRefusal` decides. */
   Unanswered: 1 << 27,
+  /** No command: stands in the command queue for a stretch of plain calls. */
+  Stretch: 1 << 28,
 } as const;
 
 /** How the replies of a connection are shaped. */

@@ -15,6 +15,7 @@ import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 import type { Completion } from "./completion";
+import { mapReply } from "./map-reply";
 import { UNROUTED } from "./slot";
 
 const INSPECT = Symbol.for("nodejs.util.inspect.custom");
@@ -138,14 +139,9 @@ export class Command {
   private complete(raw: Reply, shape: ReplyShape): void {
     if (this.state >= CommandState.Settled) return;
     let value = raw;
-    const mapper = this.spec.replyMapper;
-    if (mapper !== null) {
+    if (this.spec.replyMapper !== null) {
       try {
-        value = mapper(raw, {
-          commandName: this.spec.name,
-          protocol: shape.protocol,
-          replyMapping: shape.replyMapping,
-        });
+        value = mapReply(this.spec, raw, shape);
       } catch (error) {
         this.abandon(toError(error));
         return;

@@ -31,8 +31,16 @@ export function commandMethod(spec: CommandSpec, wantsBuffers: boolean): Command
 const methods = new Map<string, CommandMethod>();
 for (const name of commandNames()) {
   const spec = specOf(name);
-  methods.set(name, commandMethod(spec, false));
-  methods.set(`${name}Buffer`, commandMethod(spec, true));
+  for (const [method, wantsBuffers] of bothForms(name))
+    methods.set(method, commandMethod(spec, wantsBuffers));
+}
+
+/** The name of a method and that of its twin which gives Buffers. */
+export function bothForms(name: string): [method: string, wantsBuffers: boolean][] {
+  return [
+    [name, false],
+    [`${name}Buffer`, true],
+  ];
 }
 
 /** Attaches the methods of the table to a prototype; members that exist already stay. */

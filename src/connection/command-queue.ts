@@ -7,11 +7,16 @@
  * A reply always belongs to head. A lost connection hands back [head, end of backlog). Commands
  * that settled before they were written keep their place as `Dropped` and are stepped over.
  * A large batch is a cursor in the backlog, so that handing over a million commands is one step.
+ * Plain calls are one entry, a stand-in with a stretch; while it is being written it counts as
+ * sent, and as unsent until its last call is written.
  */
 
 import Denque from "denque";
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
+import type { PlainCalls } from "../command/plain-calls";
+import { IGNORED } from "../command/promise-completion";
+import { Stretch, stretchOf } from "./stretch";
 import { STAYING } from "./wire-gate";
 
 /** Unsent commands at which those that settled meanwhile (time limits) are swept out. */
@@ -30,6 +35,8 @@ export class CommandQueue {
   private backlogCount = 0;
   /** Distance of the first unsent command from head. */
   private sentMark = 0;
+  /** The last sent entry if only a part of its calls is written. */
+  private writing: Command | null = null;
   /** Written commands whose reply has not come. */
   inFlight = 0;
   /** Replies taken so far. */
@@ -42,7 +49,8 @@ export class CommandQueue {
   }
 
   get unsent(): number {
-    return this.items.length - this.sentMark + this.backlogCount;
+    const begun = this.writing === null ? 0 : 1;
+    return this.items.length - this.sentMark + this.backlogCount + begun;
   }
 
   push(command: Command): void {
@@ -56,13 +64,27 @@ export class CommandQueue {
     else for (const command of commands) this.append(command);
   }
 
-  /** Steps over the next unsent command and returns it. */
+  pushCalls(calls: PlainCalls): void {
+    this.push(new Stretch(calls).standIn);
+  }
+
+  /** Steps over the next unsent command and returns it; a stand-in comes until all of its calls are written. */
   advance(): Command {
+    if (this.writing !== null) return this.writing;
     if (this.sentMark === this.items.length) this.refill();
     return this.items.peekAt(this.sentMark++) as Command;
   }
 
-  /** The command that the next reply belongs to. */
+  /** So many calls of the stand-in that `advance` has returned were written. */
+  wroteCalls(stretch: Stretch, count: number): void {
+    stretch.written += count;
+    this.inFlight += count;
+    if (stretch.calls.isAbandoned) stretch.end = stretch.written;
+    this.writing = stretch.written < stretch.end ? stretch.standIn : null;
+    if (stretch.isOver) this.leaveBehind(stretch);
+  }
+
+  /** The command that the next reply belongs to, or the stand-in of the call. */
   head(): Command | undefined {
     let command = this.items.peekFront();
     while (command !== undefined && command.state === CommandState.Dropped) {
@@ -73,35 +95,75 @@ export class CommandQueue {
     return this.sentMark > 0 ? command : undefined;
   }
 
+  /** The oldest unanswered command; a call as something to look at. */
+  oldest(): Command | undefined {
+    const head = this.head();
+    const stretch = head === undefined ? null : stretchOf(head);
+    if (stretch === null) return head;
+    return stretch.isAwaited ? stretch.calls.view(stretch.next, IGNORED) : undefined;
+  }
+
   /** The command that was handed over last. */
   last(): Command | undefined {
     const commands = this.backlog.peekBack()?.commands;
     return commands === undefined ? this.items.peekBack() : commands[commands.length - 1];
   }
 
-  /** Takes the command that a reply has just arrived for. */
+  /** Takes the command that a reply has just arrived for; a call becomes one. */
   shift(): Command | undefined {
-    const command = this.head();
-    if (command === undefined) return undefined;
+    const head = this.head();
+    if (head === undefined) return undefined;
+    const stretch = stretchOf(head);
+    if (stretch !== null) return this.shiftCall(stretch);
     this.items.shift();
     this.sentMark--;
     this.inFlight--;
     this.answered++;
-    return command;
+    return head;
+  }
+
+  /** Counts a reply to the next call of the stand-in at the head. */
+  answeredCall(stretch: Stretch): void {
+    this.inFlight--;
+    this.answered++;
+    if (stretch.isOver) this.leaveBehind(stretch);
   }
 
   /** Empties the queue: what was written and what was not, both in order. */
   takeAll(): { sent: Command[]; unsent: Command[] } {
-    const all = this.items.toArray();
-    const sent = all.slice(0, this.sentMark);
-    let unsent = all.slice(this.sentMark);
-    for (const { commands, next } of this.backlog.toArray()) unsent = unsent.concat(commands.slice(next));
+    const sent: Command[] = [];
+    const unsent: Command[] = [];
+    this.items.toArray().forEach((command, index) => {
+      if (stretchOf(command) === null) (index < this.sentMark ? sent : unsent).push(command);
+      else unroll(command.completion as Stretch, sent, unsent);
+    });
+    for (const { commands, next } of this.backlog.toArray()) {
+      for (let index = next; index < commands.length; index++) {
+        const command = commands[index] as Command;
+        if (stretchOf(command) === null) unsent.push(command);
+        else unroll(command.completion as Stretch, sent, unsent);
+      }
+    }
     this.items.clear();
     this.backlog.clear();
     this.backlogCount = 0;
     this.sentMark = 0;
+    this.writing = null;
     this.inFlight = 0;
     return { sent, unsent };
+  }
+
+  private shiftCall(stretch: Stretch): Command | undefined {
+    if (!stretch.isAwaited) return undefined;
+    const command = stretch.takeNext();
+    this.answeredCall(stretch);
+    return command;
+  }
+
+  private leaveBehind(stretch: Stretch): void {
+    stretch.finish();
+    // Steps over its entry, if that is the first one.
+    this.head();
   }
 
   private append(command: Command): void {
@@ -134,6 +196,15 @@ export class CommandQueue {
     cursor.next = end;
     if (end === commands.length) this.backlog.shift();
   }
+}
+
+/** Every call that is not answered becomes a command. */
+function unroll(stretch: Stretch, sent: Command[], unsent: Command[]): void {
+  const { calls } = stretch;
+  while (!calls.isAbandoned && !stretch.isOver) {
+    (stretch.isAwaited ? sent : unsent).push(stretch.takeNext());
+  }
+  stretch.finish();
 }
 
 /** Nothing would be written for it, and no other command depends on it. */

@@ -6,12 +6,12 @@
  */
 
 import type { Duplex } from "node:stream";
-import { type Command, CommandState } from "../command/command";
+import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
+import type { PlainCalls } from "../command/plain-calls";
 import { type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
 import { hideBytes } from "../observability/redact";
-import { encodeCommand } from "../protocol/encoder";
 import { OutputBuffer } from "../protocol/output-buffer";
 import { Parser } from "../protocol/parser";
 import type { ReplySink } from "../protocol/reply-sink";
@@ -19,12 +19,13 @@ import { Decode, type Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";
 import { CommandQueue } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
+import { FlushEncoder, type WriteListener } from "./flush-encoder";
 import { FlushScheduler } from "./flush-scheduler";
 import { type PushOwner, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
+import { stretchOf } from "./stretch";
 import type { Subscriptions } from "./subscriptions";
-import { passesGate } from "./wire-gate";
 
 export interface ConnectionOptions {
   /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
@@ -37,7 +38,7 @@ export interface ConnectionOptions {
   readonly socketTimeoutMs: number;
 }
 
-export interface ConnectionOwner extends PushOwner {
+export interface ConnectionOwner extends PushOwner, WriteListener {
   readonly subscriptions: Subscriptions;
   /** The socket is connected; the handshake may begin. */
   onOpen(): void;
@@ -45,9 +46,6 @@ export interface ConnectionOwner extends PushOwner {
   onReplyError(command: Command, error: Error): boolean;
   /** A command that changes the state of the connection was answered without error. */
   onStateReply(command: Command): void;
-  /** Called for each command as it is encoded, while `isTracing()` is true. */
-  onWrite(command: Command): void;
-  isTracing(): boolean;
   /** A line of MONITOR. */
   onMonitorLine(line: string): void;
   /** A socket or protocol error; `onClose` follows. */
@@ -69,6 +67,8 @@ const STATE_FLAGS =
   CommandFlag.Monitor;
 
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
+
+const UNUSUAL = SUBSCRIBING | CommandFlag.Stretch;
 
 /** Unsent commands at which a flush starts without waiting for the end of the run. */
 const EARLY_FLUSH_COMMANDS = 8192;
@@ -95,6 +95,7 @@ export class Connection implements Dispatcher, ReplySink {
   private readonly output = new OutputBuffer();
   private readonly parser = new Parser(this);
   private readonly pushes: PushRouter;
+  private readonly encoder: FlushEncoder;
   private readonly scheduler = new FlushScheduler(() => this.flush());
   private readonly decoding: number;
   private readonly socketTimeout: SocketTimeout | null;
@@ -114,6 +115,7 @@ export class Connection implements Dispatcher, ReplySink {
       limitMs > 0
         ? new SocketTimeout(this, limitMs, () => this.destroy(new SocketTimeoutError(limitMs)))
         : null;
+    this.encoder = new FlushEncoder(this, this.output, options.highWaterBytes, owner);
     this.pushes = new PushRouter(this.queue, owner.subscriptions, owner, options.stringNumbers);
   }
 
@@ -179,6 +181,14 @@ export class Connection implements Dispatcher, ReplySink {
     this.scheduler.request(this.queue.inFlight);
   }
 
+  /** Whoever traces wants to see commands. */
+  dispatchCalls(calls: PlainCalls): boolean {
+    if (this.owner.isTracing()) return false;
+    this.queue.pushCalls(calls);
+    this.scheduler.request(this.queue.inFlight);
+    return true;
+  }
+
   /** Half-closes: replies that are on their way still arrive, then the socket closes. */
   end(): void {
     if (this.state >= ConnectionState.Draining) return;
@@ -213,7 +223,8 @@ export class Connection implements Dispatcher, ReplySink {
 
   onReply(value: Reply): void {
     const command = this.queue.head();
-    if (command === undefined || (command.spec.flags & SUBSCRIBING) !== 0 || this.isInSubscriberMode) {
+    if (command === undefined || (command.spec.flags & UNUSUAL) !== 0 || this.isInSubscriberMode) {
+      if (command !== undefined && this.isForCall(command, value)) return;
       this.onUnusualReply(command, value);
       return;
     }
@@ -249,6 +260,19 @@ export class Connection implements Dispatcher, ReplySink {
 
   private isSubscriberReply(command: Command): boolean {
     return this.isInSubscriberMode || (command.spec.flags & SUBSCRIBING) !== 0;
+  }
+
+  /** True when the reply was that of a plain call. */
+  private isForCall(head: Command, value: Reply): boolean {
+    const stretch = stretchOf(head);
+    if (stretch === null || !stretch.isAwaited) return false;
+    if (this.isInSubscriberMode && Array.isArray(value) && this.pushes.route(value, this.shape)) return true;
+    const { calls } = stretch;
+    const index = stretch.next++;
+    calls.batch.isAnswered = true;
+    this.queue.answeredCall(stretch);
+    calls.answer(index, value, this.shape);
+    return true;
   }
 
   /** RESP2 subscriber traffic, lines of MONITOR, and replies that nobody asked for. */
@@ -299,7 +323,11 @@ export class Connection implements Dispatcher, ReplySink {
     if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;
     if (queue.inFlight === 0) this.lastActivityMs = performance.now();
-    if (!this.encodeStretch()) return;
+    const trouble = this.encoder.fill();
+    if (trouble !== null) {
+      this.destroy(trouble);
+      return;
+    }
     const segments = output.take();
     if (segments.length === 0) return;
     try {
@@ -310,32 +338,6 @@ export class Connection implements Dispatcher, ReplySink {
     }
     if (this.socketTimeout !== null) this.socketTimeout.windUp();
     if (queue.unsent > 0 && !this.isBlocked) this.scheduler.requestNextTurn();
-  }
-
-  /** False when a command could not be encoded: half of it is in the buffer, so nothing may go out. */
-  private encodeStretch(): boolean {
-    const { queue, output } = this;
-    const highWaterBytes = this.options.highWaterBytes;
-    const isTracing = this.owner.isTracing();
-    let left = queue.unsent;
-    while (left-- > 0 && output.length < highWaterBytes) {
-      const command = queue.advance();
-      if (command.batch === null && command.extra === null && command.state === CommandState.Queued) {
-        command.state = CommandState.Sent;
-      } else if (!passesGate(command, queue.answered + queue.inFlight)) continue;
-      if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
-      if (isTracing) this.owner.onWrite(command);
-      queue.inFlight++;
-      try {
-        encodeCommand(output, command.spec.encodedName, command.args);
-      } catch (error) {
-        const cause = toError(error);
-        command.fail(cause);
-        this.destroy(cause);
-        return false;
-      }
-    }
-    return true;
   }
 
   private write(socket: Duplex, segments: Buffer[]): void {

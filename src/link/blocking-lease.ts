@@ -12,6 +12,7 @@ import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
+import type { PlainCalls } from "../command/plain-calls";
 import { ReplyError } from "../errors";
 
 /** One extra connection. */
@@ -53,6 +54,11 @@ export class BlockingLease implements Dispatcher {
     // A single command that passes by the auto-pipeliner.
     if (only?.batch === null && this.isForLine(only)) this.lend(only);
     else this.next.dispatchBatch(commands);
+  }
+
+  /** Plain calls do not block. */
+  dispatchCalls(calls: PlainCalls): boolean {
+    return this.next.dispatchCalls?.(calls) ?? false;
   }
 
   /** Ends all extra connections and what blocks on them. `refuse` ends what still waits for one. */

@@ -49,7 +49,7 @@ export class LinkWatch implements WatchdogOwner {
         socket,
         clientId: connection.clientId,
         timeoutMs,
-        commandName: connection.queue.head()?.spec.lowerName ?? "",
+        commandName: connection.queue.oldest()?.spec.lowerName ?? "",
       });
       return await this.probing.verdict;
     } catch {

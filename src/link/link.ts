@@ -11,6 +11,7 @@ import { flagsOf } from "../command/batch-flags";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
+import type { PlainCalls } from "../command/plain-calls";
 import { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { Subscriptions } from "../connection/subscriptions";
@@ -57,8 +58,8 @@ export class Link implements Dispatcher {
   private lastError: Error | undefined;
   /** Attempts since the link was last ready. */
   attempts = 0;
-  /** The connection is ready and nothing has to be looked at before a command may go on. */
-  private isDirect = false;
+  /** The connection, if it is ready and nothing has to be looked at before a command may go on. */
+  private direct: Connection | null = null;
   /** `disconnect()` was called. */
   private isClosing = false;
   /** QUIT was issued: nothing is taken any more. */
@@ -84,22 +85,27 @@ export class Link implements Dispatcher {
   // --- Dispatcher --------------------------------------------------------------------------
 
   dispatch(command: Command): void {
-    if (this.isDirect && (command.spec.flags & ATTENTION) === 0) {
-      command.db = this.session.db;
-      (this.outlet.connection as Connection).dispatch(command);
+    if (this.direct === null || (command.spec.flags & ATTENTION) !== 0) {
+      this.dispatchCarefully(command);
       return;
     }
-    this.dispatchCarefully(command);
+    command.db = this.session.db;
+    this.direct.dispatch(command);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    if (!this.isDirect || (flagsOf(commands) & ATTENTION) !== 0) {
+    if (this.direct === null || (flagsOf(commands) & ATTENTION) !== 0) {
       for (const command of commands) this.dispatchCarefully(command);
       return;
     }
     const { db } = this.session;
     if (db !== 0) for (const command of commands) command.db = db;
-    (this.outlet.connection as Connection).dispatchBatch(commands);
+    this.direct.dispatchBatch(commands);
+  }
+
+  dispatchCalls(calls: PlainCalls): boolean {
+    calls.db = this.session.db;
+    return this.direct?.dispatchCalls(calls) === true;
   }
 
   // --- life --------------------------------------------------------------------------------
@@ -235,13 +241,9 @@ export class Link implements Dispatcher {
   }
 
   onModeChange(): void {
-    this.isDirect =
-      this.status === "ready" &&
-      this.connection?.state === ConnectionState.Ready &&
-      !this.isQuitting &&
-      !this.isClosing &&
-      !this.session.isDelicate &&
-      this.mode === "normal";
+    const isReady = this.status === "ready" && this.connection?.state === ConnectionState.Ready;
+    const isOpen = isReady && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
+    this.direct = isOpen ? this.connection : null;
   }
 
   onClose(): void {
@@ -299,7 +301,7 @@ export class Link implements Dispatcher {
     this.establishment = null;
     this.watch.stop();
     this.outlet.connection = null;
-    this.isDirect = false;
+    this.direct = null;
   }
 
   private dispatchCarefully(command: Command): void {
@@ -308,7 +310,7 @@ export class Link implements Dispatcher {
       if (!bequeath(command, refusal, this.owner)) refuse(command, refusal);
       return;
     }
-    if (this.status === "wait") this.connect().catch(ignore);
+    if (this.status === "wait") this.connect().catch(() => {});
     command.db = this.session.db;
     this.session.note(command);
     const isEarly = this.status === "connect" && this.outlet.mayBypass(command);
@@ -396,5 +398,3 @@ export class Link implements Dispatcher {
     return new ConnectionClosedError(causeOf(this.lastError));
   }
 }
-
-function ignore(): void {}

@@ -57,7 +57,7 @@ export class Watchdog {
     const { connection } = this;
     if (connection === null || this.isProbing || !isWaiting(connection)) return;
     const silentMs = performance.now() - connection.lastActivityMs;
-    if (silentMs < this.idleMs + heldMsOf(connection.queue.head())) {
+    if (silentMs < this.idleMs + heldMsOf(connection.queue.oldest())) {
       this.hasToldBusy = false;
       return;
     }

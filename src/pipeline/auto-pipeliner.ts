@@ -12,6 +12,7 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
+import type { PlainCalls } from "../command/plain-calls";
 import { AdaptiveWindow } from "./adaptive-window";
 
 export interface AutoPipelinerOptions {
@@ -85,6 +86,11 @@ export class AutoPipeliner implements Dispatcher {
   dispatchBatch(commands: readonly Command[]): void {
     this.flush();
     this.next.dispatchBatch(commands);
+  }
+
+  dispatchCalls(calls: PlainCalls): boolean {
+    this.flush();
+    return this.next.dispatchCalls?.(calls) ?? false;
   }
 
   /** Hands on all that is pending, whatever is in flight. */

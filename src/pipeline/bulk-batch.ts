@@ -79,9 +79,14 @@ export class BulkBatch extends PipelineRun {
     this.start();
   }
 
-  /** Fails what has not settled. */
-  abort(error: Error): void {
-    for (const command of this.commands) command.fail(error);
+  override answer(index: number, value: Reply): void {
+    if (!this.keepsRows && this.callbacks === null) this.countDown();
+    else super.answer(index, value);
+  }
+
+  override refuse(index: number, error: Error): void {
+    this.failures.push({ index, error });
+    super.refuse(index, error);
   }
 
   override fulfil(command: Command, value: Reply, shape: ReplyShape): void {

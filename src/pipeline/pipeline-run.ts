@@ -6,10 +6,11 @@
 import { Batch, BatchKind } from "../command/batch";
 import { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import { applyPrefix, type KeyPrefix, makeCommand } from "../command/command-factory";
+import { applyPrefix, type KeyPrefix, makeCommand, prepareCall } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
+import { type CallCollector, PlainCalls } from "../command/plain-calls";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, callSafely } from "../util/callback";
 import { toError } from "../util/user-code";
@@ -21,12 +22,16 @@ export interface PipelineHost {
   readonly isCluster: boolean;
 }
 
+type Preparation = (command: Command) => void;
+
 /** How a pipeline reaches the rooms below; the client gives it. */
 export interface PipelinePort {
   /** Hands the batch on; nothing is returned, outcomes travel with the commands. */
   sendBatch(commands: readonly Command[]): void;
-  /** Called for each command as it is queued, to let the client add what its options ask for. */
-  prepare(command: Command): void;
+  /** Takes plain calls as they are; false if that cannot be, and nothing has happened then. */
+  sendCalls(calls: PlainCalls): boolean;
+  /** What has to be done with each command as it is queued. */
+  preparation(): Preparation | null;
   /** Called before a transaction of so many commands is sent. */
   observe(size: number): BatchObserver | null;
 }
@@ -45,9 +50,12 @@ export interface CommandMaker {
 export type Row = [error: null, result: unknown] | [error: Error];
 export type Rows = Row[];
 
-export class PipelineRun implements Completion {
+export class PipelineRun implements CallCollector {
   /** Commands that wait or are under way. */
-  commands: Command[] = [];
+  protected commands: Command[] = [];
+  /** Stands for them while all are plain calls. */
+  private plain: PlainCalls | null = null;
+  private readonly prepare: Preparation | null;
   /** Commands queued so far. */
   length = 0;
   readonly outcome: Promise<Rows | null>;
@@ -65,7 +73,7 @@ export class PipelineRun implements Completion {
   protected readonly batch = new Batch(BatchKind.Pipeline, 0, null);
   private observer: BatchObserver | null = null;
   private settle!: (rows: Rows | null) => void;
-  private refuse!: (error: Error) => void;
+  private fail!: (error: Error) => void;
 
   constructor(
     protected readonly port: PipelinePort,
@@ -75,13 +83,24 @@ export class PipelineRun implements Completion {
   ) {
     this.outcome = new Promise((resolve, reject) => {
       this.settle = resolve;
-      this.refuse = reject;
+      this.fail = reject;
     });
+    this.prepare = port.preparation();
+    if (!isTransaction && this.prepare === null) this.plain = new PlainCalls(this.batch, this);
   }
 
   queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean): void {
     this.takeCallback(args);
+    if (this.isExecuted) {
+      this.length++;
+      return;
+    }
     try {
+      if (this.plain?.fits(spec, wantsBuffers)) {
+        this.plain.add(spec, prepareCall(spec, args, this.prefix), wantsBuffers);
+        this.length++;
+        return;
+      }
       this.append(applyPrefix(makeCommand(spec, args, wantsBuffers, this), this.prefix));
     } catch (error) {
       this.appendBroken(spec, toError(error));
@@ -98,10 +117,19 @@ export class PipelineRun implements Completion {
   }
 
   private append(command: Command): void {
+    this.makeCommands();
     command.index = this.length++;
     this.batch.add(command);
     this.commands.push(command);
-    this.port.prepare(command);
+    this.prepare?.(command);
+  }
+
+  /** Ends the time of plain calls: each becomes a command. */
+  private makeCommands(): void {
+    const { plain } = this;
+    if (plain === null) return;
+    this.plain = null;
+    for (let index = 0; index < plain.length; index++) this.commands.push(plain.commandAt(index));
   }
 
   /** Takes the place of a command that cannot be sent: its row is the error. */
@@ -115,7 +143,7 @@ export class PipelineRun implements Completion {
   private takeCallback(args: unknown[]): void {
     if (typeof args[args.length - 1] !== "function") return;
     this.callbacks ??= new Map();
-    this.callbacks.set(this.commands.length, args.pop() as Callback<unknown>);
+    this.callbacks.set(this.length, args.pop() as Callback<unknown>);
   }
 
   openTransaction(): void {
@@ -133,20 +161,27 @@ export class PipelineRun implements Completion {
   /** Sends everything, at once or `batchSize` commands after another. */
   start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
-    const { commands } = this;
-    this.left = commands.length;
+    this.left = this.length;
     if (this.left === 0) {
       this.settle([]);
       return;
     }
     this.rows.length = this.left;
-    const ready = this.broken === null ? commands : this.withoutBroken(this.broken);
+    if (this.plain !== null && batchSize >= this.left && this.port.sendCalls(this.plain)) return;
+    this.makeCommands();
+    const ready = this.broken === null ? this.commands : this.withoutBroken(this.broken);
     if ((this.batch.flags & CommandFlag.Multi) !== 0) this.batch.kind = BatchKind.Transaction;
     // A transaction is never divided.
     const isWhole = this.batch.kind === BatchKind.Transaction || batchSize >= ready.length;
     if (!isWhole) this.sendFrom(ready, 0, batchSize);
     else if (this.isTransaction) this.sendObserved(ready);
     else if (ready.length > 0) this.port.sendBatch(ready);
+  }
+
+  /** Fails what has not settled. */
+  abort(error: Error): void {
+    this.plain?.abandon(error);
+    for (const command of this.commands) command.fail(error);
   }
 
   private sendObserved(commands: readonly Command[]): void {
@@ -175,7 +210,15 @@ export class PipelineRun implements Completion {
     }
   }
 
-  // --- Completion --------------------------------------------------------------------------
+  // --- CallCollector -----------------------------------------------------------------------
+
+  answer(index: number, value: Reply): void {
+    this.record(index, [null, value]);
+  }
+
+  refuse(index: number, error: Error): void {
+    this.record(index, [error]);
+  }
 
   fulfil(command: Command, value: Reply, shape: ReplyShape): void {
     const isExec = (command.spec.flags & CommandFlag.Exec) !== 0;
@@ -205,6 +248,7 @@ export class PipelineRun implements Completion {
   protected finish(): void {
     // Whoever keeps the pipeline need not keep its commands.
     this.commands = [];
+    this.plain = null;
     if (!this.isTransaction) {
       this.settle(this.rows);
       return;
@@ -212,7 +256,7 @@ export class PipelineRun implements Completion {
     const outcome = transactionOutcome(this.rows);
     if (outcome instanceof Error) {
       this.observer?.onFailed(outcome);
-      this.refuse(outcome);
+      this.fail(outcome);
     } else {
       this.observer?.onFulfilled(outcome);
       this.settle(outcome);

@@ -2,6 +2,7 @@
 
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
+import { mapReply } from "../command/map-reply";
 import { decodeBuffersDeep } from "../command/reply-mappers";
 import { AbortError, type ReplyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
@@ -37,14 +38,8 @@ function membersOf(commands: readonly Command[], exec: Command): readonly Comman
 function mapElement(member: Command, element: Reply, isBuffers: boolean, shape: ReplyShape): Reply {
   if (element instanceof Error) return element;
   const value = isBuffers && !member.wantsBuffers ? decodeBuffersDeep(element) : element;
-  const mapper = member.spec.replyMapper;
-  if (mapper === null) return value;
   try {
-    return mapper(value, {
-      commandName: member.name,
-      protocol: shape.protocol,
-      replyMapping: shape.replyMapping,
-    });
+    return mapReply(member.spec, value, shape);
   } catch (error) {
     return toError(error);
   }

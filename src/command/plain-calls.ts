@@ -1,0 +1,122 @@
+/**
+ * The calls of a pipeline while nothing about them is special: names and arguments in
+ * columns, settled in order by their replies. A hundred thousand calls are then three arrays
+ * instead of a hundred thousand objects that live until they are answered.
+ *
+ * As soon as a call needs a life of its own (an error reply, a lost connection, a router) it is
+ * made into a `Command`, once, and from then on only that command settles it.
+ */
+
+import type { Argument, Reply } from "../protocol/resp-types";
+import { toError } from "../util/user-code";
+import type { Batch } from "./batch";
+import { Command } from "./command";
+import { CommandFlag, type CommandSpec, type ReplyShape } from "./command-spec";
+import type { Completion } from "./completion";
+import { mapReply } from "./map-reply";
+
+/** Whoever collects the answers; called once for each call, or once for the command made of it. */
+export interface CallCollector extends Completion {
+  answer(index: number, value: Reply): void;
+  refuse(index: number, error: Error): void;
+}
+
+/** With any other flag a call is not plain: it has to be looked at on its way. */
+const PLAIN_FLAGS =
+  CommandFlag.Readonly |
+  CommandFlag.Write |
+  CommandFlag.ValidInSubscriber |
+  CommandFlag.ValidInMonitor |
+  CommandFlag.Known;
+
+/** True if calls of the command may stay calls. */
+export function isPlain(spec: CommandSpec): boolean {
+  return (spec.flags & ~PLAIN_FLAGS) === 0;
+}
+
+export class PlainCalls {
+  readonly specs: CommandSpec[] = [];
+  /** The arguments of all calls, one behind the other; those of a call end where `ends` says. */
+  readonly args: Argument[] = [];
+  readonly ends: number[] = [];
+  /** All calls want their replies as Buffers, or none; the first one decides. */
+  wantsBuffers = false;
+  /** Database they are issued for. */
+  db = 0;
+  /** Given up: nothing more is written, replies that still come are dropped. */
+  isAbandoned = false;
+  /** Calls before this one are answered, or were made into commands. */
+  private next = 0;
+  private made: Map<number, Command> | null = null;
+
+  constructor(
+    /** What their commands will share after a loss. */
+    readonly batch: Batch,
+    private readonly collector: CallCollector,
+  ) {}
+
+  get length(): number {
+    return this.specs.length;
+  }
+
+  /** True if a call may join. */
+  fits(spec: CommandSpec, wantsBuffers: boolean): boolean {
+    return isPlain(spec) && (this.wantsBuffers === wantsBuffers || this.length === 0);
+  }
+
+  add(spec: CommandSpec, args: readonly Argument[], wantsBuffers: boolean): void {
+    this.wantsBuffers = wantsBuffers;
+    this.specs.push(spec);
+    for (let index = 0; index < args.length; index++) this.args.push(args[index] as Argument);
+    this.ends.push(this.args.length);
+    this.batch.count(spec.flags);
+  }
+
+  /** A reply has arrived for a call that is still one. */
+  answer(index: number, raw: Reply, shape: ReplyShape): void {
+    if (this.isAbandoned) return;
+    this.next = index + 1;
+    const spec = this.specs[index] as CommandSpec;
+    if (spec.replyMapper === null) {
+      this.collector.answer(index, raw);
+      return;
+    }
+    let value: Reply;
+    try {
+      value = mapReply(spec, raw, shape);
+    } catch (error) {
+      this.collector.refuse(index, toError(error));
+      return;
+    }
+    this.collector.answer(index, value);
+  }
+
+  /** The command that the call becomes. */
+  commandAt(index: number): Command {
+    const existing = this.made?.get(index);
+    if (existing !== undefined) return existing;
+    const command = this.view(index, this.collector);
+    command.index = index;
+    command.db = this.db;
+    command.batch = this.batch;
+    this.made ??= new Map();
+    this.made.set(index, command);
+    return command;
+  }
+
+  /** Fails what has not settled. */
+  abandon(error: Error): void {
+    this.isAbandoned = true;
+    for (let index = this.next; index < this.length; index++) {
+      if (this.made?.has(index) !== true) this.collector.refuse(index, error);
+    }
+    for (const command of this.made?.values() ?? []) command.fail(error);
+  }
+
+  /** The call as a command to be looked at, which settles for `completion` alone. */
+  view(index: number, completion: Completion): Command {
+    const start = index === 0 ? 0 : this.ends[index - 1];
+    const args = this.args.slice(start, this.ends[index]);
+    return new Command(this.specs[index] as CommandSpec, args, this.wantsBuffers, completion);
+  }
+}

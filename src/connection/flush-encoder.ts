@@ -1,0 +1,94 @@
+/**
+ * Fills one flush: takes unsent commands in their order, passes each through the gate and encodes
+ * it, until enough bytes are together. It never writes to the socket.
+ */
+
+import { type Command, CommandState } from "../command/command";
+import type { CommandSpec } from "../command/command-spec";
+import { encodeArguments, encodeCommand, encodeWord } from "../protocol/encoder";
+import type { OutputBuffer } from "../protocol/output-buffer";
+import { toError } from "../util/user-code";
+import type { CommandQueue } from "./command-queue";
+import type { ScriptMemory } from "./script-memory";
+import { type Stretch, stretchOf } from "./stretch";
+import { passesGate } from "./wire-gate";
+
+export interface WriteListener {
+  /** Called for each command as it is encoded, while `isTracing()` is true. */
+  onWrite(command: Command): void;
+  isTracing(): boolean;
+}
+
+export class FlushEncoder {
+  private readonly queue: CommandQueue;
+  private readonly scripts: ScriptMemory;
+
+  constructor(
+    source: { readonly queue: CommandQueue; readonly scripts: ScriptMemory },
+    private readonly output: OutputBuffer,
+    /** A flush ends at the first command that reaches this many bytes. */
+    private readonly highWaterBytes: number,
+    private readonly listener: WriteListener,
+  ) {
+    this.queue = source.queue;
+    this.scripts = source.scripts;
+  }
+
+  /** Returns why a command could not be encoded: half of it is in the buffer, so nothing may go out. */
+  fill(): Error | null {
+    const { queue, output, highWaterBytes } = this;
+    const isTracing = this.listener.isTracing();
+    let left = queue.unsent;
+    while (left-- > 0 && output.length < highWaterBytes) {
+      const command = queue.advance();
+      const stretch = stretchOf(command);
+      const trouble = stretch === null ? this.encodeOne(command, isTracing) : this.encodeCalls(stretch);
+      if (trouble !== null) return trouble;
+    }
+    return null;
+  }
+
+  private encodeOne(command: Command, isTracing: boolean): Error | null {
+    const { queue } = this;
+    if (command.batch === null && command.extra === null && command.state === CommandState.Queued) {
+      command.state = CommandState.Sent;
+    } else if (!passesGate(command, queue.answered + queue.inFlight)) return null;
+    if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
+    if (isTracing) this.listener.onWrite(command);
+    queue.inFlight++;
+    try {
+      encodeCommand(this.output, command.spec.encodedName, command.args);
+      return null;
+    } catch (error) {
+      return failWith(command, error);
+    }
+  }
+
+  /** Writes calls until the stretch is written or the flush is full. */
+  private encodeCalls(stretch: Stretch): Error | null {
+    const { output, highWaterBytes } = this;
+    const { specs, args, ends, batch, isAbandoned } = stretch.calls;
+    const end = isAbandoned ? stretch.written : stretch.end;
+    let at = stretch.written;
+    let from = at === 0 ? 0 : (ends[at - 1] as number);
+    batch.isStarted = true;
+    try {
+      for (; at < end && output.length < highWaterBytes; at++) {
+        const to = ends[at] as number;
+        encodeWord(output, (specs[at] as CommandSpec).encodedName, to - from);
+        encodeArguments(output, args, from, to);
+        from = to;
+      }
+    } catch (error) {
+      return failWith(stretch.calls.commandAt(at), error);
+    }
+    this.queue.wroteCalls(stretch, at - stretch.written);
+    return null;
+  }
+}
+
+function failWith(command: Command, error: unknown): Error {
+  const cause = toError(error);
+  command.fail(cause);
+  return cause;
+}

@@ -1,0 +1,240 @@
+/**
+ * Pipelines that travel as plain calls (no command objects) and what can happen to them on their
+ * way: error replies, losses while a part is written, giving up, replies that nobody asked for.
+ * Whatever happens, each row is told once and what follows on the connection gets its own replies.
+ */
+
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { waitUntil } from "../../scripts/servers/wait-until";
+import type { RedisOptions } from "../../src/client/redis-options";
+import { Redis } from "../../src/index";
+import type { Rows } from "../../src/pipeline/pipeline-run";
+import { FakeServer, RawReply } from "../support/fake-server";
+import { Direction, FaultProxy } from "../support/fault-proxy";
+import { closeClient, untilReady } from "../support/matrix";
+import { sharedServer } from "../support/shared-servers";
+
+/** More than the socket buffers of both ends hold, so that a stalled line leaves a part unwritten. */
+const LARGE = 20_000;
+const PADDING = "x".repeat(1024);
+
+describe("plain calls of a pipeline", function () {
+  this.timeout(30_000);
+  let server: ServerProcess;
+  let proxy: FaultProxy;
+  let redis: Redis;
+  let control: Redis;
+
+  before(async () => {
+    server = await sharedServer(ServerKind.Redis);
+  });
+  beforeEach(async () => {
+    control = new Redis({ host: server.host, port: server.port });
+    await control.flushall();
+    proxy = await FaultProxy.start({ host: server.host, port: server.port });
+  });
+  afterEach(async () => {
+    await Promise.all([redis, control].map(closeClient));
+    await proxy.stop();
+  });
+
+  async function connect(options: RedisOptions = {}): Promise<Redis> {
+    redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1, ...options });
+    redis.on("error", () => {});
+    await untilReady(redis);
+    return redis;
+  }
+
+  function large(): Promise<Rows> {
+    const pipeline = redis.pipeline();
+    for (let i = 0; i < LARGE; i++) pipeline.append("n", PADDING);
+    return pipeline.exec() as Promise<Rows>;
+  }
+
+  function codes(rows: Rows): Map<string, number> {
+    const counts = new Map<string, number>();
+    for (const [error] of rows) {
+      const code = error === null ? "answered" : String((error as { code?: string }).code);
+      counts.set(code, (counts.get(code) ?? 0) + 1);
+    }
+    return counts;
+  }
+
+  it("rows keep their order and errors their command, whatever joins the calls", async () => {
+    await connect({ keyPrefix: "p:" });
+    const seen: unknown[] = [];
+    const rows = (await redis
+      .pipeline()
+      .set("s", "text", (_error, reply) => seen.push(reply))
+      .incr("s", (error) => seen.push(error?.message))
+      .get("s")
+      .hset("h", { a: 1, b: 2 })
+      .hgetall("h")
+      .exec()) as Rows;
+    expect(rows.map(([error, reply]) => error?.message ?? reply)).to.deep.equal([
+      "OK",
+      "ERR value is not an integer or out of range",
+      "text",
+      2,
+      { a: "1", b: "2" },
+    ]);
+    expect(seen).to.deep.equal(["OK", "ERR value is not an integer or out of range"]);
+    expect(rows[1]?.[0]).to.have.deep.property("command", { name: "incr", args: ["p:s"] });
+  });
+
+  it("calls become commands as soon as one of them is special", async () => {
+    await connect();
+    const rows = (await redis
+      .pipeline()
+      .set("k", "1")
+      .getBuffer("k")
+      .multi()
+      .incr("k")
+      .get("k")
+      .exec()
+      .get("k")
+      .exec()) as Rows;
+    expect(rows.map((row) => row[1])).to.deep.equal([
+      "OK",
+      Buffer.from("1"),
+      "OK",
+      "QUEUED",
+      "QUEUED",
+      [2, "2"],
+      "2",
+    ]);
+  });
+
+  it("single commands keep their place before, between and behind", async () => {
+    await connect();
+    const values = await Promise.all([
+      redis.incr("n"),
+      redis.pipeline().incr("n").incr("n").exec(),
+      redis.incr("n"),
+      redis.pipeline().incr("n").exec(),
+      redis.incr("n"),
+    ]);
+    expect(values).to.deep.equal([
+      1,
+      [
+        [null, 2],
+        [null, 3],
+      ],
+      4,
+      [[null, 5]],
+      6,
+    ]);
+  });
+
+  it("what is queued after exec() is not sent", async () => {
+    await connect();
+    const pipeline = redis.pipeline().incr("n");
+    const rows = pipeline.exec();
+    pipeline.incr("n");
+    expect(await rows).to.deep.equal([[null, 1]]);
+    expect(await redis.get("n")).to.equal("1");
+  });
+
+  for (const retryPolicy of ["at-least-once", "at-most-once"] as const) {
+    it(`a line that stalls in the middle and breaks: ${retryPolicy}`, async () => {
+      await connect({ retryPolicy, watchdog: false });
+      proxy.stall(Direction.ToServer);
+      const rows = large();
+      const behind = redis.incr("behind");
+      await waitUntil(async () => redis.stream?.writableNeedDrain === true, {
+        timeoutMs: 5000,
+        what: "the socket to be full",
+      });
+      proxy.heal();
+      proxy.cutAfter({ direction: Direction.ToServer, bytes: 1 });
+      proxy.cutAll();
+      const counts = codes(await rows);
+      const executed = (await control.strlen("n")) / PADDING.length;
+      expect(await behind).to.equal(1);
+      if (retryPolicy === "at-least-once" && counts.get("answered") === LARGE) {
+        expect(executed).to.be.at.least(LARGE);
+      } else {
+        const unknown = counts.get("OUTCOME_UNKNOWN") ?? 0;
+        const aborted = counts.get("ABORTED") ?? 0;
+        expect((counts.get("answered") ?? 0) + unknown + aborted).to.equal(LARGE);
+        expect(executed).to.be.at.most((counts.get("answered") ?? 0) + unknown);
+      }
+    });
+  }
+
+  it("cut after each of 60 reply bytes, every row is told once", async () => {
+    for (let bytes = 0; bytes <= 60; bytes++) {
+      await connect();
+      const got = await redis.pipeline().set("k", "0").get("k").exec();
+      expect(got).to.have.lengthOf(2);
+      const { bytes: before } = proxy.counters.toClient;
+      proxy.cutAfter({ direction: Direction.ToClient, bytes: before + bytes });
+      let calls = 0;
+      const pipeline = redis.pipeline();
+      for (let i = 0; i < 12; i++) pipeline.incr("k", () => calls++);
+      const [rows, next] = await Promise.all([pipeline.exec() as Promise<Rows>, redis.echo("next")]);
+      expect(rows).to.have.lengthOf(12);
+      expect(calls).to.equal(12);
+      expect(next).to.equal("next");
+      await closeClient(redis);
+      proxy.resetCounters();
+    }
+  });
+
+  it("a bulk that is aborted leaves the connection in step", async () => {
+    await connect();
+    const abort = new AbortController();
+    proxy.delay(30, Direction.ToClient);
+    const commands = Array.from({ length: LARGE }, (_, i) => ["echo", `${i}${PADDING}`]);
+    const summary = redis.bulk(commands, { batchSize: LARGE, signal: abort.signal }).summary();
+    setTimeout(() => abort.abort(), 20);
+    const error = await summary.then(
+      () => null,
+      (reason: Error) => reason,
+    );
+    expect(error).to.have.property("code", "BULK_ABORTED");
+    expect(await Promise.all([redis.echo("a"), redis.pipeline().echo("b").exec()])).to.deep.equal([
+      "a",
+      [[null, "b"]],
+    ]);
+  });
+
+  it("disconnect() in the middle ends every row", async () => {
+    await connect({ watchdog: false });
+    proxy.stall(Direction.ToServer);
+    const rows = large();
+    redis.disconnect();
+    proxy.heal();
+    const counts = codes(await rows);
+    expect([...counts.values()].reduce((sum, count) => sum + count)).to.equal(LARGE);
+    expect(counts.get("undefined")).to.equal(undefined);
+  });
+
+  it("a reply too many ends the connection, not a neighbour", async () => {
+    const fake = await FakeServer.start((words) =>
+      words[0] === "get"
+        ? new RawReply(words[1] === "last" ? "$1\r\nz\r\n$1\r\n?\r\n" : "$1\r\nv\r\n")
+        : undefined,
+    );
+    try {
+      redis = new Redis({ host: "127.0.0.1", port: fake.port, retryStrategy: () => 1 });
+      const errors: string[] = [];
+      redis.on("error", (error: Error & { code?: string }) => errors.push(String(error.code)));
+      await untilReady(redis);
+      expect(await redis.pipeline().get("a").get("last").exec()).to.deep.equal([
+        [null, "v"],
+        [null, "z"],
+      ]);
+      await waitUntil(async () => errors.includes("UNEXPECTED_REPLY"), {
+        timeoutMs: 5000,
+        what: "the connection to be given up",
+      });
+      expect(await redis.pipeline().get("a").exec()).to.deep.equal([[null, "v"]]);
+    } finally {
+      await closeClient(redis);
+      await fake.stop();
+    }
+  });
+});
