@@ -9,6 +9,7 @@ import fc from "fast-check";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Command, Redis } from "../../src/index";
+import { countInjections } from "../support/injections";
 import { closeClient } from "../support/matrix";
 import { outcomeOf } from "../support/outcome";
 import { fixedRuns } from "../support/properties";
@@ -88,6 +89,7 @@ function unreadableArray(): unknown[] {
 }
 
 describe("arguments", () => {
+  const injections = countInjections("odd arguments");
   let server: ServerProcess;
   let redis: Redis;
   before(async () => {
@@ -110,6 +112,7 @@ describe("arguments", () => {
   for (const [name, value, text] of SENT) {
     it(`${name} is sent as its text`, async () => {
       expect(await anything("echo", value)).to.equal(text);
+      injections.add(3);
       await anything("set", "args:key", value);
       expect(await redis.get("args:key")).to.equal(text);
       await anything("set", value, "by key");
@@ -120,6 +123,7 @@ describe("arguments", () => {
   for (const [name, value] of REFUSED) {
     it(`${name} is refused, alone`, async () => {
       const before = redis.echo("before");
+      injections.add(2);
       const refused = anything("set", "args:key", value);
       const after = redis.echo("after");
       const error = (await refused.catch((reason) => reason)) as Error;
@@ -268,6 +272,7 @@ describe("arguments", () => {
     const echoes = calls.map(([name, args], index) => {
       // A function at the end would be a callback.
       const own = args.filter((argument) => typeof argument !== "function");
+      injections.add(own.length);
       anything(name, ...own).catch(() => {});
       (pipeline as unknown as Record<string, (...args: unknown[]) => unknown>)[name]?.(...own);
       pipeline.echo(`p${index}`);

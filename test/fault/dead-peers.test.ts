@@ -11,6 +11,7 @@ import type { RedisOptions } from "../../src/client/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
 import { Direction, FaultProxy } from "../support/fault-proxy";
+import { countInjections } from "../support/injections";
 import { closeClient, untilReady } from "../support/matrix";
 import { outcomeOf } from "../support/outcome";
 import { startServer } from "../support/shared-servers";
@@ -20,6 +21,7 @@ const QUICK = { idleMs: 60, probeTimeoutMs: 60 };
 const LONG = process.env.SLUICE_LONG === "1";
 
 describe("dead peers", () => {
+  const injections = countInjections("lines that fell silent");
   let server: ServerProcess;
   let proxy: FaultProxy;
   let redis: Redis;
@@ -51,6 +53,7 @@ describe("dead peers", () => {
 
   /** The present connections swallow everything; new ones work. */
   function cutSilently(direction?: Direction): void {
+    injections.add();
     proxy.isolate(direction);
   }
 

@@ -10,6 +10,7 @@ import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
 import { type CutStyle, Direction, FaultProxy } from "../support/fault-proxy";
+import { countInjections } from "../support/injections";
 import { closeClient } from "../support/matrix";
 import { sharedServer } from "../support/shared-servers";
 
@@ -115,6 +116,7 @@ interface CutCase {
 }
 
 describe("every call settles exactly once", () => {
+  const injections = countInjections("cuts of the line under a program of calls");
   let server: ServerProcess;
   before(async () => {
     server = await sharedServer(ServerKind.Redis);
@@ -132,6 +134,7 @@ describe("every call settles exactly once", () => {
             const style: CutStyle = bytes % 3 === 0 ? "reset" : "end";
             const cut = { bytes, direction, style, isResending, hasOfflineQueue, isAutomatic };
             const outcome = await settleUnderCut(server, cut);
+            injections.add();
             expect(outcome, `cut at ${bytes}`).to.deep.equal({
               calls: outcome.calls,
               settled: outcome.calls,

@@ -8,6 +8,7 @@ import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
 import { Direction, FaultProxy } from "../support/fault-proxy";
+import { countInjections } from "../support/injections";
 import { closeClient } from "../support/matrix";
 import { sharedServer } from "../support/shared-servers";
 
@@ -24,6 +25,7 @@ function failureOf(call: Promise<unknown>): Promise<Failure | null> {
 }
 
 describe("transactions are whole", () => {
+  const injections = countInjections("cuts inside transactions");
   let server: ServerProcess;
   let proxy: FaultProxy;
   let redis: Redis;
@@ -68,6 +70,7 @@ describe("transactions are whole", () => {
         await failureOf(client.multi().incr(PAIR[0]).incr(PAIR[1]).exec() as Promise<unknown>);
         const [a, b] = await control.mget(...PAIR);
         expect(a, `cut ${direction} at ${bytes}`).to.equal(b);
+        injections.add();
         proxy.heal();
         await closeClient(client);
       }

@@ -12,6 +12,7 @@ import type { RedisOptions } from "../../src/client/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer } from "../support/fake-server";
 import { FaultProxy } from "../support/fault-proxy";
+import { countInjections } from "../support/injections";
 import { closeClient, untilReady } from "../support/matrix";
 import { outcomeOf } from "../support/outcome";
 import { startServer } from "../support/shared-servers";
@@ -19,6 +20,7 @@ import { startServer } from "../support/shared-servers";
 const ROUNDS = process.env.SLUICE_LONG === "1" ? 50 : 3;
 
 describe("the wrong server", () => {
+  const injections = countInjections("connections to the wrong server");
   let one: ServerProcess;
   let other: ServerProcess;
   let proxy: FaultProxy;
@@ -54,6 +56,7 @@ describe("the wrong server", () => {
 
   async function connect(options: RedisOptions = {}): Promise<void> {
     redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1, ...options });
+    injections.add();
     redis.on("error", () => {});
     await untilReady(redis);
   }
@@ -76,6 +79,7 @@ describe("the wrong server", () => {
       [master, replica] = [replica, master];
       await replicate(master, replica);
       proxy.retarget({ host: master.host, port: master.port });
+      injections.add();
       const more = Array.from({ length: 20 }, () => redis.incr("wrong:n"));
       issued += more.length;
       const values = await Promise.all(more);
