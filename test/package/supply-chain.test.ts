@@ -1,0 +1,112 @@
+/** What a user installs, and what it was made with: no file, no dependency and no script too many. */
+
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "chai";
+import { checkoutDirectory } from "../../scripts/servers/cache-directory";
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly link?: boolean;
+  readonly dev?: boolean;
+  readonly hasInstallScript?: boolean;
+}
+
+interface LockFile {
+  readonly lockfileVersion: number;
+  readonly packages: Record<string, LockedPackage>;
+}
+
+interface Manifest {
+  readonly dependencies: Record<string, string>;
+  readonly devDependencies: Record<string, string>;
+  readonly scripts: Record<string, string>;
+  readonly files: readonly string[];
+}
+
+const root = checkoutDirectory();
+const LOCK_FILES = ["package-lock.json", "test/consumers/package-lock.json"];
+/** Beside what is compiled from `src`. */
+const OTHER_FILES = [
+  "LICENSE",
+  "README.md",
+  "package.json",
+  "built/index.mjs",
+  "built/index.d.mts",
+  "built/bundle.js",
+];
+/** npm runs these on the machine of whoever installs the package. */
+const INSTALL_SCRIPTS = [
+  "preinstall",
+  "install",
+  "postinstall",
+  "prepublish",
+  "preprepare",
+  "prepare",
+  "postprepare",
+];
+
+function read<T>(path: string): T {
+  return JSON.parse(readFileSync(join(root, path), "utf8")) as T;
+}
+
+function packedPaths(): string[] {
+  const args = ["pack", "--dry-run", "--json", "--ignore-scripts"];
+  const output = execFileSync("npm", args, {
+    cwd: root,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [packed] = JSON.parse(output) as [{ files: { path: string }[] }];
+  return packed.files.map(({ path }) => path);
+}
+
+describe("supply chain", function () {
+  this.timeout(60_000);
+
+  it("the package holds what is compiled from src, and a few files besides", () => {
+    const paths = packedPaths();
+    expect(paths).to.include.members(OTHER_FILES);
+    const strange = paths.filter((path) => {
+      if (OTHER_FILES.includes(path)) return false;
+      const module = /^built\/(.+?)(?:\.d\.ts|\.js)$/.exec(path)?.[1];
+      return module === undefined || !existsSync(join(root, "src", `${module}.ts`));
+    });
+    expect(strange).to.deep.equal([]);
+  });
+
+  it("three dependencies at run time, one below them, no script at installation", () => {
+    const manifest = read<Manifest>("package.json");
+    expect(Object.keys(manifest.dependencies).sort()).to.deep.equal(["cluster-key-slot", "debug", "denque"]);
+    const { packages } = read<LockFile>("package-lock.json");
+    const atRunTime = Object.entries(packages).filter(([path, { dev }]) => path !== "" && dev !== true);
+    const needed = atRunTime.filter(([, one]) => !("devOptional" in one) && !("optional" in one));
+    expect(needed.map(([path]) => path.replace("node_modules/", "")).sort()).to.deep.equal([
+      "cluster-key-slot",
+      "debug",
+      "denque",
+      "ms",
+    ]);
+    expect(needed.filter(([, one]) => one.hasInstallScript)).to.deep.equal([]);
+    expect(INSTALL_SCRIPTS.filter((name) => name in manifest.scripts)).to.deep.equal([]);
+  });
+
+  for (const path of LOCK_FILES) {
+    it(`${path} pins every package by version and hash, and names no registry`, () => {
+      const { lockfileVersion, packages } = read<LockFile>(path);
+      expect(lockfileVersion).to.equal(3);
+      const entries = Object.entries(packages).filter(([name]) => name !== "");
+      expect(entries.length).to.be.greaterThan(50);
+      const loose = entries.filter(([, { version, integrity, resolved }]) => {
+        // The package itself, as it was just packed.
+        if (resolved?.startsWith("file:")) return false;
+        return !/^\d+\.\d+\.\d+/.test(version ?? "") || !/^sha512-/.test(integrity ?? "");
+      });
+      expect(loose.map(([name]) => name)).to.deep.equal([]);
+      expect(readFileSync(join(root, path), "utf8")).to.not.match(/"resolved": "(?!file:)/);
+    });
+  }
+});
