@@ -9,6 +9,7 @@ import type { ClusterStatus } from "../cluster/lifecycle";
 import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { OptionError } from "../errors";
+import { Admission } from "../link/admission";
 import { type Whereabouts, whereaboutsOf } from "../link/whereabouts";
 import { hideNodes } from "../observability/redact";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
@@ -81,7 +82,8 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     const wiring = new ClusterWiring(this.options, this.makeOwner());
     this[WIRING] = wiring;
     this[BOTTOM] = wiring.router;
-    this[CHAIN] = wiring.router;
+    const { bounds } = this.options;
+    this[CHAIN] = bounds === undefined ? wiring.router : new Admission(wiring.router, bounds);
     this[LIMITS] = {
       get isWritable() {
         return wiring.router.isOpen;

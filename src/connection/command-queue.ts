@@ -31,7 +31,7 @@ interface Cursor {
 
 export class CommandQueue {
   private items = new Denque<Command>();
-  private readonly backlog = new Denque<Cursor>();
+  private backlog = new Denque<Cursor>();
   private backlogCount = 0;
   /** Distance of the first unsent command from head. */
   private sentMark = 0;
@@ -42,6 +42,7 @@ export class CommandQueue {
   /** Replies taken so far. */
   answered = 0;
   private sweepAt = FIRST_SWEEP;
+  private sweepBacklogAt = FIRST_SWEEP;
 
   /** Commands that are unsent or unanswered. */
   get length(): number {
@@ -175,14 +176,28 @@ export class CommandQueue {
   /** A peer that takes nothing must not make the commands pile up whose callers have given up. */
   private sweep(): void {
     const all = this.items.toArray();
-    const kept = all.filter((command, index) => index < this.sentMark || !isForgettable(command));
+    const sent = all
+      .slice(0, this.sentMark)
+      .filter((one) => one.state !== CommandState.Dropped || !isForgettable(one));
+    const kept = sent.concat(all.slice(this.sentMark).filter((one) => !isForgettable(one)));
     if (kept.length < all.length) this.items = new Denque(kept);
+    this.sentMark = sent.length;
     this.sweepAt = Math.max(FIRST_SWEEP, kept.length * 2);
   }
 
   private defer(commands: readonly Command[]): void {
     this.backlog.push({ commands, next: 0 });
     this.backlogCount += commands.length;
+    if (this.backlogCount >= this.sweepBacklogAt) this.sweepBacklog();
+  }
+
+  /** As `sweep`, for whole batches of which nothing has been moved in. */
+  private sweepBacklog(): void {
+    const all = this.backlog.toArray();
+    const kept = all.filter(({ commands, next }) => next > 0 || !commands.every(isForgettable));
+    this.backlog = new Denque(kept);
+    this.backlogCount = kept.reduce((sum, { commands, next }) => sum + commands.length - next, 0);
+    this.sweepBacklogAt = Math.max(FIRST_SWEEP, this.backlogCount * 2);
   }
 
   /** Moves the next part of the backlog in. */

@@ -26,10 +26,16 @@ interface Group {
   readonly isBatch: boolean;
 }
 
+/** Waiting commands at which those whose callers have given up (time limits) are swept out. */
+const FIRST_SWEEP = 4096;
+
 export class Admission implements Dispatcher {
   private commands = 0;
   private bytes = 0;
-  private readonly waiting = new Denque<Group>();
+  private waiting = new Denque<Group>();
+  /** Commands that wait to be admitted. */
+  waitingCount = 0;
+  private sweepAt = FIRST_SWEEP;
   private isServing = false;
   private readonly maxCommands: number;
   private readonly maxBytes: number;
@@ -40,13 +46,6 @@ export class Admission implements Dispatcher {
   ) {
     this.maxCommands = bounds.maxCommands ?? Number.POSITIVE_INFINITY;
     this.maxBytes = bounds.maxBytes ?? Number.POSITIVE_INFINITY;
-  }
-
-  /** Commands that wait to be admitted. */
-  get waitingCount(): number {
-    let count = 0;
-    for (let i = 0; i < this.waiting.length; i++) count += this.waiting.peekAt(i)?.commands.length ?? 0;
-    return count;
   }
 
   dispatch(command: Command): void {
@@ -62,7 +61,21 @@ export class Admission implements Dispatcher {
   private take(group: Group): void {
     if (this.waiting.length === 0 && this.fits(group)) this.admit(group);
     else if (this.bounds.policy === "reject") this.refuse(group);
-    else this.waiting.push(group);
+    else this.wait(group);
+  }
+
+  private wait(group: Group): void {
+    this.waiting.push(group);
+    this.waitingCount += group.commands.length;
+    if (this.waitingCount >= this.sweepAt) this.sweep();
+  }
+
+  /** Callers who give up and ask again must not pile up behind a server that answers nothing. */
+  private sweep(): void {
+    const kept = this.waiting.toArray().filter(({ commands }) => !commands.every(isSettled));
+    this.waiting = new Denque(kept);
+    this.waitingCount = kept.reduce((sum, { commands }) => sum + commands.length, 0);
+    this.sweepAt = Math.max(FIRST_SWEEP, this.waitingCount * 2);
   }
 
   private fits(group: Group): boolean {
@@ -73,15 +86,18 @@ export class Admission implements Dispatcher {
   }
 
   private admit(group: Group): void {
-    const alive = group.commands.filter((command) => !command.isSettled);
-    for (const command of alive) {
+    const { commands, isBatch } = group;
+    if (commands.every(isSettled)) return;
+    for (const command of commands) {
+      if (command.isSettled) continue;
       const bytes = sizeOf(command);
       this.commands++;
       this.bytes += bytes;
       command.ensureExtra().addHook(new Release(this, bytes));
     }
-    if (group.isBatch) this.next.dispatchBatch(alive);
-    else for (const command of alive) this.next.dispatch(command);
+    // The whole of it, so that a transaction that has lost a member is known for what it is.
+    if (isBatch) this.next.dispatchBatch(commands);
+    else this.next.dispatch(commands[0] as Command);
   }
 
   /** Called as each admitted command settles. */
@@ -94,6 +110,7 @@ export class Admission implements Dispatcher {
     for (let group = this.waiting.peekFront(); group !== undefined; group = this.waiting.peekFront()) {
       if (!this.fits(group)) break;
       this.waiting.shift();
+      this.waitingCount -= group.commands.length;
       this.admit(group);
     }
     this.isServing = false;
@@ -124,6 +141,10 @@ class Release implements SettleHook {
   onFailed(): void {
     this.admission.release(this.bytes);
   }
+}
+
+function isSettled(command: Command): boolean {
+  return command.isSettled;
 }
 
 function sizeOf(command: Command): number {

@@ -50,6 +50,15 @@ export interface CommandMaker {
 export type Row = [error: null, result: unknown] | [error: Error];
 export type Rows = Row[];
 
+/** A pipeline that goes out in parts. */
+interface Parts {
+  readonly commands: readonly Command[];
+  readonly size: number;
+  /** The first command that is not sent. */
+  next: number;
+  isSending: boolean;
+}
+
 export class PipelineRun implements CallCollector {
   /** Commands that wait or are under way. */
   protected commands: Command[] = [];
@@ -70,6 +79,9 @@ export class PipelineRun implements CallCollector {
   /** Commands that could not be encoded: never sent, their row is the error. */
   protected broken: Map<Command, Error> | null = null;
   protected left = 0;
+  /** Commands left when the next thing is due: the next part, or the end. */
+  private pauseAt = 0;
+  private parts: Parts | null = null;
   protected readonly batch = new Batch(BatchKind.Pipeline, 0, null);
   private observer: BatchObserver | null = null;
   private settle!: (rows: Rows | null) => void;
@@ -173,8 +185,11 @@ export class PipelineRun implements CallCollector {
     if ((this.batch.flags & CommandFlag.Multi) !== 0) this.batch.kind = BatchKind.Transaction;
     // A transaction is never divided.
     const isWhole = this.batch.kind === BatchKind.Transaction || batchSize >= ready.length;
-    if (!isWhole) this.sendFrom(ready, 0, batchSize);
-    else if (this.isTransaction) this.sendObserved(ready);
+    if (!isWhole) {
+      this.parts = { commands: ready, size: batchSize, next: 0, isSending: false };
+      this.pauseAt = this.left;
+      this.sendParts();
+    } else if (this.isTransaction) this.sendObserved(ready);
     else if (ready.length > 0) this.port.sendBatch(ready);
   }
 
@@ -192,21 +207,21 @@ export class PipelineRun implements CallCollector {
     else this.observer.around(() => this.port.sendBatch(commands));
   }
 
-  /** Sends part after part. A loop where a part is over at once (the client is closed), not a recursion. */
-  private sendFrom(commands: readonly Command[], from: number, batchSize: number): void {
-    let isOver = true;
-    for (let start = from; isOver && start < commands.length; start += batchSize) {
-      const next = start + batchSize;
-      let isSending = true;
-      isOver = false;
-      const batch = new Batch(this.batch.kind, 0, () => {
-        isOver = true;
-        if (!isSending) this.sendFrom(commands, next, batchSize);
-      });
-      const part = commands.slice(start, next);
+  /**
+   * Sends part after part; a cluster takes the batch away from its commands, so it is `left` that
+   * tells when one is over. A loop where that is at once (the client is closed), not a recursion.
+   */
+  private sendParts(): void {
+    const { parts } = this;
+    while (parts !== null && this.left === this.pauseAt && this.left > 0) {
+      const part = parts.commands.slice(parts.next, parts.next + parts.size);
+      parts.next += part.length;
+      this.pauseAt -= part.length;
+      const batch = new Batch(this.batch.kind, 0, null);
       for (const command of part) batch.add(command);
+      parts.isSending = true;
       this.port.sendBatch(part);
-      isSending = false;
+      parts.isSending = false;
     }
   }
 
@@ -242,7 +257,9 @@ export class PipelineRun implements CallCollector {
   }
 
   protected countDown(): void {
-    if (--this.left === 0) this.finish();
+    if (--this.left !== this.pauseAt) return;
+    if (this.left === 0) this.finish();
+    else if (this.parts?.isSending === false) this.sendParts();
   }
 
   protected finish(): void {

@@ -96,4 +96,30 @@ describe("Admission", () => {
     below.answer(1);
     expect(below.taken).to.deep.equal([last]);
   });
+
+  it("forgets whoever gave up while waiting, however many they were", () => {
+    const { admission, below } = setUp({ maxCommands: 1 });
+    admission.dispatch(make());
+    for (let i = 0; i < 20_000; i++) {
+      const command = make();
+      admission.dispatch(command);
+      command.fail(new Error("too late"));
+    }
+    const last = make();
+    admission.dispatch(last);
+    expect(admission.waitingCount).to.be.below(5000);
+    below.answer(1);
+    expect(below.taken).to.deep.equal([last]);
+    expect(admission.waitingCount).to.equal(0);
+  });
+
+  it("hands on a batch as a whole when a member gave up while it waited", () => {
+    const { admission, below } = setUp({ maxCommands: 1 });
+    admission.dispatch(make());
+    const batch = [make(), make(), make()];
+    admission.dispatchBatch(batch);
+    batch[0]?.fail(new Error("too late"));
+    below.answer(1);
+    expect(below.taken).to.deep.equal(batch);
+  });
 });
