@@ -47,7 +47,7 @@ rmSync(built, { recursive: true, force: true });
 const compiler = [toolPath("typescript", "tsc"), "-p", "tsconfig.json"];
 await mustRun(process.execPath, [...compiler, "--declaration", "false", "--removeComments"]);
 await mustRun(process.execPath, [...compiler, "--emitDeclarationOnly"]);
-// The compiler indents by four spaces; a tab each makes the package an eighth smaller and reads the same.
+// The compiler indents by four spaces; a tab each and no semicolons make the package a seventh smaller and read the same.
 const formatter = toolPath("@biomejs/biome", "biome");
 const layout = ["--config-path", join("scripts", "built-format.json"), "--log-level=error"];
 await mustRun(process.execPath, [formatter, "format", "--write", ...layout, "built"]);

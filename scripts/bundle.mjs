@@ -2,14 +2,17 @@
  * Puts the compiled files into one, because opening and resolving 140 files costs more than half
  * of the time that loading takes (docs/decisions/0007-one-file.md). Each file stays a function of
  * its own, run when it is first required, as Node does it; the code itself is not
- * changed, only the lines that the compiler puts at the head of each.
+ * changed, only what the compiler puts at the head of each and around calls from one to another.
  */
 
 import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 
-const STRICT = /^"use strict";\n/;
-const MODULE_MARK = /^Object\.defineProperty\(exports, "__esModule", \{ value: true \}\);\n/m;
+const STRICT = /^"use strict";?\n/;
+const MODULE_MARK = /^Object\.defineProperty\(exports, "__esModule", \{ value: true \}\);?\n/m;
+const ANNOUNCED = /^exports\.[\w. =]+ = void 0;?\n/m;
+/** No function of a module looks at its \`this\`. */
+const CALL = /\(0, (\w+_\d+\.\w+)\)\(/g;
 const RELATIVE_REQUIRE = /\brequire\("(\.\.?\/[^"]+)"\)/g;
 
 function scriptsIn(directory) {
@@ -28,8 +31,8 @@ function resolve(from, request, known) {
 
 /** What the compiler puts at the head of each file: the whole is strict, and only entries are imported from outside. */
 function withoutHead(code, isEntry) {
-  const body = code.replace(STRICT, "");
-  return isEntry ? body : body.replace(MODULE_MARK, "");
+  const body = code.replace(STRICT, "").replace(CALL, "$1(");
+  return isEntry ? body : body.replace(MODULE_MARK, "").replace(ANNOUNCED, "");
 }
 
 function definition(built, path, { known, isEntry }) {
