@@ -21,6 +21,7 @@ import type {
 } from "../command/generated/signatures";
 import { PipelineUsedError } from "../errors";
 import { asCallback, type Callback } from "../util/callback";
+import { maskName } from "../util/credentials";
 import { type PipelineHost, type PipelinePort, PipelineRun, type Rows } from "./pipeline-run";
 
 export const RUN = Symbol("run");
@@ -145,7 +146,7 @@ export function methodOf(pipeline: Pipeline, given: unknown): CommandMethod {
   const method = (pipeline as unknown as Record<string, CommandMethod | undefined>)[name];
   // Names may come from data: `constructor` and the like are no commands.
   if (typeof method !== "function" || name in Object.prototype) {
-    throw new TypeError(`Unknown command "${name}" in a batch; use ["call", name, ...]`);
+    throw new TypeError(`Unknown command "${maskName(name, [])}" in a batch; use ["call", name, ...]`);
   }
   return method;
 }

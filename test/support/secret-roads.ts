@@ -138,6 +138,8 @@ async function sendBatches(
     await witness.call(`${where}: batch`, () => outcome);
     witness.note(`${where}: batch afterwards`, batch);
   }
+  for (const line of lines)
+    await witness.call(`${where}: list`, () => client.pipeline([line as never]).exec());
   const bulk = client.bulk(lines);
   witness.note(`${where}: bulk`, bulk);
   await witness.call(`${where}: bulk`, async () => witness.note(`${where}: summary`, await bulk.summary()));
