@@ -200,7 +200,7 @@ describe("blocking commands over extra connections", () => {
   });
 
   it("a lost extra connection takes its command to the next one, again and again", async () => {
-    const redis = connect({ blockingConnections: 1, maxLossesPerCommand: 100 });
+    const redis = connect({ blockingConnections: 1, maxLossesPerCommand: ROUNDS + 1 });
     await untilReady(redis);
     const popped = redis.blpop("lease:list", 0);
     for (let round = 0; round < ROUNDS; round++) {

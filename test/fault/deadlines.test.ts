@@ -78,6 +78,11 @@ describe("deadlines and cancellation", function () {
   this.timeout(60_000);
   const injections = countInjections("time limits and aborts");
 
+  let server: ServerProcess;
+  before(async () => {
+    server = await sharedServer(ServerKind.Redis);
+  });
+
   describe("replies that are late", () => {
     let fakes: FakeCluster;
     let held: (() => void)[];
@@ -191,7 +196,6 @@ describe("deadlines and cancellation", function () {
   });
 
   it("bytes that the socket has not taken are told", async () => {
-    const server = await sharedServer(ServerKind.Redis);
     const proxy = await FaultProxy.start({ host: server.host, port: server.port });
     const redis = new Redis({ host: proxy.host, port: proxy.port, disconnectTimeout: 20, watchdog: false });
     redis.on("error", () => {});
@@ -213,11 +217,6 @@ describe("deadlines and cancellation", function () {
   });
 
   describe("on a real server", () => {
-    let server: ServerProcess;
-    before(async () => {
-      server = await sharedServer(ServerKind.Redis);
-    });
-
     async function withClient(options: RedisOptions, body: (redis: Redis) => Promise<void>): Promise<void> {
       const redis = new Redis({ host: server.host, port: server.port, ...options });
       redis.on("error", () => {});
