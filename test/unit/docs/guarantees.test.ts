@@ -1,27 +1,48 @@
-import { existsSync, readFileSync } from "node:fs";
+/** docs/guarantees.md: all fourteen promises, each row with tests that exist, each counting test with its counts. */
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
-import * as clusterErrors from "../../../src/cluster/cluster-errors";
-import * as errors from "../../../src/errors";
 
-describe("docs/guarantees.md and docs/errors.md", () => {
+const PROMISES = 14;
+
+describe("docs/guarantees.md", () => {
   const root = checkoutDirectory();
-  const guarantees = readFileSync(join(root, "docs/guarantees.md"), "utf8");
-  const listed = readFileSync(join(root, "docs/errors.md"), "utf8");
+  const page = readFileSync(join(root, "docs/guarantees.md"), "utf8");
+  const [promises = "", counts = ""] = page.split("\n## How often\n");
+  const sections = promises.split(/\n## /).slice(1);
 
-  it("each promise names a test that exists", () => {
-    const files = [...guarantees.matchAll(/`(test\/[^`]+)`/g)].map((match) => String(match[1]));
-    expect(files.length).to.be.greaterThan(12);
-    for (const file of files) expect(existsSync(join(root, file)), file).to.equal(true);
+  it(`has ${PROMISES} promises, in order`, () => {
+    const numbers = sections.map((section) => Number(/^(\d+)\. /.exec(section)?.[1]));
+    expect(numbers).to.deep.equal(Array.from({ length: PROMISES }, (_, index) => index + 1));
   });
 
-  for (const [name, exported] of Object.entries({ ...errors, ...clusterErrors })) {
-    if (typeof exported !== "function" || !(exported.prototype instanceof Error)) continue;
-    it(`${name} is listed with its code`, () => {
-      const { code } = exported.prototype as { code: string };
-      expect(listed).to.contain(name);
-      expect(listed).to.contain(`\`${code}\``);
+  for (const section of sections) {
+    const title = section.split("\n", 1)[0];
+    it(`each row of "${title}" links a test that exists`, () => {
+      const table = section
+        .split("\n")
+        .filter((line) => line.startsWith("| ") && line.split(" | ").length === 5);
+      const rows = table.filter((line) => !line.startsWith("| fault"));
+      expect(rows).to.not.deep.equal([]);
+      for (const row of rows) {
+        const links = [...row.matchAll(/\[`(test\/[^`]+)`\]\(\.\.\/([^)]+)\)/g)];
+        expect(links, row).to.not.deep.equal([]);
+        for (const [, shown, target] of links) {
+          expect(shown).to.equal(target);
+          expect(existsSync(join(root, String(target))), target).to.equal(true);
+        }
+      }
     });
   }
+
+  it("gives the counts of every test that counts", () => {
+    const directory = join(root, "test/fault");
+    const counting = readdirSync(directory).filter((name) =>
+      readFileSync(join(directory, name), "utf8").includes("countInjections("),
+    );
+    expect(counting.length).to.be.greaterThan(8);
+    for (const name of counting) expect(counts).to.match(new RegExp(`test/fault/${name}.*\\| [\\d,]+`));
+  });
 });
