@@ -78,6 +78,11 @@ export class Certificates {
     return this.read("locked.key");
   }
 
+  /** For TLS servers of a test's own. */
+  serverOptions(): { key: Buffer; cert: Buffer } {
+    return { key: this.read("server.key"), cert: this.read("server.crt") };
+  }
+
   /** What a client needs to be let in. */
   clientOptions(): ConnectionOptions {
     return { ca: this.authority, cert: this.clientCertificate, key: this.clientKey };

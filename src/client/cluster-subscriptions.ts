@@ -38,6 +38,8 @@ export interface SubscriptionsOwner {
 export class ClusterSubscriptions implements Dispatcher {
   private readonly classic: ClusterSubscriber;
   private readonly sharded: ShardedSubscribers | null;
+  /** Shard lines are opened before anybody subscribes. */
+  private readonly isEager: boolean;
 
   constructor(
     options: ClusterOptions,
@@ -45,10 +47,13 @@ export class ClusterSubscriptions implements Dispatcher {
   ) {
     this.classic = this.makeClassic();
     this.sharded = options.shardedSubscribers ? this.makeSharded(options.maxRedirections ?? 16) : null;
+    this.isEager = options.redisOptions?.lazyConnect === false;
   }
 
   dispatch(command: Command): void {
-    const isShard = command.spec.lowerName === "ssubscribe" || command.spec.lowerName === "sunsubscribe";
+    const { lowerName } = command.spec;
+    // Without channels there is no slot, and it is for a server to say what is missing.
+    const isShard = lowerName === "sunsubscribe" || (lowerName === "ssubscribe" && command.args.length > 0);
     if (isShard && this.sharded !== null) this.sharded.dispatch(command);
     else this.classic.dispatch(command);
   }
@@ -60,6 +65,7 @@ export class ClusterSubscriptions implements Dispatcher {
   start(): void {
     this.classic.start();
     this.sharded?.start();
+    this.openLines();
   }
 
   stop(isForGood: boolean): void {
@@ -73,6 +79,11 @@ export class ClusterSubscriptions implements Dispatcher {
 
   onTopology(): void {
     this.sharded?.onTopology();
+    this.openLines();
+  }
+
+  private openLines(): void {
+    if (this.isEager) this.sharded?.openTo(this.owner.slots.owners().keys());
   }
 
   private makeClassic(): ClusterSubscriber {

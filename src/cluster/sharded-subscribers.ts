@@ -119,6 +119,11 @@ export class ShardedSubscribers implements Dispatcher {
     for (const command of waiting) command.fail(new NoSubscriberError());
   }
 
+  /** Connects before there is anything to subscribe. */
+  openTo(nodes: Iterable<ClusterNode>): void {
+    if (this.isActive) for (const node of nodes) this.lineTo(node);
+  }
+
   /** The slot map is new: subscriptions move to where their slots are. */
   onTopology(): void {
     if (!this.isActive) return;

@@ -16,6 +16,9 @@ import { type Callback, callSafely } from "../util/callback";
 import { toError } from "../util/user-code";
 import { abortedTransaction, mapExecReply, transactionOutcome } from "./transaction";
 
+/** Code of commands that waited for a cluster which then could not be reached. */
+const NO_NODE = "CLUSTER_UNAVAILABLE";
+
 /** What a pipeline needs of the client it belongs to. */
 export interface PipelineHost {
   readonly options: { readonly keyPrefix?: KeyPrefix | undefined };
@@ -267,7 +270,9 @@ export class PipelineRun implements CallCollector {
     this.commands = [];
     this.plain = null;
     if (!this.isTransaction) {
-      this.settle(this.rows);
+      const refusal = refusalOfAll(this.rows);
+      if (refusal === null) this.settle(this.rows);
+      else this.fail(refusal);
       return;
     }
     const outcome = transactionOutcome(this.rows);
@@ -306,6 +311,17 @@ export class PipelineRun implements CallCollector {
     }
     return ready;
   }
+}
+
+/** The API rejects a pipeline of which nothing left because no node of the cluster could be reached. */
+function refusalOfAll(rows: Rows): Error | null {
+  const first = rows[0]?.[0] ?? null;
+  if (first === null || codeOf(first) !== NO_NODE) return null;
+  return rows.every(([error]) => codeOf(error) === NO_NODE) ? first : null;
+}
+
+function codeOf(error: (Error & { code?: unknown }) | null): unknown {
+  return error?.code;
 }
 
 function failGroup(group: readonly Command[], broken: ReadonlyMap<Command, Error>): void {
