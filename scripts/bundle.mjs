@@ -8,12 +8,18 @@
 import { readdirSync, readFileSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, posix, relative } from "node:path";
 
-const STRICT = /^"use strict";?\n/;
-const MODULE_MARK = /^Object\.defineProperty\(exports, "__esModule", \{ value: true \}\);?\n/m;
-const ANNOUNCED = /^exports\.[\w. =]+ = void 0;?\n/m;
-/** No function of a module looks at its \`this\`. */
+const STRICT = /^"use strict"\n/;
+const MODULE_MARK = /^Object\.defineProperty\(exports, "__esModule", \{ value: true \}\)\n/m;
+/** `exports.a = exports.b = void 0`: what is not there is undefined in any case. */
+const ANNOUNCEMENT = /^(?:exports\.\w+ =\s+)+void 0\n/m;
+/** No function of a module looks at its `this`. */
 const CALL = /\(0, (\w+_\d+\.\w+)\)\(/g;
 const RELATIVE_REQUIRE = /\brequire\("(\.\.?\/[^"]+)"\)/g;
+/** What the compiler makes of `export { ... } from`. */
+const RE_EXPORT = /^var (\w+) = (load\("[^"]+"\))\n/gm;
+const STATIC_LOAD = /^(?:const|var) \w+ = load\("([^"]+)"\)$/gm;
+/** The class that is loaded in any case; what it needs is compiled at once, everything else when it is asked for. */
+const CORE = "client/redis";
 
 function scriptsIn(directory) {
   return readdirSync(directory, { recursive: true, encoding: "utf8" })
@@ -31,17 +37,49 @@ function resolve(from, request, known) {
 
 /** What the compiler puts at the head of each file: the whole is strict, and only entries are imported from outside. */
 function withoutHead(code, isEntry) {
-  const body = code.replace(STRICT, "").replace(CALL, "$1(");
-  return isEntry ? body : body.replace(MODULE_MARK, "").replace(ANNOUNCED, "");
+  const body = code.replace(STRICT, "").replace(ANNOUNCEMENT, "").replace(CALL, "$1(");
+  return isEntry ? body : body.replace(MODULE_MARK, "");
 }
 
-function definition(built, path, { known, isEntry }) {
+function codeOf(built, path, { known, isEntry }) {
   const source = withoutHead(readFileSync(join(built, path), "utf8"), isEntry);
   const code = source.replace(RELATIVE_REQUIRE, (_, request) => {
     return `load(${JSON.stringify(resolve(path, request, known))})`;
   });
-  const id = JSON.stringify(path.replace(/\.js$/, ""));
-  return `${id}(module, exports) {\n${code.trim()}\n},`;
+  return inAscii(isEntry ? withLazyExports(code.trim()) : code.trim());
+}
+
+/** A single character beyond Latin-1 would make V8 hold and read the whole file with two bytes a character. */
+function inAscii(code) {
+  return code.replace(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
+/** What is only passed on is loaded when it is first asked for. */
+function withLazyExports(code) {
+  const passedOn = new Map();
+  const rest = code.replace(RE_EXPORT, (_, name, call) => {
+    passedOn.set(name, call);
+    return "";
+  });
+  return rest.replace(/\breturn (\w+)\./g, (text, name) => {
+    return passedOn.has(name) ? `return ${passedOn.get(name)}.` : text;
+  });
+}
+
+/** A file and all that it loads at once, with what these load at once. */
+function withDependencies(id, codes, found = new Set()) {
+  if (found.has(id)) return found;
+  found.add(id);
+  for (const [, next] of codes.get(id).matchAll(STATIC_LOAD)) withDependencies(next, codes, found);
+  return found;
+}
+
+/** V8 compiles a function in parentheses while it reads it; others are read twice if they run. */
+function definition(id, code, isRunAtOnce) {
+  const name = JSON.stringify(id);
+  return isRunAtOnce
+    ? `${name}: (function (module, exports) {\n${code}\n}),`
+    : `${name}(module, exports) {\n${code}\n},`;
 }
 
 const LOADER = [
@@ -85,7 +123,12 @@ function removeEmptyDirectories(directory) {
 export function bundle(built, entries) {
   const paths = scriptsIn(built);
   const known = new Set(paths.map((path) => path.replace(/\.js$/, "")));
-  const files = paths.map((path) => definition(built, path, { known, isEntry: path in entries }));
+  const codes = new Map();
+  for (const path of paths) {
+    codes.set(path.replace(/\.js$/, ""), codeOf(built, path, { known, isEntry: path in entries }));
+  }
+  const core = withDependencies(CORE, codes);
+  const files = [...codes].map(([id, code]) => definition(id, code, core.has(id)));
   for (const path of paths) rmSync(join(built, path));
   const code = ['"use strict";', "const files = {", ...files, "};", ...LOADER, ""];
   writeFileSync(join(built, "bundle.js"), code.join("\n"));

@@ -18,7 +18,6 @@ import { whereaboutsOf } from "../link/whereabouts";
 import { hideSecrets } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
-import { SentinelConnector } from "../sentinel/sentinel-connector";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { buildChain, type Chain, PARTS } from "./chain";
@@ -341,10 +340,11 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 function makeConnector(redis: Redis): AbstractConnector {
   const { options } = redis;
   const Connector = options.Connector as ConnectorClass | null | undefined;
-  let connector: AbstractConnector;
-  if (Connector) connector = new Connector(options);
-  else if (options.sentinels) connector = new SentinelConnector(options);
-  else connector = new TcpConnector(options);
+  if (!Connector && !options.sentinels) return new TcpConnector(options);
+  // Loaded by those who use it.
+  const { SentinelConnector } =
+    require("../sentinel/sentinel-connector") as typeof import("../sentinel/sentinel-connector");
+  const connector = Connector ? new Connector(options) : new SentinelConnector(options);
   if (connector instanceof SentinelConnector) {
     connector.emitter = redis;
     connector.useClients((settings) => new Redis(settings as object) as Redis & SentinelClient);

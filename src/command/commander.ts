@@ -43,11 +43,15 @@ export function bothForms(name: string): [method: string, wantsBuffers: boolean]
   ];
 }
 
-/** Attaches the methods of the table to a prototype; members that exist already stay. */
+/**
+ * Attaches the methods of the table to a prototype, behind its own members. They sit on an object of their own in
+ * the chain, a dictionary from its birth: added one by one to a class, each would cost V8 a new hidden class.
+ */
 export function attachCommands(prototype: object): void {
-  for (const [name, method] of methods) {
-    if (!(name in prototype)) attachMethod(prototype, name, method);
-  }
+  const table: object = Object.create(null);
+  for (const [name, method] of methods) attachMethod(table, name, method);
+  Object.setPrototypeOf(table, Object.getPrototypeOf(prototype));
+  Object.setPrototypeOf(prototype, table);
 }
 
 /** Attaches one method as built-in ones are: not enumerable, replaceable. */
