@@ -7,6 +7,7 @@ import { RequestCompletion } from "../connection/handshake";
 import { ClosedOutcomeUnknownError, ConnectionClosedError } from "../errors";
 import type { Heir } from "./heir";
 import type { Leftovers } from "./resend";
+import { RestoreCompletion } from "./resubscribe";
 
 export function isQuit(command: Command): boolean {
   return (command.spec.flags & CommandFlag.Quit) !== 0;
@@ -39,10 +40,11 @@ export function dismiss(waiting: readonly Command[], heir: Heir | null, makeErro
   if (orphans.length > 0) heir?.onOrphans(orphans, makeError());
 }
 
-/** Fails the handshake commands of a closed connection and returns what its users had sent. */
+/** Fails what belonged to a closed connection alone (handshake, restored subscriptions); returns what users had sent. */
 export function withoutRequests(left: Leftovers): Leftovers {
   const isUsers = ({ completion }: Command): boolean =>
-    !(completion instanceof RequestCompletion) && completion !== IGNORED;
+    !(completion instanceof RequestCompletion || completion instanceof RestoreCompletion) &&
+    completion !== IGNORED;
   for (const command of [...left.sent, ...left.unsent]) {
     if (!isUsers(command)) command.fail(new ConnectionClosedError());
   }

@@ -8,6 +8,7 @@ import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
 import type { Connection } from "../connection/connection";
 import { SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
+import { ReplyError } from "../errors";
 
 export function restoreSubscriptions(
   connection: Connection,
@@ -27,7 +28,10 @@ export function restoreSubscriptions(
   }
 }
 
-/** Names that the server refuses to restore are no longer subscribed. */
+/**
+ * Names that the server refuses to restore are no longer subscribed. Whatever else ends the
+ * command leaves them in the set: the next connection restores them anew.
+ */
 export class RestoreCompletion implements Completion {
   readonly promise = null;
 
@@ -40,6 +44,7 @@ export class RestoreCompletion implements Completion {
   fulfil(): void {}
 
   reject(command: Command, error: Error): void {
+    if (!(error instanceof ReplyError)) return;
     for (const name of command.args) this.subscriptions.delete(this.kind, Buffer.from(name));
     this.onError(error);
   }
