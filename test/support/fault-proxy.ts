@@ -138,7 +138,7 @@ class ProxiedConnection {
     this.lanes.toServer.dispose();
     this.lanes.toClient.dispose();
     for (const socket of [this.client, this.server]) {
-      if (style === "reset") socket.resetAndDestroy();
+      if (style === "reset") reset(socket);
       else socket.end(() => socket.destroy());
     }
   }
@@ -163,6 +163,12 @@ class ProxiedConnection {
     from.on("close", () => proxy.forget(this));
     lane.applyStall();
   }
+}
+
+/** A socket that is just ending cannot be reset: libuv would refuse and Node never close it. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded && !socket.writableFinished) socket.destroy();
+  else socket.resetAndDestroy();
 }
 
 export class FaultProxy {
