@@ -27,7 +27,7 @@ import {
 import { Sampler } from "./support/sampler";
 import type { Budget, Row, Scenario } from "./support/scenario";
 
-const FULL: Budget = { warmMs: 400, measureMs: 700, latencyMs: 250 };
+const FULL: Budget = { warmMs: 350, measureMs: 500, latencyMs: 150 };
 const QUICK: Budget = { warmMs: 150, measureMs: 250, latencyMs: 100 };
 const FULL_ROUNDS = 3;
 
@@ -37,7 +37,7 @@ const HELP = `npm run bench -- [options]
   --only=a,b           scenarios or rows whose id contains one of the words
   --sides=a,b          ${SIDE_NAMES.join(", ")}
   --before=<folder>    another build of sluice (its "built" folder) as the side "before"
-  --rounds=<n>         samples of each cell (default ${FULL_ROUNDS})
+  --rounds=<n>         most samples of each cell (default ${FULL_ROUNDS}); curves, counts and long rows have fewer
   --store, --no-store  keep the results (default: full runs with all sides are kept)
   --page               write docs/benchmarks.md from the stored results, measure nothing
   --list               ids of scenarios and rows
@@ -135,7 +135,8 @@ async function measureAll(planned: readonly Planned[], choices: Choices): Promis
   const results: Results = { machine: describeMachine(), scenarios: {} };
   try {
     for (const { scenario, rows } of planned) {
-      const result = startResult(choices, pinning, servers);
+      const rounds = Math.min(choices.rounds, scenario.rounds ?? choices.rounds);
+      const result = startResult({ ...choices, rounds }, pinning, servers);
       print(`\n${scenario.title}`);
       for (const row of rows) {
         progress(`  ${row.title} ...`);

@@ -28,7 +28,11 @@ export function measure(operations: number, work: () => void): Measured {
   };
 }
 
+/** With a word on the command line only the lines that contain it are measured. */
+const WORD = process.argv[2] ?? "";
+
 export function report(title: string, operations: number, work: () => void): void {
+  if (!title.includes(WORD)) return;
   const { nsPerOperation, bytesPerOperation } = measure(operations, work);
   const time = nsPerOperation.toFixed(nsPerOperation < 1000 ? 1 : 0);
   console.log(`${title.padEnd(44)} ${time.padStart(9)} ns ${bytesPerOperation.toFixed(0).padStart(9)} B`);

@@ -92,6 +92,8 @@ const COMPARISONS: readonly Comparison[] = [
   },
   { title: "10,000 set members: one SADD to a pipeline", of: "sadd-one", to: "sadd-pipelined" },
   { title: "1,000,000 commands: 100 batches to one", of: "million-by-10k", to: "million-unbounded" },
+  { title: "1,000,000 commands: bulk() to one batch", of: "million-bulk", to: "million-unbounded" },
+  { title: "1,000,000 commands: bulk() to 100 batches", of: "million-bulk", to: "million-by-10k" },
 ];
 
 /** How much faster one way is than another, in commands per second. */

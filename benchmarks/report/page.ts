@@ -139,6 +139,7 @@ const METHOD = `## Method
 - The loops around the clients are the same code for all of them; what they cost themselves is in every figure,
   in that of raw+p too.
 - The reference of all ratios is ioredis in the same run.
+- Three rounds where goals are judged, two for curves, one for counts that do not vary and for rows of a million commands.
 - node-redis pipelines use \`multi().execAsPipeline()\`, glide's use \`Batch\` without atomicity. Limits that would refuse
   work (glide: 250 ms, 1,000 requests in flight) are lifted.
 - Peak RSS is that of the whole process, engine included, as the operating system counts it.
@@ -157,7 +158,7 @@ const METHOD = `## Method
 
 \`\`\`sh
 npm ci
-npm run bench                              # everything: about an hour, stores the results and writes this page
+npm run bench                              # everything: about 25 minutes, stores the results and writes this page
 npm run bench -- --quick                   # one short round, stores nothing
 npm run bench -- --only=pipeline           # scenarios or rows whose id contains the word
 npm run bench -- --sides=sluice,ioredis    # some sides only
@@ -168,4 +169,5 @@ npm run bench -- --page                    # writes this page again from the sto
 
 Results are stored in \`benchmarks/results/latest.json\`. After each run the terminal shows what changed against the
 stored ones. Micro-benchmarks of single rooms are in \`benchmarks/micro\` and run alone
-(\`node build/benchmarks/micro/<name>.js\`).`;
+(\`node build/benchmarks/micro/<name>.js [word in the line]\`). What does not depend on the clock (allocations, socket
+writes and promises per command) is guarded by a test: \`npm run bench:counts\` shows those counts.`;

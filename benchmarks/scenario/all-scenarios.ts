@@ -18,6 +18,7 @@ import {
 } from "./load-rows";
 import { longBatch } from "./long-batch";
 import { manyNodes } from "./many-nodes";
+import { micro } from "./micro";
 import { queuedMemory } from "./queued-memory";
 import { readComputeWrite } from "./read-compute-write";
 import { roundTrips } from "./round-trips";
@@ -40,6 +41,7 @@ export const scenarios: readonly Scenario[] = [
   queuedMemory,
   allocations,
   loadCost,
+  micro,
   setMembers,
   readComputeWrite,
   roundTrips,

@@ -27,6 +27,7 @@ function row(id: string, title: string, kind: LoopKind, autoPipelining = false):
 
 export const allocations: Scenario<AllocationRow> = {
   id: "allocations",
+  rounds: 1,
   title: "Bytes allocated per command",
   about:
     "Growth of the V8 heap over 20,000 commands of 16 B with the garbage collector kept from running: a count that does not depend on the clock. Native memory is not in it, which flatters glide.",

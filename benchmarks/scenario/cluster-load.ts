@@ -9,6 +9,7 @@ import { type LoadRow, measureLoad } from "../support/measure-load";
 import { LOAD_COLUMNS, type Scenario } from "../support/scenario";
 
 const MASTERS = 3;
+const CURVE_SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "redis-nt", "glide"];
 const BATCH_SIDES: readonly SideName[] = ["sluice", "before", "redis-nt", "glide"];
 
 function row(fields: Omit<LoadRow, "sides" | "masters"> & Partial<LoadRow>): LoadRow {
@@ -59,11 +60,21 @@ export const clusterReads: Scenario<LoadRow> = {
 
 export const clusterGrowth: Scenario<LoadRow> = {
   id: "cluster-growth",
+  rounds: 2,
   title: "Cost from one to three masters",
   about:
     "Commands of one turn over all slots, with 1, 2 and 3 masters, and with 10 to 10,000 commands a turn.",
   columns: LOAD_COLUMNS,
   plots: [
+    {
+      file: "cluster-cpu-by-masters.svg",
+      title: "CPU per command by number of masters, 1,000 commands a turn",
+      xTitle: "masters",
+      yTitle: "CPU µs per command",
+      figure: "cpuMicros",
+      pick: "least",
+      rowPrefix: "cluster-masters-",
+    },
     {
       file: "cluster-cpu-by-batch.svg",
       title: "CPU per command on three masters by commands per turn",
@@ -85,6 +96,7 @@ export const clusterGrowth: Scenario<LoadRow> = {
         autoPipelining: true,
         masters,
         x: masters,
+        sides: CURVE_SIDES,
       }),
     ),
     ...[10, 100, 1000, 10_000].map((width) =>
@@ -96,6 +108,7 @@ export const clusterGrowth: Scenario<LoadRow> = {
         operations: "reads",
         autoPipelining: true,
         x: width,
+        sides: CURVE_SIDES,
       }),
     ),
   ],

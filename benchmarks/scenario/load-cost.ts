@@ -19,6 +19,7 @@ process.exit(0);`;
 
 export const loadCost: Scenario = {
   id: "load-cost",
+  rounds: 1,
   title: "Load time and size",
   about:
     "Median time of `require` in seven fresh processes; size of the package's own code (`.js`, `.mjs`, `.cjs`, `.node`; no declarations, no source maps), and together with its dependencies.",

@@ -9,6 +9,8 @@ import { type LoadRow, measureLoad } from "../support/measure-load";
 import { CPU, LOAD_COLUMNS, OPS, P50, P99, RSS, type Scenario } from "../support/scenario";
 
 const EVERY_SIDE: readonly SideName[] = [...CLIENT_SIDES, ...BARE_SIDES];
+/** For curves and sizes between others: iovalkey runs as ioredis does, redis without its timeout is the faster one. */
+const CURVE_SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "redis-nt", "glide"];
 
 function row(fields: Omit<LoadRow, "sides"> & Partial<Pick<LoadRow, "sides">>): LoadRow {
   return { sides: EVERY_SIDE, ...fields };
@@ -126,6 +128,8 @@ export const callersAndHandlers: Scenario<LoadRow> = {
 };
 
 const PIPELINE_SIZES = [1, 2, 5, 10, 50, 100, 1000, 10_000, 100_000, 1_000_000];
+/** Points of the curves that no goal speaks of. */
+const BETWEEN = [2, 5, 50, 1_000_000];
 
 export const explicitPipelines: Scenario<LoadRow> = {
   id: "explicit-pipelines",
@@ -160,6 +164,7 @@ export const explicitPipelines: Scenario<LoadRow> = {
       operations: "mixed16",
       x: size,
       isLong: size === 1_000_000,
+      ...(BETWEEN.includes(size) ? { sides: CURVE_SIDES } : {}),
     }),
   ),
   measure: measureLoad,
@@ -219,11 +224,33 @@ export const pings: Scenario<LoadRow> = {
   title: "10,000 PINGs",
   about:
     "The classic comparison: each PING awaited before the next, all of them issued in one turn, and all of them in one pipeline.",
+  rounds: 2,
   columns: [{ figure: "secondsPerTenThousand", title: "seconds", digits: 4, pick: "median" }, OPS, CPU],
   rows: [
-    row({ id: "pings-awaited", title: "awaited one by one", kind: "callers", width: 1, operations: "ping" }),
-    row({ id: "pings-turn", title: "issued in one turn", kind: "turns", width: PINGS, operations: "ping" }),
-    row({ id: "pings-pipeline", title: "one pipeline", kind: "batches", width: PINGS, operations: "ping" }),
+    row({
+      id: "pings-awaited",
+      title: "awaited one by one",
+      kind: "callers",
+      width: 1,
+      operations: "ping",
+      sides: CURVE_SIDES,
+    }),
+    row({
+      id: "pings-turn",
+      title: "issued in one turn",
+      kind: "turns",
+      width: PINGS,
+      operations: "ping",
+      sides: CURVE_SIDES,
+    }),
+    row({
+      id: "pings-pipeline",
+      title: "one pipeline",
+      kind: "batches",
+      width: PINGS,
+      operations: "ping",
+      sides: CURVE_SIDES,
+    }),
   ],
   measure: async (pingRow, context) => {
     const figures = await measureLoad(pingRow, context);
@@ -240,6 +267,7 @@ export const growth: Scenario<LoadRow> = {
   title: "Growth curves",
   about:
     "What happens to the cost of a command as values grow from 1 B to 1 MiB (16 callers, SET and GET by turns) and as callers grow from 1 to 10,000 (16 B, automatic pipelining where there is such a switch). Batches from 1 to 1,000,000 are in the section on explicit pipelines.",
+  rounds: 2,
   columns: GROWTH_COLUMNS,
   plots: [
     {
@@ -270,6 +298,7 @@ export const growth: Scenario<LoadRow> = {
         width: 16,
         operations: `size${bytes}`,
         x: bytes,
+        sides: CURVE_SIDES,
       }),
     ),
     ...CALLER_COUNTS.map((count) =>
@@ -281,6 +310,7 @@ export const growth: Scenario<LoadRow> = {
         operations: "mixed16",
         autoPipelining: true,
         x: count,
+        sides: CURVE_SIDES,
       }),
     ),
   ],

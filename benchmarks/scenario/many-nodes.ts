@@ -27,6 +27,7 @@ const SEEDS = 3;
 
 export const manyNodes: Scenario<ManyNodesRow> = {
   id: "many-nodes",
+  rounds: 2,
   title: "A large cluster, simulated",
   about:
     "One process that answers like 100 or 300 nodes; 1,000 random reads in one turn reach nearly all of them. Throughput is bounded by that process; CPU per command, memory per node (heap and external, after the collector ran) and the time of one slot refresh are the client's.",

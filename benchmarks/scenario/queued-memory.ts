@@ -18,6 +18,7 @@ const COMMANDS = 100_000;
 
 export const queuedMemory: Scenario = {
   id: "queued-memory",
+  rounds: 1,
   title: "Memory held per pipeline command",
   about:
     "A pipeline of 100,000 SET and GET of 16 B: bytes held per command before `exec`, and with the results in hand while the pipeline is still referenced. Argument values are not counted, argument arrays are.",

@@ -2,7 +2,7 @@
  * The same loads with a longer line: a proxy in a process of its own adds 0.05, 1, 10 and 250 ms to each round trip.
  */
 
-import { createSide, PEER_SIDES, type SideName } from "../sides/all-sides";
+import { createSide, type SideName } from "../sides/all-sides";
 import type { Address, ConnectChoices, LoopKind } from "../sides/side";
 import { startDelayProxy } from "../support/child-process";
 import { Clock } from "../support/clock";
@@ -20,8 +20,8 @@ interface RoundTripRow extends Row {
 
 const DELAYS_MS = [0.05, 1, 10, 250];
 /** Every pattern is measured for so many round trips at least. */
-const LEAST_ROUND_TRIPS = 6;
-const SIDES: readonly SideName[] = ["sluice", "before", ...PEER_SIDES];
+const LEAST_ROUND_TRIPS = 5;
+const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "redis-nt", "glide"];
 
 interface Pattern {
   readonly id: string;
@@ -55,14 +55,22 @@ const PATTERNS: readonly Pattern[] = [
     kind: "callers",
     width: 200,
     choices: { autoPipelining: true },
-    sides: ["sluice", "before", "ioredis", "iovalkey"],
+    sides: ["sluice", "before", "ioredis"],
+  },
+  {
+    id: "callers-unlimited",
+    title: "200 callers, any number of automatic batches",
+    kind: "callers",
+    width: 200,
+    choices: { autoPipelining: true, maxInFlight: Number.POSITIVE_INFINITY },
+    sides: ["sluice", "before"],
   },
   {
     id: "callers-adaptive",
     title: "200 callers, adaptive window",
     kind: "callers",
     width: 200,
-    choices: { autoPipelining: true, adaptiveWindow: true },
+    choices: { autoPipelining: true, maxInFlight: "adaptive" },
     sides: ["sluice", "before"],
   },
   {
@@ -77,6 +85,7 @@ const PATTERNS: readonly Pattern[] = [
 
 export const roundTrips: Scenario<RoundTripRow> = {
   id: "round-trips",
+  rounds: 2,
   title: "Longer round trips",
   about:
     "A proxy process holds every byte back by half of the added round trip in each direction. Latency is that of one command, for pipelines of the whole batch. With 250 ms one caller that awaits each reply gets four replies a second whatever the client.",

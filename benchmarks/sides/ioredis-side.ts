@@ -51,10 +51,9 @@ export class IoredisSide implements ClientSide {
 
   async connect(target: Target, choices: ConnectChoices): Promise<void> {
     const Redis = this.load();
+    const { autoPipelining, maxInFlight } = choices;
     const enableAutoPipelining =
-      choices.autoPipelining && choices.adaptiveWindow === true
-        ? { maxInFlight: "adaptive" }
-        : choices.autoPipelining;
+      autoPipelining && maxInFlight !== undefined ? { maxInFlight } : autoPipelining;
     let client: IoredisLike;
     if (target.isCluster) {
       if (Redis.Cluster === undefined) throw new Error(`${this.name} has no Cluster`);
@@ -66,7 +65,7 @@ export class IoredisSide implements ClientSide {
     await new Promise<void>((resolve) => {
       client.once("ready", resolve);
     });
-    if (choices.adaptiveWindow === true) await checkAnswering(client);
+    if (maxInFlight === "adaptive") await checkAnswering(client);
     this.client = client;
   }
 

@@ -22,8 +22,8 @@ export interface Target {
 export interface ConnectChoices {
   /** Automatic pipelining where the client has such a switch; the others coalesce by themselves. */
   readonly autoPipelining: boolean;
-  /** Let the window of automatic batches follow the measured round trip, where the client can. */
-  readonly adaptiveWindow?: boolean;
+  /** Automatic batches that may be unanswered, where the client lets one choose. */
+  readonly maxInFlight?: number | "adaptive";
 }
 
 /** Issues one prepared command, or one prepared batch, and settles with its reply or replies. */

@@ -35,7 +35,8 @@ export class Sampler {
   constructor(private readonly options: SamplerOptions) {}
 
   async sampleRow(scenario: Scenario, row: Row): Promise<Map<SideName, SideSamples>> {
-    const { servers, rounds, isPlanned } = this.options;
+    const { servers, isPlanned } = this.options;
+    const rounds = row.isLong === true ? 1 : Math.min(this.options.rounds, scenario.rounds ?? Infinity);
     const target = scenario.isOffline === true ? NO_TARGET : await servers.target(row.masters);
     const results = new Map<SideName, SideSamples>();
     for (const side of row.sides.filter(isPlanned)) results.set(side, { samples: [] });

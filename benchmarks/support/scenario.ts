@@ -17,7 +17,7 @@ export interface Row {
   readonly x?: number;
   /** Number of cluster nodes the row needs; absent: one plain server. */
   readonly masters?: number;
-  /** Left out of quick runs. */
+  /** Left out of quick runs, sampled once in others. */
   readonly isLong?: boolean;
 }
 
@@ -63,6 +63,8 @@ export interface Scenario<R extends Row = Row> {
   readonly rows: readonly R[];
   readonly columns: readonly Column[];
   readonly plots?: readonly Plot[];
+  /** Most rounds, where fewer will do: curves, and counts that do not vary. */
+  readonly rounds?: number;
   /** Needs no server at all. */
   readonly isOffline?: boolean;
   /** The runner watches the server's memory while the sample runs and adds `serverPeakMiB`. */

@@ -1,0 +1,47 @@
+/**
+ * Memory of client and server while a bulk runs: flat, however many commands there are. A million
+ * SETs here, ten million in the long run.
+ */
+
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect } from "chai";
+import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { ServerProcess } from "../../scripts/servers/server-process";
+import type { BulkReport, BulkSample } from "../support/bulk-program";
+
+const PROGRAM = join(__dirname, "..", "support", "bulk-program.js");
+const isLong = process.env.SLUICE_LONG === "1";
+const COMMANDS = isLong ? 10_000_000 : 1_000_000;
+/** Beyond what the first fifth needed: two windows of commands, and what the collector leaves lying. */
+const GROWTH_MIB = { rssMiB: 90, heapMiB: 60, serverMiB: 8 } as const;
+
+const run = promisify(execFile);
+
+describe("memory of a bulk", () => {
+  let server: ServerProcess;
+  before(async () => {
+    server = await ServerProcess.start({ binary: await findServer(ServerKind.Redis) });
+  });
+  after(() => server.stop());
+
+  it(`stays flat on both sides over ${COMMANDS.toLocaleString("en")} SETs`, async function () {
+    this.timeout(isLong ? 1_200_000 : 120_000);
+    // Coverage holds on to what it has seen.
+    const env = { ...process.env, NODE_V8_COVERAGE: "" };
+    const { stdout } = await run(process.execPath, [PROGRAM, String(server.port), String(COMMANDS)], { env });
+    const { succeeded, durationMs, samples } = JSON.parse(stdout) as BulkReport;
+    expect(succeeded).to.equal(COMMANDS);
+    expect(samples.length).to.be.at.least(20);
+    const warm = samples.slice(0, Math.ceil(samples.length / 5));
+    const most = (of: readonly BulkSample[], what: keyof typeof GROWTH_MIB): number =>
+      Math.max(...of.map((sample) => sample[what]));
+    const figures = Object.entries(GROWTH_MIB).map(([name, limit]) => {
+      const what = name as keyof typeof GROWTH_MIB;
+      expect(most(samples, what), what).to.be.below(most(warm, what) + limit);
+      return `${what} at most ${most(samples, what).toFixed(1)} (first fifth ${most(warm, what).toFixed(1)})`;
+    });
+    console.log(`      ${Math.round(durationMs)} ms, ${figures.join(", ")}`);
+  });
+});
