@@ -18,6 +18,7 @@ import type { TopologyRange } from "../cluster/topology";
 import { WaitingRooms } from "../cluster/waiting-rooms";
 import { WatchKeeper } from "../cluster/watch-keeper";
 import type { Command } from "../command/command";
+import { INSPECT } from "../observability/redact";
 import { callUser } from "../util/user-code";
 import { FaceFactory, NodeFace } from "./cluster-faces";
 import type { ClusterOptions, ReadScaling } from "./cluster-options";
@@ -69,6 +70,11 @@ export class ClusterWiring {
     this.redirector = this.makeRedirector();
     this.refresher = this.makeRefresher();
     this.lifecycle = this.makeLifecycle();
+  }
+
+  /** Behind it are the addresses and options of all nodes: scan streams of a cluster hold it. */
+  [INSPECT](): string {
+    return "ClusterWiring {}";
   }
 
   faceOf(node: ClusterNode): Redis | null {

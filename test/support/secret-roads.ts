@@ -4,7 +4,8 @@
  * its own whose output is read.
  */
 
-import { Cluster, Command, Redis, type RedisOptions } from "../../src/index";
+import { Cluster, type ClusterOptions, Command, Redis, type RedisOptions } from "../../src/index";
+import { FakeCluster } from "./fake-cluster";
 import { FakeServer, NO_REPLY } from "./fake-server";
 import { closeClient } from "./matrix";
 import type { Secrets, Witness } from "./secrets";
@@ -325,6 +326,39 @@ export const ROADS: Record<string, Road> = {
       }
     } finally {
       await fake.stop();
+    }
+  },
+
+  async "a cluster that works"(ground) {
+    const { secrets, witness } = ground;
+    const nodes = await FakeCluster.start(3);
+    try {
+      for (const enableAutoPipelining of [false, true]) {
+        const where = `working cluster, auto-pipelining ${enableAutoPipelining}`;
+        const cluster = new Cluster(
+          nodes.seeds.map(({ host, port }) => `redis://u:${secrets.of(`${where}: URL`)}@${host}:${port}`),
+          {
+            enableAutoPipelining,
+            disconnectTimeout: 50,
+            redisOptions: { ...QUIET, sentinelPassword: secrets.of(`${where}: useless`) },
+          } as ClusterOptions,
+        );
+        cluster.on("error", (error: Error) => witness.note(`${where}: error`, error));
+        for (const event of ["+node", "-node"]) {
+          cluster.on(event, (node: Redis) => witness.note(`${where}: event ${event}`, node));
+        }
+        await new Promise((resolve) => cluster.once("ready", resolve));
+        await Promise.all(Array.from({ length: 30 }, (_, index) => cluster.set(`key ${index}`, "x")));
+        lookAt(witness, where, cluster);
+        witness.note(`${where}: scan`, cluster.scanStream());
+        await sendAll(ground, where, cluster);
+        lookAt(witness, where, cluster);
+        const ended = new Promise((resolve) => cluster.once("end", resolve));
+        cluster.disconnect();
+        await ended;
+      }
+    } finally {
+      await nodes.stop();
     }
   },
 
