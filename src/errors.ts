@@ -117,7 +117,10 @@ export class CommandLossError extends AbortError {
 
 /** The retry limit was reached while the command waited for a connection. */
 export class MaxRetriesPerRequestError extends AbortError {
-  constructor(limit: number, options?: ErrorOptions) {
+  constructor(
+    readonly limit: number,
+    options?: ErrorOptions,
+  ) {
     super(
       `Reached the max retries per request limit (which is ${limit}). Refer to "maxRetriesPerRequest" option for details.`,
       options,
@@ -125,6 +128,13 @@ export class MaxRetriesPerRequestError extends AbortError {
   }
   static {
     label(MaxRetriesPerRequestError.prototype, "MaxRetriesPerRequestError", "MAX_RETRIES");
+  }
+}
+
+/** As `MaxRetriesPerRequestError`, for a command that had been written before: it may have run. */
+export class MaxRetriesOutcomeUnknownError extends MaxRetriesPerRequestError {
+  static {
+    label(MaxRetriesOutcomeUnknownError.prototype, "MaxRetriesPerRequestError", "OUTCOME_UNKNOWN");
   }
 }
 
@@ -203,6 +213,8 @@ export interface TimeoutDetails {
    * `waiting`: on the wire, the answer is due.
    */
   readonly phase: "queued" | "sent" | "waiting";
+  /** It was written: now, or earlier to a connection that was lost. */
+  readonly mayHaveRun: boolean;
   /** Milliseconds since the call. */
   readonly elapsedMs: number;
   /** Milliseconds of these until it was written. */
@@ -218,9 +230,12 @@ export interface TimeoutDetails {
 function whereItWas(details: TimeoutDetails): string {
   const { elapsedMs, queuedMs, commandsAhead, bytesAhead, server } = details;
   const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} ahead of it`;
+  const fate = details.mayHaveRun
+    ? "it was written before, to a line that was lost, and may have run"
+    : "it was not sent";
   switch (details.phase) {
     case "queued":
-      return `after ${elapsedMs} ms in the queue for ${server} with ${ahead}; it was not sent`;
+      return `after ${elapsedMs} ms in the queue for ${server} with ${ahead}; ${fate}`;
     case "sent":
       return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms on the way to ${server} with ${ahead} and ${bytesAhead} bytes to go; it may still run`;
     case "waiting":

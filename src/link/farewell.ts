@@ -4,7 +4,12 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { IGNORED } from "../command/promise-completion";
 import { RequestCompletion } from "../connection/handshake";
-import { ClosedOutcomeUnknownError, ConnectionClosedError } from "../errors";
+import {
+  ClosedOutcomeUnknownError,
+  ConnectionClosedError,
+  MaxRetriesOutcomeUnknownError,
+  MaxRetriesPerRequestError,
+} from "../errors";
 import type { Heir } from "./heir";
 import type { Leftovers } from "./resend";
 import { RestoreCompletion } from "./resubscribe";
@@ -15,9 +20,17 @@ export function isQuit(command: Command): boolean {
 
 /** Ends one command of a closed link. A connection that is gone is what QUIT asks for. */
 export function dismissOne(command: Command, error: Error): void {
-  if (!isQuit(command)) command.fail(error);
+  if (!isQuit(command)) command.fail(command.extra?.mayHaveRun ? inDoubt(error) : error);
   else
     command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", { protocol: 2, replyMapping: "legacy" });
+}
+
+/** The same error for a command that had been written to a line that was lost, and waited for another try. */
+function inDoubt(error: Error): Error {
+  const options = causeOf(error.cause as Error | undefined);
+  if (error instanceof MaxRetriesPerRequestError)
+    return new MaxRetriesOutcomeUnknownError(error.limit, options);
+  return error instanceof ConnectionClosedError ? new ClosedOutcomeUnknownError(options) : error;
 }
 
 /** Ends what a connection that was closed on purpose left behind; returns what the heir will adopt. */

@@ -88,13 +88,16 @@ class Sorter {
     const { group } = command;
     const isExplicit = group !== null && group.kind !== BatchKind.Automatic;
     if (wasSent && this.rules.protocolError !== null) return this.refuse(command, this.rules.protocolError);
+    const mayHaveRun = wasSent || command.extra?.mayHaveRun === true;
     if (isExplicit && (group.isAnswered || group.isRefused)) {
-      return wasSent ? new OutcomeUnknownError(undefined, this.cause) : new AbortError(undefined, this.cause);
+      return mayHaveRun
+        ? new OutcomeUnknownError(undefined, this.cause)
+        : new AbortError(undefined, this.cause);
     }
     if (isExplicit && group.isGuarded && !this.isWatchBefore) {
       return this.refuse(
         command,
-        wasSent ? new OutcomeUnknownError(undefined, this.cause) : new WatchLostError(),
+        mayHaveRun ? new OutcomeUnknownError(undefined, this.cause) : new WatchLostError(),
       );
     }
     return wasSent ? this.refusalOfSent(command) : null;

@@ -97,7 +97,7 @@ describe("dead peers", () => {
       cutSilently();
       proxy.refuse();
       const outcome = await outcomeOf(redis.get("dead:a"));
-      expect(outcome[1]).to.match(/^MAX_RETRIES/);
+      expect(outcome[1]).to.match(/^OUTCOME_UNKNOWN: Reached the max retries/);
       expect(reports[0]).to.equal("DEAD_CONNECTION");
     });
 

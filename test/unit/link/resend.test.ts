@@ -125,6 +125,16 @@ describe("sortLeftovers", () => {
     expect(sortLeftovers({ sent: whole, unsent: [] }, RULES)).to.deep.equal(whole);
   });
 
+  it("does not say of a command that was written before that it did not run", () => {
+    const batch = new Batch(BatchKind.Pipeline, 0, null);
+    const all = [make("incr", batch), make("incr", batch)];
+    expect(sortLeftovers({ sent: all, unsent: [] }, RULES)).to.deep.equal(all);
+    batch.isAnswered = true;
+    const never = make("incr", batch);
+    expect(sortLeftovers({ sent: [], unsent: [...all, never] }, RULES)).to.deep.equal([]);
+    expect(codes([...all, never])).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN", "ABORTED"]);
+  });
+
   it("after garbage, what was written fails with that and what was not goes again", () => {
     const sent = [make("get")];
     const unsent = [make("get")];
