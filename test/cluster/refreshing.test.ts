@@ -101,6 +101,8 @@ describe("cluster: refreshing the slot table", () => {
 
   it("tells of each node that failed, and passes over it", async () => {
     const cluster = await connect();
+    // Nodes with a connection are asked first.
+    await Promise.all(cluster.nodes().map((node) => node.ping()));
     fake.node(0).script = ([name]) => (name === "cluster" ? new Error("ERR broken") : undefined);
     const told: [string, string][] = [];
     cluster.on("node error", (error, key) => told.push([error.message, key]));
