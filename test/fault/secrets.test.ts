@@ -28,7 +28,11 @@ interface Output {
 function runProgram(host: string, port: number): Promise<Output> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, DEBUG: "*", DEBUG_COLORS: "no", NODE_V8_COVERAGE: "" };
-    const child = fork(PROGRAM, [host, String(port)], { env, silent: true });
+    const child = fork(PROGRAM, [host, String(port)], {
+      env,
+      silent: true,
+      execArgv: ["--unhandled-rejections=warn"],
+    });
     const secrets = new Secrets();
     let text = "";
     for (const stream of [child.stdout, child.stderr]) {
@@ -225,6 +229,7 @@ describe("secrets stay inside", function () {
   it("debug output, and all else that a process prints", async () => {
     const { text, secrets: sought } = await runProgram(server.host, server.port);
     expect(text).to.match(/sluice:redis .*write auth \[ '\*\*\*' \]/);
+    expect(text).to.match(/UnhandledPromiseRejectionWarning: ReplyError/);
     expect(sought.values.size).to.be.greaterThan(100);
     for (const [place, secret] of sought.values) secrets.add(place, secret);
     witness.take("output", text);

@@ -1,5 +1,6 @@
 /** All roads of secrets in a process of its own; the parent reads what it prints, and learns the secrets. */
 
+import { Redis } from "../../src/index";
 import { ROADS } from "./secret-roads";
 import { Secrets, Witness } from "./secrets";
 
@@ -12,6 +13,15 @@ async function main(): Promise<void> {
     await road({ secrets, witness, host, port: Number(port) });
     witness.leaks();
   }
+  // Rejections that nobody handles are printed with all that hangs on them.
+  const redis = new Redis({ host, port: Number(port) });
+  void redis.auth("someone", secrets.of("unhandled"));
+  void redis
+    .multi()
+    .acl("SETUSER", "someone", `>${secrets.of("unhandled too")}`, "nonsense")
+    .call("nonsense")
+    .exec();
+  await redis.quit();
   process.send?.([...secrets.values], () => process.disconnect());
 }
 
