@@ -12,10 +12,10 @@ import type { LinkOptions, LinkOwner } from "../link/link-options";
 export class LinkLine implements LeasedLine {
   private readonly link: Link;
 
-  constructor(options: LinkOptions, connector: AbstractConnector, owner: LinkOwner) {
+  constructor(options: LinkOptions, connector: AbstractConnector, owner: LinkOwner, onTaken: () => void) {
     // Its command is handed over while it still connects.
     const ownOptions = Object.create(options, { enableOfflineQueue: { value: true } }) as LinkOptions;
-    this.link = new Link(ownOptions, connector, new QuietOwner(owner));
+    this.link = new Link(ownOptions, connector, new QuietOwner(owner, onTaken));
     this.link.connect().catch(() => {});
   }
 
@@ -48,7 +48,10 @@ export class LinkLine implements LeasedLine {
 class QuietOwner implements LinkOwner {
   readonly identity;
 
-  constructor(private readonly owner: LinkOwner) {
+  constructor(
+    private readonly owner: LinkOwner,
+    private readonly onTaken: () => void,
+  ) {
     this.identity = owner.identity;
   }
 
@@ -69,7 +72,9 @@ class QuietOwner implements LinkOwner {
   }
 
   onReplyError(command: Command, error: Error): boolean {
-    return this.owner.onReplyError(command, error);
+    const isTaken = this.owner.onReplyError(command, error);
+    if (isTaken) this.onTaken();
+    return isTaken;
   }
 
   adopts(command: Command): boolean {
@@ -78,6 +83,7 @@ class QuietOwner implements LinkOwner {
 
   onOrphans(commands: readonly Command[], error: Error): void {
     this.owner.onOrphans(commands, error);
+    this.onTaken();
   }
 
   onStatus(): void {}

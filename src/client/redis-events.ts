@@ -5,6 +5,7 @@ import type { ClientIdentity } from "../connection/handshake";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
 import type { ExpiringCredentials } from "../link/credentials";
+import { dismiss } from "../link/farewell";
 import type { LinkOwner } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import type { Reply } from "../protocol/resp-types";
@@ -45,13 +46,17 @@ export class RedisEvents implements LinkOwner {
     this.tracer.onStatus(status);
     // The first words come while the client is still being built.
     this.redis[PARTS]?.auto?.hold(status === "ready");
-    if (status === "end")
-      this.redis[PARTS]?.lease?.close((command) => command.fail(new ConnectionClosedError()));
     process.nextTick(() => {
       if (argument === undefined) this.redis.emit(status);
       else this.redis.emit(status, argument);
     });
     this.supervisor?.onStatus(status);
+    if (status === "end") this.redis[PARTS]?.lease?.close((commands) => this.dismissWaiting(commands));
+  }
+
+  /** Ends commands that have not reached a link, or lets who looks after this one take them elsewhere. */
+  dismissWaiting(commands: readonly Command[]): void {
+    dismiss(commands, this, () => new ConnectionClosedError());
   }
 
   onNamedError(type: string, error: Error): void {

@@ -9,7 +9,6 @@ import { specOf } from "../command/command-table";
 import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import type { CommandQueue } from "../connection/command-queue";
-import { ConnectionClosedError } from "../errors";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import type { OfflineQueue } from "../link/offline-queue";
@@ -136,11 +135,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[TRACER] = tracer;
     this[BOTTOM] = link;
     this[PARTS] = buildChain(link, this.options, {
-      makeLine: () => new LinkLine(this.options, makeConnector(self), events),
+      makeLine: (onTaken) => new LinkLine(this.options, makeConnector(self), events, onTaken),
       currentDb: () => link.session.db,
       // A transaction opened by hand goes on where it began; the rest will be refused.
-      isBoundToShared: () =>
-        link.status === "end" || link.isLeaving || link.session.isDelicate || link.mode !== "normal",
+      isBoundToShared: () => link.isLeaving || link.session.isDelicate || link.mode !== "normal",
     });
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = {
@@ -222,7 +220,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   /** Closes the connection; what is unanswered rejects with "Connection is closed.". */
   disconnect(reconnect = false): void {
     this[LINK].disconnect(reconnect);
-    if (!reconnect) this[PARTS].lease?.close((command) => command.fail(new ConnectionClosedError()));
+    if (!reconnect) this[PARTS].lease?.close((commands) => this[EVENTS].dismissWaiting(commands));
   }
 
   /** @deprecated Use `disconnect()`. */
@@ -330,7 +328,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const link = this[LINK];
     if (link.status === "monitoring") return this[EXECUTE](specOf("quit"), [], wantsBuffers);
     if (link.isWritable || link.offline.length > 0) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
-    if (link.status === "end" || link.isLeaving) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
+    if (link.isLeaving) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
     if (link.status === "wait") this.connect().catch(() => {});
     this.disconnect();
     return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");

@@ -2,6 +2,9 @@
  * The connection for SUBSCRIBE and PSUBSCRIBE: one of its own, to any node, since a cluster hands
  * classic messages to all of them. When it is lost, or its node leaves, another node is chosen
  * and everything is subscribed again; its owner hears that messages may have been missed.
+ *
+ * A command is on the connection or waits; while the cluster is open and something waits, the
+ * timer that opens the next connection runs.
  */
 
 import type { Command } from "../command/command";
@@ -115,7 +118,10 @@ export class ClusterSubscriber implements Dispatcher {
   /** A node is no longer part of the cluster. */
   onNodeGone(node: ClusterNode): void {
     if (node !== this.node || this.port === null) return;
+    const { connection } = this.port.link;
     this.drop();
+    // What was under way there has to go on elsewhere; nobody answers it here.
+    connection?.destroy();
     this.resume();
   }
 
@@ -171,7 +177,8 @@ export class ClusterSubscriber implements Dispatcher {
   }
 
   private onOrphans(commands: readonly Command[]): void {
-    this.waiting.push(...commands);
+    for (const command of commands) this.waiting.push(command);
+    if (this.isActive && this.timer === undefined) this.resume();
   }
 
   /** Subscribes at another node: at once, later if that has failed before. */
@@ -182,7 +189,9 @@ export class ClusterSubscriber implements Dispatcher {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      if (this.isActive && this.port === null && this.open()) this.connect();
+      if (!this.isActive) return;
+      if (this.port !== null || this.open()) this.connect();
+      else this.resume();
     }, delayMs);
   }
 

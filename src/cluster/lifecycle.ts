@@ -169,6 +169,7 @@ export class Lifecycle implements Gatekeeper {
       throw error;
     }
     this.assertCurrent(epoch);
+    pool.unseal();
     this.owner.plant(seeds);
     try {
       await refresher.refresh(false);
@@ -226,6 +227,7 @@ export class Lifecycle implements Gatekeeper {
   private shut(isForGood: boolean): void {
     clearTimeout(this.retryTimer);
     this.rooms.router.isOpen = false;
+    this.rooms.pool.seal();
     this.rooms.refresher.stop();
     this.isLeaving = isForGood;
     if (isForGood) this.rooms.redirector.isActive = false;
@@ -265,10 +267,11 @@ export class Lifecycle implements Gatekeeper {
 
   /** CLUSTER subcommands may be asked before the slots are known. */
   private isQuestion(command: Command): boolean {
+    const { pool } = this.rooms;
     const isSingle = command.batch === null || command.batch.kind === BatchKind.Automatic;
-    const node = this.rooms.pool.sample("all");
+    const node = pool.isSealed ? null : pool.sample("all");
     if (!isSingle || command.spec.lowerName !== "cluster" || node === null) return false;
-    this.rooms.pool.portOf(node).dispatch(command);
+    pool.portOf(node).dispatch(command);
     return true;
   }
 }

@@ -2,6 +2,10 @@
  * The nodes that are known, by name, and their ports. Opens ports when they are needed and lets
  * go of nodes that the cluster no longer has: what they still owe is waited for a moment, then
  * it goes elsewhere. Knows neither slots nor redirects.
+ *
+ * A port takes commands until its link ends, and an ending link hands what it holds to its heir:
+ * so a command given to any port that was got here settles or comes back. While the cluster is
+ * closed (`seal`) only ports that have ended are given out, so that closing comes to an end.
  */
 
 import { ClusterNode, type NodePort, type NodeRole } from "./cluster-node";
@@ -28,6 +32,8 @@ export class NodePool {
   /** Ports that are open or opening, those of nodes that are leaving included. */
   private readonly ports = new Map<NodePort, ClusterNode>();
   private readonly leaving = new Map<NodePort, NodeJS.Timeout>();
+  /** No connection is opened: the cluster is closed or being closed. */
+  isSealed = true;
 
   constructor(private readonly owner: PoolOwner) {}
 
@@ -71,7 +77,15 @@ export class NodePool {
   /** The port of a node; a new one if there is none or it is closing. */
   portOf(node: ClusterNode): NodePort {
     const { port } = node;
-    return port !== null && !port.link.isLeaving ? port : this.open(node);
+    return port !== null && !port.link.isLeaving ? port : this.reopen(node);
+  }
+
+  seal(): void {
+    this.isSealed = true;
+  }
+
+  unseal(): void {
+    this.isSealed = false;
   }
 
   /** Replaces the connection of a node. */
@@ -106,6 +120,9 @@ export class NodePool {
 
   private remove(node: ClusterNode): void {
     this.nodes.delete(node.key);
+    // Slots that nobody else is said to serve still lead to it: then it is tried again.
+    node.isDown = false;
+    node.shard = null;
     this.part(node);
   }
 
@@ -140,14 +157,27 @@ export class NodePool {
 
   /** Closes everything and forgets all nodes. */
   clear(): void {
+    this.seal();
     for (const port of [...this.ports.keys()]) port.link.disconnect();
     for (const timer of this.leaving.values()) clearInterval(timer);
     this.leaving.clear();
     this.nodes.clear();
   }
 
+  /** A new port of a node that may have left: one that is sent to is known, or nobody would let go of it. */
+  private reopen(node: ClusterNode): NodePort {
+    const known = this.nodes.get(node.key) ?? node;
+    if (known !== node) return this.portOf(known);
+    if (!this.isSealed) this.nodes.set(node.key, node);
+    return this.open(node);
+  }
+
   private open(node: ClusterNode): NodePort {
     const port = this.owner.makePort(node);
+    if (this.isSealed) {
+      port.link.disconnect();
+      return port;
+    }
     node.port = port;
     this.ports.set(port, node);
     this.owner.onPortOpened(node, port);

@@ -3,6 +3,9 @@
  * wait as long as their kind of error asks for and go to whoever serves their slot by then. Each
  * return is counted against the budget of its command. Only commands that were not answered, or
  * answered with "not here" or "not now", are ever sent again.
+ *
+ * Whatever comes here leaves in the same call: ended, sent to a port, or put into a waiting room,
+ * which has a timer. Nothing is handed to a port while the router is closed.
  */
 
 import { BatchKind } from "../command/batch";
@@ -143,6 +146,7 @@ export class Redirector {
 
   private followTo(node: ClusterNode, unit: Command, redirect: Redirect, error: Error): boolean {
     const { pool, rooms, router } = this.rooms;
+    if (!router.isOpen) return this.sendOn(node, unit, error);
     const address = redirect.target === null ? null : this.rooms.translate(redirect.target);
     const target = address === null ? null : pool.at(address);
     if (target === null) return false;
@@ -160,6 +164,13 @@ export class Redirector {
     }
     const commands = unit.batch instanceof TransactionGroup ? unit.batch.nextRun() : [unit];
     router.sendTo(target, isAsk ? [asking(unit), ...commands] : commands);
+    return true;
+  }
+
+  /** To whoever serves its slot; when connections are being closed, once they are made anew. */
+  private sendOn(node: ClusterNode, unit: Command, error: Error): boolean {
+    detach(unit);
+    if (this.maySpend(unit, node, error)) this.rooms.router.sendAgain([unit]);
     return true;
   }
 
@@ -181,9 +192,7 @@ export class Redirector {
 
   private leaveReplica(node: ClusterNode, unit: Command, error: Error): boolean {
     node.avoidedUntilMs = performance.now() + AVOID_MS;
-    detach(unit);
-    if (this.maySpend(unit, node, error)) this.rooms.router.sendAgain([unit]);
-    return true;
+    return this.sendOn(node, unit, error);
   }
 
   private giveBack(unit: Command, reason: WaitReason, delayMs: number): void {

@@ -4,9 +4,13 @@
  * against what is subscribed where, and what has lost its node is subscribed at the next owner.
  *
  *   wanted = subscribed on the line of its slot's owner | homeless, until a line takes it
+ *
+ * A command is on a line or waits; a line that ends hands over what it has, and whenever
+ * something waits a round of `settle` is due, until the client is closed and ends the rest.
  */
 
 import { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
 import type { Dispatcher } from "../command/dispatcher";
@@ -153,7 +157,12 @@ export class ShardedSubscribers implements Dispatcher {
   }
 
   onOrphans(commands: readonly Command[]): void {
-    for (const command of commands) this.waiting.push(command);
+    for (const command of commands) {
+      // Ending a subscription is over with its line; at the next owner it would end the new one.
+      if (command.completion === UNHEARD) command.fail(new NoSubscriberError());
+      else this.waiting.push(command);
+    }
+    if (this.isActive && this.waiting.length > 0) this.retry();
   }
 
   /** The server ended a subscription by itself: its slot has moved. */
@@ -195,6 +204,7 @@ export class ShardedSubscribers implements Dispatcher {
       );
       return;
     }
+    if ((command.spec.flags & CommandFlag.ExitSubscriber) !== 0) this.forsake(command.args);
     const node = this.slots.shardOf(slot)?.master;
     if (node === undefined) command.fail(new NoSubscriberError(`No sharded subscriber for slot: ${slot}`));
     else this.lineTo(node).port.dispatch(command);
@@ -231,6 +241,12 @@ export class ShardedSubscribers implements Dispatcher {
     line.port.link.subscriptions.delete(SHARD, name);
     line.port.dispatch(new Command(specOf("sunsubscribe"), [name], true, UNHEARD));
     this.makeHomeless(name);
+  }
+
+  /** No longer wanted, also where no line has them. */
+  private forsake(names: readonly (string | Buffer)[]): void {
+    if (this.homeless.isEmpty) return;
+    for (const name of names) this.homeless.delete(SHARD, Buffer.from(name as string));
   }
 
   private makeHomeless(name: Buffer): void {

@@ -45,6 +45,8 @@ export class TransactionGroup extends Batch {
 
   /** The error of a member is not told yet: the group goes again. */
   withhold(command: Command, error: Error): void {
+    // The server will discard the transaction, so it may go again even if EXEC is never answered.
+    this.isAnswered = false;
     this.withheld.push({ command, error });
   }
 
@@ -53,6 +55,8 @@ export class TransactionGroup extends Batch {
     this.pending = null;
     this.isWaiting = false;
     this.isStarted = false;
+    // Members go again as they are; doubles are replaced by new ones, so theirs is over now.
+    for (const { command, error } of this.withheld) if (command.completion === IGNORED) command.fail(error);
     this.withheld = [];
     return this.commands.map((command) => (command.isSettled ? this.standIn(command) : command));
   }

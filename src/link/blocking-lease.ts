@@ -27,7 +27,8 @@ export interface LeasedLine extends Dispatcher {
 export interface BlockingLeaseOptions {
   /** Most extra connections; further blocking commands wait for one. */
   readonly maxLines: number;
-  makeLine(): LeasedLine;
+  /** `onTaken` is called when the command that has the line goes on elsewhere. */
+  makeLine(onTaken: () => void): LeasedLine;
   /** Database that the next command is issued for. */
   currentDb(): number;
   /** The next command belongs on the shared connection, whatever it is. */
@@ -35,7 +36,8 @@ export interface BlockingLeaseOptions {
 }
 
 export class BlockingLease implements Dispatcher {
-  private readonly lines = new Set<LeasedLine>();
+  /** All lines, with who has them. */
+  private readonly lines = new Map<LeasedLine, GiveBack | null>();
   private idle: LeasedLine[] = [];
   private readonly waiting = new Denque<Command>();
 
@@ -61,15 +63,15 @@ export class BlockingLease implements Dispatcher {
     return this.next.dispatchCalls?.(calls) ?? false;
   }
 
-  /** Ends all extra connections and what blocks on them. `refuse` ends what still waits for one. */
-  close(refuse: (command: Command) => void): void {
-    const { lines } = this;
+  /** Ends all extra connections and what blocks on them. `refuse` gets what still waits for one. */
+  close(refuse: (commands: readonly Command[]) => void): void {
+    const lines = [...this.lines.keys()];
     const waiting = this.waiting.toArray();
     this.waiting.clear();
     this.idle = [];
-    for (const line of [...lines]) line.close();
-    lines.clear();
-    for (const command of waiting) refuse(command);
+    this.lines.clear();
+    for (const line of lines) line.close();
+    refuse(waiting);
   }
 
   private isForLine({ spec, args }: Command): boolean {
@@ -91,7 +93,9 @@ export class BlockingLease implements Dispatcher {
         this.idle.push(line);
         continue;
       }
-      command.ensureExtra().addHook(new GiveBack(this, line));
+      const hook = new GiveBack(this, line);
+      this.lines.set(line, hook);
+      command.ensureExtra().addHook(hook);
       line.useDb(command.db);
       line.dispatch(command);
     }
@@ -107,14 +111,20 @@ export class BlockingLease implements Dispatcher {
 
   private makeLine(): LeasedLine | null {
     if (this.lines.size >= this.options.maxLines) return null;
-    const line = this.options.makeLine();
-    this.lines.add(line);
+    // Commands that go on elsewhere may settle late, or never without a line: it is free at once.
+    const line: LeasedLine = this.options.makeLine(() => {
+      const hook = this.lines.get(line);
+      if (hook) this.giveBack(hook, line.isUsable);
+    });
+    this.lines.set(line, null);
     return line;
   }
 
-  /** A command has settled; a line that was closed meanwhile is forgotten. */
-  giveBack(line: LeasedLine, isReusable: boolean): void {
-    if (!this.lines.has(line)) return;
+  /** A command has settled or left; a line that was closed or lent again meanwhile is none of its business. */
+  giveBack(hook: GiveBack, isReusable: boolean): void {
+    const { line } = hook;
+    if (this.lines.get(line) !== hook) return;
+    this.lines.set(line, null);
     if (isReusable) this.idle.push(line);
     else {
       // The command failed or timed out here while the server may still hold the line.
@@ -128,14 +138,14 @@ export class BlockingLease implements Dispatcher {
 class GiveBack implements SettleHook {
   constructor(
     private readonly lease: BlockingLease,
-    private readonly line: LeasedLine,
+    readonly line: LeasedLine,
   ) {}
 
   onFulfilled(): void {
-    this.lease.giveBack(this.line, true);
+    this.lease.giveBack(this, true);
   }
 
   onFailed(error: Error): void {
-    this.lease.giveBack(this.line, error instanceof ReplyError);
+    this.lease.giveBack(this, error instanceof ReplyError);
   }
 }

@@ -27,14 +27,14 @@ import { ConnectWaiters } from "./connect-waiters";
 import type { AbstractConnector } from "./connector";
 import { Establishment } from "./establishment";
 import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withoutRequests } from "./farewell";
-import { bequeath } from "./heir";
+import { refuseOrBequeath } from "./heir";
 import { LinkEvents } from "./link-events";
 import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
 import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
 import { LinkWatch } from "./link-watch";
 import { OfflineQueue } from "./offline-queue";
 import { Outlet } from "./outlet";
-import { type Leftovers, refuse, sortLeftovers } from "./resend";
+import { type Leftovers, sortLeftovers } from "./resend";
 import { restoreSubscriptions } from "./resubscribe";
 import { retryDelay } from "./retry-policy";
 import { SESSION_FLAGS, Session } from "./session";
@@ -95,7 +95,8 @@ export class Link implements Dispatcher {
 
   dispatchBatch(commands: readonly Command[]): void {
     if (this.direct === null || (flagsOf(commands) & ATTENTION) !== 0) {
-      for (const command of commands) this.dispatchCarefully(command);
+      if (this.isLeaving) refuseOrBequeath(commands, () => this.closedError(), this.owner);
+      else for (const command of commands) this.dispatchCarefully(command);
       return;
     }
     const { db } = this.session;
@@ -152,9 +153,9 @@ export class Link implements Dispatcher {
     return this.status === "ready" && this.outlet.isWritable && !this.isQuitting;
   }
 
-  /** QUIT was issued, or the client is closing. */
+  /** QUIT was issued, the client is closing, or it has ended. */
   get isLeaving(): boolean {
-    return this.isQuitting || this.isClosing;
+    return this.isQuitting || this.isClosing || this.status === "end";
   }
 
   get mode(): LinkMode {
@@ -307,7 +308,7 @@ export class Link implements Dispatcher {
   private dispatchCarefully(command: Command): void {
     const refusal = this.refusal(command);
     if (refusal !== null) {
-      if (!bequeath(command, refusal, this.owner)) refuse(command, refusal);
+      refuseOrBequeath([command], () => refusal, this.owner);
       return;
     }
     if (this.status === "wait") this.connect().catch(() => {});
@@ -321,9 +322,8 @@ export class Link implements Dispatcher {
     this.onModeChange();
   }
 
-  /** Why the command cannot be taken, or null. */
   private refusal(command: Command): Error | null {
-    if (this.status === "end" || this.isQuitting || this.isClosing) return this.closedError();
+    if (this.isLeaving) return this.closedError();
     const { flags } = command.spec;
     const wrongMode = modeRefusal(this.mode, flags);
     if (wrongMode !== null || !this.session.isDelicate) return wrongMode;

@@ -61,9 +61,10 @@ export class FakeCluster {
   /** Answers CLUSTER SLOTS; by default the slots are dealt out evenly. */
   slots: () => FakeReply = () => this.evenSlots();
 
-  static async start(size: number): Promise<FakeCluster> {
+  static async start(size: number, port = 0): Promise<FakeCluster> {
     const cluster = new FakeCluster();
-    for (let i = 0; i < size; i++) cluster.nodes.push(new FakeNode(await FakeServer.start(), cluster));
+    for (let i = 0; i < size; i++)
+      cluster.nodes.push(new FakeNode(await FakeServer.start(undefined, port), cluster));
     return cluster;
   }
 

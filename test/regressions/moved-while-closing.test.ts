@@ -1,0 +1,84 @@
+/**
+ * Answers that arrive while a cluster client closes its connections must not open new ones: the
+ * client would never be done with closing, and what is issued next would wait for ever.
+ */
+
+import { once } from "node:events";
+import { expect } from "chai";
+import calculateSlot from "cluster-key-slot";
+import { Cluster } from "../../src/index";
+import { closeCluster, untilClusterReady } from "../support/cluster-fixture";
+import { FakeCluster } from "../support/fake-cluster";
+
+const KEY = "foo";
+const SLOT = calculateSlot(KEY);
+/** Of two nodes with half of the slots each, the second serves it. */
+const OWNER = 1;
+const OTHER = 0;
+
+describe("cluster: while it closes its connections", () => {
+  let fake: FakeCluster;
+  let cluster: Cluster;
+
+  beforeEach(async () => {
+    fake = await FakeCluster.start(2);
+    cluster = new Cluster(fake.seeds, { clusterRetryStrategy: () => 10 });
+    cluster.on("error", () => {});
+    await untilClusterReady(cluster);
+  });
+  afterEach(async () => {
+    await closeCluster(cluster);
+    await fake.stop();
+  });
+
+  /** The first GET is answered with the error, and `before` happens while the answer is under way. */
+  function answerOnce(error: string, before: () => void): void {
+    let isFirst = true;
+    fake.node(OWNER).script = ([name]) => {
+      if (name !== "get" || !isFirst) return undefined;
+      isFirst = false;
+      before();
+      return new Error(error);
+    };
+  }
+
+  for (const [title, target, value] of [
+    ["MOVED to another node", OTHER, "at the owner"],
+    ["MOVED to the node itself", OWNER, "at the owner"],
+  ] as const) {
+    it(`${title} is followed after the reconnect`, async () => {
+      fake.node(OWNER).values.set(KEY, value);
+      answerOnce(`MOVED ${SLOT} ${fake.node(target).key}`, () => cluster.disconnect(true));
+      expect(await cluster.get(KEY)).to.equal(value);
+      expect(cluster.status).to.equal("ready");
+      expect(await cluster.set("bar", 1)).to.equal("OK");
+    });
+  }
+
+  it("ASK is followed after the reconnect", async () => {
+    fake.node(OWNER).values.set(KEY, "at the owner");
+    answerOnce(`ASK ${SLOT} ${fake.node(OTHER).key}`, () => cluster.disconnect(true));
+    expect(await cluster.get(KEY)).to.equal("at the owner");
+    expect(cluster.status).to.equal("ready");
+  });
+
+  it("for good, MOVED ends the command", async () => {
+    answerOnce(`MOVED ${SLOT} ${fake.node(OTHER).key}`, () => cluster.disconnect());
+    const ended = once(cluster, "end");
+    const outcome = await cluster.get(KEY).catch((error: Error) => error.message);
+    expect(outcome).to.match(/^MOVED /);
+    await ended;
+    expect(fake.nodes.flatMap((node) => node.received("get"))).to.have.length(1);
+  });
+
+  it("questions about the cluster open no connection", async () => {
+    const ended = once(cluster, "end");
+    const left = cluster.quit();
+    const question = cluster.cluster("INFO").catch((error: Error) => error.message);
+    const refresh = cluster.refreshSlotsCache().catch((error: Error) => error.message);
+    expect(await left).to.equal("OK");
+    await ended;
+    expect(await question).to.be.a("string");
+    expect(await refresh).to.be.a("string");
+  });
+});
