@@ -23,10 +23,12 @@ import {
   parseStartupNode,
   resolveClusterOptions,
 } from "./cluster-options";
+import { quitClusterWithin } from "./cluster-quit";
 import { ClusterScanner } from "./cluster-scanner";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 import type { LimitContext, LimitOptions } from "./command-limits";
 import { emitMessage, reportSilently } from "./events";
+import type { QuitOptions, QuitReport } from "./graceful-quit";
 import type { Redis } from "./redis";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "./types";
 
@@ -128,9 +130,19 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     this[WIRING].lifecycle.disconnect(reconnect);
   }
 
-  /** Sends QUIT to every node behind everything issued so far, and closes. */
-  override quit(callback?: Callback<"OK">): Promise<"OK"> {
-    return asCallback(this[WIRING].quit(), callback);
+  /**
+   * Sends QUIT to every node behind everything issued so far, and closes. With `{ timeout }` it
+   * takes nothing new, gives what was issued that long to be answered (redirects and failovers
+   * included), closes in any case, and resolves with a report of what was left.
+   */
+  override quit(options: QuitOptions, callback?: Callback<QuitReport>): Promise<QuitReport>;
+  override quit(callback?: Callback<"OK">): Promise<"OK">;
+  override quit(
+    options?: QuitOptions | Callback<"OK">,
+    callback?: Callback<QuitReport>,
+  ): Promise<"OK"> | Promise<QuitReport> {
+    if (typeof options !== "object" || options === null) return asCallback(this[WIRING].quit(), options);
+    return asCallback(quitClusterWithin(this[WIRING], options), callback);
   }
 
   /** The nodes as clients of their own, over the connections that exist. */

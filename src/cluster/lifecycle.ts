@@ -107,12 +107,31 @@ export class Lifecycle implements Gatekeeper {
     if (this.rooms.pool.size === 0 && this.status === "disconnecting") this.close();
   }
 
+  /**
+   * From now on nothing new is taken; what was issued goes on, redirects and failovers included,
+   * until `quit` or `disconnect`. Does nothing unless the client is ready.
+   */
+  drain(): void {
+    if (this.status !== "ready") return;
+    this.isLeaving = true;
+    this.rooms.router.isOpen = false;
+    this.rooms.router.isDraining = true;
+    this.setStatus("disconnecting");
+  }
+
+  /** Commands that wait for a cluster. */
+  get waitingCount(): number {
+    let count = this.kept.length;
+    for (let i = 0; i < this.queue.length; i++) count += this.queue.peekAt(i)?.length ?? 0;
+    return count;
+  }
+
   /** Sends QUIT behind everything that was issued; a node that is gone counts as left. */
   async quit(leave: (port: NodePort) => Promise<unknown>): Promise<"OK"> {
     const { status } = this;
     if (status === "end") return "OK";
     this.shut(true);
-    this.setStatus("disconnecting");
+    if (status !== "disconnecting") this.setStatus("disconnecting");
     const ports = this.rooms.pool.allPorts();
     if (ports.length === 0) this.close();
     await Promise.all(ports.map(leave));
@@ -130,7 +149,7 @@ export class Lifecycle implements Gatekeeper {
 
   admit(commands: readonly Command[]): void {
     const { status } = this;
-    if (status === "end") {
+    if (status === "end" || this.rooms.router.isDraining) {
       for (const command of commands) command.fail(new ConnectionClosedError());
       return;
     }
@@ -227,6 +246,7 @@ export class Lifecycle implements Gatekeeper {
   private shut(isForGood: boolean): void {
     clearTimeout(this.retryTimer);
     this.rooms.router.isOpen = false;
+    this.rooms.router.isDraining = false;
     this.rooms.pool.seal();
     this.rooms.refresher.stop();
     this.isLeaving = isForGood;

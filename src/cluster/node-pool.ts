@@ -151,17 +151,18 @@ export class NodePool {
     clearInterval(this.leaving.get(port));
     this.leaving.delete(port);
     if (node.port === port) node.port = null;
+    if (this.isSealed) this.forgetClosed(node);
     this.owner.onPortClosed(node, port);
     if (this.ports.size === 0) this.owner.onEmpty();
   }
 
-  /** Closes everything and forgets all nodes. */
+  /** Closes everything. Nodes are forgotten as their connections end: an empty list means that all are closed. */
   clear(): void {
     this.seal();
     for (const port of [...this.ports.keys()]) port.link.disconnect();
     for (const timer of this.leaving.values()) clearInterval(timer);
     this.leaving.clear();
-    this.nodes.clear();
+    for (const node of [...this.nodes.values()]) this.forgetClosed(node);
   }
 
   /** A new port of a node that may have left: one that is sent to is known, or nobody would let go of it. */
@@ -182,6 +183,11 @@ export class NodePool {
     this.ports.set(port, node);
     this.owner.onPortOpened(node, port);
     return port;
+  }
+
+  private forgetClosed(node: ClusterNode): void {
+    node.isDown = false;
+    if (node.port === null && this.nodes.get(node.key) === node) this.nodes.delete(node.key);
   }
 
   /** Disconnects once everything is answered, or when the node has had its time. */

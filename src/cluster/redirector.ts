@@ -146,7 +146,7 @@ export class Redirector {
 
   private followTo(node: ClusterNode, unit: Command, redirect: Redirect, error: Error): boolean {
     const { pool, rooms, router } = this.rooms;
-    if (!router.isOpen) return this.sendOn(node, unit, error);
+    if (!router.takesReturns) return this.sendOn(node, unit, error);
     const address = redirect.target === null ? null : this.rooms.translate(redirect.target);
     const target = address === null ? null : pool.at(address);
     if (target === null) return false;
@@ -214,7 +214,7 @@ export class Redirector {
 
   private hasOtherOwner(unit: Command, node: ClusterNode): boolean {
     const { router, rooms, slots } = this.rooms;
-    if (!router.isOpen || unit.slot < 0 || rooms.hasReturned(unit.slot)) return false;
+    if (!router.takesReturns || unit.slot < 0 || rooms.hasReturned(unit.slot)) return false;
     const master = slots.shardOf(unit.slot)?.master;
     return master !== undefined && master !== node && !master.isDown;
   }

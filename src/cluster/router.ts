@@ -58,6 +58,8 @@ const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 
 export class ClusterRouter implements Dispatcher {
   isOpen = false;
+  /** Nothing new is taken, but what was taken before goes on. */
+  isDraining = false;
   /** The nodes that have a bucket in the batch that is being split. */
   private touched: ClusterNode[] = [];
   private isSplitting = false;
@@ -98,9 +100,14 @@ export class ClusterRouter implements Dispatcher {
     this.empty();
   }
 
+  /** Commands that come back from nodes are sent at once. */
+  get takesReturns(): boolean {
+    return this.isOpen || this.isDraining;
+  }
+
   /** Sends commands that have waited. A transaction is represented by its last command. */
   sendAgain(commands: readonly Command[]): void {
-    if (!this.isOpen) {
+    if (!this.takesReturns) {
       this.rooms.gatekeeper.keep(commands);
       return;
     }

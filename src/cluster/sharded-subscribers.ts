@@ -82,7 +82,11 @@ export class ShardedSubscribers implements Dispatcher {
   private readonly lines = new Map<string, Line>();
   /** Wanted and subscribed nowhere. */
   private readonly homeless = new Subscriptions();
-  private homelessSinceMs = 0;
+  /** What was homeless since the last gap was told; a gap is over when nothing is homeless. */
+  private readonly missed = new Subscriptions();
+  private missedSinceMs: number | null = null;
+  /** Rounds of subscribing again that are not answered. */
+  private rounds = 0;
   /** Commands whose line was lost. */
   private waiting: Command[] = [];
   private failures = 0;
@@ -245,18 +249,23 @@ export class ShardedSubscribers implements Dispatcher {
 
   /** No longer wanted, also where no line has them. */
   private forsake(names: readonly (string | Buffer)[]): void {
-    if (this.homeless.isEmpty) return;
-    for (const name of names) this.homeless.delete(SHARD, Buffer.from(name as string));
+    if (this.missedSinceMs === null) return;
+    for (const name of names) {
+      this.homeless.delete(SHARD, Buffer.from(name as string));
+      this.missed.delete(SHARD, Buffer.from(name as string));
+    }
   }
 
-  private makeHomeless(name: Buffer): void {
-    if (this.homeless.isEmpty) this.homelessSinceMs = performance.now();
+  /** The channel is wanted and subscribed nowhere. */
+  makeHomeless(name: Buffer): void {
+    this.missedSinceMs ??= performance.now();
     this.homeless.add(SHARD, name);
+    this.missed.add(SHARD, name);
   }
 
   /** Tries again after a pause: at once for the first time. */
   private retry(): void {
-    if (this.timer !== undefined) return;
+    if (this.timer !== undefined || !this.isActive) return;
     const delayMs = this.failures === 0 ? 0 : subscriberDelayMs(this.failures - 1);
     this.failures++;
     this.timer = setTimeout(() => {
@@ -272,16 +281,14 @@ export class ShardedSubscribers implements Dispatcher {
     for (const command of waiting) if (!command.isSettled) this.send(command);
     const names = this.homeless.names(SHARD);
     if (names.length === 0) {
-      this.owner.onSettled();
+      this.endGap();
       return;
     }
-    const gap = gapOf(this.homeless, this.homelessSinceMs);
+    this.rounds++;
     const round = new Round(names.length, (isComplete) => {
+      this.rounds--;
       if (!isComplete) this.retry();
-      else {
-        this.owner.onGap(gap);
-        this.owner.onSettled();
-      }
+      this.endGap();
     });
     for (const name of names) {
       this.homeless.delete(SHARD, name);
@@ -289,15 +296,21 @@ export class ShardedSubscribers implements Dispatcher {
     }
   }
 
-  /** A channel could not be subscribed again: it stays wanted. */
-  onRefused(name: Buffer): void {
-    if (this.homeless.isEmpty) this.homelessSinceMs = performance.now();
-    this.homeless.add(SHARD, name);
+  /** Tells that all that is wanted is subscribed, and what may have been missed until now. */
+  private endGap(): void {
+    if (this.rounds > 0 || !this.homeless.isEmpty) return;
+    const sinceMs = this.missedSinceMs;
+    const gap = gapOf(this.missed, sinceMs ?? 0);
+    this.missedSinceMs = null;
+    this.missed.clear();
+    if (sinceMs !== null && gap.shardChannels.length > 0) this.owner.onGap(gap);
+    this.owner.onSettled();
   }
 
   /** SUNSUBSCRIBE without channels ends all of them, wherever they are. */
   private leaveAll(command: Command): void {
     this.homeless.clear();
+    this.missed.clear();
     const lines = [...this.lines.values()];
     const finish = (): void => command.fulfil(0, { protocol: 2, replyMapping: "legacy" });
     if (lines.length === 0) {
@@ -340,7 +353,7 @@ class Resubscription implements Completion {
   }
 
   reject(): void {
-    if (this.name !== null) this.home.onRefused(this.name);
+    if (this.name !== null) this.home.makeHomeless(this.name);
     this.round.note(false);
   }
 }

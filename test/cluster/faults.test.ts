@@ -1,11 +1,13 @@
 /**
- * Harm done to a real cluster under load, with exact books (see cluster-load). After each fault
+ * Harm done to real clusters under load, with exact books (see cluster-load). After each fault
  * every call has settled once, nothing was refused, no acknowledged write is missing beyond what
- * a killed master had not replicated, and no answered command was sent again.
+ * a killed master had not replicated, no transaction was run in part, and no answered command was
+ * sent again. Once on each kind of server, ten times in the long run.
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
 import { freePort } from "../../scripts/servers/free-port";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
@@ -13,11 +15,15 @@ import type { ClusterOptions } from "../../src/client/cluster-options";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { ClusterLoad, type LoadReport, loadedSlots } from "../support/cluster-load";
 import { FaultProxy } from "../support/fault-proxy";
+import { serverKinds } from "../support/shared-servers";
 
 const ROUNDS = process.env.SLUICE_LONG === "1" ? 10 : 1;
 const FAULT_TIMEOUT_MS = 60_000;
 
-const fixture = new ClusterFixture(undefined, { config: { appendonly: "yes", "shutdown-timeout": 0 } });
+const KINDS = serverKinds().filter((kind) => kind !== ServerKind.Redis8);
+
+/** The cluster of the kind that is being tested. */
+let fixture: ClusterFixture;
 
 /** Runs the load, does the harm, and returns what the books say. */
 async function underLoad(
@@ -55,6 +61,7 @@ function expectClean(what: string, report: LoadReport): void {
   expect(report.answeredAgain, "answered commands sent again").to.equal(0);
   expect(report.surplus, "increments too many").to.equal(0);
   expect(report.lostBeyondReplication, "acknowledged increments missing").to.equal(0);
+  expect(report.torn, "transactions run in part").to.equal(0);
   expect(acknowledged).to.be.greaterThan(1000);
 }
 
@@ -64,8 +71,16 @@ function rounds(name: string, body: () => Promise<void>): void {
   }
 }
 
-describe("cluster: faults under load", () => {
-  fixture.install();
+for (const kind of KINDS) {
+  describe(`cluster: faults under load, ${kind}`, () => faults(kind));
+}
+
+function faults(kind: ServerKind): void {
+  const own = new ClusterFixture(kind, { config: { appendonly: "yes", "shutdown-timeout": 0 } });
+  before(() => {
+    fixture = own;
+  });
+  own.install();
   const proxies: FaultProxy[] = [];
 
   beforeEach(async function () {
@@ -91,7 +106,6 @@ describe("cluster: faults under load", () => {
     });
     expectClean("slots moved", report);
     expect(report.lost).to.equal(0);
-    expect(report.torn).to.equal(0);
   });
 
   rounds("a master is killed and its replica takes over", async () => {
@@ -185,7 +199,7 @@ describe("cluster: faults under load", () => {
     expectClean("node added and removed", report);
     expect(report.lost).to.equal(0);
   });
-});
+}
 
 function isServingMaster({
   flags,

@@ -6,9 +6,11 @@
 import { once } from "node:events";
 import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
+import { waitUntil } from "../../scripts/servers/wait-until";
 import { Cluster } from "../../src/index";
 import { closeCluster, untilClusterReady } from "../support/cluster-fixture";
 import { FakeCluster } from "../support/fake-cluster";
+import { NO_REPLY } from "../support/fake-server";
 
 const KEY = "foo";
 const SLOT = calculateSlot(KEY);
@@ -69,6 +71,27 @@ describe("cluster: while it closes its connections", () => {
     expect(outcome).to.match(/^MOVED /);
     await ended;
     expect(fake.nodes.flatMap((node) => node.received("get"))).to.have.length(1);
+  });
+
+  it("the nodes are listed until all connections are closed", async () => {
+    for (const node of fake.nodes) {
+      node.script = ([name], { socket }) => {
+        if (name !== "get") return undefined;
+        // It does not see that the client closes its side.
+        if (node === fake.node(OTHER)) socket.pause();
+        return NO_REPLY;
+      };
+    }
+    const other = cluster.get("bar").catch(() => "failed");
+    const seen = cluster.get(KEY).catch(() => [cluster.status, cluster.nodes().length]);
+    const arrived = (): boolean => fake.nodes.every((node) => node.received("get").length > 0);
+    await waitUntil(() => Promise.resolve(arrived()), { timeoutMs: 5000, what: "both commands" });
+    const ended = once(cluster, "end");
+    cluster.disconnect();
+    expect(await seen).to.deep.equal(["disconnecting", 1]);
+    await ended;
+    expect(await other).to.equal("failed");
+    expect(cluster.nodes()).to.deep.equal([]);
   });
 
   it("questions about the cluster open no connection", async () => {

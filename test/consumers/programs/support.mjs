@@ -29,3 +29,28 @@ export async function startServer(config = {}) {
   const { describeBinary } = await import(`${process.env.SLUICE_SERVERS_PATH}/server-binary.js`);
   return ServerProcess.start({ binary: await describeBinary(process.env.REDIS_BINARY, "given"), config });
 }
+
+/** A cluster of three masters with a replica each, and `connect` to make clients of it. The caller stops it. */
+export async function startCluster() {
+  const { ServerCluster } = await import(`${process.env.SLUICE_SERVERS_PATH}/server-cluster.js`);
+  const { describeBinary } = await import(`${process.env.SLUICE_SERVERS_PATH}/server-binary.js`);
+  const { Cluster } = await import("ioredis");
+  const servers = await ServerCluster.start({
+    binary: await describeBinary(process.env.REDIS_BINARY, "given"),
+  });
+  const clients = [];
+  return {
+    servers,
+    slotOf: async (key) => Number(await servers.nodes[0].command("CLUSTER", "KEYSLOT", key)),
+    connect(options) {
+      const client = new Cluster(servers.seeds, options);
+      client.on("error", () => {});
+      clients.push(client);
+      return client;
+    },
+    async stop() {
+      for (const client of clients) client.disconnect();
+      await servers.stop();
+    },
+  };
+}

@@ -1,0 +1,62 @@
+/**
+ * Leaving a cluster within a time limit: what was issued before is answered if it can be, also
+ * by way of redirects and failovers; nothing new is taken. Then QUIT goes to every node, and when
+ * the time is up everything closes at once.
+ */
+
+import { setTimeout as sleep } from "node:timers/promises";
+import type { NodePort } from "../cluster/cluster-node";
+import type { ClusterWiring } from "./cluster-wiring";
+import type { QuitOptions, QuitReport } from "./graceful-quit";
+
+const LOOK_AGAIN_MS = 5;
+
+export async function quitClusterWithin(
+  wiring: ClusterWiring,
+  { timeout }: QuitOptions,
+): Promise<QuitReport> {
+  const { lifecycle, pool } = wiring;
+  const deadlineMs = performance.now() + Math.max(0, timeout);
+  const isTimeLeft = (): boolean => performance.now() < deadlineMs;
+  lifecycle.drain();
+  while (lifecycle.status !== "wait" && lifecycle.status !== "end" && isTimeLeft()) {
+    if (lifecycle.status === "disconnecting" && isDone(countLeft(wiring))) break;
+    await sleep(LOOK_AGAIN_MS);
+    lifecycle.drain();
+  }
+  const left = countLeft(wiring);
+  if (isDone(left)) {
+    const waiting = new AbortController();
+    const remainingMs = Math.max(LOOK_AGAIN_MS, deadlineMs - performance.now());
+    const expired = sleep(remainingMs, undefined, { signal: waiting.signal }).catch(() => {});
+    await Promise.race([wiring.quit().catch(() => {}), expired]);
+    waiting.abort();
+  }
+  const connections = pool.allPorts().map(({ link }) => link.connection);
+  lifecycle.disconnect();
+  for (const connection of connections) connection?.destroy();
+  return { isDrained: isDone(left), ...left };
+}
+
+type Left = Omit<QuitReport, "isDrained">;
+
+function isDone({ unanswered, unsent }: Left): boolean {
+  return unanswered === 0 && unsent === 0;
+}
+
+/** Commands that are not settled: at the nodes, between them, and before all of them. */
+function countLeft({ pool, rooms, lifecycle }: ClusterWiring): Left {
+  let unanswered = 0;
+  let unsent = rooms.size + lifecycle.waitingCount;
+  for (const port of pool.allPorts()) {
+    const queue = queueOf(port);
+    unanswered += queue?.inFlight ?? 0;
+    unsent += port.gathered + port.link.offline.length + (queue?.unsent ?? 0);
+  }
+  return { unanswered, unsent };
+}
+
+/** Before a connection is ready, its queue holds nothing but the handshake. */
+function queueOf({ link }: NodePort): { inFlight: number; unsent: number } | null {
+  return link.status === "ready" && link.connection !== null ? link.connection.queue : null;
+}

@@ -1,0 +1,122 @@
+/** Leaving a cluster: `quit({ timeout })`, `Symbol.asyncDispose`, and what is left behind. */
+
+import { once } from "node:events";
+import { expect } from "chai";
+import calculateSlot from "cluster-key-slot";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { Cluster } from "../../src/index";
+import { ClusterFixture, closeCluster, untilClusterReady } from "../support/cluster-fixture";
+import { FakeCluster } from "../support/fake-cluster";
+import { NO_REPLY } from "../support/fake-server";
+
+const DRAINED = { isDrained: true, unanswered: 0, unsent: 0 };
+
+describe("cluster: leaving", () => {
+  describe("a real one", () => {
+    const fixture = new ClusterFixture();
+    fixture.install();
+
+    for (const enableAutoPipelining of [false, true]) {
+      it(`quit({ timeout }) drains what was issued${enableAutoPipelining ? ", auto-pipelined" : ""}`, async () => {
+        const cluster = fixture.connect({ enableAutoPipelining });
+        await untilClusterReady(cluster);
+        const keys = Array.from({ length: 500 }, (_, i) => `leaving:${i}`);
+        const work = Promise.all([
+          ...keys.map((key) => cluster.incr(key)),
+          cluster.blpop("nothing", 0.1),
+          cluster.multi().incr("{t}1").incr("{t}2").exec(),
+        ]);
+        const ended = once(cluster, "end");
+        expect(await cluster.quit({ timeout: 10_000 })).to.deep.equal(DRAINED);
+        const outcomes = await work;
+        expect(outcomes).to.have.length(502);
+        expect(outcomes[500]).to.equal(null);
+        await ended;
+        await fixture.flush();
+      });
+    }
+
+    it("quit({ timeout }) follows redirects while it drains", async () => {
+      const cluster = fixture.connect();
+      await untilClusterReady(cluster);
+      const slot = calculateSlot("moved");
+      const owner = await fixture.cluster.ownerOf(slot);
+      const other = (await fixture.cluster.masters()).find((one) => one !== owner) as ServerProcess;
+      await fixture.cluster.migrateSlot(slot, other);
+      const value = cluster.set("moved", "there", "GET");
+      expect(await cluster.quit({ timeout: 10_000 })).to.deep.equal(DRAINED);
+      expect(await value).to.equal(null);
+      await fixture.cluster.migrateSlot(slot, owner);
+    });
+
+    it("await using quits", async () => {
+      let cluster: Cluster;
+      let work: Promise<unknown>;
+      {
+        await using used = fixture.connect();
+        cluster = used;
+        await untilClusterReady(used);
+        work = Promise.all(["a", "b", "c"].map((key) => used.incr(key)));
+      }
+      expect(await work).to.deep.equal([1, 1, 1]);
+      expect(cluster.status).to.be.oneOf(["disconnecting", "close", "end"]);
+      await fixture.flush();
+    });
+  });
+
+  describe("with something left", () => {
+    let fake: FakeCluster;
+    let cluster: Cluster;
+
+    beforeEach(async () => {
+      fake = await FakeCluster.start(2);
+      cluster = new Cluster(fake.seeds);
+      cluster.on("error", () => {});
+    });
+    afterEach(async () => {
+      await closeCluster(cluster);
+      await fake.stop();
+    });
+
+    it("closes in any case and counts what was unanswered", async () => {
+      await untilClusterReady(cluster);
+      for (const node of fake.nodes) node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
+      const work = ["foo", "bar"].map((key) =>
+        cluster.get(key).catch((error: { code: string }) => error.code),
+      );
+      const ended = once(cluster, "end");
+      const report = await cluster.quit({ timeout: 100 });
+      expect(report).to.deep.equal({ isDrained: false, unanswered: 2, unsent: 0 });
+      expect(await Promise.all(work)).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN"]);
+      await ended;
+    });
+
+    it("counts what waits to be sent again, takes nothing new, and has a callback form", async () => {
+      await untilClusterReady(cluster);
+      for (const node of fake.nodes) {
+        node.script = ([name]) => (name === "get" ? new Error("CLUSTERDOWN The cluster is down") : undefined);
+      }
+      const work = cluster.get("foo").catch((error: Error) => error.name);
+      const heard = new Promise((resolve) => {
+        void cluster.quit({ timeout: 50 }, (error, report) => resolve([error, report]));
+      });
+      const late = await cluster.set("foo", 1).catch((error: { code: string }) => error.code);
+      expect(await heard).to.deep.equal([null, { isDrained: false, unanswered: 0, unsent: 1 }]);
+      expect(await work).to.be.a("string");
+      expect(late).to.equal("CONNECTION_CLOSED");
+      expect(fake.nodes.flatMap((node) => node.received("set"))).to.deep.equal([]);
+    });
+
+    it("of a client that has never connected is over at once", async () => {
+      const lazy = new Cluster(fake.seeds, { lazyConnect: true });
+      expect(await lazy.quit({ timeout: 10_000 })).to.deep.equal(DRAINED);
+      expect(lazy.status).to.equal("end");
+    });
+
+    it("waits for a client that is still connecting", async () => {
+      const value = cluster.set("foo", 1);
+      expect(await cluster.quit({ timeout: 10_000 })).to.deep.equal(DRAINED);
+      expect(await value).to.equal("OK");
+    });
+  });
+});
