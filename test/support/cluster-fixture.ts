@@ -6,6 +6,7 @@
 
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerCluster, type ServerClusterOptions } from "../../scripts/servers/server-cluster";
+import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { ClusterOptions } from "../../src/client/cluster-options";
 import { Cluster } from "../../src/index";
@@ -69,9 +70,13 @@ export class ClusterFixture {
     await Promise.all(this.clients.splice(0).map(closeCluster));
   }
 
-  /** Removes all keys. */
+  /** Removes all keys, at the replicas as well: one that is behind would bring them back at a failover. */
   async flush(): Promise<void> {
-    for (const master of await this.cluster.masters()) await master.command("FLUSHALL");
+    const flushOne = async (master: ServerProcess): Promise<void> => {
+      await master.command("FLUSHALL");
+      await master.command("WAIT", 1, START_TIMEOUT_MS);
+    };
+    await Promise.all((await this.cluster.masters()).map(flushOne));
   }
 
   /** Waits until all nodes list all replicas: those without any data yet are not told. */
