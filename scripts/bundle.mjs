@@ -12,6 +12,8 @@ const STRICT = /^"use strict"\n/;
 const MODULE_MARK = /^Object\.defineProperty\(exports, "__esModule", \{ value: true \}\)\n/m;
 /** `exports.a = exports.b = void 0`: what is not there is undefined in any case. */
 const ANNOUNCEMENT = /^(?:exports\.\w+ =\s+)+void 0\n/m;
+/** Functions are exported one after the other at the head of a file. */
+const EXPORTS = /^(?:exports\.(\w+) = \1\n){2,}/gm;
 /** No function of a module looks at its `this`. */
 const CALL = /\(0, (\w+_\d+\.\w+)\)\(/g;
 const RELATIVE_REQUIRE = /\brequire\("(\.\.?\/[^"]+)"\)/g;
@@ -38,7 +40,12 @@ function resolve(from, request, known) {
 /** What the compiler puts at the head of each file: the whole is strict, and only entries are imported from outside. */
 function withoutHead(code, isEntry) {
   const body = code.replace(STRICT, "").replace(ANNOUNCEMENT, "").replace(CALL, "$1(");
-  return isEntry ? body : body.replace(MODULE_MARK, "");
+  return isEntry ? body : body.replace(MODULE_MARK, "").replace(EXPORTS, exportedTogether);
+}
+
+function exportedTogether(lines) {
+  const names = Array.from(lines.matchAll(/^exports\.(\w+)/gm), ([, name]) => name);
+  return `Object.assign(exports, { ${names.join(", ")} })\n`;
 }
 
 function codeOf(built, path, { known, isEntry }) {
