@@ -5,8 +5,10 @@ import fc from "fast-check";
 import { ReplyError } from "../../../src/errors";
 import { Parser } from "../../../src/protocol/parser";
 import { Decode, type Reply } from "../../../src/protocol/resp-types";
+import { fixedRuns } from "../../support/properties";
 import { type Event, FEEDS, parse, RecordingSink } from "./recording-sink";
 
+const PATIENCE_MS = process.env.SLUICE_LONG === "1" ? 1_800_000 : 30_000;
 const { Buffers, Resp3Shapes, StringNumbers } = Decode;
 
 /** A value with its wire form and with what each mode makes of it. */
@@ -175,17 +177,13 @@ const places = fc.array(fc.nat(), { maxLength: 20 });
 describe("parser: random replies", () => {
   it("reads back RESP2", () => {
     const flags = fc.constantFrom(0, Buffers, StringNumbers);
-    fc.assert(fc.property(fc.array(reply2, { maxLength: 5 }), places, flags, checkReadBack), {
-      numRuns: 400,
-    });
-  }).timeout(20_000);
+    fc.assert(fc.property(fc.array(reply2, { maxLength: 5 }), places, flags, checkReadBack), fixedRuns(400));
+  }).timeout(PATIENCE_MS);
 
   it("reads back RESP3 with metadata and streamed forms, in every mode", () => {
     const flags = fc.nat(Buffers | StringNumbers | Resp3Shapes);
-    fc.assert(fc.property(fc.array(reply3, { maxLength: 5 }), places, flags, checkReadBack), {
-      numRuns: 600,
-    });
-  }).timeout(20_000);
+    fc.assert(fc.property(fc.array(reply3, { maxLength: 5 }), places, flags, checkReadBack), fixedRuns(600));
+  }).timeout(PATIENCE_MS);
 });
 
 /** Whatever happens, it ends, throws nothing, and takes no absurd memory. */
@@ -238,9 +236,9 @@ describe("parser: garbage", () => {
           bits,
         ),
       ),
-      { numRuns: 1000 },
+      fixedRuns(1000),
     );
-  }).timeout(20_000);
+  }).timeout(PATIENCE_MS);
 
   it("survives what looks like RESP, and fails in the same way however it is split", () => {
     fc.assert(
@@ -253,9 +251,9 @@ describe("parser: garbage", () => {
           expect(events).to.deep.equal(whole);
         }
       }),
-      { numRuns: 3000 },
+      fixedRuns(3000),
     );
-  }).timeout(30_000);
+  }).timeout(PATIENCE_MS);
 
   it("survives one wrong byte in good replies", () => {
     fc.assert(
@@ -270,7 +268,7 @@ describe("parser: garbage", () => {
           checkSurvival(split(bytes, cuts), 0);
         },
       ),
-      { numRuns: 1000 },
+      fixedRuns(1000),
     );
-  }).timeout(20_000);
+  }).timeout(PATIENCE_MS);
 });
