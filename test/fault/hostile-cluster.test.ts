@@ -280,7 +280,8 @@ describe("a hostile cluster", () => {
         expect(failure.cause).to.have.property("name", "ReplyError");
         expect(failure.nodes).to.have.length(BUDGET + 1);
         expect(received("get")).to.equal(BUDGET + 1);
-        expect(connections() - before).to.be.at.most(4);
+        // No try costs more than one connection, even if a refresh forgets nodes in between.
+        expect(connections() - before).to.be.at.most(BUDGET + 1);
         expect(await cluster.set(KEY, 1)).to.equal("OK");
       });
     }
