@@ -1,8 +1,9 @@
-// Loads a CSV of a million lines (fewer with LINES=...) with flat memory and a progress line.
+// Loads a CSV of a million lines (fewer with LINES=...) with flat memory and a progress bar.
 const { createReadStream, rmSync, writeFileSync, openSync, writeSync, closeSync } = require("node:fs");
 const { createInterface } = require("node:readline");
 const { tmpdir } = require("node:os");
 const { join } = require("node:path");
+const { SingleBar } = require("cli-progress");
 const Redis = require("sluice");
 
 const LINES = Number(process.env.LINES ?? 1_000_000);
@@ -28,12 +29,16 @@ async function* commands() {
 async function main() {
   writeCsv();
   const redis = new Redis(process.env.REDIS_URL);
+  // The bar draws itself where somebody is looking.
+  const bar = new SingleBar({ format: "{bar} {percentage} % | {value} of {total} lines | {mebibytes} MiB" });
+  bar.start(LINES, 0, { mebibytes: 0 });
   const bulk = redis.bulk(commands(), {
     batchSize: 10_000,
-    onProgress: ({ settled }) => process.stdout.write(`\r${Math.round((100 * settled) / LINES)} % loaded`),
+    onProgress: ({ settled, bytes }) => bar.update(settled, { mebibytes: Math.round(bytes / 2 ** 20) }),
   });
   const summary = await bulk.summary();
-  console.log(`\n${summary.succeeded} lines, ${summary.failed} errors, ${Math.round(summary.durationMs)} ms`);
+  bar.stop();
+  console.log(`${summary.succeeded} lines, ${summary.failed} errors, ${Math.round(summary.durationMs)} ms`);
 
   // Whoever wants the rows iterates instead.
   let seen = 0;

@@ -32,6 +32,8 @@ interface Pattern {
   readonly sides: readonly SideName[];
 }
 
+const ARRIVALS = { kind: "arrivals", width: 5000 } as const;
+
 const PATTERNS: readonly Pattern[] = [
   {
     id: "awaited",
@@ -39,7 +41,7 @@ const PATTERNS: readonly Pattern[] = [
     kind: "callers",
     width: 1,
     choices: { autoPipelining: false },
-    sides: SIDES,
+    sides: ["sluice", "before", "ioredis"],
   },
   {
     id: "callers",
@@ -74,6 +76,34 @@ const PATTERNS: readonly Pattern[] = [
     sides: ["sluice", "before"],
   },
   {
+    id: "arrivals",
+    title: "5,000 a second, default",
+    ...ARRIVALS,
+    choices: { autoPipelining: false },
+    sides: SIDES,
+  },
+  {
+    id: "arrivals-auto",
+    title: "5,000 a second, one automatic batch in flight",
+    ...ARRIVALS,
+    choices: { autoPipelining: true },
+    sides: ["sluice", "before", "ioredis"],
+  },
+  {
+    id: "arrivals-unlimited",
+    title: "5,000 a second, any number of automatic batches",
+    ...ARRIVALS,
+    choices: { autoPipelining: true, maxInFlight: Number.POSITIVE_INFINITY },
+    sides: ["sluice", "before"],
+  },
+  {
+    id: "arrivals-adaptive",
+    title: "5,000 a second, adaptive window",
+    ...ARRIVALS,
+    choices: { autoPipelining: true, maxInFlight: "adaptive" },
+    sides: ["sluice", "before"],
+  },
+  {
     id: "pipeline",
     title: "pipelines of 1,000",
     kind: "batches",
@@ -88,7 +118,7 @@ export const roundTrips: Scenario<RoundTripRow> = {
   rounds: 2,
   title: "Longer round trips",
   about:
-    "A proxy process holds every byte back by half of the added round trip in each direction. Latency is that of one command, for pipelines of the whole batch. With 250 ms one caller that awaits each reply gets four replies a second whatever the client.",
+    "A proxy process holds every byte back by half of the added round trip in each direction. Callers issue their next command when a reply has come, arrivals come at their own pace of 5,000 a second in bursts of a few: it is they who wait for a batch in flight. Latency is that of one command, for pipelines of the whole batch. With 250 ms one caller that awaits each reply gets four replies a second whatever the client.",
   columns: [OPS, P50, P99, CPU],
   plots: [
     {

@@ -3,6 +3,7 @@
  *
  *   callers    n async loops, each awaits its reply before it issues its next command
  *   handlers   as above, but each command is issued from an event-loop callback of its own, as in a web server
+ *   arrivals   n commands a second, issued when their time has come, whatever is still unanswered
  *   turns      n commands issued in one turn, awaited together, again and again
  *   batches    one explicit batch of n commands awaited, again and again
  */
@@ -18,7 +19,7 @@ export function prepareLoop(side: ClientSide, { kind, operations, width }: LoadP
     return (clock, record) => runBatches(issue, width, clock, record);
   }
   const issues = operations.map((operation) => side.bind(operation));
-  const run = { callers: runCallers, handlers: runHandlers, turns: runTurns }[kind];
+  const run = { callers: runCallers, handlers: runHandlers, arrivals: runArrivals, turns: runTurns }[kind];
   return (clock, record) => run(issues, width, clock, record);
 }
 
@@ -67,6 +68,36 @@ function runHandlers(issues: readonly Issue[], width: number, clock: Clock, reco
       }, reject);
     };
     for (let index = 0; index < width; index++) setImmediate(handle);
+  });
+}
+
+/** Users who come in when they like: what is slow makes them wait, not come later. */
+function runArrivals(
+  issues: readonly Issue[],
+  perSecond: number,
+  clock: Clock,
+  record: Record,
+): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const firstMs = performance.now();
+    let issued = 0;
+    let done = 0;
+    let isOver = false;
+    const arrive = (): void => {
+      const startMs = performance.now();
+      while (issued < ((startMs - firstMs) * perSecond) / 1000) {
+        const issue = issues[issued++ % issues.length] as Issue;
+        issue().then(() => {
+          record?.(performance.now() - startMs);
+          done++;
+          if (isOver && done === issued) resolve(done);
+        }, reject);
+      }
+      isOver = clock.expired();
+      if (!isOver) setTimeout(arrive, 1);
+      else if (done === issued) resolve(done);
+    };
+    arrive();
   });
 }
 

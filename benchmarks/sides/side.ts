@@ -29,13 +29,13 @@ export interface ConnectChoices {
 /** Issues one prepared command, or one prepared batch, and settles with its reply or replies. */
 export type Issue = () => Promise<unknown>;
 
-export type LoopKind = "callers" | "handlers" | "turns" | "batches";
+export type LoopKind = "callers" | "handlers" | "arrivals" | "turns" | "batches";
 
 export interface LoadPlan {
   readonly kind: LoopKind;
   /** Operations taken in a circle. */
   readonly operations: readonly Operation[];
-  /** Loops side by side, or commands in one turn, or commands in one batch. */
+  /** Loops side by side, or commands in one turn or batch, or for arrivals commands per second. */
   readonly width: number;
 }
 

@@ -11,12 +11,13 @@
 
 /** Measured with benchmarks/scenario/round-trips: below it batches get small and dear. */
 const GAP_MS = 0.5;
-const MOST_BATCHES = 64;
+/** Enough for 250 ms: with fewer, batches leave in a burst and the next commands wait for the first reply. */
+const MOST_BATCHES = 512;
 const PERIOD_MS = 1000;
 
 export class AdaptiveWindow {
-  /** Batches that may be unanswered at present. */
-  size = 1;
+  /** Batches that may be unanswered at present. Nobody waits for a round trip that is not known yet. */
+  size = MOST_BATCHES;
   private earlierMs = Number.POSITIVE_INFINITY;
   private presentMs = Number.POSITIVE_INFINITY;
   private periodEndMs = 0;

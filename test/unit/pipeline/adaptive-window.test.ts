@@ -2,6 +2,13 @@ import { expect } from "chai";
 import { AdaptiveWindow } from "../../../src/pipeline/adaptive-window";
 
 describe("AdaptiveWindow", () => {
+  it("makes nobody wait for the first round trip", () => {
+    const window = new AdaptiveWindow();
+    expect(window.size).to.equal(512);
+    window.note(0.2, 0);
+    expect(window.size).to.equal(1);
+  });
+
   it("stays at one batch while replies come within half a millisecond", () => {
     const window = new AdaptiveWindow();
     for (let ms = 0; ms < 100; ms++) window.note(0.3, ms);
@@ -14,7 +21,10 @@ describe("AdaptiveWindow", () => {
     expect(window.size).to.equal(20);
     const far = new AdaptiveWindow();
     far.note(250, 0);
-    expect(far.size).to.equal(64);
+    expect(far.size).to.equal(500);
+    const farther = new AdaptiveWindow();
+    farther.note(2000, 0);
+    expect(farther.size).to.equal(512);
   });
 
   it("takes the shortest round trip: a server that queues does not widen it", () => {
