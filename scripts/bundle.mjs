@@ -123,6 +123,16 @@ function removeEmptyDirectories(directory) {
   if (readdirSync(directory).length === 0) rmdirSync(directory);
 }
 
+/** Files are called by their last name where that is enough. */
+function withShortIds(code, known) {
+  const lastOf = (id) => id.slice(id.lastIndexOf("/") + 1);
+  const bearers = new Map();
+  for (const id of known) bearers.set(lastOf(id), (bearers.get(lastOf(id)) ?? 0) + 1);
+  return code.replace(/(^|\bload\()"([\w/-]+)"(?=: \(function|\(module|\))/gm, (text, before, id) => {
+    return known.has(id) && bearers.get(lastOf(id)) === 1 ? `${before}"${lastOf(id)}"` : text;
+  });
+}
+
 /**
  * @param {string} built directory of the compiled files
  * @param {Record<string, string[]>} entries files that stay, each with its exported names
@@ -137,8 +147,8 @@ export function bundle(built, entries) {
   const core = withDependencies(CORE, codes);
   const files = [...codes].map(([id, code]) => definition(id, code, core.has(id)));
   for (const path of paths) rmSync(join(built, path));
-  const code = ['"use strict";', "const files = {", ...files, "};", ...LOADER, ""];
-  writeFileSync(join(built, "bundle.js"), code.join("\n"));
+  const code = ['"use strict";', "const files = {", ...files, "};", ...LOADER, ""].join("\n");
+  writeFileSync(join(built, "bundle.js"), withShortIds(code, known));
   for (const [path, names] of Object.entries(entries)) writeEntry(built, path, names);
   removeEmptyDirectories(built);
 }
