@@ -53,7 +53,7 @@ export class Link implements Dispatcher {
   private readonly watch: LinkWatch;
   private readonly waiters = new ConnectWaiters();
   private establishment: Establishment | null = null;
-  private requeued: Command[] = [];
+  private readonly requeued: Command[] = [];
   private retryTimer: NodeJS.Timeout | undefined;
   private lastError: Error | undefined;
   /** Attempts since the link was last ready. */
@@ -347,17 +347,17 @@ export class Link implements Dispatcher {
   }
 
   private keepForResend(left: Leftovers, { protocolError, readyAtMs }: Connection): void {
-    const again = sortLeftovers(left, {
+    // Between the error of a socket and its close, what is issued waits offline already.
+    const unsent = readyAtMs > 0 ? [...left.unsent, ...this.offline.takeAll()] : left.unsent;
+    const rules = {
       policy: retryPolicyOf(this.options),
       maxLosses: this.options.maxLossesPerCommand ?? 3,
       cause: this.lastError,
       protocolError,
       livedMs: performance.now() - readyAtMs,
       server: this.server,
-    });
-    const front = this.requeued.length === 0 ? again : [...this.requeued, ...again];
-    this.requeued = [];
-    this.offline.putBack(front);
+    };
+    this.offline.putBack([...this.requeued.splice(0), ...sortLeftovers({ sent: left.sent, unsent }, rules)]);
     this.session.onLoss((flag) => this.offline.has(flag));
   }
 
@@ -389,9 +389,7 @@ export class Link implements Dispatcher {
   }
 
   private failAll(makeError: () => Error, heir: LinkOwner | null = null): void {
-    const waiting = [...this.requeued, ...this.offline.takeAll()];
-    this.requeued = [];
-    dismiss(waiting, heir, makeError);
+    dismiss([...this.requeued.splice(0), ...this.offline.takeAll()], heir, makeError);
   }
 
   private closedError(): ConnectionClosedError {

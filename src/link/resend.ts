@@ -89,16 +89,16 @@ class Sorter {
     const isExplicit = group !== null && group.kind !== BatchKind.Automatic;
     if (wasSent && this.rules.protocolError !== null) return this.refuse(command, this.rules.protocolError);
     const mayHaveRun = wasSent || command.extra?.mayHaveRun === true;
-    if (isExplicit && (group.isAnswered || group.isRefused)) {
-      return mayHaveRun
-        ? new OutcomeUnknownError(undefined, this.cause)
-        : new AbortError(undefined, this.cause);
-    }
     if (isExplicit && group.isGuarded && !this.isWatchBefore) {
       return this.refuse(
         command,
         mayHaveRun ? new OutcomeUnknownError(undefined, this.cause) : new WatchLostError(),
       );
+    }
+    if (isExplicit && (group.isAnswered || group.isRefused)) {
+      return mayHaveRun
+        ? new OutcomeUnknownError(undefined, this.cause)
+        : new AbortError(undefined, this.cause);
     }
     return wasSent ? this.refusalOfSent(command) : null;
   }
