@@ -31,8 +31,9 @@ export class InputBuffer {
   bytes: Buffer = NOTHING;
   start = 0;
   end = 0;
-  /** Every unread byte is below 0x80; false also when that is not known. */
-  isAscii = true;
+  /** The bytes before this place have been looked at. */
+  private lookedAt = 0;
+  private hasOnlyAscii = true;
   /** Position of `bytes[0]` in all that the connection has received. */
   origin = 0;
   private own: Buffer | null = null;
@@ -52,9 +53,13 @@ export class InputBuffer {
 
   /** `byteCount` bytes were read into what `reserve` gave. */
   commit(byteCount: number): void {
-    const from = this.end;
     this.end += byteCount;
-    this.noteAscii(from);
+  }
+
+  /** Every unread byte is below 0x80; false also when that is not known. Looks only when asked: Buffers need not know. */
+  get isAscii(): boolean {
+    if (this.lookedAt < this.end) this.look();
+    return this.hasOnlyAscii;
   }
 
   /** A chunk that lies elsewhere. It may be used until `keepRest`, and is not altered. */
@@ -63,7 +68,6 @@ export class InputBuffer {
       this.giveBack();
       this.bytes = chunk;
       this.end = chunk.length;
-      this.noteAscii(0);
       return;
     }
     this.makeRoom(neededBytes, chunk.length);
@@ -92,7 +96,8 @@ export class InputBuffer {
     this.origin += this.end;
     this.start = 0;
     this.end = 0;
-    this.isAscii = true;
+    this.lookedAt = 0;
+    this.hasOnlyAscii = true;
     if (this.own === null) return;
     blockPool.release(this.own);
     this.own = null;
@@ -126,16 +131,17 @@ export class InputBuffer {
     this.bytes.copy(block, 0, this.start, this.end);
     this.origin += this.start;
     this.end -= this.start;
+    this.lookedAt = Math.max(0, this.lookedAt - this.start);
     this.start = 0;
     this.bytes = block;
     this.own = block;
   }
 
-  private noteAscii(from: number): void {
-    if (!this.isAscii && from - this.start <= RECHECKED_BYTES) {
-      this.isAscii = true;
-      from = this.start;
-    }
-    if (this.isAscii) this.isAscii = isAscii(this.bytes.subarray(from, this.end));
+  private look(): void {
+    const isShort = this.lookedAt - this.start <= RECHECKED_BYTES;
+    if (isShort) this.hasOnlyAscii = true;
+    const from = isShort ? this.start : this.lookedAt;
+    if (this.hasOnlyAscii) this.hasOnlyAscii = isAscii(this.bytes.subarray(from, this.end));
+    this.lookedAt = this.end;
   }
 }

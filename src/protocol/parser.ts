@@ -29,6 +29,8 @@ const COLON = 58;
 /** `txt:` in front of a verbatim string. */
 const VERBATIM_TAG_BYTES = 4;
 const NO_FORMAT = "a verbatim string without its format";
+/** Values from here on say nothing about whether what follows them is ASCII. */
+const LARGE_BYTES = 64 * 1024;
 /** So many digits make an exact number in a plain sum. */
 const EXACT_DIGITS = 15;
 
@@ -73,10 +75,15 @@ export class Parser extends TokenScanner {
 
   private execute(): void {
     const input = this.input;
+    if (input.end - input.start < this.neededBytes && this.neededBytes > LARGE_BYTES) {
+      input.keepRest();
+      return;
+    }
     this.bytes = input.bytes;
     this.at = input.start;
     this.end = input.end;
-    this.isAscii = input.isAscii;
+    // A large value is looked at when it is all there, and only if it becomes a text.
+    this.isAscii = this.neededBytes <= LARGE_BYTES && input.isAscii;
     this.neededBytes = 0;
     try {
       this.readTokens();

@@ -74,14 +74,14 @@ describe("input buffer", () => {
     expect(input.isAscii).to.equal(true);
     step(input, "d\xe4e", 3);
     expect(input.isAscii).to.equal(false);
-    step(input, "f", 2);
+    step(input, "f", 3);
     expect(input.isAscii).to.equal(false);
-    step(input, "g", 1);
+    step(input, "g", 3);
     expect(input.isAscii).to.equal(true);
     step(input, "", 0);
-    step(input, "\xe4", 0);
+    step(input, "\xe4", 1);
     expect(input.isAscii).to.equal(false);
-    step(input, "a", 0);
+    step(input, "a", 1);
     expect(input.isAscii).to.equal(true);
   });
 
