@@ -1,7 +1,8 @@
 /**
- * Where commands wait that a node gave back. Those that wait for the same reason share one timer
- * and leave together. While a slot has commands waiting, its gate is closed: later commands of
- * the slot line up behind them, so that the order of issue is the order of sending.
+ * Where commands wait that a node gave back. While a slot has commands waiting, its gate is closed:
+ * later commands of the slot line up behind them, so that the order of issue is the order of
+ * sending. All of a slot leave together, when the one with the longest delay may; slots do not wait
+ * for each other. Each reason has a room, each room one timer.
  *
  *   room:  | returned, in the order of their replies | arrivals since the gate closed |
  *
@@ -24,11 +25,23 @@ export type WaitReason = (typeof WaitReason)[keyof typeof WaitReason];
 /** A command that the old owner never answers cannot hold its slot for longer. */
 const ORDER_LIMIT_MS = 1000;
 
+/** Slots that may go within so many milliseconds go together. */
+const TOGETHER_MS = 2;
+
+interface Wait {
+  readonly delayMs: number;
+  readonly dueMs: number;
+}
+
 class Room {
   returned: Command[] = [];
   arrivals: Command[] = [];
   readonly slots = new Set<number>();
+  /** How long those of a slot wait, or a single command whose slot is open. */
+  readonly waits = new Map<number | Command, Wait>();
   timer: NodeJS.Timeout | undefined;
+  /** When the timer fires. */
+  opensAtMs = Number.POSITIVE_INFINITY;
 
   get size(): number {
     return this.returned.length + this.arrivals.length;
@@ -82,7 +95,9 @@ export class WaitingRooms {
     const room = this.gates.get(command.slot) ?? own;
     room.returned.push(command);
     if (room === own && reason !== WaitReason.TryAgain) this.close(command.slot, room);
-    if (room === own) room.timer ??= setTimeout(() => this.open(room), delayMs);
+    if (room instanceof OrderRoom) return;
+    const key = this.gates.has(command.slot) ? command.slot : command;
+    this.postpone(room, key, delayMs);
   }
 
   /** Closes the gate for a command that cannot be sent now, with the same delay as those given back. */
@@ -90,7 +105,8 @@ export class WaitingRooms {
     const room = this.rooms[reason];
     this.close(command.slot, room);
     room.arrivals.push(command);
-    room.timer ??= setTimeout(() => this.open(room), delayMs);
+    const key = this.gates.has(command.slot) ? command.slot : command;
+    this.postpone(room, key, delayMs);
   }
 
   /**
@@ -140,6 +156,40 @@ export class WaitingRooms {
     return all.filter(isWaiting);
   }
 
+  /** Only a longer delay than that of who waits already makes all of them wait longer. */
+  private postpone(room: Room, key: number | Command, delayMs: number): void {
+    const wait = room.waits.get(key);
+    if (wait !== undefined && wait.delayMs >= delayMs) return;
+    this.keep(room, key, { delayMs, dueMs: performance.now() + delayMs });
+  }
+
+  private keep(room: Room, key: number | Command, wait: Wait): void {
+    room.waits.set(key, wait);
+    if (wait.dueMs >= room.opensAtMs) return;
+    clearTimeout(room.timer);
+    room.opensAtMs = wait.dueMs;
+    room.timer = setTimeout(() => this.openDue(room), wait.dueMs - performance.now());
+  }
+
+  /** Lets those out whose time has come. */
+  private openDue(room: Room): void {
+    const all = [room.returned, room.arrivals] as const;
+    const waits = new Map(room.waits);
+    // Those that are nearly due leave too, lest each slot has a write of its own.
+    const nowMs = performance.now() + TOGETHER_MS;
+    const keyOf = (command: Command): number | Command => (waits.has(command) ? command : command.slot);
+    const isDue = (command: Command): boolean => (waits.get(keyOf(command))?.dueMs ?? 0) <= nowMs;
+    this.empty(room);
+    const [returned, arrivals] = all.map((part) => part.filter((one) => !isDue(one) && isWaiting(one)));
+    Object.assign(room, { returned, arrivals });
+    for (const command of [...room.returned, ...room.arrivals]) {
+      if (keyOf(command) === command.slot) this.close(command.slot, room);
+      this.keep(room, keyOf(command), waits.get(keyOf(command)) as Wait);
+    }
+    const leaving = all.flatMap((part) => part.filter((one) => isDue(one) && isWaiting(one)));
+    if (leaving.length > 0) this.leave(leaving);
+  }
+
   private close(slot: number, room: Room): void {
     if (slot < 0 || this.gates.has(slot)) return;
     this.gates.set(slot, room);
@@ -162,6 +212,8 @@ export class WaitingRooms {
   private empty(room: Room): void {
     clearTimeout(room.timer);
     room.timer = undefined;
+    room.opensAtMs = Number.POSITIVE_INFINITY;
+    room.waits.clear();
     for (const slot of room.slots) this.gates.delete(slot);
     room.slots.clear();
     room.returned = [];

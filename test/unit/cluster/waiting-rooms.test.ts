@@ -27,7 +27,7 @@ describe("waiting rooms", () => {
     return made;
   }
 
-  it("let commands of one reason out together, returned ones before arrivals", () => {
+  it("let commands of one slot out together, returned ones before arrivals", () => {
     rooms.giveBack(command("a", 1), WaitReason.ClusterDown, 100);
     expect(rooms.isClosed(1)).to.equal(true);
     expect(rooms.isClosed(2)).to.equal(false);
@@ -40,9 +40,44 @@ describe("waiting rooms", () => {
     clock.tick(49);
     expect(left).to.deep.equal([]);
     clock.tick(1);
-    expect(left).to.deep.equal(["a", "b", "c", "d"]);
+    expect(left).to.deep.equal(["a", "b", "d"]);
     expect(rooms.isClosed(1)).to.equal(false);
+    expect(rooms.isClosed(2)).to.equal(true);
+    clock.tick(50);
+    expect(left).to.deep.equal(["a", "b", "d", "c"]);
     expect(rooms.size).to.equal(0);
+  });
+
+  it("do not spend the long delay of one command with the short one of another", () => {
+    rooms.giveBack(command("often", 1), WaitReason.ClusterDown, 2000);
+    for (let slot = 2; slot < 20; slot++) {
+      rooms.giveBack(command(`${slot}`, slot), WaitReason.ClusterDown, 100);
+      clock.tick(100);
+      expect(left.pop()).to.equal(`${slot}`);
+    }
+    expect(left).to.deep.equal([]);
+    // In the same slot, who has to wait longer decides for all: their order is kept.
+    rooms.giveBack(command("first", 1), WaitReason.ClusterDown, 100);
+    rooms.lineUp(command("behind", 1));
+    clock.tick(100);
+    expect(left).to.deep.equal([]);
+    clock.tick(100);
+    expect(left).to.deep.equal(["often", "first", "behind"]);
+    rooms.giveBack(command("short", 1), WaitReason.Failover, 100);
+    rooms.giveBack(command("long", 1), WaitReason.Failover, 400);
+    clock.tick(399);
+    expect(left).to.have.length(3);
+    clock.tick(1);
+    expect(left.slice(3)).to.deep.equal(["short", "long"]);
+  });
+
+  it("let commands that closed no gate go one by one", () => {
+    rooms.giveBack(command("a", 1), WaitReason.TryAgain, 300);
+    rooms.giveBack(command("b", 1), WaitReason.TryAgain, 100);
+    clock.tick(100);
+    expect(left).to.deep.equal(["b"]);
+    clock.tick(200);
+    expect(left).to.deep.equal(["b", "a"]);
   });
 
   it("keep a slot in the room that closed it, whatever the later reason is", () => {
