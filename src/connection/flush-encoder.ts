@@ -3,6 +3,7 @@
  * it, until enough bytes are together. It never writes to the socket.
  */
 
+import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import type { CommandSpec } from "../command/command-spec";
 import { encodeArguments, encodeCommand, encodeWord } from "../protocol/encoder";
@@ -50,7 +51,7 @@ export class FlushEncoder {
 
   private encodeOne(command: Command, isTracing: boolean): Error | null {
     const { queue } = this;
-    if (command.batch === null && command.extra === null && command.state === CommandState.Queued) {
+    if (command.state === CommandState.Queued && isAlone(command)) {
       command.state = CommandState.Sent;
     } else if (!passesGate(command, queue.answered + queue.inFlight)) return null;
     if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
@@ -85,6 +86,11 @@ export class FlushEncoder {
     this.queue.wroteCalls(stretch, at - stretch.written);
     return null;
   }
+}
+
+/** Nobody else's fate is bound to it, and nothing has to be noted about it. */
+function isAlone({ batch, extra }: Command): boolean {
+  return extra === null && (batch === null || batch.kind === BatchKind.Automatic);
 }
 
 function failWith(command: Command, error: unknown): Error {

@@ -1,6 +1,6 @@
 /** Reaches one server by TCP, TLS or unix socket. */
 
-import { type NetConnectOpts, connect as netConnect } from "node:net";
+import { type NetConnectOpts, connect as netConnect, type Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions as TlsOptions } from "node:tls";
 import { ConnectionClosedError } from "../errors";
@@ -39,10 +39,26 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
   if (hooks !== undefined) {
     target["onread"] = { buffer: () => hooks.buffer(), callback: (size: number) => hooks.callback(size) };
   }
-  if (!tls) return netConnect(target as unknown as NetConnectOpts);
+  if (!tls) return refusingItself(netConnect(target as unknown as NetConnectOpts));
   // Loaded when first needed: of what Node brings, it takes the longest to load.
   const { connect: tlsConnect } = require("node:tls") as typeof import("node:tls");
-  return tlsConnect({ ...target, ...(tls === true ? {} : withoutSecrets(tls)) } as TlsOptions);
+  return refusingItself(
+    tlsConnect({ ...target, ...(tls === true ? {} : withoutSecrets(tls)) } as TlsOptions),
+  );
+}
+
+/**
+ * Where nobody listens on a local port, TCP may connect a socket to itself, if it was given that
+ * very port for its own end: then each command would be answered by its own words.
+ */
+export function refusingItself(socket: Socket): Socket {
+  return socket.once("connect", () => {
+    const { localAddress, localPort, remoteAddress, remotePort } = socket;
+    if (localPort === undefined || localPort !== remotePort || localAddress !== remoteAddress) return;
+    const refusal = { code: "ECONNREFUSED", syscall: "connect", address: remoteAddress, port: remotePort };
+    const message = `connect ECONNREFUSED ${remoteAddress}:${remotePort} (the socket had reached itself)`;
+    socket.destroy(Object.assign(new Error(message), refusal));
+  });
 }
 
 /**

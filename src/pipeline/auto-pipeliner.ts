@@ -67,10 +67,7 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   dispatch(command: Command): void {
-    if (
-      (flagsFor(command.spec, command.args) & CommandFlag.NeverAutoPipelined) !== 0 ||
-      this.options.ignored.has(command.spec.lowerName)
-    ) {
+    if (this.isExcluded(command)) {
       this.flush();
       this.next.dispatch(command);
       return;
@@ -81,6 +78,12 @@ export class AutoPipeliner implements Dispatcher {
       this.isBooked = true;
       setImmediate(this.onTurnEnd);
     }
+  }
+
+  private isExcluded({ spec, args }: Command): boolean {
+    if ((flagsFor(spec, args) & CommandFlag.NeverAutoPipelined) !== 0) return true;
+    const { ignored } = this.options;
+    return ignored.size > 0 && ignored.has(spec.lowerName);
   }
 
   dispatchBatch(commands: readonly Command[]): void {

@@ -8,8 +8,9 @@
 export const MIN_BLOCK_BYTES = 16 * 1024;
 /** Holds any string of 1 MiB, three bytes a character (fresh memory costs more than copying). */
 export const MAX_POOLED_BYTES = 4 * 1024 * 1024;
-/** Kept per size: this many bytes, but one block at least. */
+/** Kept per size: this many bytes, but some blocks at least, for as many large values on their way. */
 const RETAINED_BYTES_PER_SIZE = 2 * 1024 * 1024;
+const RETAINED_BLOCKS = 4;
 
 const SIZE_COUNT = 1 + Math.log2(MAX_POOLED_BYTES / MIN_BLOCK_BYTES);
 
@@ -43,7 +44,8 @@ export class BlockPool {
     const size = block.length;
     if (size > MAX_POOLED_BYTES) return;
     const blocks = this.retained[sizeIndex(size)];
-    if (blocks.length === 0 || (blocks.length + 1) * size <= RETAINED_BYTES_PER_SIZE) blocks.push(block);
+    const isRoom = blocks.length < RETAINED_BLOCKS || (blocks.length + 1) * size <= RETAINED_BYTES_PER_SIZE;
+    if (isRoom) blocks.push(block);
   }
 }
 

@@ -24,6 +24,11 @@ const MAX_FRAMING_BYTES = 1 + 16 + 4;
 const LOOP_ROOM_BYTES = LOOP_LENGTH + 7;
 /** UTF-8 has at most so many bytes for each UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
+/**
+ * With so much left behind it a text has been written to its end: room for one more character,
+ * for the line end, and for a header that is longer than that of as many ASCII characters.
+ */
+const SLACK_BYTES = 8;
 /** Buffers up to here are copied by a loop. */
 const LOOP_COPY_BYTES = 32;
 
@@ -103,20 +108,26 @@ function writeShortAscii(bytes: Buffer, at: number, text: string): number {
 }
 
 function writeText(out: OutputBuffer, text: string): void {
-  const room = text.length * BYTES_PER_UNIT + MAX_FRAMING_BYTES;
-  if (room > MAX_POOLED_BYTES) {
-    writeReference(out, Buffer.from(text));
-    return;
-  }
+  // Most texts are ASCII; room for three bytes a unit would be three times the memory to touch.
+  if (writeTextWithin(out, text, text.length + MAX_FRAMING_BYTES + SLACK_BYTES)) return;
+  const room = text.length * BYTES_PER_UNIT + MAX_FRAMING_BYTES + SLACK_BYTES;
+  if (room > MAX_POOLED_BYTES || !writeTextWithin(out, text, room)) writeReference(out, Buffer.from(text));
+}
+
+/** False, and nothing has happened, if the text may have found no room for its end. */
+function writeTextWithin(out: OutputBuffer, text: string, room: number): boolean {
+  if (room > MAX_POOLED_BYTES) return false;
   out.ensure(room);
   const { bytes, at } = out;
-  // If the text is ASCII, as most are, the gap has the size of the header.
+  // If the text is ASCII the gap has the size of the header.
   const gap = 1 + countDigits(text.length) + 2;
   const size = writeUtf8(bytes, text, at + gap);
+  if (bytes.length - at - gap - size < SLACK_BYTES) return false;
   const header = 1 + countDigits(size) + 2;
   if (header !== gap) bytes.copyWithin(at + header, at + gap, at + gap + size);
   writeHeader(bytes, at, DOLLAR, size);
   writeLineEnd(out, at + header + size);
+  return true;
 }
 
 function writeBuffer(out: OutputBuffer, buffer: Buffer): void {
