@@ -12,6 +12,8 @@ const TRIALS = [
   "fault/arguments",
   "fault/hostile-cluster",
   "fault/hostile-sentinel",
+  "fault/random-programs",
+  "cluster/random-programs",
   "fault/soak",
 ];
 const SEEDS = 2 ** 31;

@@ -28,14 +28,14 @@ export interface Chain {
 export function buildChain(
   bottom: Dispatcher,
   options: ChainOptions,
-  lines: Omit<BlockingLeaseOptions, "maxLines">,
+  lines: Omit<BlockingLeaseOptions, "maxLines"> & { onGivenUp?(): void },
 ): Chain {
   const window = autoPipelinerOptions(options);
-  const auto = window === null ? null : new AutoPipeliner(bottom, window);
+  const auto = window === null ? null : new AutoPipeliner(bottom, { ...window, onGivenUp: lines.onGivenUp });
   const gathered = auto ?? bottom;
   const maxLines = options.blockingConnections ?? 0;
   const lease = maxLines > 0 ? new BlockingLease(gathered, { ...lines, maxLines }) : null;
   const leased = lease ?? gathered;
-  const top = options.bounds === undefined ? leased : new Admission(leased, options.bounds);
+  const top = options.bounds === undefined ? leased : new Admission(leased, options.bounds, lines.onGivenUp);
   return { top, auto, lease };
 }

@@ -137,6 +137,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[PARTS] = buildChain(link, this.options, {
       makeLine: (onTaken) => new LinkLine(this.options, makeConnector(self), events, onTaken),
       currentDb: () => link.session.db,
+      onGivenUp: () => link.session.loseMember(),
       // A transaction opened by hand goes on where it began; the rest will be refused.
       isBoundToShared: () => link.isLeaving || link.session.isDelicate || link.mode !== "normal",
     });

@@ -1,16 +1,16 @@
 /**
  * Decides, at the moment of writing, whether a command still goes out. One that is settled
- * already (time limit, abort signal) does not, with two exceptions: a transaction that has begun
- * on the wire is completed, or the connection would stay in MULTI; and what changes the session
- * goes out in its turn, because later commands rely on it (SELECT) or are guarded by it (WATCH).
+ * already (time limit, abort signal) does not, with one exception: what changes the session goes
+ * out in its turn, because later commands rely on it (SELECT) or are guarded by it (WATCH).
  *
  * A transaction of which a member was given up before it began is not written at all: all others
- * fail, so that nothing of it runs outside MULTI.
+ * fail, so that nothing of it runs outside MULTI. One that has begun is closed with DISCARD.
  */
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
+import { specOf } from "../command/command-table";
 import { AbortError } from "../errors";
 
 /** Commands that are written although their callers have given up. */
@@ -20,12 +20,13 @@ export const STAYING = CommandFlag.Select | CommandFlag.Watch | CommandFlag.Unwa
 export function passesGate(command: Command, place: number): boolean {
   const { group } = command;
   const isWhole = group !== null && group.kind === BatchKind.Transaction;
-  if (isWhole && !group.isStarted) {
-    if (command.isSettled) group.dropOut();
+  if (isWhole) {
+    if (command.isSettled) group.isRefused = true;
     else if (group.isRefused) command.fail(new AbortError(TRANSACTION_DISCARDED));
   }
   if (command.isSettled) {
-    if (isWhole ? group.isStarted || isSelect(command) : (command.spec.flags & STAYING) !== 0) return true;
+    if (isWhole ? group.isStarted && closes(command) : (command.spec.flags & STAYING) !== 0) return true;
+    if (isWhole && isSelect(command)) return true;
     command.state = CommandState.Dropped;
     return false;
   }
@@ -36,6 +37,12 @@ export function passesGate(command: Command, place: number): boolean {
   }
   command.state = CommandState.Sent;
   return true;
+}
+
+/** Instead of EXEC: the connection must not stay in MULTI. */
+function closes(command: Command): boolean {
+  if ((command.spec.flags & CommandFlag.Exec) !== 0) command.spec = specOf("discard");
+  return (command.spec.flags & CommandFlag.Discard) !== 0;
 }
 
 const TRANSACTION_DISCARDED =

@@ -10,6 +10,7 @@ import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import type { Dispatcher } from "../command/dispatcher";
 import { BoundsExceededError } from "../errors";
+import { isQuit } from "./farewell";
 
 export interface Bounds {
   /** Most commands that are not settled. Default unlimited. */
@@ -43,6 +44,8 @@ export class Admission implements Dispatcher {
   constructor(
     private readonly next: Dispatcher,
     private readonly bounds: Bounds,
+    /** A command was given up while it waited; it goes no further. */
+    private readonly onGivenUp?: (() => void) | undefined,
   ) {
     this.maxCommands = bounds.maxCommands ?? Number.POSITIVE_INFINITY;
     this.maxBytes = bounds.maxBytes ?? Number.POSITIVE_INFINITY;
@@ -59,7 +62,8 @@ export class Admission implements Dispatcher {
   }
 
   private take(group: Group): void {
-    if (this.waiting.length === 0 && this.fits(group)) this.admit(group);
+    // A client can always be left.
+    if (this.waiting.length === 0 && (this.fits(group) || group.commands.every(isQuit))) this.admit(group);
     else if (this.bounds.policy === "reject") this.refuse(group);
     else this.wait(group);
   }
@@ -87,7 +91,10 @@ export class Admission implements Dispatcher {
 
   private admit(group: Group): void {
     const { commands, isBatch } = group;
-    if (commands.every(isSettled)) return;
+    if (commands.every(isSettled)) {
+      this.onGivenUp?.();
+      return;
+    }
     for (const command of commands) {
       if (command.isSettled) continue;
       const bytes = sizeOf(command);

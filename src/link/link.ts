@@ -1,10 +1,8 @@
 /**
- * A lasting bond to one server: it outlives its connections. Commands go straight to the ready
- * connection, or wait in the offline queue; after a loss the unanswered ones are sorted by the
- * resend rules and go out before everything else. Keeps the public status words.
- *
- * Every command handed over settles: by its reply, by the rules of `resend.ts`, or with
- * "Connection is closed." when the link ends.
+ * A lasting bond to one server: it outlives its connections and keeps the public status words.
+ * Commands go straight to the ready connection, or wait in the offline queue; after a loss the
+ * unanswered ones are sorted by the resend rules and go out before everything else. Each settles:
+ * by its reply, by the rules of `resend.ts`, or with "Connection is closed." when the link ends.
  */
 
 import { flagsOf } from "../command/batch-flags";
@@ -312,12 +310,15 @@ export class Link implements Dispatcher {
       return;
     }
     if (this.status === "wait") this.connect().catch(() => {});
+    const waits = !this.isWritable && !(this.status === "connect" && this.outlet.mayBypass(command));
+    if (waits && this.options.enableOfflineQueue === false) {
+      command.fail(new OfflineQueueDisabledError());
+      return;
+    }
     command.db = this.session.db;
     this.session.note(command);
-    const isEarly = this.status === "connect" && this.outlet.mayBypass(command);
-    if (this.isWritable || isEarly) this.outlet.send(command);
-    else if (this.options.enableOfflineQueue === false) command.fail(new OfflineQueueDisabledError());
-    else this.offline.push(command);
+    if (waits) this.offline.push(command);
+    else this.outlet.send(command);
     if (isQuit(command)) this.isQuitting = true;
     this.onModeChange();
   }
@@ -362,17 +363,18 @@ export class Link implements Dispatcher {
   }
 
   private planRetry(): void {
-    const delayMs = retryDelay(this.options.retryStrategy, ++this.attempts);
-    if (delayMs === null) {
-      this.end();
-      return;
-    }
+    let delayMs = retryDelay(this.options.retryStrategy, ++this.attempts);
     const limit = this.options.maxRetriesPerRequest;
-    if (typeof limit === "number" && limit >= 0 && this.attempts % (limit + 1) === 0) {
+    if (delayMs !== null && typeof limit === "number" && limit >= 0 && this.attempts % (limit + 1) === 0) {
       this.failAll(() => new MaxRetriesPerRequestError(limit, causeOf(this.lastError)));
+      // The caller of QUIT has been told that it is done.
+      if (this.isQuitting) delayMs = null;
     }
-    this.setStatus("reconnecting", delayMs);
-    this.retryTimer = setTimeout(() => this.beginAttempt(), delayMs);
+    if (delayMs === null) this.end();
+    else {
+      this.setStatus("reconnecting", delayMs);
+      this.retryTimer = setTimeout(() => this.beginAttempt(), delayMs);
+    }
   }
 
   /** Status `end`, so that an heir sends nothing back here; then everything that still waits is told. */

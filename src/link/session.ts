@@ -10,7 +10,7 @@
 import { Batch, BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { AbortError, WatchLostError } from "../errors";
+import { AbortError, ReplyError, WatchLostError } from "../errors";
 
 /** Commands that change the session. */
 export const SESSION_FLAGS =
@@ -32,6 +32,8 @@ export class Session {
   /** The transaction opened by hand that the next command belongs to. */
   private openGroup: Batch | null = null;
   private isMultiLost = false;
+  /** Its MULTI was written and has failed: it is over when the line is. */
+  private isMultiInDoubt = false;
 
   constructor(db: number) {
     this.db = db;
@@ -62,7 +64,8 @@ export class Session {
     if (this.isWatching && !goesAgain(CommandFlag.Watch)) this.isWatchLost = true;
     if (this.openGroup !== null && !goesAgain(CommandFlag.Multi)) {
       this.openGroup = null;
-      this.isMultiLost = true;
+      // Who was told that MULTI failed does not go on.
+      this.isMultiLost = !this.isMultiInDoubt;
     }
   }
 
@@ -79,6 +82,11 @@ export class Session {
     if (!this.isWatchLost) return null;
     const isWhole = command.batch !== null && command.batch.kind === BatchKind.Transaction;
     return isWhole || (flags & CommandFlag.Exec) !== 0 ? new WatchLostError() : null;
+  }
+
+  /** A command was given up before it came here: a transaction that is open would run without it. */
+  loseMember(): void {
+    if (this.openGroup !== null) this.openGroup.isRefused = true;
   }
 
   /** Forgets guarded keys and transactions: the client was closed on purpose, or RESET ran. */
@@ -115,7 +123,17 @@ export class Session {
 
   private openByHand(command: Command): void {
     const isWhole = command.batch !== null && command.batch.kind !== BatchKind.Automatic;
-    if (!isWhole) this.openGroup = new Batch(BatchKind.Transaction, 0, null);
+    if (isWhole) return;
+    const before = this.openGroup;
+    const group = new Batch(BatchKind.Transaction, 0, null);
+    this.openGroup = group;
+    this.isMultiInDoubt = false;
+    const onFailed = (error: Error): void => {
+      if (this.openGroup !== group) return;
+      if (group.isStarted && !(error instanceof ReplyError)) this.isMultiInDoubt = true;
+      else this.openGroup = before;
+    };
+    command.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
   }
 }
 

@@ -24,6 +24,8 @@ export interface AutoPipelinerOptions {
   readonly maxBytes: number;
   /** Lower-case command names that are never gathered. */
   readonly ignored: ReadonlySet<string>;
+  /** Commands were given up while they were gathered; they go no further. */
+  readonly onGivenUp?: (() => void) | undefined;
 }
 
 export class AutoPipeliner implements Dispatcher {
@@ -121,7 +123,9 @@ export class AutoPipeliner implements Dispatcher {
     const count = this.countThatFit(pending);
     this.pending = count === pending.length ? [] : pending.slice(count);
     if (count < pending.length) pending.length = count;
-    return pending.some(isSettled) ? pending.filter((command) => !command.isSettled) : pending;
+    if (!pending.some(isSettled)) return pending;
+    this.options.onGivenUp?.();
+    return pending.filter((command) => !command.isSettled);
   }
 
   private countThatFit(pending: readonly Command[]): number {

@@ -3,16 +3,7 @@ import { ParserError } from "../../../src/errors";
 import { MAX_BULK_BYTES, MAX_DEPTH, MAX_LINE_BYTES, MAX_TEXT_BYTES } from "../../../src/protocol/limits";
 import { Parser } from "../../../src/protocol/parser";
 import { Decode } from "../../../src/protocol/resp-types";
-import { FEEDS, failureOf, parse, RecordingSink, viaPush, viaReserve } from "./recording-sink";
-
-/** Bytes of Buffers and heap that `work` leaves behind while its result is alive. */
-function memoryGrowth(work: () => unknown): number {
-  const before = process.memoryUsage();
-  const result = work();
-  const after = process.memoryUsage();
-  expect(result).not.to.equal(undefined);
-  return after.arrayBuffers + after.heapUsed - before.arrayBuffers - before.heapUsed;
-}
+import { FEEDS, failureOf, memoryGrowth, parse, RecordingSink, viaPush, viaReserve } from "./recording-sink";
 
 const BAD_WIRES: readonly (readonly [wire: string, message: RegExp])[] = [
   ["hello\r\n", /^Unknown RESP type 104 "h"\. Please report this\./],

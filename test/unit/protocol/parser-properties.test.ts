@@ -6,7 +6,7 @@ import { ReplyError } from "../../../src/errors";
 import { Parser } from "../../../src/protocol/parser";
 import { Decode, type Reply } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
-import { type Event, FEEDS, parse, RecordingSink } from "./recording-sink";
+import { type Event, FEEDS, memoryGrowth, parse, RecordingSink } from "./recording-sink";
 
 const PATIENCE_MS = process.env.SLUICE_LONG === "1" ? 1_800_000 : 30_000;
 const { Buffers, Resp3Shapes, StringNumbers } = Decode;
@@ -269,6 +269,61 @@ describe("parser: garbage", () => {
         },
       ),
       fixedRuns(1000),
+    );
+  }).timeout(PATIENCE_MS);
+});
+
+/** What is written as a length somewhere in a reply. */
+const LENGTH = /([$*%~>|=!;])\d+\r\n/g;
+const FIXED_BYTES = 4 * 1024 * 1024;
+/** An element of a reply is at least three bytes and at most a small object. */
+const BYTES_PER_BYTE = 256;
+
+/** Writes other lengths into some places where there is one. */
+function announce(bytes: Buffer, lengths: readonly (number | null)[]): Buffer {
+  let turn = 0;
+  const text = bytes.toString("latin1").replace(LENGTH, (found, type: string) => {
+    const length = lengths[turn++ % lengths.length];
+    return length === null || length === undefined ? found : `${type}${length}\r\n`;
+  });
+  return Buffer.from(text, "latin1");
+}
+
+describe("parser: announced lengths", () => {
+  const flags = fc.nat(Buffers | StringNumbers | Resp3Shapes);
+  const length = fc.oneof(
+    { weight: 2, arbitrary: fc.constant(null) },
+    {
+      weight: 1,
+      arbitrary: fc.constantFrom(65_536, 2 ** 20, 2 ** 29, 2 ** 29 + 1, 2 ** 30 - 1, 2 ** 31 - 1, 2 ** 31),
+    },
+    { weight: 1, arbitrary: fc.integer({ min: 0, max: 2 ** 31 }) },
+  );
+
+  it("memory follows what has arrived, not what was announced", () => {
+    fc.assert(
+      fc.property(
+        fc.array(reply3, { minLength: 1, maxLength: 4 }),
+        fc.array(length, { minLength: 1, maxLength: 8 }),
+        fc.integer({ min: 1, max: 100 }),
+        places,
+        flags,
+        (nodes, lengths, percent, cuts, bits) => {
+          const whole = announce(wire(...nodes.map((node) => node.wire)), lengths);
+          const bytes = whole.subarray(0, Math.ceil((whole.length * percent) / 100));
+          const pieces = split(bytes, cuts);
+          for (const feed of FEEDS) {
+            const growth = memoryGrowth(() => {
+              const sink = new RecordingSink(bits);
+              const parser = new Parser(sink);
+              for (const piece of pieces) feed(parser, piece);
+              return [sink, parser];
+            });
+            expect(growth).to.be.below(FIXED_BYTES + BYTES_PER_BYTE * bytes.length);
+          }
+        },
+      ),
+      fixedRuns(500),
     );
   }).timeout(PATIENCE_MS);
 });

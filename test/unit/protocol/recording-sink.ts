@@ -91,3 +91,12 @@ export function failureOf(text: string | Buffer, feed: Feed = viaPush): string {
   if (last === undefined || last[0] !== "failure") throw new Error(`no failure: ${JSON.stringify(events)}`);
   return (last[1] as Error).message;
 }
+
+/** Bytes of Buffers and heap that `work` leaves behind while its result is alive. */
+export function memoryGrowth(work: () => unknown): number {
+  const before = process.memoryUsage();
+  const result = work();
+  const after = process.memoryUsage();
+  if (result === undefined) throw new Error("the work has to return what it keeps");
+  return after.arrayBuffers + after.heapUsed - before.arrayBuffers - before.heapUsed;
+}

@@ -1,0 +1,158 @@
+/**
+ * What was refused has changed nothing: after a SELECT or MULTI that failed, the client goes on
+ * where it was, and a QUIT that was dismissed has ended it.
+ */
+
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import type { RedisOptions } from "../../src/client/redis-options";
+import { Redis } from "../../src/index";
+import { FaultProxy } from "../support/fault-proxy";
+import { closeClient, untilReady } from "../support/matrix";
+import { outcomeOf } from "../support/outcome";
+import { sharedServer } from "../support/shared-servers";
+
+describe("refused changes of the session", () => {
+  let server: ServerProcess;
+  let proxy: FaultProxy;
+  let redis: Redis;
+  before(async () => {
+    server = await sharedServer(ServerKind.Redis);
+  });
+  beforeEach(async () => {
+    await server.command("FLUSHALL");
+    proxy = await FaultProxy.start({ host: server.host, port: server.port });
+  });
+  afterEach(async () => {
+    await closeClient(redis);
+    await proxy.stop();
+  });
+
+  function connect(options: RedisOptions = {}): Redis {
+    redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1, ...options });
+    redis.on("error", () => {});
+    return redis;
+  }
+
+  async function reconnect(): Promise<void> {
+    const ready = new Promise((resolve) => redis.once("ready", resolve));
+    proxy.cutAll();
+    await ready;
+  }
+
+  function codeOf(call: Promise<unknown>): Promise<unknown> {
+    return call.then(
+      () => "fulfilled",
+      (error: { code?: string }) => error.code,
+    );
+  }
+
+  it("a SELECT that no queue takes leaves the database", async () => {
+    connect({ enableOfflineQueue: false });
+    expect(await codeOf(redis.select(1))).to.equal("OFFLINE_QUEUE_DISABLED");
+    await untilReady(redis);
+    await redis.set("refused:where", "here");
+    expect(await server.command("GET", "refused:where")).to.equal("here");
+    expect(redis.condition?.select).to.equal(0);
+  });
+
+  it("a QUIT that no queue takes leaves the client open", async () => {
+    connect({ enableOfflineQueue: false });
+    expect(await codeOf(redis.call("quit"))).to.equal("OFFLINE_QUEUE_DISABLED");
+    await untilReady(redis);
+    expect(await redis.echo("open")).to.equal("open");
+  });
+
+  async function expectNothingOpen(): Promise<void> {
+    expect(await redis.set("refused:a", 1)).to.equal("OK");
+    await reconnect();
+    expect(await redis.set("refused:b", 1)).to.equal("OK");
+    expect(await redis.multi().set("refused:c", 1).exec()).to.deep.equal([[null, "OK"]]);
+  }
+
+  it("a MULTI that no queue takes opens nothing", async () => {
+    connect({ enableOfflineQueue: false });
+    expect(await codeOf(redis.multi({ pipeline: false }))).to.equal("OFFLINE_QUEUE_DISABLED");
+    await untilReady(redis);
+    await expectNothingOpen();
+  });
+
+  it("a MULTI that found no connection opens nothing", async () => {
+    proxy.refuse();
+    connect({ maxRetriesPerRequest: 0 });
+    expect(await codeOf(redis.multi({ pipeline: false }))).to.equal("MAX_RETRIES");
+    proxy.heal();
+    await untilReady(redis);
+    await expectNothingOpen();
+  });
+
+  it("a MULTI that was given up while it waited opens nothing", async () => {
+    proxy.refuse();
+    connect();
+    const opened = codeOf(redis.with({ timeout: 5 }).multi({ pipeline: false }));
+    expect(await opened).to.equal("COMMAND_TIMEOUT");
+    proxy.heal();
+    await untilReady(redis);
+    await expectNothingOpen();
+  });
+
+  it("a MULTI that was lost and may not go again opens nothing", async () => {
+    connect({ retryPolicy: "at-most-once" });
+    await untilReady(redis);
+    proxy.isolate();
+    const opened = codeOf(redis.multi({ pipeline: false }));
+    await new Promise((resolve) => setImmediate(resolve));
+    await reconnect();
+    expect(await opened).to.equal("OUTCOME_UNKNOWN");
+    await expectNothingOpen();
+  });
+
+  it("a MULTI that the server refuses opens nothing", async () => {
+    await server.command("ACL", "SETUSER", "single", "on", "nopass", "~*", "+@all", "-multi");
+    connect({ username: "single", password: "any" });
+    try {
+      expect(await codeOf(redis.multi({ pipeline: false }))).to.equal("REPLY");
+      expect(await redis.set("refused:a", 1)).to.equal("OK");
+      await reconnect();
+      expect(await redis.set("refused:b", 1)).to.equal("OK");
+    } finally {
+      await server.command("ACL", "DELUSER", "single");
+    }
+  });
+
+  it("bounds do not keep a client from being left", async () => {
+    for (const options of [undefined, { timeout: 5000 }]) {
+      connect({ bounds: { maxCommands: 1, policy: "reject" } });
+      await untilReady(redis);
+      const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
+      const waiting = redis.echo("before");
+      const refused = codeOf(redis.echo("too many"));
+      const left = options === undefined ? redis.quit() : redis.quit(options);
+      const expected = options === undefined ? "OK" : { isDrained: true, unanswered: 0, unsent: 0 };
+      expect(await left).to.deep.equal(expected);
+      expect([await waiting, await refused]).to.deep.equal(["before", "BOUNDS_EXCEEDED"]);
+      expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
+    }
+  });
+
+  it("quit({ timeout }) closes the client also when QUIT is given up", async () => {
+    connect({ commandTimeout: 20, watchdog: false });
+    await untilReady(redis);
+    proxy.isolate();
+    const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
+    await redis.quit({ timeout: 5000 });
+    expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
+  });
+
+  it("a QUIT that was dismissed behind what found no connection has ended the client", async () => {
+    proxy.refuse();
+    connect({ maxRetriesPerRequest: 0 });
+    const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
+    const waiting = codeOf(redis.get("refused:a"));
+    expect(await redis.quit()).to.equal("OK");
+    expect(await waiting).to.equal("MAX_RETRIES");
+    proxy.heal();
+    expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
+  });
+});
