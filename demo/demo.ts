@@ -55,8 +55,12 @@ async function showWays(url: string): Promise<void> {
   say(
     `  ${bold((COMMANDS / automatic.writes).toFixed(0))} commands in one socket write on average, ${bold(`${factor.toFixed(1)} times`)} as fast as one by one.`,
   );
-  say(dim("  HTTP itself is what holds it back now: answered from memory, with no database at all,"));
-  say(dim(`  the same service gives ${count(ceiling.perSecond)} answers a second.`));
+  say(
+    dim(
+      `  Answered from memory, with no database at all, the same service gives ${count(ceiling.perSecond)}`,
+    ),
+  );
+  say(dim("  answers a second: more than that HTTP does not let through, whatever the client."));
 }
 
 function medianOf(figures: readonly number[]): number {
