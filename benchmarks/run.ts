@@ -79,9 +79,9 @@ async function main(): Promise<void> {
   const fresh = await measureAll(plan(choices), choices);
   printEnd(fresh);
   if (!choices.isStored) return;
-  const results = merge(readStored(), fresh);
-  writeResults(results);
-  writePage(results);
+  writeResults(merge(readStored(), fresh));
+  // As they were stored, with four digits: `--page` then writes the same page.
+  writePage(stored());
 }
 
 function choose(values: Record<string, string | boolean | undefined>): Choices {

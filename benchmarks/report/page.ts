@@ -13,9 +13,11 @@ import { gainTable, garbageTable, systemCallTable } from "./extra-tables";
 import { markdownTable, type Table } from "./format";
 import { goalTable, limitTable } from "./goal-report";
 import { HEADLINE_FILE, writeHeadline } from "./headline";
+import { missedSection } from "./missed";
 import { writePlot } from "./plots";
 import { writeReadme } from "./readme-figures";
 import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./tables";
+import { writeWindowPage } from "./window-figures";
 
 const PAGE = path.join(projectRoot, "docs", "benchmarks.md");
 
@@ -30,6 +32,7 @@ export function writePage(results: Results): void {
       gainTable(results),
     ),
     ...goalSections(results),
+    missedSection(results),
     ...scenarios.flatMap((scenario) => {
       const result = results.scenarios[scenario.id];
       return result === undefined ? [] : [scenarioSection(scenario, result)];
@@ -49,6 +52,7 @@ export function writePage(results: Results): void {
   fs.mkdirSync(path.dirname(PAGE), { recursive: true });
   fs.writeFileSync(PAGE, `${parts.filter((part) => part !== "").join("\n\n")}\n`);
   writeReadme(results);
+  writeWindowPage(results);
 }
 
 function machineSection({ machine, scenarios: measured }: Results): string {
@@ -158,7 +162,7 @@ const METHOD = `## Method
 
 \`\`\`sh
 npm ci
-npm run bench                              # everything: about 25 minutes, stores the results and writes this page
+npm run bench                              # everything: about half an hour, stores the results and writes this page
 npm run bench -- --quick                   # one short round, stores nothing
 npm run bench -- --only=pipeline           # scenarios or rows whose id contains the word
 npm run bench -- --sides=sluice,ioredis    # some sides only

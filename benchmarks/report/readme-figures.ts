@@ -10,11 +10,10 @@ import { projectRoot } from "../support/project";
 import type { Results, RowResult } from "../support/results-store";
 import { CPU } from "../support/scenario";
 import { formatFigure, markdownTable } from "./format";
+import { withFigures } from "./marked-place";
 import { figureOf } from "./tables";
 
 const PAGE = path.join(projectRoot, "README.md");
-const BEGIN = "<!-- figures: written by npm run bench -->";
-const END = "<!-- end of figures -->";
 
 const ROWS: readonly { id: string; title: string }[] = [
   { id: "pipeline-1000", title: "explicit pipeline of 1,000" },
@@ -40,14 +39,6 @@ export function readmeFigures(results: Results): string | null {
     ...SIDES.map(({ side }) => formatFigure(figureOf(measured.get(id), side, CPU), 2)),
   ]);
   return markdownTable({ head: ["CPU µs per command", ...head], body });
-}
-
-/** The page with the figures of these results in their place. */
-export function withFigures(page: string, figures: string): string {
-  const begin = page.indexOf(BEGIN);
-  const end = page.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error(`README.md has no place for figures: ${BEGIN} ... ${END}`);
-  return `${page.slice(0, begin + BEGIN.length)}\n\n${figures}\n\n${page.slice(end)}`;
 }
 
 export function writeReadme(results: Results): void {

@@ -18,7 +18,7 @@ interface RoundTripRow extends Row {
   readonly choices: ConnectChoices;
 }
 
-const DELAYS_MS = [0.05, 1, 10, 250];
+export const DELAYS_MS: readonly number[] = [0.05, 1, 10, 250];
 /** Every pattern is measured for so many round trips at least. */
 const LEAST_ROUND_TRIPS = 5;
 const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "redis-nt", "glide"];

@@ -3,7 +3,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
-import { readmeFigures, withFigures } from "../../../benchmarks/report/readme-figures";
+import { withFigures } from "../../../benchmarks/report/marked-place";
+import { readmeFigures } from "../../../benchmarks/report/readme-figures";
 import { scenarios } from "../../../benchmarks/scenario/all-scenarios";
 import { readStored } from "../../../benchmarks/support/results-store";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
