@@ -153,7 +153,6 @@ export class ClusterWiring {
       router,
       translate: (address) => this.translateCarefully(address),
       onStale: (hint) => this.refresher.request(hint),
-      onMoved: () => {},
     });
   }
 

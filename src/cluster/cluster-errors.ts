@@ -89,6 +89,13 @@ export class ClusterEndedError extends AbortError {
   }
 }
 
+/** As `ClusterEndedError`, for a command of which a written copy was never answered: it may have run. */
+export class ClusterEndedOutcomeUnknownError extends ClusterEndedError {
+  static {
+    label(ClusterEndedOutcomeUnknownError.prototype, "AbortError", "OUTCOME_UNKNOWN");
+  }
+}
+
 /** The keys of a transaction lie in different slots, so no single node could run it. Nothing was sent. */
 export class CrossSlotTransactionError extends SluiceError {
   constructor(first: string, second: string) {

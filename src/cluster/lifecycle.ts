@@ -13,6 +13,7 @@ import { type Command, CommandState } from "../command/command";
 import { AlreadyConnectingError, ConnectionClosedError } from "../errors";
 import {
   ClusterEndedError,
+  ClusterEndedOutcomeUnknownError,
   ClusterNotReadyError,
   ClusterUnavailableError,
   ConnectAbandonedError,
@@ -282,7 +283,8 @@ export class Lifecycle implements Gatekeeper {
 
   private endKept(command: Command): void {
     const all = command.batch instanceof TransactionGroup ? command.batch.commands : [command];
-    for (const one of all) one.fail(new ClusterEndedError());
+    const Failure = command.extra?.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;
+    for (const one of all) one.fail(new Failure());
   }
 
   /** CLUSTER subcommands may be asked before the slots are known. */

@@ -15,6 +15,7 @@ import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { WatchLostError } from "../errors";
+import { endOf } from "../link/farewell";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
@@ -43,7 +44,6 @@ export interface RedirectorRooms {
   translate(address: NodeAddress): NodeAddress;
   /** The slot map is out of date; `hint` knows better. */
   onStale(hint: ClusterNode | null): void;
-  onMoved(command: Command, from: ClusterNode, to: ClusterNode, kind: RedirectKind): void;
 }
 
 /** Tries with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */
@@ -87,7 +87,8 @@ export class Redirector {
       if (unit === null) continue;
       detach(unit);
       if (this.options.retryDelayOnFailover === 0) {
-        endUnit(unit, () => error);
+        const reason = endOf(unit, error);
+        endUnit(unit, () => reason);
       } else if (this.maySpend(unit, node, error)) {
         if (this.hasOtherOwner(unit, node)) atOnce.push(unit);
         else this.giveBack(unit, WaitReason.Failover, this.options.retryDelayOnFailover);
@@ -152,7 +153,6 @@ export class Redirector {
     if (target === null) return false;
     detach(unit);
     if (!this.maySpend(unit, node, error)) return true;
-    this.rooms.onMoved(unit, node, target, redirect.kind);
     const isAsk = redirect.kind === RedirectKind.Ask;
     if (!isAsk) this.learn(node, target, redirect.slot);
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
@@ -204,7 +204,7 @@ export class Redirector {
     const { batch } = command;
     if (!(batch instanceof TransactionGroup)) return command;
     if (batch.closing.isSettled) {
-      command.fail(error);
+      command.fail(endOf(command, error));
       return null;
     }
     if (batch.isWaiting) return null;

@@ -10,6 +10,7 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
+import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
 import { OpenTransactionError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
@@ -216,7 +217,7 @@ export class ClusterRouter implements Dispatcher {
   }
 
   private refuse(command: Command, error: Error): void {
-    this.refused.push({ command, error: copyOf(error) });
+    this.refused.push({ command, error: copyError(error) });
   }
 
   /** Hands all buckets on. */
@@ -290,12 +291,4 @@ export class ClusterRouter implements Dispatcher {
     this.rooms.rooms.arrive(command, WaitReason.Failover, this.rooms.retryDelayMs);
     return null;
   }
-}
-
-/** Rows of one pipeline must not share an error that tracers and stacks write to. */
-function copyOf(error: Error): Error {
-  return Object.assign(Object.create(Object.getPrototypeOf(error)), {
-    message: error.message,
-    stack: error.stack,
-  });
 }

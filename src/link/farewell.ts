@@ -10,6 +10,7 @@ import {
   MaxRetriesOutcomeUnknownError,
   MaxRetriesPerRequestError,
 } from "../errors";
+import { copyError } from "../util/copy-error";
 import type { Heir } from "./heir";
 import type { Leftovers } from "./resend";
 import { RestoreCompletion } from "./resubscribe";
@@ -20,9 +21,14 @@ export function isQuit(command: Command): boolean {
 
 /** Ends one command of a closed link. A connection that is gone is what QUIT asks for. */
 export function dismissOne(command: Command, error: Error): void {
-  if (!isQuit(command)) command.fail(command.extra?.mayHaveRun ? inDoubt(error) : error);
+  if (!isQuit(command)) command.fail(endOf(command, error));
   else
     command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", { protocol: 2, replyMapping: "legacy" });
+}
+
+/** The error for a command that is ended by this one: it does not claim that what was written did not run. */
+export function endOf(command: Command, error: Error): Error {
+  return command.extra?.mayHaveRun ? inDoubt(error) : error;
 }
 
 /** The same error for a command that had been written to a line that was lost, and waited for another try. */
@@ -30,7 +36,9 @@ function inDoubt(error: Error): Error {
   const options = causeOf(error.cause as Error | undefined);
   if (error instanceof MaxRetriesPerRequestError)
     return new MaxRetriesOutcomeUnknownError(error.limit, options);
-  return error instanceof ConnectionClosedError ? new ClosedOutcomeUnknownError(options) : error;
+  if (error instanceof ConnectionClosedError) return new ClosedOutcomeUnknownError(options);
+  // What refused the next connection says nothing about what the last one was sent.
+  return copyError(error, { code: "OUTCOME_UNKNOWN" });
 }
 
 /** Ends what a connection that was closed on purpose left behind; returns what the heir will adopt. */

@@ -309,6 +309,17 @@ describe("cluster: error replies", () => {
       dropGets(1);
       const error = await failureOf(connect({ retryDelayOnFailover: 0 }).get(KEY));
       expect(error.message).to.equal("Connection is closed.");
+      expect(error).to.have.property("code", "OUTCOME_UNKNOWN");
+    });
+
+    it("is not said to have had no effect when the client is closed before it is repeated", async () => {
+      dropGets(1);
+      const cluster = connect({ retryDelayOnFailover: 60_000 });
+      const lost = new Promise((resolve) => cluster.once("-node", resolve));
+      const failure = failureOf(cluster.get(KEY));
+      await lost;
+      cluster.disconnect();
+      expect(await failure).to.include({ message: "Cluster is ended.", code: "OUTCOME_UNKNOWN" });
     });
 
     it("is not repeated under at-most-once, and says that the outcome is unknown", async () => {

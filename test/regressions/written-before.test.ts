@@ -5,7 +5,7 @@
 
 import { expect } from "chai";
 import type { RedisOptions } from "../../src/client/redis-options";
-import { Redis } from "../../src/index";
+import { Redis, ReplyError } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
 import { closeClient } from "../support/matrix";
 
@@ -49,6 +49,17 @@ describe("a command that was written before", () => {
   it("the client gives up", async () => {
     const failure = await failureAfterLoss({ retryStrategy: () => null }, () => {});
     expect(failure.message).to.equal("Connection is closed.");
+    expect(failure.code).to.equal("OUTCOME_UNKNOWN");
+  });
+
+  it("the next connection is refused", async () => {
+    const failure = await failureAfterLoss({ password: "old" }, (_redis, fake) => {
+      const { handler } = fake;
+      fake.handler = (words, connection) =>
+        words[0] === "auth" ? new Error("WRONGPASS invalid password") : handler(words, connection);
+    });
+    expect(failure).to.be.an.instanceOf(ReplyError);
+    expect(failure.message).to.equal("WRONGPASS invalid password");
     expect(failure.code).to.equal("OUTCOME_UNKNOWN");
   });
 
