@@ -51,12 +51,12 @@ function countLeft({ pool, rooms, lifecycle }: ClusterWiring): Left {
   for (const port of pool.allPorts()) {
     const queue = queueOf(port);
     unanswered += queue?.inFlight ?? 0;
-    unsent += port.gathered + port.link.offline.length + (queue?.unsent ?? 0);
+    unsent += port.gathered + port.link.offline.length + (queue?.unsentCommands ?? 0);
   }
   return { unanswered, unsent };
 }
 
 /** Before a connection is ready, its queue holds nothing but the handshake. */
-function queueOf({ link }: NodePort): { inFlight: number; unsent: number } | null {
+function queueOf({ link }: NodePort): { inFlight: number; unsentCommands: number } | null {
   return link.status === "ready" && link.connection !== null ? link.connection.queue : null;
 }

@@ -58,7 +58,7 @@ function refusedReport(leaver: Leaver): QuitReport {
 function countLeft({ link, countGathered }: Leaver): QuitReport {
   const queue = link.connection?.queue;
   const inFlight = queue?.inFlight ?? 0;
-  const waiting = link.offline.length + countGathered() + (queue?.unsent ?? 0);
+  const waiting = link.offline.length + countGathered() + (queue?.unsentCommands ?? 0);
   const isQuitUnsent = waiting > 0;
   return {
     isDrained: false,

@@ -10,7 +10,7 @@
 import type { Argument, Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";
 import type { Batch } from "./batch";
-import { Command } from "./command";
+import { Command, CommandState } from "./command";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "./command-spec";
 import type { Completion } from "./completion";
 import { mapReply } from "./map-reply";
@@ -34,6 +34,9 @@ export function isPlain(spec: CommandSpec): boolean {
   return (spec.flags & ~PLAIN_FLAGS) === 0;
 }
 
+/** Hears what nobody waits for any more. */
+const NOBODY: CallCollector = { promise: null, answer() {}, refuse() {}, fulfil() {}, reject() {} };
+
 export class PlainCalls {
   readonly specs: CommandSpec[] = [];
   /** The arguments of all calls, one behind the other; those of a call end where `ends` says. */
@@ -52,7 +55,7 @@ export class PlainCalls {
   constructor(
     /** What their commands will share after a loss. */
     readonly batch: Batch,
-    private readonly collector: CallCollector,
+    private collector: CallCollector,
   ) {}
 
   get length(): number {
@@ -99,18 +102,25 @@ export class PlainCalls {
     command.index = index;
     command.db = this.db;
     command.batch = this.batch;
+    // Its row is told already, so an error that still comes is nobody's.
+    if (this.isAbandoned) command.state = CommandState.Settled;
     this.made ??= new Map();
     this.made.set(index, command);
     return command;
   }
 
-  /** Fails what has not settled. */
+  /** Fails what has not settled. Nothing is kept of what may wait for long behind a peer that takes nothing. */
   abandon(error: Error): void {
     this.isAbandoned = true;
     for (let index = this.next; index < this.length; index++) {
       if (this.made?.has(index) !== true) this.collector.refuse(index, error);
     }
     for (const command of this.made?.values() ?? []) command.fail(error);
+    this.collector = NOBODY;
+    if (this.batch.isStarted) return;
+    this.specs.length = 0;
+    this.args.length = 0;
+    this.ends.length = 0;
   }
 
   /** The call as a command to be looked at, which settles for `completion` alone. */

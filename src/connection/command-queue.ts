@@ -43,12 +43,21 @@ export class CommandQueue {
   answered = 0;
   private sweepAt = FIRST_SWEEP;
   private sweepBacklogAt = FIRST_SWEEP;
+  /** Plain calls that are not written, and the stand-ins that have any. */
+  private unwritten = 0;
+  private unwrittenStandIns = 0;
 
-  /** Commands that are unsent or unanswered. */
+  /** Commands that are unsent or unanswered, each plain call counted. */
   get length(): number {
-    return this.items.length + this.backlogCount;
+    return this.inFlight + this.unsentCommands;
   }
 
+  /** Commands that are unsent, each plain call counted. */
+  get unsentCommands(): number {
+    return this.unsent - this.unwrittenStandIns + this.unwritten;
+  }
+
+  /** Entries that `advance` has not stepped over, stand-ins that are being written included. */
   get unsent(): number {
     const begun = this.writing === null ? 0 : 1;
     return this.items.length - this.sentMark + this.backlogCount + begun;
@@ -56,32 +65,48 @@ export class CommandQueue {
 
   push(command: Command): void {
     if (this.backlogCount > 0) this.defer([command]);
-    else this.append(command);
+    else {
+      this.append(command);
+      if (this.items.length >= this.sweepAt) this.sweep();
+    }
   }
 
   /** The array is kept until all of it is written; it must not change. */
   pushBatch(commands: readonly Command[]): void {
     if (this.backlogCount > 0 || commands.length >= LARGE_BATCH) this.defer(commands);
-    else for (const command of commands) this.append(command);
+    else {
+      for (const command of commands) this.append(command);
+      if (this.items.length >= this.sweepAt) this.sweep();
+    }
   }
 
   pushCalls(calls: PlainCalls): void {
+    this.unwritten += calls.length;
+    this.unwrittenStandIns++;
     this.push(new Stretch(calls).standIn);
   }
 
-  /** Steps over the next unsent command and returns it; a stand-in comes until all of its calls are written. */
-  advance(): Command {
+  /**
+   * Steps over the next unsent command and returns it; a stand-in comes until all of its calls are
+   * written. Undefined at the end, which may come early: what is handed over meanwhile may sweep.
+   */
+  advance(): Command | undefined {
     if (this.writing !== null) return this.writing;
     if (this.sentMark === this.items.length) this.refill();
-    return this.items.peekAt(this.sentMark++) as Command;
+    const command = this.items.peekAt(this.sentMark);
+    if (command !== undefined) this.sentMark++;
+    return command;
   }
 
   /** So many calls of the stand-in that `advance` has returned were written. */
   wroteCalls(stretch: Stretch, count: number): void {
+    const before = stretch.unwritten;
     stretch.written += count;
     this.inFlight += count;
     if (stretch.calls.isAbandoned) stretch.end = stretch.written;
-    this.writing = stretch.written < stretch.end ? stretch.standIn : null;
+    this.unwritten += stretch.unwritten - before;
+    this.writing = stretch.unwritten > 0 ? stretch.standIn : null;
+    if (this.writing === null) this.unwrittenStandIns--;
     if (stretch.isOver) this.leaveBehind(stretch);
   }
 
@@ -151,6 +176,8 @@ export class CommandQueue {
     this.sentMark = 0;
     this.writing = null;
     this.inFlight = 0;
+    this.unwritten = 0;
+    this.unwrittenStandIns = 0;
     return { sent, unsent };
   }
 
@@ -170,7 +197,6 @@ export class CommandQueue {
   private append(command: Command): void {
     if (!command.isSettled) command.state = CommandState.Queued;
     this.items.push(command);
-    if (this.items.length >= this.sweepAt) this.sweep();
   }
 
   /** A peer that takes nothing must not make the commands pile up whose callers have given up. */
@@ -200,7 +226,7 @@ export class CommandQueue {
     this.sweepBacklogAt = Math.max(FIRST_SWEEP, this.backlogCount * 2);
   }
 
-  /** Moves the next part of the backlog in. */
+  /** Moves the next part of the backlog in. It is about to be written, so nothing of it is swept. */
   private refill(): void {
     const cursor = this.backlog.peekFront();
     if (cursor === undefined) return;

@@ -24,7 +24,7 @@ import { FlushScheduler } from "./flush-scheduler";
 import { type PushOwner, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
-import { stretchOf } from "./stretch";
+import { type Stretch, stretchOf } from "./stretch";
 import type { Subscriptions } from "./subscriptions";
 
 export interface ConnectionOptions {
@@ -224,8 +224,11 @@ export class Connection implements Dispatcher, ReplySink {
   onReply(value: Reply): void {
     const command = this.queue.head();
     if (command === undefined || (command.spec.flags & UNUSUAL) !== 0 || this.isInSubscriberMode) {
-      if (command !== undefined && this.isForCall(command, value)) return;
-      this.onUnusualReply(command, value);
+      const stretch = command === undefined ? null : stretchOf(command);
+      if (stretch === null) this.onUnusualReply(command, value);
+      else if (stretch.isAwaited) this.onCallReply(stretch, value);
+      // All that is written of it has been answered.
+      else this.onUnusualReply(undefined, value);
       return;
     }
     this.queue.shift();
@@ -262,17 +265,18 @@ export class Connection implements Dispatcher, ReplySink {
     return this.isInSubscriberMode || (command.spec.flags & SUBSCRIBING) !== 0;
   }
 
-  /** True when the reply was that of a plain call. */
-  private isForCall(head: Command, value: Reply): boolean {
-    const stretch = stretchOf(head);
-    if (stretch === null || !stretch.isAwaited) return false;
-    if (this.isInSubscriberMode && Array.isArray(value) && this.pushes.route(value, this.shape)) return true;
+  /** The reply to the next plain call, unless it is a message in between. */
+  private onCallReply(stretch: Stretch, value: Reply): void {
     const { calls } = stretch;
+    let reply = value;
+    if (this.isInSubscriberMode) {
+      if (Array.isArray(value) && this.pushes.route(value, this.shape)) return;
+      if (!calls.wantsBuffers) reply = toText(value);
+    }
     const index = stretch.next++;
     calls.batch.isAnswered = true;
     this.queue.answeredCall(stretch);
-    calls.answer(index, value, this.shape);
-    return true;
+    calls.answer(index, reply, this.shape);
   }
 
   /** RESP2 subscriber traffic, lines of MONITOR, and replies that nobody asked for. */

@@ -42,6 +42,7 @@ export class FlushEncoder {
     let left = queue.unsent;
     while (left-- > 0 && output.length < highWaterBytes) {
       const command = queue.advance();
+      if (command === undefined) break;
       const stretch = stretchOf(command);
       const trouble = stretch === null ? this.encodeOne(command, isTracing) : this.encodeCalls(stretch);
       if (trouble !== null) return trouble;

@@ -46,6 +46,11 @@ export class Stretch implements Completion {
     return this.next < this.written;
   }
 
+  /** Calls that are still to be written. */
+  get unwritten(): number {
+    return this.end - this.written;
+  }
+
   /** Tells those who wait for the last entry of the queue. */
   finish(): void {
     this.standIn.fulfil(null, SHAPE);

@@ -56,7 +56,7 @@ export class Link implements Dispatcher {
   private lastError: Error | undefined;
   /** Attempts since the link was last ready. */
   attempts = 0;
-  /** The connection, if it is ready and nothing has to be looked at before a command may go on. */
+  /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
   private direct: Connection | null = null;
   /** `disconnect()` was called. */
   private isClosing = false;
@@ -242,7 +242,7 @@ export class Link implements Dispatcher {
   onModeChange(): void {
     const isReady = this.status === "ready" && this.connection?.state === ConnectionState.Ready;
     const isOpen = isReady && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
-    this.direct = isOpen ? this.connection : null;
+    this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
   }
 
   onClose(): void {

@@ -109,7 +109,9 @@ export class Bulk implements AsyncIterable<Row> {
       throw error;
     } finally {
       // A reader who left early: what is under way settles on its own.
-      finish(this.settleRest());
+      const rest = this.settleRest();
+      rest.catch(() => {});
+      finish(rest);
     }
   }
 
@@ -143,8 +145,8 @@ export class Bulk implements AsyncIterable<Row> {
         const batch = await feed.oldest();
         if (signal?.aborted) throw this.abortError();
         if (batch === null) return;
-        this.account(batch);
         try {
+          this.account(batch);
           yield batch;
         } finally {
           feed.drop();

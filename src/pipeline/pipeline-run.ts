@@ -132,6 +132,11 @@ export class PipelineRun implements CallCollector {
   }
 
   private append(command: Command): void {
+    // The rooms below may still read the array.
+    if (this.isExecuted) {
+      this.length++;
+      return;
+    }
     this.makeCommands();
     command.index = this.length++;
     this.batch.add(command);
@@ -269,6 +274,8 @@ export class PipelineRun implements CallCollector {
     // Whoever keeps the pipeline need not keep its commands.
     this.commands = [];
     this.plain = null;
+    this.broken = null;
+    this.parts = null;
     if (!this.isTransaction) {
       const refusal = refusalOfAll(this.rows);
       if (refusal === null) this.settle(this.rows);

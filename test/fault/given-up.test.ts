@@ -7,6 +7,7 @@
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
+import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
@@ -196,15 +197,19 @@ describe("commands that were given up", () => {
       await untilReady(redis);
       proxy.stall("toServer");
       // Fills all buffers on the way, so that nothing more can be written.
-      const fillers = Array.from({ length: 16 }, () =>
-        failureOf(redis.set("given-up:big", "x".repeat(1 << 20))),
-      );
-      expect(new Set(await Promise.all(fillers))).to.have.keys("COMMAND_TIMEOUT");
+      const unlimited = redis.with({ timeout: Number.POSITIVE_INFINITY });
+      const filler = failureOf(unlimited.set("given-up:big", "x".repeat(1 << 24)));
+      await waitUntil(async () => redis.stream?.writableNeedDrain === true, {
+        timeoutMs: 5000,
+        what: "the socket to be full",
+      });
       for (let round = 0; round < 3; round++) {
         const calls = Array.from({ length: 10_000 }, () => failureOf(redis.get("given-up:a")));
         expect(new Set(await Promise.all(calls))).to.have.keys("COMMAND_TIMEOUT");
       }
       expect(redis.commandQueue.length).to.be.below(11_000);
+      await closeClient(redis);
+      expect(await filler).to.equal("OUTCOME_UNKNOWN");
     } finally {
       await closeClient(redis);
       await proxy.stop();

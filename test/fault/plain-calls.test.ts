@@ -4,12 +4,13 @@
  * Whatever happens, each row is told once and what follows on the connection gets its own replies.
  */
 
+import { Duplex } from "node:stream";
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/redis-options";
-import { Redis } from "../../src/index";
+import { AbstractConnector, Redis } from "../../src/index";
 import type { Rows } from "../../src/pipeline/pipeline-run";
 import { FakeServer, RawReply } from "../support/fake-server";
 import { Direction, FaultProxy } from "../support/fault-proxy";
@@ -19,6 +20,21 @@ import { sharedServer } from "../support/shared-servers";
 /** More than the socket buffers of both ends hold, so that a stalled line leaves a part unwritten. */
 const LARGE = 20_000;
 const PADDING = "x".repeat(1024);
+
+/** A connection that takes one write and says that it is full. */
+class HeldLine extends Duplex {
+  text = "";
+
+  constructor() {
+    super({ writableHighWaterMark: 1 });
+  }
+
+  override _read(): void {}
+
+  override _write(chunk: Buffer): void {
+    this.text += chunk.toString("latin1");
+  }
+}
 
 describe("plain calls of a pipeline", function () {
   this.timeout(30_000);
@@ -210,6 +226,52 @@ describe("plain calls of a pipeline", function () {
     const counts = codes(await rows);
     expect([...counts.values()].reduce((sum, count) => sum + count)).to.equal(LARGE);
     expect(counts.get("undefined")).to.equal(undefined);
+  });
+
+  it("a reply too many between two writes ends the connection, too", async () => {
+    const line = new HeldLine();
+    redis = new Redis({
+      Connector: class extends AbstractConnector {
+        constructor() {
+          super(2000);
+        }
+        override async connect(): Promise<Duplex> {
+          return line;
+        }
+      },
+      protocol: 2,
+      enableReadyCheck: false,
+      disableClientInfo: true,
+      highWaterBytes: 100,
+      retryStrategy: () => null,
+    });
+    const errors: string[] = [];
+    redis.on("error", (error: Error & { code?: string }) => errors.push(String(error.code)));
+    await untilReady(redis);
+    const pipeline = redis.pipeline();
+    for (let i = 0; i < 100; i++) pipeline.get("k");
+    const outcome = pipeline.exec() as Promise<Rows>;
+    await waitUntil(async () => line.text.length > 0, { timeoutMs: 5000, what: "the first write" });
+    const written = line.text.split("get").length - 1;
+    expect(written).to.be.within(1, 99);
+    line.push(`${"$1\r\nv\r\n".repeat(written)}$1\r\n?\r\n`);
+    const rows = await outcome;
+    expect(errors).to.include("UNEXPECTED_REPLY");
+    expect(rows.filter(([error, value]) => error === null && value === "v")).to.have.length(written);
+    expect(rows.filter(([error]) => error !== null)).to.have.length(100 - written);
+  });
+
+  it("a reply in subscriber mode is that of a single command", async () => {
+    redis = new Redis({ host: server.host, port: server.port, protocol: 2 });
+    await untilReady(redis);
+    const [, rows, bytes, single] = await Promise.all([
+      redis.subscribe("channel"),
+      redis.pipeline().ping().exec(),
+      redis.pipeline().pingBuffer().exec(),
+      redis.ping(),
+    ]);
+    expect(rows).to.deep.equal([[null, single]]);
+    expect(bytes).to.deep.equal([[null, (single as unknown as string[]).map((text) => Buffer.from(text))]]);
   });
 
   it("a reply too many ends the connection, not a neighbour", async () => {

@@ -52,6 +52,15 @@ for (const enableAutoPipelining of [false, true]) {
       expect(await control.mget("first", "second")).to.deep.equal([null, null]);
     });
 
+    it("nothing overtakes what waits for the next connection", async () => {
+      await redis.set("k", "old");
+      redis.stream?.destroy(new Error("gone"));
+      const rows = redis.multi().set("k", "new").exec();
+      const values = await Promise.all([redis.get("k"), redis.pipeline().get("k").exec()]);
+      expect(values).to.deep.equal(["new", [[null, "new"]]]);
+      expect(await rows).to.deep.equal([[null, "OK"]]);
+    });
+
     it("all else goes on", async () => {
       redis.stream?.destroy(new Error("gone"));
       const watched = redis.watch("guard");

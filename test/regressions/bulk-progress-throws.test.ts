@@ -1,0 +1,49 @@
+/** An onProgress that throws ends its bulk with that error, counts no batch twice and ends nothing else. */
+
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { Redis } from "../../src/index";
+import type { Bulk } from "../../src/pipeline/bulk";
+import { closeClient, untilReady } from "../support/matrix";
+import { sharedServer } from "../support/shared-servers";
+import { uncaughtDuring } from "../support/uncaught";
+
+const WAYS: Record<string, (bulk: Bulk) => Promise<unknown>> = {
+  "its rows are read": async (bulk) => {
+    for await (const row of bulk) expect(row).to.have.length(2);
+  },
+  "its summary is asked for": (bulk) => bulk.summary(),
+};
+
+describe("an onProgress that throws", () => {
+  let server: ServerProcess;
+  let redis: Redis;
+  before(async () => {
+    server = await sharedServer(ServerKind.Redis);
+  });
+  beforeEach(() => {
+    redis = new Redis({ host: server.host, port: server.port });
+    return untilReady(redis);
+  });
+  afterEach(() => closeClient(redis));
+
+  for (const [title, run] of Object.entries(WAYS)) {
+    it(`while ${title}`, async () => {
+      const commands = Array.from({ length: 10 }, () => ["echo", "a"]);
+      const onProgress = (): void => {
+        throw new Error("from onProgress");
+      };
+      let message = "nothing was thrown";
+      let settled = 0;
+      const uncaught = await uncaughtDuring(async () => {
+        const bulk = redis.bulk(commands, { batchSize: 10, onProgress });
+        await run(bulk).catch((error: Error) => {
+          message = error.message;
+        });
+        settled = bulk.progress.settled;
+      });
+      expect([message, settled, uncaught]).to.deep.equal(["from onProgress", 10, []]);
+    });
+  }
+});
