@@ -84,9 +84,9 @@ function withDependencies(id, codes, found = new Set()) {
 /** V8 compiles a function in parentheses while it reads it; others are read twice if they run. */
 function definition(id, code, isRunAtOnce) {
   const name = JSON.stringify(id);
-  return isRunAtOnce
-    ? `${name}: (function (module, exports) {\n${code}\n}),`
-    : `${name}(module, exports) {\n${code}\n},`;
+  // Few files look at `module`.
+  const names = /\bmodule\b/.test(code) ? "exports, module" : "exports";
+  return isRunAtOnce ? `${name}: (function (${names}) {\n${code}\n}),` : `${name}(${names}) {\n${code}\n},`;
 }
 
 const LOADER = [
@@ -96,7 +96,7 @@ const LOADER = [
   "\tif (module === undefined) {",
   "\t\tmodule = { exports: {} };",
   "\t\tloaded.set(id, module);",
-  "\t\tfiles[id](module, module.exports);",
+  "\t\tfiles[id](module.exports, module);",
   "\t}",
   "\treturn module.exports;",
   "}",
@@ -128,7 +128,7 @@ function withShortIds(code, known) {
   const lastOf = (id) => id.slice(id.lastIndexOf("/") + 1);
   const bearers = new Map();
   for (const id of known) bearers.set(lastOf(id), (bearers.get(lastOf(id)) ?? 0) + 1);
-  return code.replace(/(^|\bload\()"([\w/-]+)"(?=: \(function|\(module|\))/gm, (text, before, id) => {
+  return code.replace(/(^|\bload\()"([\w/-]+)"(?=: \(function|\(exports|\))/gm, (text, before, id) => {
     return known.has(id) && bearers.get(lastOf(id)) === 1 ? `${before}"${lastOf(id)}"` : text;
   });
 }
