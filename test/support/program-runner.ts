@@ -30,8 +30,9 @@ const STEP_PATIENCE_MS = 60;
 const LONG_BYTES = 6000;
 const GUARD = "guard";
 const AS_NEW = JSON.stringify(["still there", "OK", [[null, "whole"]]]);
-/** A cut that was under way when the line was mended may spoil one round. */
-const WORK_ROUNDS = 3;
+/** A cut or a reconnect that was under way when the line was mended may spoil the first tries. */
+const WORK_PATIENCE_MS = 5000;
+const WORK_PAUSE_MS = 10;
 let programs = 0;
 
 /** An outcome that is no error of the client: EXEC found a watched key changed. */
@@ -252,8 +253,8 @@ class Run {
 
   /** A caller who is told that MULTI failed does not go on. */
   private async byHand(step: Extract<Step, { do: "byHand" }>): Promise<void> {
-    // Refused members beside others that were taken: what the caller does then is the caller's.
-    if (this.program.options.bounds?.policy === "reject") return;
+    // Bounds admit, refuse and drop its commands one by one.
+    if (this.program.options.bounds !== undefined) return;
     // What others issue between MULTI and EXEC would be a part of it.
     await Promise.race([Promise.all(this.slow), sleep(STEP_PATIENCE_MS)]);
     if (this.slow.size > 0) return;
@@ -393,11 +394,12 @@ class Run {
 
   private async renew(): Promise<void> {
     const { redis } = this;
+    const wasEnded = redis.status === "end";
     const ended = new Promise((resolve) => redis.once("end", resolve));
     redis.disconnect();
     // A line that has fallen silent ends with `disconnectTimeout`.
     if (this.isIsolated) this.proxy.cutAll();
-    if (redis.status !== "end" && (await within(ended.then(() => true))) === null) {
+    if (!wasEnded && (await within(ended.then(() => true))) === null) {
       this.books.fault("disconnect() did not end the client");
     }
     const connected = redis.connect().catch(() => {});
@@ -421,12 +423,16 @@ class Run {
 
   /** As good as new: nothing that failed before stands in the way. */
   private async work(): Promise<void> {
-    let told = "";
-    for (let round = 0; round < WORK_ROUNDS; round++) {
-      told = await this.tryToWork();
+    const deadline = Date.now() + WORK_PATIENCE_MS;
+    for (;;) {
+      const told = await this.tryToWork();
       if (told === AS_NEW) return;
+      if (Date.now() > deadline) {
+        this.books.fault(`afterwards the client answers ${told}`);
+        return;
+      }
+      await sleep(WORK_PAUSE_MS);
     }
-    this.books.fault(`afterwards the client answers ${told}`);
   }
 
   private async tryToWork(): Promise<string> {
@@ -457,10 +463,9 @@ class Run {
   private leave(outcome: Promise<unknown>): void {
     this.note(outcome, (error, value) => {
       if (error === null && value === "OK") return;
-      // It waited behind the bounds until there was no line, and no queue takes it.
+      // Something waits for the next line, and no queue takes what comes behind it.
       const isRefused = (error as { code?: string } | null)?.code === "OFFLINE_QUEUE_DISABLED";
-      const { bounds, enableOfflineQueue } = this.program.options;
-      if (!isRefused || bounds === undefined || enableOfflineQueue !== false) {
+      if (!isRefused || this.program.options.enableOfflineQueue !== false) {
         this.books.fault(`quit() gave ${String(error ?? value)}`);
       }
       this.redis.disconnect();
