@@ -33,7 +33,8 @@ export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Prom
   const { link } = leaver;
   const left = leaver.leave().then(
     () => null,
-    () => refusedReport(leaver),
+    // Refused, or given up: the client is closed all the same.
+    () => ({ ...countLeft(leaver), isDrained: link.connection === null }),
   );
   let timer: NodeJS.Timeout | undefined;
   const expired = new Promise<QuitReport>((resolve) => {
@@ -46,12 +47,6 @@ export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Prom
   leaver.disconnect();
   connection?.destroy();
   return report;
-}
-
-/** QUIT was refused, or given up: the client is closed all the same. */
-function refusedReport(leaver: Leaver): QuitReport {
-  const report = countLeft(leaver);
-  return { ...report, isDrained: report.unanswered + report.unsent === 0 };
 }
 
 /** Without the QUIT itself, which is the last of them. */

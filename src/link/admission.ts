@@ -8,8 +8,9 @@
 import Denque from "denque";
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
+import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
-import { BoundsExceededError } from "../errors";
+import { AbortError, BoundsExceededError } from "../errors";
 import { isQuit } from "./farewell";
 
 export interface Bounds {
@@ -91,9 +92,15 @@ export class Admission implements Dispatcher {
 
   private admit(group: Group): void {
     const { commands, isBatch } = group;
+    const first = commands[0] as Command;
+    const isOpening = !isBatch && (first.spec.flags & CommandFlag.Multi) !== 0;
     if (commands.every(isSettled)) {
       this.onGivenUp?.();
-      return;
+      if (isOpening) this.refuseOpened();
+      // What ends a transaction goes on, though nobody waits for it: the next one begins behind it.
+      if (isBatch || !isClosing(first)) return;
+    } else if (isOpening) {
+      first.ensureExtra().addHook({ onFulfilled: () => {}, onFailed: () => this.refuseOpened() });
     }
     for (const command of commands) {
       if (command.isSettled) continue;
@@ -104,7 +111,14 @@ export class Admission implements Dispatcher {
     }
     // The whole of it, so that a transaction that has lost a member is known for what it is.
     if (isBatch) this.next.dispatchBatch(commands);
-    else this.next.dispatch(commands[0] as Command);
+    else this.next.dispatch(first);
+  }
+
+  /** MULTI has failed: what waits between it and its EXEC must not run outside of it. */
+  private refuseOpened(): void {
+    const waiting = this.waiting.toArray();
+    const last = waiting.findIndex(({ commands, isBatch }) => !isBatch && isClosing(commands[0] as Command));
+    for (const { commands } of waiting.slice(0, last + 1)) commands[0]?.fail(new AbortError());
   }
 
   /** Called as each admitted command settles. */
@@ -148,6 +162,10 @@ class Release implements SettleHook {
   onFailed(): void {
     this.admission.release(this.bytes);
   }
+}
+
+function isClosing({ spec }: Command): boolean {
+  return (spec.flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0;
 }
 
 function isSettled(command: Command): boolean {

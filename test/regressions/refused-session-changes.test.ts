@@ -121,6 +121,37 @@ describe("refused changes of the session", () => {
     }
   });
 
+  it("what waits at the bounds behind a MULTI that fails does not run outside of it", async () => {
+    proxy.refuse();
+    connect({ maxRetriesPerRequest: 0, bounds: { maxCommands: 1 } });
+    const calls = [redis.multi({ pipeline: false }), redis.incr("refused:n"), redis.exec()].map(codeOf);
+    expect(await Promise.all(calls)).to.deep.equal(["MAX_RETRIES", "ABORTED", "ABORTED"]);
+    proxy.heal();
+    await untilReady(redis);
+    expect(await redis.get("refused:n")).to.equal(null);
+  });
+
+  for (const part of ["multi", "member", "exec"] as const) {
+    it(`a transaction whose ${part} is given up at the bounds does not run and is over`, async () => {
+      connect({ bounds: { maxCommands: 1 } });
+      await untilReady(redis);
+      const abort = new AbortController();
+      const view = (one: typeof part): Redis => (one === part ? redis.with({ signal: abort.signal }) : redis);
+      const before = redis.echo("before");
+      const calls = [
+        view("multi").multi({ pipeline: false }),
+        redis.incr("refused:n"),
+        view("member").incr("refused:n"),
+        view("exec").exec(),
+      ].map(codeOf);
+      abort.abort();
+      expect(await before).to.equal("before");
+      await Promise.all(calls);
+      expect(await redis.echo("outside")).to.equal("outside");
+      expect(await redis.get("refused:n")).to.equal(null);
+    });
+  }
+
   it("bounds do not keep a client from being left", async () => {
     for (const options of [undefined, { timeout: 5000 }]) {
       connect({ bounds: { maxCommands: 1, policy: "reject" } });
