@@ -73,6 +73,9 @@ const UNUSUAL = SUBSCRIBING | CommandFlag.Stretch;
 /** Unsent commands at which a flush starts without waiting for the end of the run. */
 const EARLY_FLUSH_COMMANDS = 8192;
 
+/** Time after which reading goes on in the next turn of the event loop. */
+const READ_BURST_MS = 5;
+
 export class Connection implements Dispatcher, ReplySink {
   readonly queue = new CommandQueue();
   readonly scripts = new ScriptMemory();
@@ -100,6 +103,8 @@ export class Connection implements Dispatcher, ReplySink {
   private readonly decoding: number;
   private readonly socketTimeout: SocketTimeout | null;
   private isBlocked = false;
+  private roomBytes = 0;
+  private burstStartMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -121,7 +126,11 @@ export class Connection implements Dispatcher, ReplySink {
 
   /** Read hooks for `net.connect({ onread })`: reads land where the parser needs them. */
   readonly onread = {
-    buffer: (): Uint8Array => this.parser.reserve(),
+    buffer: (): Uint8Array => {
+      const room = this.parser.reserve();
+      this.roomBytes = room.length;
+      return room;
+    },
     callback: (size: number): boolean => {
       this.noteArrival(size);
       try {
@@ -129,7 +138,7 @@ export class Connection implements Dispatcher, ReplySink {
       } catch (error) {
         this.breakOff(toError(error));
       }
-      return true;
+      return this.mayReadOn(size === this.roomBytes);
     },
   };
 
@@ -297,6 +306,19 @@ export class Connection implements Dispatcher, ReplySink {
     this.queue.shift();
     if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command);
     command.fulfil(command.wantsBuffers ? value : toText(value), this.shape);
+  }
+
+  /**
+   * The runtime reads on, up to 32 times in a turn, while reads fill their room, and so would hold
+   * the event loop for long. After a while the rest is left to the next turn.
+   */
+  private mayReadOn(isMoreWaiting: boolean): boolean {
+    if (!isMoreWaiting) this.burstStartMs = 0;
+    else if (this.burstStartMs === 0) this.burstStartMs = this.lastActivityMs;
+    if (!isMoreWaiting || performance.now() - this.burstStartMs < READ_BURST_MS) return true;
+    this.burstStartMs = 0;
+    setImmediate(() => this.socket?.resume());
+    return false;
   }
 
   private noteArrival(size: number): void {
