@@ -123,6 +123,11 @@ function removeEmptyDirectories(directory) {
   if (readdirSync(directory).length === 0) rmdirSync(directory);
 }
 
+/** What the compiler calls `errors_1` is `errors$` here: one character less, 1,600 times. */
+function withShortImports(code) {
+  return code.replace(/\b([a-z]\w*)_1\b/g, "$1$$");
+}
+
 /** Files are called by their last name where that is enough. */
 function withShortIds(code, known) {
   const lastOf = (id) => id.slice(id.lastIndexOf("/") + 1);
@@ -148,7 +153,7 @@ export function bundle(built, entries) {
   const files = [...codes].map(([id, code]) => definition(id, code, core.has(id)));
   for (const path of paths) rmSync(join(built, path));
   const code = ['"use strict";', "const files = {", ...files, "};", ...LOADER, ""].join("\n");
-  writeFileSync(join(built, "bundle.js"), withShortIds(code, known));
+  writeFileSync(join(built, "bundle.js"), withShortImports(withShortIds(code, known)));
   for (const [path, names] of Object.entries(entries)) writeEntry(built, path, names);
   removeEmptyDirectories(built);
 }
