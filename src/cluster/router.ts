@@ -275,7 +275,7 @@ export class ClusterRouter implements Dispatcher {
     return node.isDown ? this.wait(command) : node;
   }
 
-  /** No keys, or a slot that nobody is known to serve: any node will do or knows better. */
+  /** No keys, or a slot that nobody is known to serve: each node will do, or knows better. */
   private anyNode(command: Command): ClusterNode | null {
     const { pool, reads } = this.rooms;
     if (command.slot !== NO_SLOT) this.rooms.onUncovered();
