@@ -13,6 +13,7 @@ const SLOTS = 16_384;
 const FORMATION_TIMEOUT_MS = 30_000;
 const MIGRATE_TIMEOUT_MS = 5_000;
 const KEYS_PER_MIGRATE = 100;
+const AGREEMENT_TIMEOUT_MS = 5_000;
 
 export interface ServerClusterOptions {
   readonly binary: ServerBinary;
@@ -29,6 +30,8 @@ export interface ClusterNodeLine {
   readonly flags: readonly string[];
   /** Id of the master of a replica, "-" for masters. */
   readonly masterId: string;
+  /** Which of two that claim a slot is believed: the one with the higher epoch. */
+  readonly configEpoch: number;
   readonly isConnected: boolean;
   readonly slotRanges: readonly (readonly [number, number])[];
 }
@@ -39,15 +42,21 @@ function parseSlotRange(text: string): readonly [number, number] {
 }
 
 function parseNodeLine(line: string): ClusterNodeLine {
-  const [id = "", address = "", flags = "", masterId = "", , , , linkState = "", ...slots] = line.split(" ");
+  const [id = "", address = "", flags = "", masterId = "", , , epoch = "", linkState = "", ...slots] =
+    line.split(" ");
   return {
     id,
     port: Number(/:(\d+)@/.exec(address)?.[1]),
     flags: flags.split(","),
     masterId,
+    configEpoch: Number(epoch),
     isConnected: linkState === "connected",
     slotRanges: slots.filter((range) => !range.startsWith("[")).map(parseSlotRange),
   };
+}
+
+function serves({ slotRanges }: ClusterNodeLine, slot: number): boolean {
+  return slotRanges.some(([first, last]) => slot >= first && slot <= last);
 }
 
 export class ServerCluster {
@@ -102,9 +111,7 @@ export class ServerCluster {
   /** The master that serves a slot. */
   async ownerOf(slot: number): Promise<ServerProcess> {
     const lines = await this.lines();
-    const owner = lines.find((line) =>
-      line.slotRanges.some(([first, last]) => slot >= first && slot <= last),
-    );
+    const owner = lines.find((line) => serves(line, slot));
     const [node] = owner === undefined ? [] : this.nodesOf([owner]);
     if (node === undefined) throw new Error(`Slot ${slot} has no running owner`);
     return node;
@@ -132,8 +139,18 @@ export class ServerCluster {
     }
   }
 
-  /** Closes the migration: every master learns the new owner, the target first. */
+  /** Closes the migration: every master learns the new owner, the target first, and all nodes agree about it. */
   async endMigration(slot: number, target: ServerProcess): Promise<void> {
+    await this.assignSlot(slot, target);
+    await this.untilAllAgree(slot, target).catch(async () => {
+      // Late gossip took it back, and now nobody claims it. With an epoch above all others the target is believed.
+      await target.command("CLUSTER", "BUMPEPOCH");
+      await this.assignSlot(slot, target);
+      await this.untilAllAgree(slot, target);
+    });
+  }
+
+  private async assignSlot(slot: number, target: ServerProcess): Promise<void> {
     const targetId = await this.idOf(target);
     await target.command("CLUSTER", "SETSLOT", slot, "NODE", targetId);
     for (const master of await this.masters()) {
@@ -220,6 +237,24 @@ export class ServerCluster {
   private async meet(node: ServerProcess, known: ServerProcess): Promise<void> {
     const [, busPort = ""] = (await known.command("CONFIG", "GET", "cluster-port")) as string[];
     await node.command("CLUSTER", "MEET", known.host, known.port, busPort);
+  }
+
+  /**
+   * Waits until every running node holds `target` for the owner, and knows its epoch: whoever does not would take the
+   * slot next without an epoch above it, and lose it to a late word of `target` that has given it away by then.
+   */
+  private async untilAllAgree(slot: number, target: ServerProcess): Promise<void> {
+    const allAgree = async (): Promise<boolean> => {
+      const running = this.nodes.filter((node) => node.isRunning);
+      const views = await Promise.all(running.map((node) => this.lines(node)));
+      const owners = views.map((lines) => lines.find((line) => serves(line, slot)));
+      const own = owners[running.indexOf(target)];
+      return owners.every((owner) => owner?.port === target.port && owner.configEpoch === own?.configEpoch);
+    };
+    await waitUntil(allAgree, {
+      timeoutMs: AGREEMENT_TIMEOUT_MS,
+      what: `all nodes to agree about slot ${slot}`,
+    });
   }
 
   private async untilAllKnow(count: number): Promise<void> {

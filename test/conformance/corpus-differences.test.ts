@@ -8,7 +8,7 @@ import { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
 import { COMMAND_CORPUS } from "../support/command-corpus";
 import { closeClient } from "../support/matrix";
-import { comparable, errorText } from "./reply-comparison";
+import { comparable, errorText } from "../support/reply-comparison";
 
 const SHAPES = [
   { protocol: 2, replyMapping: "legacy" },

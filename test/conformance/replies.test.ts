@@ -13,7 +13,7 @@ import { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
 import { COMMAND_CORPUS, type CorpusCall } from "../support/command-corpus";
 import { closeClient, untilReady } from "../support/matrix";
-import { comparable, errorText } from "./reply-comparison";
+import { comparable, errorText } from "../support/reply-comparison";
 
 const FILE = join(checkoutDirectory(), "test/conformance/data/replies.tsv");
 const KINDS = Object.values(ServerKind);

@@ -49,28 +49,30 @@ describe("with()", () => {
     expect(await view.with({}).get("a")).to.equal("1");
   });
 
-  matrix("a command that is too slow rejects, and replies stay aligned", {}, async ({ redis }) => {
+  matrix("a command that is too slow rejects, and replies stay aligned", {}, async ({ redis, server }) => {
     const view = redis.with({ timeout: 30 });
-    const error = await rejected(view.call("blpop", "none", "0.12"));
+    const error = await rejected(view.call("blpop", "list", "0"));
     expect(error.code).to.equal("COMMAND_TIMEOUT");
     expect(error.message).to.match(/^Command timed out after \d+ ms in the queue and \d+ ms of waiting for /);
     expect(error.message).to.match(/it may still run$/);
     expect(error.details.phase).to.equal("waiting");
+    await server.command("RPUSH", "list", "late");
     expect(await redis.set("a", "1")).to.equal("OK");
     expect(await redis.get("a")).to.equal("1");
   });
 
-  matrix("an aborted signal ends what is out and refuses what comes", {}, async ({ redis }) => {
+  matrix("an aborted signal ends what is out and refuses what comes", {}, async ({ redis, server }) => {
     const controller = new AbortController();
     const view = redis.with({ signal: controller.signal });
     const reason = new Error("the request is gone");
-    const single = rejected(view.call("blpop", "none", "0.1"));
-    const rows = view.pipeline().set("b", "1").blpop("none", 0.1).exec();
+    const single = rejected(view.call("blpop", "list", "0"));
+    const rows = view.pipeline().set("b", "1").blpop("list", 0).exec();
     await new Promise((resolve) => setTimeout(resolve, 20));
     controller.abort(reason);
     const error = await single;
     expect([error.name, error.code, error.cause]).to.deep.equal(["AbortError", "ABORTED_BY_SIGNAL", reason]);
     expect((await rows)?.every((row) => row[0]?.name === "AbortError")).to.equal(true);
+    await server.command("RPUSH", "list", "late", "later");
     const late = await Promise.all([
       rejected(view.set("never", "1")),
       rejected(view.multi().set("never", "1").exec()),

@@ -1,6 +1,6 @@
 /** Makes replies of two runs comparable: what is left to chance becomes an outline or is sorted. */
 
-import type { CorpusCall } from "../support/command-corpus";
+import type { CorpusCall } from "./command-corpus";
 
 /** In which order a server walks its tables is left to chance. */
 const UNORDERED =
