@@ -214,7 +214,8 @@ export interface SharedOptions {
   blockingConnections?: number | undefined;
   /**
    * Notices dead peers: when an ordinary command waits and nothing arrives, a second connection is
-   * tried; if that is answered, the silent one is replaced. `false` switches it off.
+   * tried; if that is answered, the silent one is replaced. Connections with subscriptions that are
+   * silent for half of `idleMs` are sent a PING. `false` switches it off.
    * @default { idleMs: 5000, probeTimeoutMs: 2000 }
    */
   watchdog?: WatchdogOptions | false | undefined;

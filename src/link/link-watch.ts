@@ -1,7 +1,8 @@
 /** Joins the watchdog to a link: probes the present peer, and resets a dead line. */
 
 import type { Connection } from "../connection/connection";
-import { DeadConnectionError, ServerBusyError } from "../errors";
+import { request } from "../connection/handshake";
+import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import type { Link } from "./link";
 import type { LinkOwner } from "./link-options";
 import { type Probing, probe } from "./probe";
@@ -13,6 +14,8 @@ const DEFAULT_PROBE_TIMEOUT_MS = 2000;
 export class LinkWatch implements WatchdogOwner {
   private readonly watchdog: Watchdog | null;
   private probing: Probing | null = null;
+  /** The connection that must not be asked: its user has no right to PING. */
+  private refused: Connection | null = null;
 
   constructor(
     private readonly link: Link,
@@ -63,5 +66,14 @@ export class LinkWatch implements WatchdogOwner {
 
   onBusyServer(silentMs: number): void {
     this.link.onNamedError("busy", new ServerBusyError(this.link.server, silentMs));
+  }
+
+  /** Who only listens waits for no reply: the one to this grows old when the line is dead. */
+  async onQuiet(connection: Connection): Promise<void> {
+    const { subscriptions, session } = this.link;
+    const isIdle = connection.isWritable && connection.queue.length === 0 && !session.isInTransaction;
+    if (subscriptions.isEmpty || !isIdle || connection === this.refused) return;
+    const { error } = await request(connection, "ping", []);
+    if (error instanceof ReplyError) this.refused = connection;
   }
 }

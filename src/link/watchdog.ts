@@ -4,6 +4,7 @@
  * closed, and the rules of a loss apply. No answer means that the server is busy or paused: it
  * waits and says so once. A command that the server holds on purpose (blocking ones, WAIT,
  * CLIENT PAUSE, a slow script) is not taken for a dead line, nor before its own timeout is over.
+ * Where nothing is due, silence says nothing: the owner may ask something that grows old.
  */
 
 import { blockingTimeMs } from "../command/blocking";
@@ -27,6 +28,8 @@ export interface WatchdogOwner {
   probe(connection: Connection): Promise<Verdict>;
   onDeadLine(silentMs: number, isReachable: boolean): void;
   onBusyServer(silentMs: number): void;
+  /** Nothing has come for half the time, and nothing is due. */
+  onQuiet(connection: Connection): void;
 }
 
 export class Watchdog {
@@ -44,7 +47,8 @@ export class Watchdog {
   watch(connection: Connection): void {
     this.connection = connection;
     this.hasToldBusy = false;
-    this.timer = setInterval(() => void this.check(), Math.max(10, this.idleMs / 2));
+    // A little less than half the time, so that what is asked at one check has grown old three later.
+    this.timer = setInterval(() => void this.check(), Math.max(10, this.idleMs / 2.5));
     this.timer.unref();
   }
 
@@ -55,8 +59,12 @@ export class Watchdog {
 
   private async check(): Promise<void> {
     const { connection } = this;
-    if (connection === null || this.isProbing || !isWaiting(connection)) return;
+    if (connection === null || this.isProbing) return;
     const silentMs = performance.now() - connection.lastActivityMs;
+    if (!isWaiting(connection)) {
+      if (silentMs >= this.idleMs / 2) this.owner.onQuiet(connection);
+      return;
+    }
     if (silentMs < this.idleMs + heldMsOf(connection.queue.oldest())) {
       this.hasToldBusy = false;
       return;
