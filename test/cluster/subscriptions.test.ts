@@ -1,6 +1,5 @@
 /** Classic and sharded subscriptions on a real cluster: they move when nodes go and slots move. */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
 import type { ServerProcess } from "../../scripts/servers/server-process";
@@ -19,6 +18,16 @@ async function portsNamed(name: string): Promise<number[]> {
     if (list.includes(` name=${name} `)) ports.push(node.port);
   }
   return ports;
+}
+
+/** How many connections to all servers listen to a channel. */
+async function listenersOf(channel: string): Promise<number> {
+  let count = 0;
+  for (const node of fixture.cluster.nodes) {
+    const [, listeners] = (await node.command("PUBSUB", "NUMSUB", channel)) as [string, number];
+    count += listeners;
+  }
+  return count;
 }
 
 async function received(messages: string[], count: number): Promise<void> {
@@ -66,7 +75,7 @@ for (const protocol of [2, 3] as const) {
       await node.command("CLIENT", "KILL", "TYPE", "pubsub");
       await waitUntil(() => Promise.resolve(gaps.length > 0), { timeoutMs: 5000, what: "the gap event" });
       expect(gaps[0]?.channels).to.deep.equal(["news"]);
-      await sleep(50);
+      await waitUntil(async () => (await listenersOf("news")) === 1, { timeoutMs: 5000, what: "a listener" });
       await cluster.publish("news", "again");
       await received(messages, 1);
       expect(await portsNamed("sluice-cluster(subscriber)")).to.have.length(1);

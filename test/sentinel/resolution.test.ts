@@ -4,6 +4,7 @@
  */
 
 import { expect } from "chai";
+import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/redis-options";
 import { Redis, SentinelConnector, SentinelIterator } from "../../src/index";
 import { type FakeReply, FakeServer, NO_REPLY } from "../support/fake-server";
@@ -408,8 +409,10 @@ describe("sentinel resolution", () => {
     const ended = new Promise((resolve) => redis.once("end", resolve));
     await redis.quit();
     await ended;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(all.map((one) => one.openConnections)).to.deep.equal([0, 0, 0]);
+    await waitUntil(async () => all.every((one) => one.openConnections === 0), {
+      timeoutMs: 5000,
+      what: "the connections to the sentinels to close",
+    });
   });
 
   it("a lost detector connection is renewed and says so", async () => {

@@ -154,9 +154,11 @@ class ProxiedConnection {
         return;
       }
       lane.take(chunk.subarray(0, cut.bytes - lane.bytes));
-      // The peer is to read the last bytes first: together with a reset they look like an end to it.
+      // The peer is to read the last bytes first: together with a reset they look like an end to it. Most peers are in
+      // this process: however late the timer is, they read before the turn has ended.
       const { delayMs } = proxy.rules[direction];
-      this.cutTimer = setTimeout(() => this.cut(cut.style ?? "reset"), delayMs + LAST_BYTES_MS);
+      const cutNow = (): void => this.cut(cut.style ?? "reset");
+      this.cutTimer = setTimeout(() => setImmediate(cutNow), delayMs + LAST_BYTES_MS);
     });
     from.on("end", () => lane.end());
     from.on("error", () => this.cut("reset"));
