@@ -5,8 +5,8 @@ import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Cluster } from "../../src/index";
-import { ClusterFixture, closeCluster, untilClusterReady } from "../support/cluster-fixture";
-import { FakeCluster } from "../support/fake-cluster";
+import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
+import { FakeClusterFixture } from "../support/fake-cluster-fixture";
 import { NO_REPLY } from "../support/fake-server";
 
 const DRAINED = { isDrained: true, unanswered: 0, unsent: 0 };
@@ -65,22 +65,16 @@ describe("cluster: leaving", () => {
   });
 
   describe("with something left", () => {
-    let fake: FakeCluster;
+    const fixture = new FakeClusterFixture().install();
     let cluster: Cluster;
-
-    beforeEach(async () => {
-      fake = await FakeCluster.start(2);
-      cluster = new Cluster(fake.seeds);
-      cluster.on("error", () => {});
-    });
-    afterEach(async () => {
-      await closeCluster(cluster);
-      await fake.stop();
+    beforeEach(() => {
+      cluster = fixture.connect();
     });
 
     it("closes in any case and counts what was unanswered", async () => {
       await untilClusterReady(cluster);
-      for (const node of fake.nodes) node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
+      for (const node of fixture.fake.nodes)
+        node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
       const work = ["foo", "bar"].map((key) =>
         cluster.get(key).catch((error: { code: string }) => error.code),
       );
@@ -93,7 +87,7 @@ describe("cluster: leaving", () => {
 
     it("counts what waits to be sent again, takes nothing new, and has a callback form", async () => {
       await untilClusterReady(cluster);
-      for (const node of fake.nodes) {
+      for (const node of fixture.fake.nodes) {
         node.script = ([name]) => (name === "get" ? new Error("CLUSTERDOWN The cluster is down") : undefined);
       }
       const work = cluster.get("foo").catch((error: Error) => error.name);
@@ -104,11 +98,11 @@ describe("cluster: leaving", () => {
       expect(await heard).to.deep.equal([null, { isDrained: false, unanswered: 0, unsent: 1 }]);
       expect(await work).to.be.a("string");
       expect(late).to.equal("CONNECTION_CLOSED");
-      expect(fake.nodes.flatMap((node) => node.received("set"))).to.deep.equal([]);
+      expect(fixture.fake.nodes.flatMap((node) => node.received("set"))).to.deep.equal([]);
     });
 
     it("of a client that has never connected is over at once", async () => {
-      const lazy = new Cluster(fake.seeds, { lazyConnect: true });
+      const lazy = new Cluster(fixture.fake.seeds, { lazyConnect: true });
       expect(await lazy.quit({ timeout: 10_000 })).to.deep.equal(DRAINED);
       expect(lazy.status).to.equal("end");
     });

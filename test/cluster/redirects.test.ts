@@ -4,63 +4,36 @@
  */
 
 import { expect } from "chai";
-import calculateSlot from "cluster-key-slot";
 import type { ClusterOptions } from "../../src/client/cluster-options";
-import { Cluster } from "../../src/index";
+import type { Cluster } from "../../src/index";
 import { closeCluster } from "../support/cluster-fixture";
 import { FakeCluster } from "../support/fake-cluster";
+import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
 import { NO_REPLY, RawReply } from "../support/fake-server";
-
-const KEY = "foo";
-const SLOT = calculateSlot(KEY);
-/** Of two nodes with half of the slots each, the second serves it. */
-const OWNER = 1;
-const OTHER = 0;
+import { failureOf } from "../support/outcome";
 
 describe("cluster: error replies", () => {
-  let fake: FakeCluster;
-  const clients: Cluster[] = [];
+  const fixture = new FakeClusterFixture().install();
 
-  beforeEach(async () => {
-    fake = await FakeCluster.start(2);
-  });
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map(closeCluster));
-    await fake.stop();
-  });
-
-  function connect(options: ClusterOptions = {}): Cluster {
-    const cluster = new Cluster(fake.seeds, options);
-    cluster.on("error", () => {});
-    clients.push(cluster);
-    return cluster;
-  }
+  const connect = (options?: ClusterOptions): Cluster => fixture.connect(options);
 
   /** Makes a node answer GET with an error, as often as `times` says. */
   function failGets(index: number, message: () => string, times = Number.POSITIVE_INFINITY): void {
     let left = times;
-    fake.node(index).script = ([name]) => (name === "get" && left-- > 0 ? new Error(message()) : undefined);
-  }
-
-  async function failureOf(call: Promise<unknown>): Promise<Error & { nodes?: string[] }> {
-    return call.then(
-      (value) => {
-        throw new Error(`It did not fail but gave ${JSON.stringify(value)}`);
-      },
-      (error: Error) => error,
-    );
+    fixture.fake.node(index).script = ([name]) =>
+      name === "get" && left-- > 0 ? new Error(message()) : undefined;
   }
 
   describe("MOVED", () => {
     it("is followed, changes one slot, and starts a refresh", async () => {
-      fake.node(OTHER).values.set(KEY, "there");
-      failGets(OWNER, () => `MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      fixture.fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`);
       const cluster = connect();
       await cluster.set("bar", 1);
       const refreshed = new Promise((resolve) => cluster.once("refresh", resolve));
       expect(await cluster.get(KEY)).to.equal("there");
-      expect(cluster.slots[SLOT]).to.deep.equal([fake.node(OTHER).key]);
-      expect(cluster.slots[SLOT + 1]).to.deep.equal([fake.node(OWNER).key]);
+      expect(cluster.slots[SLOT]).to.deep.equal([fixture.fake.node(OTHER).key]);
+      expect(cluster.slots[SLOT + 1]).to.deep.equal([fixture.fake.node(OWNER).key]);
       await refreshed;
     });
 
@@ -78,17 +51,18 @@ describe("cluster: error replies", () => {
     });
 
     it("is followed for a word whose keys are not known", async () => {
-      fake.node(OTHER).script = ([name]) =>
-        name === "module.get" ? new Error(`MOVED ${SLOT} ${fake.node(OWNER).key}`) : undefined;
-      fake.node(OWNER).script = ([name, key]) => (name === "module.get" ? `value of ${key}` : undefined);
+      fixture.fake.node(OTHER).script = ([name]) =>
+        name === "module.get" ? new Error(`MOVED ${SLOT} ${fixture.fake.node(OWNER).key}`) : undefined;
+      fixture.fake.node(OWNER).script = ([name, key]) =>
+        name === "module.get" ? `value of ${key}` : undefined;
       const cluster = connect();
       const values = await Promise.all(Array.from({ length: 10 }, () => cluster.call("module.get", KEY)));
       expect(new Set(values)).to.deep.equal(new Set([`value of ${KEY}`]));
     });
 
     it("waits as long as retryDelayOnMoved says", async () => {
-      fake.node(OTHER).values.set(KEY, "there");
-      failGets(OWNER, () => `MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      fixture.fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`);
       const cluster = connect({ retryDelayOnMoved: 120 });
       await cluster.set("bar", 1);
       const startedAtMs = performance.now();
@@ -101,30 +75,32 @@ describe("cluster: error replies", () => {
         [OWNER, OTHER],
         [OTHER, OWNER],
       ] as const) {
-        failGets(index, () => `MOVED ${SLOT} ${fake.node(target).key}`);
+        failGets(index, () => `MOVED ${SLOT} ${fixture.fake.node(target).key}`);
       }
       const error = await failureOf(connect({ maxRedirections: 3 }).get(KEY));
       expect(error.message).to.match(/^Too many Cluster redirections\. Last error: ReplyError: MOVED /);
       expect(error).to.include({ name: "Error", code: "TOO_MANY_REDIRECTIONS" });
       expect(error.cause).to.have.property("name", "ReplyError");
-      expect(error.nodes).to.deep.equal([OWNER, OTHER, OWNER, OTHER].map((index) => fake.node(index).key));
-      expect(fake.nodes.flatMap((node) => node.received("get"))).to.have.length(4);
+      expect(error.nodes).to.deep.equal(
+        [OWNER, OTHER, OWNER, OTHER].map((index) => fixture.fake.node(index).key),
+      );
+      expect(fixture.fake.nodes.flatMap((node) => node.received("get"))).to.have.length(4);
     });
 
     it("fails at once with a budget of 0", async () => {
-      failGets(OWNER, () => `MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      failGets(OWNER, () => `MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`);
       const error = await failureOf(connect({ maxRedirections: 0 }).get(KEY));
       expect(error.message).to.match(/^Too many Cluster redirections/);
-      expect(fake.node(OTHER).received("get")).to.deep.equal([]);
+      expect(fixture.fake.node(OTHER).received("get")).to.deep.equal([]);
     });
 
     it("to the same node renews the connection once", async () => {
       const connections = new Set<number>();
-      fake.node(OWNER).script = ([name], { number }) => {
+      fixture.fake.node(OWNER).script = ([name], { number }) => {
         if (name !== "get") return undefined;
         connections.add(number);
         return connections.size === 1
-          ? new Error(`MOVED ${SLOT} ${fake.node(OWNER).key}`)
+          ? new Error(`MOVED ${SLOT} ${fixture.fake.node(OWNER).key}`)
           : "behind the proxy";
       };
       const cluster = connect();
@@ -133,9 +109,9 @@ describe("cluster: error replies", () => {
     });
 
     it("keeps the order of a slot: later commands wait for what the old owner still has to answer", async () => {
-      const moved = `MOVED ${SLOT} ${fake.node(OTHER).key}`;
+      const moved = `MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`;
       let gets = 0;
-      fake.node(OWNER).script = ([name], { socket }) => {
+      fixture.fake.node(OWNER).script = ([name], { socket }) => {
         if (name !== "get") return undefined;
         if (++gets === 1) return new Error(moved);
         setTimeout(() => socket.write(`-${moved}\r\n`), 80);
@@ -149,7 +125,7 @@ describe("cluster: error replies", () => {
       // The slot is known to have moved, but the second command has not.
       const third = cluster.set(KEY, 1);
       await Promise.all([second, third]);
-      const words = fake
+      const words = fixture.fake
         .node(OTHER)
         .server.received.filter(([, key]) => key === KEY)
         .map(([name]) => name);
@@ -182,15 +158,15 @@ describe("cluster: error replies", () => {
     }
 
     it("without a host means the node that said it", async () => {
-      fake.node(OTHER).values.set(KEY, "there");
-      failGets(OWNER, () => `MOVED ${SLOT} :${fake.node(OTHER).server.port}`);
+      fixture.fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} :${fixture.fake.node(OTHER).server.port}`);
       expect(await connect().get(KEY)).to.equal("there");
     });
 
     it("goes through natMap", async () => {
-      fake.node(OTHER).values.set(KEY, "there");
+      fixture.fake.node(OTHER).values.set(KEY, "there");
       failGets(OWNER, () => `MOVED ${SLOT} 10.9.8.7:6379`);
-      const { host, port } = fake.node(OTHER).server;
+      const { host, port } = fixture.fake.node(OTHER).server;
       expect(await connect({ natMap: { "10.9.8.7:6379": { host, port } } }).get(KEY)).to.equal("there");
       const asked: string[] = [];
       const natMap = (key: string) => {
@@ -204,20 +180,20 @@ describe("cluster: error replies", () => {
 
   describe("ASK", () => {
     it("sends ASKING directly before exactly that command", async () => {
-      fake.node(OTHER).values.set(KEY, "imported");
-      failGets(OWNER, () => `ASK ${SLOT} ${fake.node(OTHER).key}`, 1);
-      fake.node(OWNER).values.set(KEY, "kept");
+      fixture.fake.node(OTHER).values.set(KEY, "imported");
+      failGets(OWNER, () => `ASK ${SLOT} ${fixture.fake.node(OTHER).key}`, 1);
+      fixture.fake.node(OWNER).values.set(KEY, "kept");
       const cluster = connect();
       expect(await Promise.all([cluster.get(KEY), cluster.get(KEY), cluster.get(KEY)])).to.deep.equal([
         "imported",
         "kept",
         "kept",
       ]);
-      const words = fake.node(OTHER).server.received.map(([name]) => name);
+      const words = fixture.fake.node(OTHER).server.received.map(([name]) => name);
       const at = words.indexOf("asking");
       expect(words.slice(at, at + 2)).to.deep.equal(["asking", "get"]);
       expect(words.filter((word) => word === "asking")).to.have.length(1);
-      expect(cluster.slots[SLOT]).to.deep.equal([fake.node(OWNER).key]);
+      expect(cluster.slots[SLOT]).to.deep.equal([fixture.fake.node(OWNER).key]);
     });
   });
 
@@ -231,14 +207,14 @@ describe("cluster: error replies", () => {
       ["UNBLOCKED force unblock from blocking operation", "retryDelayOnClusterDown"],
     ] as const) {
       it(`${message.split(" ")[0]} is repeated after ${option}`, async () => {
-        fake.node(OWNER).values.set(KEY, "at last");
+        fixture.fake.node(OWNER).values.set(KEY, "at last");
         failGets(OWNER, () => message, 2);
         const cluster = connect({ [option]: 60 });
         await cluster.set("bar", 1);
         const startedAtMs = performance.now();
         expect(await cluster.get(KEY)).to.equal("at last");
         expect(performance.now() - startedAtMs).to.be.within(80, 5000);
-        expect(fake.node(OWNER).received("get")).to.have.length(3);
+        expect(fixture.fake.node(OWNER).received("get")).to.have.length(3);
       });
     }
 
@@ -246,14 +222,14 @@ describe("cluster: error replies", () => {
       failGets(OWNER, () => "CLUSTERDOWN The cluster is down");
       const error = await failureOf(connect({ retryDelayOnClusterDown: 0 }).get(KEY));
       expect(error).to.include({ name: "ReplyError", message: "CLUSTERDOWN The cluster is down" });
-      expect(fake.node(OWNER).received("get")).to.have.length(1);
+      expect(fixture.fake.node(OWNER).received("get")).to.have.length(1);
     });
 
     it("ends with the budget", async () => {
       failGets(OWNER, () => "TRYAGAIN later");
       const error = await failureOf(connect({ maxRedirections: 3, retryDelayOnTryAgain: 1 }).get(KEY));
       expect(error.message).to.equal("Too many Cluster redirections. Last error: ReplyError: TRYAGAIN later");
-      expect(fake.node(OWNER).received("get")).to.have.length(4);
+      expect(fixture.fake.node(OWNER).received("get")).to.have.length(4);
     });
 
     it("keeps the order of a slot: later commands line up behind", async () => {
@@ -264,7 +240,7 @@ describe("cluster: error replies", () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       const second = cluster.set(KEY, "later");
       expect(await Promise.all([first, second])).to.deep.equal([null, "OK"]);
-      const words = fake
+      const words = fixture.fake
         .node(OWNER)
         .server.received.filter(([, key]) => key === KEY)
         .map(([name]) => name);
@@ -279,7 +255,7 @@ describe("cluster: error replies", () => {
       await new Promise((resolve) => setTimeout(resolve, 20));
       await cluster.set(KEY, "at once");
       // The first one still waits for its second try.
-      expect(fake.node(OWNER).received("get")).to.have.length(1);
+      expect(fixture.fake.node(OWNER).received("get")).to.have.length(1);
       expect(await slow).to.equal("at once");
     });
   });
@@ -288,7 +264,7 @@ describe("cluster: error replies", () => {
     /** Drops the connection instead of answering GET. */
     function dropGets(times: number): void {
       let left = times;
-      fake.node(OWNER).script = ([name], { socket }) => {
+      fixture.fake.node(OWNER).script = ([name], { socket }) => {
         if (name !== "get" || left-- <= 0) return undefined;
         socket.destroy();
         return NO_REPLY;
@@ -296,7 +272,7 @@ describe("cluster: error replies", () => {
     }
 
     it("is repeated after retryDelayOnFailover", async () => {
-      fake.node(OWNER).values.set(KEY, "again");
+      fixture.fake.node(OWNER).values.set(KEY, "again");
       dropGets(1);
       const cluster = connect({ retryDelayOnFailover: 60 });
       await cluster.set("bar", 1);
@@ -326,7 +302,7 @@ describe("cluster: error replies", () => {
       dropGets(1);
       const error = await failureOf(connect({ retryPolicy: "at-most-once" }).get(KEY));
       expect(error).to.have.property("code", "OUTCOME_UNKNOWN");
-      expect(fake.node(OWNER).received("get")).to.have.length(1);
+      expect(fixture.fake.node(OWNER).received("get")).to.have.length(1);
     });
 
     it("ends with the budget, and says that the outcome is unknown", async () => {
@@ -346,12 +322,12 @@ describe("cluster: error replies", () => {
 
   describe("in batches", () => {
     it("only redirected commands are sent again", async () => {
-      fake.node(OTHER).values.set(KEY, "there");
-      failGets(OWNER, () => `MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      fixture.fake.node(OTHER).values.set(KEY, "there");
+      failGets(OWNER, () => `MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`);
       const cluster = connect();
       const rows = await cluster.pipeline().set("bar", 1).get(KEY).set(KEY, 2).set("x", 3).exec();
       expect(rows?.map(([error, value]) => error ?? value)).to.deep.equal(["OK", "there", "OK", "OK"]);
-      expect(fake.nodes.flatMap((node) => node.received("set"))).to.have.length(3);
+      expect(fixture.fake.nodes.flatMap((node) => node.received("set"))).to.have.length(3);
     });
 
     it("an ordinary error stays in its row", async () => {
@@ -366,7 +342,7 @@ describe("cluster: error replies", () => {
     /** A node that knows MULTI, and says of a member what it is told. */
     function transactional(index: number, member: () => Error | undefined): void {
       const state = { isOpen: false, isBroken: false, queued: 0 };
-      fake.node(index).script = ([name = ""]) => {
+      fixture.fake.node(index).script = ([name = ""]) => {
         if (name === "multi") {
           Object.assign(state, { isOpen: true, isBroken: false, queued: 0 });
           return new RawReply("+OK\r\n");
@@ -390,7 +366,7 @@ describe("cluster: error replies", () => {
       it(`is followed by the whole, once, when member ${at} is redirected`, async () => {
         let seen = 0;
         transactional(OWNER, () =>
-          seen++ === at ? new Error(`MOVED ${SLOT} ${fake.node(OTHER).key}`) : undefined,
+          seen++ === at ? new Error(`MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`) : undefined,
         );
         transactional(OTHER, () => undefined);
         const cluster = connect();
@@ -399,13 +375,13 @@ describe("cluster: error replies", () => {
           [null, "result 1"],
           [null, "result 2"],
         ]);
-        const words = fake.node(OTHER).server.received.map(([name]) => name);
+        const words = fixture.fake.node(OTHER).server.received.map(([name]) => name);
         expect(words.slice(words.indexOf("multi"))).to.deep.equal(["multi", ...MEMBERS, "exec"]);
       });
     }
 
     it("puts one ASKING before MULTI", async () => {
-      transactional(OWNER, () => new Error(`ASK ${SLOT} ${fake.node(OTHER).key}`));
+      transactional(OWNER, () => new Error(`ASK ${SLOT} ${fixture.fake.node(OTHER).key}`));
       transactional(OTHER, () => undefined);
       const cluster = connect();
       const rows = await cluster.pipeline().multi().get(KEY).exec().exec();
@@ -414,14 +390,14 @@ describe("cluster: error replies", () => {
         [null, "QUEUED"],
         [null, ["result 0"]],
       ]);
-      const words = fake.node(OTHER).server.received.map(([name]) => name);
+      const words = fixture.fake.node(OTHER).server.received.map(([name]) => name);
       expect(words.slice(words.indexOf("asking"))).to.deep.equal(["asking", "multi", "get", "exec"]);
     });
 
     it("at EXEC itself is followed too", async () => {
-      fake.node(OWNER).script = ([name = ""]) => {
+      fixture.fake.node(OWNER).script = ([name = ""]) => {
         if (name === "multi") return new RawReply("+OK\r\n");
-        if (name === "exec") return new Error(`MOVED ${SLOT} ${fake.node(OTHER).key}`);
+        if (name === "exec") return new Error(`MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`);
         return name === "get" ? new RawReply("+QUEUED\r\n") : undefined;
       };
       transactional(OTHER, () => undefined);

@@ -1,51 +1,29 @@
 /** When the slot table is asked for, what becomes of slots that it does not name, and roles that change. */
 
 import { expect } from "chai";
-import calculateSlot from "cluster-key-slot";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { Cluster } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
-import { FakeCluster } from "../support/fake-cluster";
+import { FakeClusterFixture, KEY, SLOT } from "../support/fake-cluster-fixture";
 import { NO_REPLY } from "../support/fake-server";
-
-type Failure = Error & { code?: string };
-
-const KEY = "foo";
-const SLOT = calculateSlot(KEY);
-
-async function failureOf(call: Promise<unknown>): Promise<Failure> {
-  return call.then(
-    (value) => {
-      throw new Error(`It did not fail but gave ${JSON.stringify(value)}`);
-    },
-    (error: Failure) => error,
-  );
-}
+import { failureOf } from "../support/outcome";
 
 describe("cluster: refreshing the slot table", () => {
-  const fixture = new ClusterFixture();
-  let fake: FakeCluster;
-
-  beforeEach(async () => {
-    fake = await FakeCluster.start(2);
-  });
-  afterEach(async () => {
-    await fixture.closeClients();
-    await fake.stop();
-  });
+  const fixture = new FakeClusterFixture().install();
 
   async function connect(options: ConstructorParameters<typeof Cluster>[1] = {}): Promise<Cluster> {
-    const cluster = fixture.connectTo(fake.seeds, options);
+    const cluster = fixture.connect(options);
     await untilClusterReady(cluster);
     return cluster;
   }
 
   const questions = (): number =>
-    fake.nodes.flatMap((node) => node.received("cluster")).filter(([, word]) => word === "SLOTS").length;
+    fixture.fake.nodes.flatMap((node) => node.received("cluster")).filter(([, word]) => word === "SLOTS")
+      .length;
   const node = (index: number): [string, number] => [
-    fake.node(index).server.host,
-    fake.node(index).server.port,
+    fixture.fake.node(index).server.host,
+    fixture.fake.node(index).server.port,
   ];
 
   it("happens once for all who ask at the same time, with a promise or a callback", async () => {
@@ -77,23 +55,23 @@ describe("cluster: refreshing the slot table", () => {
   it("leaves slots that are not named with their owner", async () => {
     const cluster = await connect();
     const before = cluster.slots[SLOT];
-    fake.slots = () => [
+    fixture.fake.slots = () => [
       [0, 99, node(1)],
       [100, 200, node(0)],
     ];
     await cluster.refreshSlotsCache();
-    expect(cluster.slots[0]).to.deep.equal([fake.node(1).key]);
+    expect(cluster.slots[0]).to.deep.equal([fixture.fake.node(1).key]);
     expect(cluster.slots[SLOT]).to.deep.equal(before);
   });
 
   it("commands of a slot without an owner go to any node, which knows better", async () => {
-    fake.slots = () => [
+    fixture.fake.slots = () => [
       [0, 99, node(0)],
       [100, 200, node(1)],
     ];
-    fake.node(0).script = ([name]) =>
-      name === "get" ? new Error(`MOVED ${SLOT} ${fake.node(1).key}`) : undefined;
-    fake.node(1).values.set(KEY, "here");
+    fixture.fake.node(0).script = ([name]) =>
+      name === "get" ? new Error(`MOVED ${SLOT} ${fixture.fake.node(1).key}`) : undefined;
+    fixture.fake.node(1).values.set(KEY, "here");
     const cluster = await connect();
     expect(cluster.slots[SLOT]).to.deep.equal([]);
     for (let i = 0; i < 5; i++) expect(await cluster.get(KEY)).to.equal("here");
@@ -103,13 +81,13 @@ describe("cluster: refreshing the slot table", () => {
     const cluster = await connect();
     // Nodes with a connection are asked first.
     await Promise.all(cluster.nodes().map((node) => node.ping()));
-    fake.node(0).script = ([name]) => (name === "cluster" ? new Error("ERR broken") : undefined);
+    fixture.fake.node(0).script = ([name]) => (name === "cluster" ? new Error("ERR broken") : undefined);
     const told: [string, string][] = [];
     cluster.on("node error", (error, key) => told.push([error.message, key]));
     for (let i = 0; i < 20; i++) await cluster.refreshSlotsCache();
     expect(told.length).to.be.greaterThan(0);
-    for (const one of told) expect(one).to.deep.equal(["ERR broken", fake.node(0).key]);
-    for (const one of fake.nodes)
+    for (const one of told) expect(one).to.deep.equal(["ERR broken", fixture.fake.node(0).key]);
+    for (const one of fixture.fake.nodes)
       one.script = ([name]) => (name === "cluster" ? new Error("ERR broken") : undefined);
     const failure = await failureOf(cluster.refreshSlotsCache());
     expect(failure).to.include({ name: "ClusterAllFailedError", message: "Failed to refresh slots cache." });
@@ -118,7 +96,7 @@ describe("cluster: refreshing the slot table", () => {
 
   it("is void when the client is closed meanwhile", async () => {
     const cluster = await connect();
-    fake.slots = () => NO_REPLY;
+    fixture.fake.slots = () => NO_REPLY;
     const outcome = failureOf(cluster.refreshSlotsCache());
     await new Promise((resolve) => setTimeout(resolve, 20));
     cluster.disconnect();
@@ -126,10 +104,10 @@ describe("cluster: refreshing the slot table", () => {
   });
 
   it("commands that wait to be sent again end with the client", async () => {
-    fake.node(1).script = ([name]) => (name === "get" ? new Error("CLUSTERDOWN no") : undefined);
+    fixture.fake.node(1).script = ([name]) => (name === "get" ? new Error("CLUSTERDOWN no") : undefined);
     const cluster = await connect({ retryDelayOnClusterDown: 60_000 });
     const outcome = failureOf(cluster.get(KEY));
-    await waitUntil(() => Promise.resolve(fake.node(1).received("get").length === 1), {
+    await waitUntil(() => Promise.resolve(fixture.fake.node(1).received("get").length === 1), {
       timeoutMs: 5000,
       what: "the command",
     });
@@ -140,7 +118,7 @@ describe("cluster: refreshing the slot table", () => {
 
   describe("shard channels", () => {
     it("of a slot that nobody is known to serve are refused", async () => {
-      fake.slots = () => [[0, 99, node(0)]];
+      fixture.fake.slots = () => [[0, 99, node(0)]];
       const cluster = await connect({ shardedSubscribers: true });
       expect(await failureOf(cluster.ssubscribe(KEY))).to.include({
         name: "AbortError",
@@ -149,7 +127,7 @@ describe("cluster: refreshing the slot table", () => {
     });
 
     it("SSUBSCRIBE without channels gets the server's answer and ends no subscription", async () => {
-      for (const one of fake.nodes) {
+      for (const one of fixture.fake.nodes) {
         one.script = ([name, channel]) => {
           if (name !== "ssubscribe") return undefined;
           return channel === undefined
@@ -161,19 +139,20 @@ describe("cluster: refreshing the slot table", () => {
       await cluster.ssubscribe(KEY);
       const failure = await failureOf(cluster.ssubscribe());
       expect(failure.message).to.equal("ERR wrong number of arguments for 'ssubscribe' command");
-      expect(fake.nodes.flatMap((one) => one.received("sunsubscribe"))).to.deep.equal([]);
+      expect(fixture.fake.nodes.flatMap((one) => one.received("sunsubscribe"))).to.deep.equal([]);
     });
 
     it("get their connections beforehand with redisOptions.lazyConnect false", async () => {
       const opened: string[] = [];
       const options = { shardedSubscribers: true, redisOptions: { lazyConnect: false } };
-      const cluster = fixture.connectTo(fake.seeds, options);
+      const cluster = fixture.connect(options);
       cluster.on("+subscriber", () => opened.push("+subscriber"));
       await untilClusterReady(cluster);
       await waitUntil(() => Promise.resolve(opened.length === 2), { timeoutMs: 5000, what: "subscribers" });
       const named = (index: number): number =>
-        fake.node(index).server.received.filter((words) => words.includes("sluice-cluster(ssubscriber)"))
-          .length;
+        fixture.fake
+          .node(index)
+          .server.received.filter((words) => words.includes("sluice-cluster(ssubscriber)")).length;
       await waitUntil(() => Promise.resolve(named(0) > 0 && named(1) > 0), {
         timeoutMs: 5000,
         what: "their names",
@@ -182,11 +161,11 @@ describe("cluster: refreshing the slot table", () => {
 
     it("a connection that fails is told by nodeError", async () => {
       const cluster = await connect({ shardedSubscribers: true });
-      const { key } = fake.node(1);
+      const { key } = fixture.fake.node(1);
       const told = new Promise((resolve) =>
         cluster.once("nodeError", (error: Error, name: string) => resolve([error instanceof Error, name])),
       );
-      await fake.node(1).server.stop();
+      await fixture.fake.node(1).server.stop();
       cluster.ssubscribe(KEY).catch(() => {});
       expect(await told).to.deep.equal([true, key]);
     });

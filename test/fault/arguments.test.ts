@@ -6,14 +6,12 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Command, Redis } from "../../src/index";
 import { countInjections } from "../support/injections";
 import { closeClient } from "../support/matrix";
 import { outcomeOf } from "../support/outcome";
 import { fixedRuns } from "../support/properties";
-import { sharedServer } from "../support/shared-servers";
+import { ServerFixture } from "../support/server-fixture";
 
 const UNREADABLE = {
   toString(): string {
@@ -90,15 +88,11 @@ function unreadableArray(): unknown[] {
 
 describe("arguments", () => {
   const injections = countInjections("odd arguments");
-  let server: ServerProcess;
+  const fixture = new ServerFixture().install();
   let redis: Redis;
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
   beforeEach(() => {
-    redis = new Redis({ host: server.host, port: server.port });
+    redis = fixture.connectDirectly();
   });
-  afterEach(() => closeClient(redis));
 
   const anything = redisMethod();
   /** Calls that take arguments of any type. */
@@ -175,12 +169,14 @@ describe("arguments", () => {
     const options = JSON.parse('{"__proto__":{"host":"elsewhere"},"constructor":1,"lazyConnect":true}');
     expect(new Redis(options).options.host).to.equal("localhost");
     expect(({} as { host?: string }).host).to.equal(undefined);
-    const url = new Redis(`redis://${server.host}:${server.port}?__proto__=1&constructor=2&lazyConnect=true`);
-    expect(url.options.host).to.equal(server.host);
+    const url = new Redis(
+      `redis://${fixture.server.host}:${fixture.server.port}?__proto__=1&constructor=2&lazyConnect=true`,
+    );
+    expect(url.options.host).to.equal(fixture.server.host);
   });
 
   it("counts of keys that are no counts bring the server's error, with a prefix too", async () => {
-    const prefixed = new Redis({ host: server.host, port: server.port, keyPrefix: "p:" });
+    const prefixed = new Redis({ host: fixture.server.host, port: fixture.server.port, keyPrefix: "p:" });
     try {
       for (const count of [1e9, -1, Number.NaN, "abc", 1.5, 2 ** 53, ""]) {
         const calls = [

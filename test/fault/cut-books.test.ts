@@ -5,40 +5,26 @@
  */
 
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { RedisOptions } from "../../src/client/redis-options";
-import { Redis } from "../../src/index";
-import { type CutStyle, Direction, FaultProxy } from "../support/fault-proxy";
+import type { Redis } from "../../src/index";
+import { type CutStyle, Direction } from "../support/fault-proxy";
 import { countInjections } from "../support/injections";
 import { closeClient, untilReady } from "../support/matrix";
-import { sharedServer } from "../support/shared-servers";
+import { codeOf, type Failure } from "../support/outcome";
+import { ServerFixture } from "../support/server-fixture";
 
 const LONG = process.env.SLUICE_LONG === "1";
 const POLICIES = ["at-least-once", "reads-only", "at-most-once"] as const;
 type Policy = (typeof POLICIES)[number];
-type Failure = Error & { code?: string };
 
+/** As `codeOf` says it. */
+const ANSWERED = "fulfilled";
 const NOT_RUN = new Set(["ABORTED", "CONNECTION_CLOSED", "WATCH_LOST"]);
 
 describe("books of cut lines", function () {
   this.timeout(LONG ? 900_000 : 120_000);
   const injections = countInjections("cuts with books kept on the server");
-  let server: ServerProcess;
-  let proxy: FaultProxy;
-  let control: Redis;
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
-  beforeEach(async () => {
-    proxy = await FaultProxy.start({ host: server.host, port: server.port });
-    control = new Redis({ host: server.host, port: server.port });
-    await control.flushall();
-  });
-  afterEach(async () => {
-    await closeClient(control);
-    await proxy.stop();
-  });
+  const fixture = new ServerFixture().install();
 
   /** Runs the body on fresh clients, cut after ever more bytes. */
   async function overCuts(
@@ -49,10 +35,7 @@ describe("books of cut lines", function () {
     for (let bytes = from; bytes < to; bytes += LONG ? 1 : step) {
       for (const direction of [Direction.ToServer, Direction.ToClient]) {
         const style: CutStyle = bytes % 2 === 0 ? "reset" : "end";
-        const redis = new Redis({
-          host: proxy.host,
-          port: proxy.port,
-          retryStrategy: () => 1,
+        const redis = fixture.connect({
           // All bytes are those of the program.
           disableClientInfo: true,
           enableReadyCheck: false,
@@ -60,26 +43,18 @@ describe("books of cut lines", function () {
           maxLossesPerCommand: 10,
           ...options,
         });
-        redis.on("error", () => {});
         try {
           await untilReady(redis);
-          proxy.cutAfter({ direction, bytes, style });
-          await control.flushall();
+          fixture.proxy.cutAfter({ direction, bytes, style });
+          await fixture.control.flushall();
           await body(redis, `cut ${direction} at ${bytes}`);
           injections.add();
         } finally {
-          proxy.heal();
+          fixture.proxy.heal();
           await closeClient(redis);
         }
       }
     }
-  }
-
-  function codeOf(call: Promise<unknown>): Promise<string | null> {
-    return call.then(
-      () => null,
-      (error: Failure) => String(error.code),
-    );
   }
 
   /** Pushes numbers in every way there is. */
@@ -100,7 +75,7 @@ describe("books of cut lines", function () {
       it(`order of issue, ${retryPolicy}, auto-pipelining ${enableAutoPipelining}`, async () => {
         await overCuts([1, 1400, 130], { retryPolicy, enableAutoPipelining }, async (redis, where) => {
           await Promise.all(pushAll(redis, 32).map(codeOf));
-          const list = (await control.lrange("books:list", 0, -1)).map(Number);
+          const list = (await fixture.control.lrange("books:list", 0, -1)).map(Number);
           const first = [...new Set(list)];
           expect(first, where).to.deep.equal([...first].sort((a, b) => a - b));
           if (retryPolicy === "at-least-once") expect(first, where).to.have.length(32);
@@ -118,25 +93,25 @@ describe("books of cut lines", function () {
         };
         await overCuts([1, 700, 67], options, async (redis, where) => {
           const view = isByCall ? redis.with({ retry: policy }) : redis;
-          const codes: Promise<string | null>[] = [];
+          const codes: Promise<string>[] = [];
           for (let i = 0; i < 10; i++) codes.push(codeOf(view.incr("books:n")));
           const pipeline = view.pipeline();
           for (let i = 0; i < 10; i++) pipeline.incr("books:n");
           const rows = pipeline.exec() as Promise<[Failure | null, unknown][]>;
           const seen = await Promise.all(codes);
-          for (const [error] of await rows) seen.push(error === null ? null : String(error.code));
-          const acknowledged = seen.filter((code) => code === null).length;
+          for (const [error] of await rows) seen.push(error === null ? ANSWERED : String(error.code));
+          const acknowledged = seen.filter((code) => code === ANSWERED).length;
           const unknown = seen.filter((code) => code === "OUTCOME_UNKNOWN").length;
           for (const code of seen)
             expect(
-              code === null || code === "OUTCOME_UNKNOWN" || NOT_RUN.has(code),
+              code === ANSWERED || code === "OUTCOME_UNKNOWN" || NOT_RUN.has(code),
               `${where}: ${code}`,
             ).to.equal(true);
-          const counted = Number(await control.get("books:n"));
+          const counted = Number(await fixture.control.get("books:n"));
           expect(counted, where).to.be.at.least(acknowledged);
           // A pipeline that was answered in part is not sent again: a half of it would be.
           if (policy === "at-least-once")
-            expect(new Set(seen.slice(0, 10)), where).to.deep.equal(new Set([null]));
+            expect(new Set(seen.slice(0, 10)), where).to.deep.equal(new Set([ANSWERED]));
           else expect(counted, where).to.be.at.most(acknowledged + unknown);
         });
       });
@@ -154,7 +129,7 @@ describe("books of cut lines", function () {
           redis.incr("books:outside"),
         ];
         await Promise.all(calls.map(codeOf));
-        const [a, b] = await control.mget("books:a", "books:b");
+        const [a, b] = await fixture.control.mget("books:a", "books:b");
         expect(a, where).to.equal(b);
       });
     });
@@ -172,7 +147,7 @@ describe("books of cut lines", function () {
         .set("books:after", 1)
         .exec();
       await codeOf(rows);
-      const [a, b] = await control.mget("books:a", "books:b");
+      const [a, b] = await fixture.control.mget("books:a", "books:b");
       expect(a, where).to.equal(b);
     });
   });
@@ -184,10 +159,10 @@ describe("books of cut lines", function () {
         const read = codeOf(redis.get("books:guard"));
         await Promise.all([watched, read]);
         // Whoever guards it has to see this.
-        await control.set("books:guard", "theirs");
+        await fixture.control.set("books:guard", "theirs");
         const exec = redis.multi().set("books:guard", "mine").incr("books:a").exec();
         const code = await codeOf(exec);
-        const [guard, a] = await control.mget("books:guard", "books:a");
+        const [guard, a] = await fixture.control.mget("books:guard", "books:a");
         // A WATCH that went again after the cut was answered before `theirs` was set, too.
         expect([guard, a], `${where}: ${code}`).to.deep.equal(["theirs", null]);
       });

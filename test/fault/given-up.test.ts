@@ -5,71 +5,51 @@
  */
 
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
-import { FaultProxy } from "../support/fault-proxy";
 import { closeClient, untilReady } from "../support/matrix";
-import { outcomeOf } from "../support/outcome";
-import { sharedServer } from "../support/shared-servers";
+import { codeOf, outcomeOf } from "../support/outcome";
+import { ServerFixture } from "../support/server-fixture";
 
 describe("commands that were given up", () => {
-  let server: ServerProcess;
+  const fixture = new ServerFixture().install();
   let redis: Redis;
-  let control: Redis;
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
-  beforeEach(async () => {
-    control = new Redis({ host: server.host, port: server.port });
-    await control.flushall();
-  });
-  afterEach(() => Promise.all([redis, control].map(closeClient)));
 
   function connect(options: RedisOptions = {}): Redis {
-    redis = new Redis({ host: server.host, port: server.port, retryStrategy: () => 1, ...options });
-    redis.on("error", () => {});
+    redis = fixture.connect(options);
     return redis;
-  }
-
-  function failureOf(call: unknown): Promise<string> {
-    return (call as Promise<unknown>).then(
-      () => "fulfilled",
-      (error: Error & { code?: string }) => String(error.code),
-    );
   }
 
   it("an aborted SELECT leaves later commands in the database they were issued for", async () => {
     await untilReady(connect());
     const abort = new AbortController();
-    const selected = failureOf(redis.with({ signal: abort.signal }).select(1));
+    const selected = codeOf(redis.with({ signal: abort.signal }).select(1));
     const written = redis.set("given-up:db", "here");
     abort.abort();
     expect(await selected).to.equal("ABORTED_BY_SIGNAL");
     expect(await written).to.equal("OK");
-    await control.select(1);
-    expect(await control.get("given-up:db")).to.equal("here");
+    await fixture.control.select(1);
+    expect(await fixture.control.get("given-up:db")).to.equal("here");
   });
 
   it("an aborted WATCH still guards", async () => {
     await untilReady(connect());
     const abort = new AbortController();
-    const watched = failureOf(redis.with({ signal: abort.signal }).watch("given-up:w"));
+    const watched = codeOf(redis.with({ signal: abort.signal }).watch("given-up:w"));
     abort.abort();
     expect(await watched).to.equal("ABORTED_BY_SIGNAL");
-    await control.set("given-up:w", 1);
+    await fixture.control.set("given-up:w", 1);
     expect(await redis.multi().set("given-up:x", 1).exec()).to.equal(null);
   });
 
   it("a transaction whose MULTI was given up while queued runs no part of it", async () => {
     connect({ lazyConnect: true });
     const abort = new AbortController();
-    const opened = failureOf(redis.with({ signal: abort.signal }).multi({ pipeline: false }));
-    const member = failureOf(redis.set("given-up:part", 1));
-    const done = failureOf(redis.exec());
+    const opened = codeOf(redis.with({ signal: abort.signal }).multi({ pipeline: false }));
+    const member = codeOf(redis.set("given-up:part", 1));
+    const done = codeOf(redis.exec());
     abort.abort();
     expect(await Promise.all([opened, member, done])).to.deep.equal([
       "ABORTED_BY_SIGNAL",
@@ -83,11 +63,11 @@ describe("commands that were given up", () => {
   it("a transaction that loses its MULTI before it is written is not written", async () => {
     await untilReady(connect());
     const commands = watchCommands(redis);
-    const outcome = failureOf(redis.multi().set("given-up:a", 1).set("given-up:b", 1).exec());
+    const outcome = codeOf(redis.multi().set("given-up:a", 1).set("given-up:b", 1).exec());
     // MULTI times out on its own: what a deadline between two ticks does.
     commands[0]?.reject(new Error("given up"));
     expect(await outcome).to.equal("ABORTED");
-    expect(await control.mget("given-up:a", "given-up:b")).to.deep.equal([null, null]);
+    expect(await fixture.control.mget("given-up:a", "given-up:b")).to.deep.equal([null, null]);
     expect(await redis.ping()).to.equal("PONG");
   });
 
@@ -102,7 +82,7 @@ describe("commands that were given up", () => {
     try {
       await untilReady(redis);
       const commands = watchCommands(redis);
-      const outcome = failureOf(redis.multi().set("a", 1).set("b", 1).exec());
+      const outcome = codeOf(redis.multi().set("a", 1).set("b", 1).exec());
       while (seen.length < 4) await new Promise((resolve) => setImmediate(resolve));
       commands[1]?.reject(new Error("given up"));
       const again = new Promise((resolve) => redis.once("ready", resolve));
@@ -121,18 +101,18 @@ describe("commands that were given up", () => {
     redis.defineCommand("count", { lua: "return redis.call('incr', KEYS[1])", numberOfKeys: 1 });
     const count = (redis as unknown as { count(key: string): Promise<number> }).count.bind(redis);
     await count("given-up:n");
-    await control.script("FLUSH");
+    await fixture.control.script("FLUSH");
     const abort = new AbortController();
     const limited = redis.with({ signal: abort.signal }) as unknown as typeof redis & {
       count(key: string): Promise<number>;
     };
-    const call = failureOf(limited.count("given-up:n"));
+    const call = codeOf(limited.count("given-up:n"));
     // The flush was booked before.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     abort.abort();
     expect(await call).to.equal("ABORTED_BY_SIGNAL");
     await redis.ping();
-    expect(await control.get("given-up:n")).to.equal("1");
+    expect(await fixture.control.get("given-up:n")).to.equal("1");
     expect(await count("given-up:n")).to.equal(2);
   });
 
@@ -149,11 +129,11 @@ describe("commands that were given up", () => {
     it("EXEC under a changed WATCH", async () => {
       await untilReady(connect());
       await redis.watch("given-up:w");
-      await control.set("given-up:w", 1);
+      await fixture.control.set("given-up:w", 1);
       expect(await redis.multi().select(1).exec()).to.equal(null);
       await redis.set("given-up:where", 1);
-      await control.select(1);
-      expect(await control.get("given-up:where")).to.equal("1");
+      await fixture.control.select(1);
+      expect(await fixture.control.get("given-up:where")).to.equal("1");
     });
 
     it("DISCARD returns to the database before", async () => {
@@ -162,7 +142,7 @@ describe("commands that were given up", () => {
       await redis.select(1);
       await redis.discard();
       await redis.set("given-up:where", 1);
-      expect(await control.get("given-up:where")).to.equal("1");
+      expect(await fixture.control.get("given-up:where")).to.equal("1");
       expect(redis.condition?.select).to.equal(0);
     });
 
@@ -172,7 +152,7 @@ describe("commands that were given up", () => {
       expect(rows[0]?.[0]).to.be.an("error");
       await redis.ping();
       await redis.set("given-up:where", 1);
-      expect(await control.get("given-up:where")).to.equal("1");
+      expect(await fixture.control.get("given-up:where")).to.equal("1");
       expect(redis.condition?.select).to.equal(0);
     });
   });
@@ -180,7 +160,7 @@ describe("commands that were given up", () => {
   it("over a thousand parts of a batch, and of what waits for room, end without a deep stack", async () => {
     connect({ bounds: { maxCommands: 1 } });
     await untilReady(redis);
-    const waiting = Array.from({ length: 10_000 }, (_, i) => failureOf(redis.get(`given-up:${i}`)));
+    const waiting = Array.from({ length: 10_000 }, (_, i) => codeOf(redis.get(`given-up:${i}`)));
     redis.disconnect();
     expect([...new Set(await Promise.all(waiting))]).to.deep.equal(["CONNECTION_CLOSED"]);
     const pipeline = redis.pipeline();
@@ -191,47 +171,37 @@ describe("commands that were given up", () => {
   });
 
   it("do not pile up behind a peer that takes nothing", async () => {
-    const proxy = await FaultProxy.start({ host: server.host, port: server.port });
-    connect({ host: proxy.host, port: proxy.port, watchdog: false, commandTimeout: 20 });
-    try {
-      await untilReady(redis);
-      proxy.stall("toServer");
-      // Fills all buffers on the way, so that nothing more can be written.
-      const unlimited = redis.with({ timeout: Number.POSITIVE_INFINITY });
-      const filler = failureOf(unlimited.set("given-up:big", "x".repeat(1 << 24)));
-      await waitUntil(async () => redis.stream?.writableNeedDrain === true, {
-        timeoutMs: 5000,
-        what: "the socket to be full",
-      });
-      for (let round = 0; round < 3; round++) {
-        const calls = Array.from({ length: 10_000 }, () => failureOf(redis.get("given-up:a")));
-        expect(new Set(await Promise.all(calls))).to.have.keys("COMMAND_TIMEOUT");
-      }
-      expect(redis.commandQueue.length).to.be.below(11_000);
-      await closeClient(redis);
-      expect(await filler).to.equal("OUTCOME_UNKNOWN");
-    } finally {
-      await closeClient(redis);
-      await proxy.stop();
+    const { proxy } = fixture;
+    connect({ watchdog: false, commandTimeout: 20 });
+    await untilReady(redis);
+    proxy.stall("toServer");
+    // Fills all buffers on the way, so that nothing more can be written.
+    const unlimited = redis.with({ timeout: Number.POSITIVE_INFINITY });
+    const filler = codeOf(unlimited.set("given-up:big", "x".repeat(1 << 24)));
+    await waitUntil(async () => redis.stream?.writableNeedDrain === true, {
+      timeoutMs: 5000,
+      what: "the socket to be full",
+    });
+    for (let round = 0; round < 3; round++) {
+      const calls = Array.from({ length: 10_000 }, () => codeOf(redis.get("given-up:a")));
+      expect(new Set(await Promise.all(calls))).to.have.keys("COMMAND_TIMEOUT");
     }
+    expect(redis.commandQueue.length).to.be.below(11_000);
+    await closeClient(redis);
+    expect(await filler).to.equal("OUTCOME_UNKNOWN");
   });
 
   it("a BLPOP that waits for long over bad lines is not given up", async () => {
-    const proxy = await FaultProxy.start({ host: server.host, port: server.port });
-    connect({ host: proxy.host, port: proxy.port, maxLossesPerCommand: 1 });
-    try {
-      await untilReady(redis);
-      const popped = outcomeOf(redis.blpop("given-up:list", 0), 5000);
-      await new Promise((resolve) => setTimeout(resolve, 1050));
-      const again = new Promise((resolve) => redis.once("ready", resolve));
-      proxy.cutAll("reset");
-      await again;
-      await control.rpush("given-up:list", "x");
-      expect(await popped).to.deep.equal(["fulfilled", ["given-up:list", "x"]]);
-    } finally {
-      await closeClient(redis);
-      await proxy.stop();
-    }
+    const { proxy } = fixture;
+    connect({ maxLossesPerCommand: 1 });
+    await untilReady(redis);
+    const popped = outcomeOf(redis.blpop("given-up:list", 0), 5000);
+    await new Promise((resolve) => setTimeout(resolve, 1050));
+    const again = new Promise((resolve) => redis.once("ready", resolve));
+    proxy.cutAll("reset");
+    await again;
+    await fixture.control.rpush("given-up:list", "x");
+    expect(await popped).to.deep.equal(["fulfilled", ["given-up:list", "x"]]);
   });
 
   it("SHUTDOWN is never sent again", async () => {
@@ -245,7 +215,7 @@ describe("commands that were given up", () => {
     connect({ port: fake.port });
     try {
       const again = new Promise((resolve) => redis.on("reconnecting", resolve));
-      expect(await failureOf(redis.shutdown())).to.equal("OUTCOME_UNKNOWN");
+      expect(await codeOf(redis.shutdown())).to.equal("OUTCOME_UNKNOWN");
       await again;
       expect(await redis.ping()).to.equal("PONG");
       expect(count).to.equal(1);

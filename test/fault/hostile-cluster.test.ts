@@ -6,30 +6,16 @@
  */
 
 import { expect } from "chai";
-import calculateSlot from "cluster-key-slot";
 import fc from "fast-check";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { ClusterOptions } from "../../src/client/cluster-options";
-import { Cluster } from "../../src/index";
+import type { Cluster } from "../../src/index";
 import { closeCluster } from "../support/cluster-fixture";
-import { FakeCluster } from "../support/fake-cluster";
+import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
 import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../support/fake-server";
-import { outcomeOf } from "../support/outcome";
+import { type Failure, failureOf, outcomeOf } from "../support/outcome";
 import { fixedRuns } from "../support/properties";
 
-interface Failure extends Error {
-  readonly code?: string;
-  readonly cause?: Failure;
-  readonly nodes?: readonly string[];
-  readonly lastNodeError?: Failure;
-  readonly nodeErrors?: Readonly<Record<string, Failure>>;
-}
-
-const KEY = "foo";
-const SLOT = calculateSlot(KEY);
-/** Of two nodes with half of the slots each, the second serves it. */
-const OWNER = 1;
-const OTHER = 0;
 const BUDGET = 16;
 /** Most nodes that a client remembers, whatever is announced. */
 const MAX_NODES = 4096;
@@ -42,51 +28,33 @@ function deadAddress(index: number): string {
   return `127.${100 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}:1`;
 }
 
-async function failureOf(call: Promise<unknown>): Promise<Failure> {
-  return call.then(
-    (value) => {
-      throw new Error(`It did not fail but gave ${JSON.stringify(value)}`);
-    },
-    (error: Failure) => error,
-  );
-}
-
 describe("a hostile cluster", () => {
-  let fake: FakeCluster;
-  const clients: Cluster[] = [];
-
-  beforeEach(async () => {
-    fake = await FakeCluster.start(2);
-  });
-  afterEach(async () => {
-    await Promise.all(clients.splice(0).map(closeCluster));
-    await fake.stop();
+  const fixture = new FakeClusterFixture().install();
+  afterEach(() => {
     expect(Object.keys(Object.prototype)).to.deep.equal([]);
     expect(Object.keys(Array.prototype)).to.deep.equal([]);
   });
 
-  function make(options: ClusterOptions = {}, seeds = fake.seeds): Cluster {
-    const cluster = new Cluster(seeds, { lazyConnect: true, clusterRetryStrategy: null, ...options });
-    cluster.on("error", () => {});
-    clients.push(cluster);
-    return cluster;
+  function make(options: ClusterOptions = {}, seeds = fixture.fake.seeds): Cluster {
+    return fixture.connect({ lazyConnect: true, clusterRetryStrategy: null, ...options }, seeds);
   }
 
-  async function connect(options: ClusterOptions = {}, seeds = fake.seeds): Promise<Cluster> {
+  async function connect(options: ClusterOptions = {}, seeds = fixture.fake.seeds): Promise<Cluster> {
     const cluster = make(options, seeds);
     await cluster.connect();
     return cluster;
   }
 
   function answerGets(index: number, answer: () => FakeReply): void {
-    fake.node(index).script = ([name]) => (name === "get" ? answer() : undefined);
+    fixture.fake.node(index).script = ([name]) => (name === "get" ? answer() : undefined);
   }
 
-  const received = (name: string): number => fake.nodes.flatMap((node) => node.received(name)).length;
-  const connections = (): number => fake.nodes.reduce((sum, { server }) => sum + server.connectionCount, 0);
+  const received = (name: string): number => fixture.fake.nodes.flatMap((node) => node.received(name)).length;
+  const connections = (): number =>
+    fixture.fake.nodes.reduce((sum, { server }) => sum + server.connectionCount, 0);
 
   describe("with tables that make no sense", () => {
-    const here = (): [string, number] => [fake.node(0).server.host, fake.node(0).server.port];
+    const here = (): [string, number] => [fixture.fake.node(0).server.host, fixture.fake.node(0).server.port];
     const NO_TABLES: [name: string, code: string, table: () => FakeReply][] = [
       ["nothing", "TOPOLOGY", () => null],
       ["a text", "TOPOLOGY", () => "0-16383"],
@@ -123,7 +91,7 @@ describe("a hostile cluster", () => {
 
     for (const [name, code, table] of NO_TABLES) {
       it(`${name}: the attempt ends and says so for each node`, async () => {
-        fake.slots = table;
+        fixture.fake.slots = table;
         const cluster = make({ slotsRefreshTimeout: code === "TOPOLOGY_TIMEOUT" ? 400 : 15_000 });
         const errors: Failure[] = [];
         cluster.on("error", (error: Failure) => errors.push(error));
@@ -133,7 +101,7 @@ describe("a hostile cluster", () => {
         expect(failure.cause).to.include({ name: "ClusterAllFailedError", code: "CLUSTER_ALL_FAILED" });
         expect(errors).to.deep.equal([failure.cause]);
         expect(Object.keys(failure.cause?.nodeErrors ?? {}).sort()).to.deep.equal(
-          fake.nodes.map((node) => node.key).sort(),
+          fixture.fake.nodes.map((node) => node.key).sort(),
         );
         for (const error of Object.values(failure.cause?.nodeErrors ?? {})) {
           expect(error.code ?? "REPLY").to.equal(code);
@@ -161,7 +129,7 @@ describe("a hostile cluster", () => {
 
     for (const [name, table] of SHARD_TABLES) {
       it(`CLUSTER SHARDS with ${name} is refused`, async () => {
-        for (const node of fake.nodes) {
+        for (const node of fixture.fake.nodes) {
           node.script = ([word, question]) =>
             word === "cluster" && question === "SHARDS" ? table : undefined;
         }
@@ -173,7 +141,7 @@ describe("a hostile cluster", () => {
 
     it("what makes sense beside them is used", async () => {
       const [host, port] = here();
-      fake.slots = () => [
+      fixture.fake.slots = () => [
         5,
         [0, 16_383],
         [0, 16_383, ["a\r\nb", 1]],
@@ -187,19 +155,19 @@ describe("a hostile cluster", () => {
 
     it("nodes named like properties of objects are nodes that cannot be reached", async () => {
       const [host, port] = here();
-      fake.slots = () => [
+      fixture.fake.slots = () => [
         [0, 16_382, [host, port]],
         [16_383, 16_383, ["__proto__", 1], ["constructor", 2], ["toString", 3]],
       ];
       // The only node that is dialled: it told the table.
-      const cluster = await connect({ scaleReads: "slave", natMap: {} }, fake.seeds.slice(0, 1));
+      const cluster = await connect({ scaleReads: "slave", natMap: {} }, fixture.fake.seeds.slice(0, 1));
       expect(cluster.slots[16_383]).to.deep.equal(["__proto__:1", "constructor:2", "toString:3"]);
       expect(await cluster.set(KEY, 1)).to.equal("OK");
     });
 
     it("a good node is found behind bad ones", async () => {
       for (const bad of [NO_REPLY, null, [], new RawReply("@\r\n"), new Error("ERR no")] as FakeReply[]) {
-        fake.node(0).script = ([name, question]) =>
+        fixture.fake.node(0).script = ([name, question]) =>
           name === "cluster" && question === "SLOTS" ? bad : undefined;
         const cluster = await connect({ slotsRefreshTimeout: 300 });
         expect(await cluster.set(KEY, 1)).to.equal("OK");
@@ -209,7 +177,7 @@ describe("a hostile cluster", () => {
 
   describe("with very many nodes", () => {
     it("remembers 4096 of them, connects to none that is not used, and recovers", async () => {
-      const { host, port } = fake.node(OWNER).server;
+      const { host, port } = fixture.fake.node(OWNER).server;
       const crowd = (round: number): FakeReply[] =>
         Array.from({ length: 9000 }, (_, i) => [
           i,
@@ -218,8 +186,8 @@ describe("a hostile cluster", () => {
           [`127.${round + 50}.${i >> 8}.${i & 255}`, 1, `id${i}`],
         ]);
       let round = 0;
-      fake.slots = () => [[9000, 16_383, [host, port]], ...crowd(round)];
-      const cluster = await connect({}, fake.seeds.slice(OWNER));
+      fixture.fake.slots = () => [[9000, 16_383, [host, port]], ...crowd(round)];
+      const cluster = await connect({}, fixture.fake.seeds.slice(OWNER));
       for (round = 1; round <= 3; round++) {
         await cluster.refreshSlotsCache();
         expect(cluster.nodes().length).to.be.within(1, MAX_NODES);
@@ -227,7 +195,7 @@ describe("a hostile cluster", () => {
       }
       const dialled = cluster.nodes().filter((node) => node.status !== "wait");
       expect(dialled.map((node) => node.options.port)).to.deep.equal([port]);
-      fake.slots = () => [[0, 16_383, [host, port]]];
+      fixture.fake.slots = () => [[0, 16_383, [host, port]]];
       const isAlone = async (): Promise<boolean> => {
         await cluster.refreshSlotsCache();
         return cluster.nodes().length === 1;
@@ -258,13 +226,19 @@ describe("a hostile cluster", () => {
 
   describe("with loops", () => {
     const LOOPS: [name: string, answer: (index: number) => string][] = [
-      ["MOVED in a circle", (i) => `MOVED ${SLOT} ${fake.node(1 - i).key}`],
-      ["MOVED to itself", (i) => `MOVED ${SLOT} ${fake.node(i).key}`],
-      ["MOVED to itself by another name", (i) => `MOVED ${SLOT} localhost:${fake.node(i).server.port}`],
-      ["ASK in a circle", (i) => `ASK ${SLOT} ${fake.node(1 - i).key}`],
-      ["ASK to itself", (i) => `ASK ${SLOT} ${fake.node(i).key}`],
-      ["MOVED there, ASK back", (i) => `${i === OWNER ? "MOVED" : "ASK"} ${SLOT} ${fake.node(1 - i).key}`],
-      ["MOVED of another slot", (i) => `MOVED 0 ${fake.node(1 - i).key}`],
+      ["MOVED in a circle", (i) => `MOVED ${SLOT} ${fixture.fake.node(1 - i).key}`],
+      ["MOVED to itself", (i) => `MOVED ${SLOT} ${fixture.fake.node(i).key}`],
+      [
+        "MOVED to itself by another name",
+        (i) => `MOVED ${SLOT} localhost:${fixture.fake.node(i).server.port}`,
+      ],
+      ["ASK in a circle", (i) => `ASK ${SLOT} ${fixture.fake.node(1 - i).key}`],
+      ["ASK to itself", (i) => `ASK ${SLOT} ${fixture.fake.node(i).key}`],
+      [
+        "MOVED there, ASK back",
+        (i) => `${i === OWNER ? "MOVED" : "ASK"} ${SLOT} ${fixture.fake.node(1 - i).key}`,
+      ],
+      ["MOVED of another slot", (i) => `MOVED 0 ${fixture.fake.node(1 - i).key}`],
     ];
 
     for (const [name, answer] of LOOPS) {
@@ -288,8 +262,10 @@ describe("a hostile cluster", () => {
 
     it("inside a batch they harm no neighbour", async () => {
       for (const index of [0, 1]) {
-        fake.node(index).script = ([name, key]) =>
-          name === "get" && key === KEY ? new Error(`MOVED ${SLOT} ${fake.node(1 - index).key}`) : undefined;
+        fixture.fake.node(index).script = ([name, key]) =>
+          name === "get" && key === KEY
+            ? new Error(`MOVED ${SLOT} ${fixture.fake.node(1 - index).key}`)
+            : undefined;
       }
       const cluster = await connect();
       const rows = await cluster.pipeline().set("a", 1).get(KEY).set("b", 2).get("c").exec();
@@ -303,9 +279,9 @@ describe("a hostile cluster", () => {
 
     it("of a transaction settle every member", async () => {
       for (const index of [0, 1]) {
-        fake.node(index).script = ([name]) =>
+        fixture.fake.node(index).script = ([name]) =>
           name === "multi" || name === "exec" || name === "get"
-            ? new Error(`MOVED ${SLOT} ${fake.node(1 - index).key}`)
+            ? new Error(`MOVED ${SLOT} ${fixture.fake.node(1 - index).key}`)
             : undefined;
       }
       const cluster = await connect();
@@ -316,8 +292,8 @@ describe("a hostile cluster", () => {
 
     it("of SSUBSCRIBE end too", async () => {
       for (const index of [0, 1]) {
-        fake.node(index).script = ([name]) =>
-          name === "ssubscribe" ? new Error(`MOVED ${SLOT} ${fake.node(1 - index).key}`) : undefined;
+        fixture.fake.node(index).script = ([name]) =>
+          name === "ssubscribe" ? new Error(`MOVED ${SLOT} ${fixture.fake.node(1 - index).key}`) : undefined;
       }
       const cluster = await connect({ shardedSubscribers: true, maxRedirections: 4 });
       const failure = await failureOf(cluster.ssubscribe(KEY));
@@ -341,8 +317,8 @@ describe("a hostile cluster", () => {
   describe("whose nodes disagree", () => {
     it("is asked again at a bounded rate, and every command ends", async () => {
       for (const index of [0, 1]) {
-        const other = fake.node(1 - index);
-        fake.node(index).script = ([name, question]) => {
+        const other = fixture.fake.node(1 - index);
+        fixture.fake.node(index).script = ([name, question]) => {
           if (name === "cluster" && question === "SLOTS") {
             return [[0, 16_383, [other.server.host, other.server.port]]];
           }
@@ -400,18 +376,18 @@ describe("a hostile cluster", () => {
     });
 
     it("a node without a name is found by a refresh", async () => {
-      fake.node(OTHER).values.set(KEY, "there");
+      fixture.fake.node(OTHER).values.set(KEY, "there");
       answerGets(OWNER, () => new Error(`MOVED ${SLOT} ?:6379`));
       const cluster = await connect({ retryDelayOnClusterDown: 20 });
-      const { host, port } = fake.node(OTHER).server;
-      fake.slots = () => [[0, 16_383, [host, port]]];
+      const { host, port } = fixture.fake.node(OTHER).server;
+      fixture.fake.slots = () => [[0, 16_383, [host, port]]];
       expect(await cluster.get(KEY)).to.equal("there");
     });
   });
 
   describe("whose nodes cannot be talked to", () => {
     it("a table that leads nowhere is told as the cause", async () => {
-      fake.slots = () => [[0, 16_383, ["127.0.0.1", 1]]];
+      fixture.fake.slots = () => [[0, 16_383, ["127.0.0.1", 1]]];
       const cluster = make();
       const failure = await failureOf(cluster.get(KEY));
       expect(failure).to.include({ code: "CLUSTER_UNAVAILABLE" });
@@ -437,7 +413,7 @@ describe("a hostile cluster", () => {
     });
 
     it("one that hangs up on a command gets it a bounded number of times", async () => {
-      fake.node(OWNER).script = ([name], { socket }) => {
+      fixture.fake.node(OWNER).script = ([name], { socket }) => {
         if (name !== "get") return undefined;
         socket.destroy();
         return NO_REPLY;
@@ -475,8 +451,8 @@ describe("a hostile cluster", () => {
 
   it("random answers: every call settles, nodes and connections are bounded", async function () {
     this.timeout(600_000);
-    const key = (): string => fake.node(OTHER).key;
-    const isHere = (address: string): boolean => fake.nodes.some((node) => node.key === address);
+    const key = (): string => fixture.fake.node(OTHER).key;
+    const isHere = (address: string): boolean => fixture.fake.nodes.some((node) => node.key === address);
     const word = fc.constantFrom("MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "LOADING", "ERR", "READONLY");
     const target = fc.oneof(
       fc.constantFrom("here", ":1", "?:1", "127.0.0.1:1", "__proto__:1", ""),
@@ -498,7 +474,7 @@ describe("a hostile cluster", () => {
         async (errors, answer) => {
           let turn = 0;
           for (const index of [0, 1]) {
-            fake.node(index).script = ([name, question]) => {
+            fixture.fake.node(index).script = ([name, question]) => {
               if (name === "cluster" && question === "SLOTS" && turn > 0) return answer;
               if (name !== "get") return undefined;
               const [first, second, third] = errors[turn++ % errors.length] as [string, number, string];
@@ -522,7 +498,6 @@ describe("a hostile cluster", () => {
           for (const [state] of outcomes) expect(state).to.not.equal("pending");
           expect(connections() - before).to.be.at.most(20);
           expect(cluster.nodes().length).to.be.at.most(40);
-          clients.splice(clients.indexOf(cluster), 1);
           await closeCluster(cluster);
           turn = 0;
         },

@@ -10,10 +10,9 @@ import type { RedisOptions } from "../../src/client/redis-options";
 import { Redis } from "../../src/index";
 import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../support/fake-server";
 import { closeClient } from "../support/matrix";
-import { outcomeOf } from "../support/outcome";
+import { failureOf, outcomeOf } from "../support/outcome";
 import { fixedRuns } from "../support/properties";
 
-type Failure = Error & { code?: string; cause?: Error };
 type Script = (words: string[]) => FakeReply | undefined;
 
 const ROUNDS = 3;
@@ -68,15 +67,6 @@ describe("hostile sentinels", () => {
     redis.on("error", () => {});
     clients.push(redis);
     return redis;
-  }
-
-  async function failureOf(call: Promise<unknown>): Promise<Failure> {
-    return call.then(
-      (value) => {
-        throw new Error(`It did not fail but gave ${JSON.stringify(value)}`);
-      },
-      (error: Failure) => error,
-    );
   }
 
   const INVALID: [name: string, answer: () => FakeReply][] = [

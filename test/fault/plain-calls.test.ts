@@ -6,16 +6,14 @@
 
 import { Duplex } from "node:stream";
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/redis-options";
-import { AbstractConnector, Redis } from "../../src/index";
+import { AbstractConnector, type Redis } from "../../src/index";
 import type { Rows } from "../../src/pipeline/pipeline-run";
 import { FakeServer, RawReply } from "../support/fake-server";
-import { Direction, FaultProxy } from "../support/fault-proxy";
+import { Direction } from "../support/fault-proxy";
 import { closeClient, untilReady } from "../support/matrix";
-import { sharedServer } from "../support/shared-servers";
+import { ServerFixture } from "../support/server-fixture";
 
 /** More than the socket buffers of both ends hold, so that a stalled line leaves a part unwritten. */
 const LARGE = 20_000;
@@ -38,27 +36,11 @@ class HeldLine extends Duplex {
 
 describe("plain calls of a pipeline", function () {
   this.timeout(30_000);
-  let server: ServerProcess;
-  let proxy: FaultProxy;
+  const fixture = new ServerFixture().install();
   let redis: Redis;
-  let control: Redis;
-
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
-  beforeEach(async () => {
-    control = new Redis({ host: server.host, port: server.port });
-    await control.flushall();
-    proxy = await FaultProxy.start({ host: server.host, port: server.port });
-  });
-  afterEach(async () => {
-    await Promise.all([redis, control].map(closeClient));
-    await proxy.stop();
-  });
 
   async function connect(options: RedisOptions = {}): Promise<Redis> {
-    redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1, ...options });
-    redis.on("error", () => {});
+    redis = fixture.connect(options);
     await untilReady(redis);
     return redis;
   }
@@ -156,18 +138,18 @@ describe("plain calls of a pipeline", function () {
   for (const retryPolicy of ["at-least-once", "at-most-once"] as const) {
     it(`a line that stalls in the middle and breaks: ${retryPolicy}`, async () => {
       await connect({ retryPolicy, watchdog: false });
-      proxy.stall(Direction.ToServer);
+      fixture.proxy.stall(Direction.ToServer);
       const rows = large();
       const behind = redis.incr("behind");
       await waitUntil(async () => redis.stream?.writableNeedDrain === true, {
         timeoutMs: 5000,
         what: "the socket to be full",
       });
-      proxy.heal();
-      proxy.cutAfter({ direction: Direction.ToServer, bytes: 1 });
-      proxy.cutAll();
+      fixture.proxy.heal();
+      fixture.proxy.cutAfter({ direction: Direction.ToServer, bytes: 1 });
+      fixture.proxy.cutAll();
       const counts = codes(await rows);
-      const executed = (await control.strlen("n")) / PADDING.length;
+      const executed = (await fixture.control.strlen("n")) / PADDING.length;
       expect(await behind).to.equal(1);
       if (retryPolicy === "at-least-once" && counts.get("answered") === LARGE) {
         expect(executed).to.be.at.least(LARGE);
@@ -185,8 +167,8 @@ describe("plain calls of a pipeline", function () {
       await connect();
       const got = await redis.pipeline().set("k", "0").get("k").exec();
       expect(got).to.have.lengthOf(2);
-      const { bytes: before } = proxy.counters.toClient;
-      proxy.cutAfter({ direction: Direction.ToClient, bytes: before + bytes });
+      const { bytes: before } = fixture.proxy.counters.toClient;
+      fixture.proxy.cutAfter({ direction: Direction.ToClient, bytes: before + bytes });
       let calls = 0;
       const pipeline = redis.pipeline();
       for (let i = 0; i < 12; i++) pipeline.incr("k", () => calls++);
@@ -195,14 +177,14 @@ describe("plain calls of a pipeline", function () {
       expect(calls).to.equal(12);
       expect(next).to.equal("next");
       await closeClient(redis);
-      proxy.resetCounters();
+      fixture.proxy.resetCounters();
     }
   });
 
   it("a bulk that is aborted leaves the connection in step", async () => {
     await connect();
     const abort = new AbortController();
-    proxy.delay(30, Direction.ToClient);
+    fixture.proxy.delay(30, Direction.ToClient);
     const commands = Array.from({ length: LARGE }, (_, i) => ["echo", `${i}${PADDING}`]);
     const summary = redis.bulk(commands, { batchSize: LARGE, signal: abort.signal }).summary();
     setTimeout(() => abort.abort(), 20);
@@ -219,10 +201,10 @@ describe("plain calls of a pipeline", function () {
 
   it("disconnect() in the middle ends every row", async () => {
     await connect({ watchdog: false });
-    proxy.stall(Direction.ToServer);
+    fixture.proxy.stall(Direction.ToServer);
     const rows = large();
     redis.disconnect();
-    proxy.heal();
+    fixture.proxy.heal();
     const counts = codes(await rows);
     expect([...counts.values()].reduce((sum, count) => sum + count)).to.equal(LARGE);
     expect(counts.get("undefined")).to.equal(undefined);
@@ -230,7 +212,7 @@ describe("plain calls of a pipeline", function () {
 
   it("a reply too many between two writes ends the connection, too", async () => {
     const line = new HeldLine();
-    redis = new Redis({
+    redis = fixture.connect({
       Connector: class extends AbstractConnector {
         constructor() {
           super(2000);
@@ -262,7 +244,7 @@ describe("plain calls of a pipeline", function () {
   });
 
   it("a reply in subscriber mode is that of a single command", async () => {
-    redis = new Redis({ host: server.host, port: server.port, protocol: 2 });
+    redis = fixture.connectDirectly({ protocol: 2 });
     await untilReady(redis);
     const [, rows, bytes, single] = await Promise.all([
       redis.subscribe("channel"),
@@ -281,7 +263,7 @@ describe("plain calls of a pipeline", function () {
         : undefined,
     );
     try {
-      redis = new Redis({ host: "127.0.0.1", port: fake.port, retryStrategy: () => 1 });
+      redis = fixture.connect({ port: fake.port });
       const errors: string[] = [];
       redis.on("error", (error: Error & { code?: string }) => errors.push(String(error.code)));
       await untilReady(redis);

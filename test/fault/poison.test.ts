@@ -9,29 +9,22 @@ import { Redis } from "../../src/index";
 import { FakeServer, NO_REPLY, status } from "../support/fake-server";
 import { countInjections } from "../support/injections";
 import { closeClient, untilReady } from "../support/matrix";
+import { errorOf, type Failure } from "../support/outcome";
 
-type Failure = Error & { code?: string; cause?: Failure };
 type Rows = [Failure | null, unknown][];
 
 const LOSSES = process.env.SLUICE_LONG === "1" ? [1, 2, 3, 4, 5, 10, 30] : [1, 3, 5];
 
-function failureOf(call: Promise<unknown>): Promise<Failure | null> {
-  return call.then(
-    () => null,
-    (error: Failure) => error,
-  );
-}
-
 /** Each sends it once and gives the error that it ends with. */
 const WAYS: Record<string, (redis: Redis) => Promise<Failure | null>> = {
-  "a single command": (redis) => failureOf(redis.call("poison")),
-  "a command with limits": (redis) => failureOf(redis.with({ timeout: 60_000 }).call("poison")),
+  "a single command": (redis) => errorOf(redis.call("poison")),
+  "a command with limits": (redis) => errorOf(redis.with({ timeout: 60_000 }).call("poison")),
   "a pipeline": async (redis) => {
     const rows = (await redis.pipeline().call("poison").get("b").exec()) as Rows;
     expect(rows[1]?.[0]?.code).to.match(/^(ABORTED|OUTCOME_UNKNOWN|COMMAND_LOST)$/);
     return rows[0]?.[0] ?? null;
   },
-  "a transaction": (redis) => failureOf(redis.multi().call("poison").exec()),
+  "a transaction": (redis) => errorOf(redis.multi().call("poison").exec()),
   "a bulk": async (redis) => {
     const { errors } = await redis.bulk([["call", "poison"]]).summary();
     return (errors[0]?.error as Failure | undefined) ?? null;

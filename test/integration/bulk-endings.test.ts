@@ -1,23 +1,11 @@
 /** How a bulk ends early: a producer that throws or stalls, a reader that leaves, an abort, a client that is closed. */
 
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import { Redis } from "../../src/index";
+import type { Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
-import { sharedServer } from "../support/shared-servers";
-
-interface Failure extends Error {
-  readonly code?: string;
-}
-
-function failureOf(outcome: Promise<unknown>): Promise<Failure | null> {
-  return outcome.then(
-    () => null,
-    (error: Failure) => error,
-  );
-}
+import { errorOf } from "../support/outcome";
+import { ServerFixture } from "../support/server-fixture";
 
 /** Gives commands, then nothing more until it is released, and says when it was closed. */
 class StalledSource {
@@ -43,17 +31,12 @@ class StalledSource {
 }
 
 describe("a bulk that ends early", () => {
-  let server: ServerProcess;
+  const fixture = new ServerFixture().install();
   let redis: Redis;
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
+  beforeEach(() => {
+    redis = fixture.connectDirectly();
+    return untilReady(redis);
   });
-  beforeEach(async () => {
-    redis = new Redis({ host: server.host, port: server.port });
-    await untilReady(redis);
-    await redis.flushall();
-  });
-  afterEach(() => closeClient(redis));
 
   it("rows of what was sent come before the error of the producer", async () => {
     const broken = new Error("the file is gone");
@@ -63,7 +46,7 @@ describe("a bulk that ends early", () => {
     }
     const values: unknown[] = [];
     const bulk = redis.bulk(source(), { batchSize: 100 });
-    const failure = await failureOf(
+    const failure = await errorOf(
       (async () => {
         for await (const [, value] of bulk) values.push(value);
       })(),
@@ -72,7 +55,7 @@ describe("a bulk that ends early", () => {
     // Two batches were full; the fifty commands of the third were never sent.
     expect(values).to.deep.equal(Array.from({ length: 200 }, (_, i) => i + 1));
     expect(await redis.get("n")).to.equal("200");
-    expect(await failureOf(bulk.summary())).to.equal(broken);
+    expect(await errorOf(bulk.summary())).to.equal(broken);
   });
 
   it("the error of an asynchronous producer rejects the summary after what was sent has settled", async () => {
@@ -82,7 +65,7 @@ describe("a bulk that ends early", () => {
       throw broken;
     }
     const bulk = redis.bulk(source(), { batchSize: 10 });
-    expect(await failureOf(bulk.summary())).to.equal(broken);
+    expect(await errorOf(bulk.summary())).to.equal(broken);
     expect(bulk.progress).to.include({ issued: 30, settled: 30, failed: 0 });
   });
 
@@ -106,7 +89,7 @@ describe("a bulk that ends early", () => {
     const source = new StalledSource([["incr", "n"]]);
     const controller = new AbortController();
     const bulk = redis.bulk(source, { signal: controller.signal });
-    const summary = failureOf(bulk.summary());
+    const summary = errorOf(bulk.summary());
     await waitUntil(async () => bulk.progress.settled === 1, {
       timeoutMs: 5000,
       what: "its command is answered",
@@ -127,7 +110,7 @@ describe("a bulk that ends early", () => {
       taken++;
       yield ["incr", "n"];
     }
-    const failure = await failureOf(redis.bulk(source(), { signal: AbortSignal.abort() }).summary());
+    const failure = await errorOf(redis.bulk(source(), { signal: AbortSignal.abort() }).summary());
     expect(failure?.code).to.equal("BULK_ABORTED");
     expect(taken).to.equal(0);
     expect(await redis.get("n")).to.equal(null);
@@ -146,7 +129,7 @@ describe("a bulk that ends early", () => {
         isClosed = true;
       }
     }
-    const failure = await failureOf(
+    const failure = await errorOf(
       redis.bulk(source(), { batchSize: 2, signal: controller.signal }).summary(),
     );
     expect(failure?.code).to.equal("BULK_ABORTED");
@@ -172,7 +155,7 @@ describe("a bulk that ends early", () => {
   it("can be read once", async () => {
     const bulk = redis.bulk([["incr", "n"]]);
     await bulk.summary();
-    const failure = await failureOf(bulk[Symbol.asyncIterator]().next());
+    const failure = await errorOf(bulk[Symbol.asyncIterator]().next());
     expect(failure).to.be.instanceOf(TypeError);
     expect(await redis.get("n")).to.equal("1");
   });
@@ -194,8 +177,8 @@ describe("a bulk that ends early", () => {
 
   it("refuses what is no source and limits that are none", async () => {
     const asSource = (value: unknown): Iterable<readonly unknown[]> => value as Iterable<readonly unknown[]>;
-    expect(await failureOf(redis.bulk(asSource(5)).summary())).to.be.instanceOf(TypeError);
-    expect(await failureOf(redis.bulk([["no such command"]]).summary())).to.be.instanceOf(TypeError);
+    expect(await errorOf(redis.bulk(asSource(5)).summary())).to.be.instanceOf(TypeError);
+    expect(await errorOf(redis.bulk([["no such command"]]).summary())).to.be.instanceOf(TypeError);
     for (const options of [{ batchSize: 0 }, { inFlight: Number.NaN }, { maxBytes: -1 }]) {
       expect(() => redis.bulk([], options)).to.throw(RangeError);
     }
@@ -203,17 +186,12 @@ describe("a bulk that ends early", () => {
 });
 
 describe("transactions in a bulk", () => {
-  let server: ServerProcess;
+  const fixture = new ServerFixture().install();
   let redis: Redis;
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
+  beforeEach(() => {
+    redis = fixture.connectDirectly();
+    return untilReady(redis);
   });
-  beforeEach(async () => {
-    redis = new Redis({ host: server.host, port: server.port });
-    await untilReady(redis);
-    await redis.flushall();
-  });
-  afterEach(() => closeClient(redis));
 
   it("are never divided", async () => {
     const increments = Array.from({ length: 10 }, () => ["incr", "n"]);

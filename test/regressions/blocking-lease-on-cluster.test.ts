@@ -4,48 +4,33 @@
  */
 
 import { expect } from "chai";
-import calculateSlot from "cluster-key-slot";
-import { Cluster } from "../../src/index";
-import { closeCluster } from "../support/cluster-fixture";
-import { FakeCluster } from "../support/fake-cluster";
+import type { Cluster } from "../../src/index";
+import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
 import { NO_REPLY } from "../support/fake-server";
 
-const KEY = "foo";
-const SLOT = calculateSlot(KEY);
-/** Of two nodes with half of the slots each, the second serves it. */
-const OWNER = 1;
-const OTHER = 0;
-
 describe("cluster: blocking commands over extra connections", () => {
-  let fake: FakeCluster;
+  const fixture = new FakeClusterFixture().install();
   let cluster: Cluster;
-
-  beforeEach(async () => {
-    fake = await FakeCluster.start(2);
-    cluster = new Cluster(fake.seeds, { redisOptions: { blockingConnections: 1 } });
-    cluster.on("error", () => {});
-  });
-  afterEach(async () => {
-    await closeCluster(cluster);
-    await fake.stop();
+  beforeEach(() => {
+    cluster = fixture.connect({ redisOptions: { blockingConnections: 1 } });
   });
 
   it("come back to a node that sent them away", async () => {
     let isFirst = true;
-    fake.node(OWNER).script = ([name]) => {
+    fixture.fake.node(OWNER).script = ([name]) => {
       if (name !== "blpop") return undefined;
       if (!isFirst) return [KEY, "value"];
       isFirst = false;
-      return new Error(`MOVED ${SLOT} ${fake.node(OTHER).key}`);
+      return new Error(`MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`);
     };
-    fake.node(OTHER).script = ([name]) =>
-      name === "blpop" ? new Error(`MOVED ${SLOT} ${fake.node(OWNER).key}`) : undefined;
+    fixture.fake.node(OTHER).script = ([name]) =>
+      name === "blpop" ? new Error(`MOVED ${SLOT} ${fixture.fake.node(OWNER).key}`) : undefined;
     expect(await cluster.blpop(KEY, 0)).to.deep.equal([KEY, "value"]);
   });
 
   it("go again when their connection is lost", async () => {
     let isFirst = true;
-    fake.node(OWNER).script = ([name], { socket }) => {
+    fixture.fake.node(OWNER).script = ([name], { socket }) => {
       if (name !== "blpop") return undefined;
       if (!isFirst) return [KEY, "value"];
       isFirst = false;
@@ -56,7 +41,7 @@ describe("cluster: blocking commands over extra connections", () => {
   });
 
   it("that wait for a connection go elsewhere with their node", async () => {
-    const [owner, other] = [fake.node(OWNER), fake.node(OTHER)];
+    const [owner, other] = [fixture.fake.node(OWNER), fixture.fake.node(OTHER)];
     const arrived = new Promise<void>((resolve) => {
       owner.script = ([name]) => {
         if (name !== "blpop") return undefined;
@@ -68,7 +53,7 @@ describe("cluster: blocking commands over extra connections", () => {
     await cluster.set(KEY, 1);
     const both = [cluster.blpop(KEY, 0), cluster.blpop(KEY, 0)];
     await arrived;
-    fake.slots = () => [[0, 16383, [other.server.host, other.server.port, "id"]]];
+    fixture.fake.slots = () => [[0, 16383, [other.server.host, other.server.port, "id"]]];
     await cluster.refreshSlotsCache();
     expect(await Promise.all(both)).to.deep.equal([
       [KEY, "elsewhere"],

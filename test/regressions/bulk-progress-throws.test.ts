@@ -1,12 +1,10 @@
 /** An onProgress that throws ends its bulk with that error, counts no batch twice and ends nothing else. */
 
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
-import { Redis } from "../../src/index";
+import type { Redis } from "../../src/index";
 import type { Bulk } from "../../src/pipeline/bulk";
-import { closeClient, untilReady } from "../support/matrix";
-import { sharedServer } from "../support/shared-servers";
+import { untilReady } from "../support/matrix";
+import { ServerFixture } from "../support/server-fixture";
 import { uncaughtDuring } from "../support/uncaught";
 
 const WAYS: Record<string, (bulk: Bulk) => Promise<unknown>> = {
@@ -17,16 +15,12 @@ const WAYS: Record<string, (bulk: Bulk) => Promise<unknown>> = {
 };
 
 describe("an onProgress that throws", () => {
-  let server: ServerProcess;
+  const fixture = new ServerFixture().install();
   let redis: Redis;
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
   beforeEach(() => {
-    redis = new Redis({ host: server.host, port: server.port });
+    redis = fixture.connect();
     return untilReady(redis);
   });
-  afterEach(() => closeClient(redis));
 
   for (const [title, run] of Object.entries(WAYS)) {
     it(`while ${title}`, async () => {

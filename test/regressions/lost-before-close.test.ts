@@ -4,42 +4,26 @@
  */
 
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
-import { Redis } from "../../src/index";
-import { closeClient, untilReady } from "../support/matrix";
-import { sharedServer } from "../support/shared-servers";
-
-const codeOf = (call: Promise<unknown>): Promise<string | null> =>
-  call.then(
-    () => null,
-    (error: Error & { code?: string }) => String(error.code),
-  );
+import type { Redis } from "../../src/index";
+import { untilReady } from "../support/matrix";
+import { codeOf } from "../support/outcome";
+import { ServerFixture } from "../support/server-fixture";
 
 for (const enableAutoPipelining of [false, true]) {
   describe(`a socket with an error that is not closed yet, auto-pipelining ${enableAutoPipelining}`, () => {
-    let server: ServerProcess;
+    const fixture = new ServerFixture().install();
     let redis: Redis;
-    let control: Redis;
-    before(async () => {
-      server = await sharedServer(ServerKind.Redis);
-    });
     beforeEach(async () => {
-      const place = { host: server.host, port: server.port };
-      redis = new Redis({ ...place, retryStrategy: () => 1, enableAutoPipelining });
-      redis.on("error", () => {});
-      control = new Redis(place);
-      await Promise.all([redis, control].map(untilReady));
-      await control.flushall();
+      redis = fixture.connect({ enableAutoPipelining });
+      await Promise.all([redis, fixture.control].map(untilReady));
     });
-    afterEach(() => Promise.all([redis, control].map(closeClient)));
 
     it("a transaction under a lost WATCH is refused", async () => {
       await redis.watch("guard");
-      await control.set("guard", "theirs");
+      await fixture.control.set("guard", "theirs");
       redis.stream?.destroy(new Error("gone"));
       const code = await codeOf(redis.multi().set("guard", "mine").exec());
-      expect([code, await control.get("guard")]).to.deep.equal(["WATCH_LOST", "theirs"]);
+      expect([code, await fixture.control.get("guard")]).to.deep.equal(["WATCH_LOST", "theirs"]);
       expect(await redis.multi().set("other", 1).exec()).to.deep.equal([[null, "OK"]]);
     });
 
@@ -49,7 +33,7 @@ for (const enableAutoPipelining of [false, true]) {
       redis.stream?.destroy(new Error("gone"));
       const codes = await Promise.all([redis.set("second", 1), redis.exec()].map(codeOf));
       expect(codes).to.deep.equal(["ABORTED", "ABORTED"]);
-      expect(await control.mget("first", "second")).to.deep.equal([null, null]);
+      expect(await fixture.control.mget("first", "second")).to.deep.equal([null, null]);
     });
 
     it("nothing overtakes what waits for the next connection", async () => {

@@ -5,38 +5,24 @@
 
 import { once } from "node:events";
 import { expect } from "chai";
-import calculateSlot from "cluster-key-slot";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import { Cluster } from "../../src/index";
-import { closeCluster, untilClusterReady } from "../support/cluster-fixture";
-import { FakeCluster } from "../support/fake-cluster";
+import type { Cluster } from "../../src/index";
+import { untilClusterReady } from "../support/cluster-fixture";
+import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
 import { NO_REPLY } from "../support/fake-server";
 
-const KEY = "foo";
-const SLOT = calculateSlot(KEY);
-/** Of two nodes with half of the slots each, the second serves it. */
-const OWNER = 1;
-const OTHER = 0;
-
 describe("cluster: while it closes its connections", () => {
-  let fake: FakeCluster;
+  const fixture = new FakeClusterFixture().install();
   let cluster: Cluster;
-
   beforeEach(async () => {
-    fake = await FakeCluster.start(2);
-    cluster = new Cluster(fake.seeds, { clusterRetryStrategy: () => 10 });
-    cluster.on("error", () => {});
+    cluster = fixture.connect({ clusterRetryStrategy: () => 10 });
     await untilClusterReady(cluster);
-  });
-  afterEach(async () => {
-    await closeCluster(cluster);
-    await fake.stop();
   });
 
   /** The first GET is answered with the error, and `before` happens while the answer is under way. */
   function answerOnce(error: string, before: () => void): void {
     let isFirst = true;
-    fake.node(OWNER).script = ([name]) => {
+    fixture.fake.node(OWNER).script = ([name]) => {
       if (name !== "get" || !isFirst) return undefined;
       isFirst = false;
       before();
@@ -49,8 +35,8 @@ describe("cluster: while it closes its connections", () => {
     ["MOVED to the node itself", OWNER, "at the owner"],
   ] as const) {
     it(`${title} is followed after the reconnect`, async () => {
-      fake.node(OWNER).values.set(KEY, value);
-      answerOnce(`MOVED ${SLOT} ${fake.node(target).key}`, () => cluster.disconnect(true));
+      fixture.fake.node(OWNER).values.set(KEY, value);
+      answerOnce(`MOVED ${SLOT} ${fixture.fake.node(target).key}`, () => cluster.disconnect(true));
       expect(await cluster.get(KEY)).to.equal(value);
       expect(cluster.status).to.equal("ready");
       expect(await cluster.set("bar", 1)).to.equal("OK");
@@ -58,27 +44,27 @@ describe("cluster: while it closes its connections", () => {
   }
 
   it("ASK is followed after the reconnect", async () => {
-    fake.node(OWNER).values.set(KEY, "at the owner");
-    answerOnce(`ASK ${SLOT} ${fake.node(OTHER).key}`, () => cluster.disconnect(true));
+    fixture.fake.node(OWNER).values.set(KEY, "at the owner");
+    answerOnce(`ASK ${SLOT} ${fixture.fake.node(OTHER).key}`, () => cluster.disconnect(true));
     expect(await cluster.get(KEY)).to.equal("at the owner");
     expect(cluster.status).to.equal("ready");
   });
 
   it("for good, MOVED ends the command", async () => {
-    answerOnce(`MOVED ${SLOT} ${fake.node(OTHER).key}`, () => cluster.disconnect());
+    answerOnce(`MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`, () => cluster.disconnect());
     const ended = once(cluster, "end");
     const outcome = await cluster.get(KEY).catch((error: Error) => error.message);
     expect(outcome).to.match(/^MOVED /);
     await ended;
-    expect(fake.nodes.flatMap((node) => node.received("get"))).to.have.length(1);
+    expect(fixture.fake.nodes.flatMap((node) => node.received("get"))).to.have.length(1);
   });
 
   it("nodes are listed until the client has ended", async () => {
-    for (const node of fake.nodes) node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
+    for (const node of fixture.fake.nodes) node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
     const seen = ["bar", KEY].map((key) =>
       cluster.get(key).catch(() => cluster.status === "end" || cluster.nodes().length > 0),
     );
-    const arrived = (): boolean => fake.nodes.every((node) => node.received("get").length > 0);
+    const arrived = (): boolean => fixture.fake.nodes.every((node) => node.received("get").length > 0);
     await waitUntil(() => Promise.resolve(arrived()), { timeoutMs: 5000, what: "both commands" });
     const ended = once(cluster, "end");
     cluster.disconnect();

@@ -1,33 +1,24 @@
 /** A pipeline that travels as one entry of a queue still counts as all of its commands. */
 
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import { Redis } from "../../src/index";
-import { FaultProxy } from "../support/fault-proxy";
-import { closeClient, untilReady } from "../support/matrix";
-import { sharedServer } from "../support/shared-servers";
+import type { Redis } from "../../src/index";
+import { untilReady } from "../support/matrix";
+import { ServerFixture } from "../support/server-fixture";
 
 /** More than the socket buffers of both ends hold. */
 const LARGE = 20_000;
 const PADDING = "x".repeat(1024);
 
 describe("plain calls that are not written", () => {
-  let server: ServerProcess;
-  let proxy: FaultProxy;
+  const fixture = new ServerFixture().install();
   let redis: Redis;
   let rows: Promise<unknown>;
 
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
   beforeEach(async () => {
-    proxy = await FaultProxy.start({ host: server.host, port: server.port });
-    redis = new Redis({ host: proxy.host, port: proxy.port, watchdog: false });
-    redis.on("error", () => {});
+    redis = fixture.connect({ watchdog: false });
     await untilReady(redis);
-    proxy.stall("toServer");
+    fixture.proxy.stall("toServer");
     const pipeline = redis.pipeline();
     for (let i = 0; i < LARGE; i++) pipeline.echo(PADDING);
     rows = pipeline.exec();
@@ -36,14 +27,10 @@ describe("plain calls that are not written", () => {
       what: "the socket to be full",
     });
   });
-  afterEach(async () => {
-    await closeClient(redis);
-    await proxy.stop();
-  });
 
   it("are counted by the queue", async () => {
     expect(redis.commandQueue.length).to.equal(LARGE);
-    proxy.heal();
+    fixture.proxy.heal();
     await rows;
     expect(redis.commandQueue.length).to.equal(0);
   });

@@ -4,48 +4,25 @@
  */
 
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { RedisOptions } from "../../src/client/redis-options";
-import { Redis } from "../../src/index";
-import { FaultProxy } from "../support/fault-proxy";
-import { closeClient, untilReady } from "../support/matrix";
-import { outcomeOf } from "../support/outcome";
-import { sharedServer } from "../support/shared-servers";
+import type { Redis } from "../../src/index";
+import { untilReady } from "../support/matrix";
+import { codeOf, outcomeOf } from "../support/outcome";
+import { ServerFixture } from "../support/server-fixture";
 
 describe("refused changes of the session", () => {
-  let server: ServerProcess;
-  let proxy: FaultProxy;
+  const fixture = new ServerFixture().install();
   let redis: Redis;
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
-  beforeEach(async () => {
-    await server.command("FLUSHALL");
-    proxy = await FaultProxy.start({ host: server.host, port: server.port });
-  });
-  afterEach(async () => {
-    await closeClient(redis);
-    await proxy.stop();
-  });
 
   function connect(options: RedisOptions = {}): Redis {
-    redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1, ...options });
-    redis.on("error", () => {});
+    redis = fixture.connect(options);
     return redis;
   }
 
   async function reconnect(): Promise<void> {
     const ready = new Promise((resolve) => redis.once("ready", resolve));
-    proxy.cutAll();
+    fixture.proxy.cutAll();
     await ready;
-  }
-
-  function codeOf(call: Promise<unknown>): Promise<unknown> {
-    return call.then(
-      () => "fulfilled",
-      (error: { code?: string }) => error.code,
-    );
   }
 
   it("a SELECT that no queue takes leaves the database", async () => {
@@ -53,7 +30,7 @@ describe("refused changes of the session", () => {
     expect(await codeOf(redis.select(1))).to.equal("OFFLINE_QUEUE_DISABLED");
     await untilReady(redis);
     await redis.set("refused:where", "here");
-    expect(await server.command("GET", "refused:where")).to.equal("here");
+    expect(await fixture.server.command("GET", "refused:where")).to.equal("here");
     expect(redis.condition?.select).to.equal(0);
   });
 
@@ -79,20 +56,20 @@ describe("refused changes of the session", () => {
   });
 
   it("a MULTI that found no connection opens nothing", async () => {
-    proxy.refuse();
+    fixture.proxy.refuse();
     connect({ maxRetriesPerRequest: 0 });
     expect(await codeOf(redis.multi({ pipeline: false }))).to.equal("MAX_RETRIES");
-    proxy.heal();
+    fixture.proxy.heal();
     await untilReady(redis);
     await expectNothingOpen();
   });
 
   it("a MULTI that was given up while it waited opens nothing", async () => {
-    proxy.refuse();
+    fixture.proxy.refuse();
     connect();
     const opened = codeOf(redis.with({ timeout: 5 }).multi({ pipeline: false }));
     expect(await opened).to.equal("COMMAND_TIMEOUT");
-    proxy.heal();
+    fixture.proxy.heal();
     await untilReady(redis);
     await expectNothingOpen();
   });
@@ -100,7 +77,7 @@ describe("refused changes of the session", () => {
   it("a MULTI that was lost and may not go again opens nothing", async () => {
     connect({ retryPolicy: "at-most-once" });
     await untilReady(redis);
-    proxy.isolate();
+    fixture.proxy.isolate();
     const opened = codeOf(redis.multi({ pipeline: false }));
     await new Promise((resolve) => setImmediate(resolve));
     await reconnect();
@@ -109,7 +86,7 @@ describe("refused changes of the session", () => {
   });
 
   it("a MULTI that the server refuses opens nothing", async () => {
-    await server.command("ACL", "SETUSER", "single", "on", "nopass", "~*", "+@all", "-multi");
+    await fixture.server.command("ACL", "SETUSER", "single", "on", "nopass", "~*", "+@all", "-multi");
     connect({ username: "single", password: "any" });
     try {
       expect(await codeOf(redis.multi({ pipeline: false }))).to.equal("REPLY");
@@ -117,16 +94,16 @@ describe("refused changes of the session", () => {
       await reconnect();
       expect(await redis.set("refused:b", 1)).to.equal("OK");
     } finally {
-      await server.command("ACL", "DELUSER", "single");
+      await fixture.server.command("ACL", "DELUSER", "single");
     }
   });
 
   it("what waits at the bounds behind a MULTI that fails does not run outside of it", async () => {
-    proxy.refuse();
+    fixture.proxy.refuse();
     connect({ maxRetriesPerRequest: 0, bounds: { maxCommands: 1 } });
     const calls = [redis.multi({ pipeline: false }), redis.incr("refused:n"), redis.exec()].map(codeOf);
     expect(await Promise.all(calls)).to.deep.equal(["MAX_RETRIES", "ABORTED", "ABORTED"]);
-    proxy.heal();
+    fixture.proxy.heal();
     await untilReady(redis);
     expect(await redis.get("refused:n")).to.equal(null);
   });
@@ -170,20 +147,20 @@ describe("refused changes of the session", () => {
   it("quit({ timeout }) closes the client also when QUIT is given up", async () => {
     connect({ commandTimeout: 20, watchdog: false });
     await untilReady(redis);
-    proxy.isolate();
+    fixture.proxy.isolate();
     const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
     await redis.quit({ timeout: 5000 });
     expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
   });
 
   it("a QUIT that was dismissed behind what found no connection has ended the client", async () => {
-    proxy.refuse();
+    fixture.proxy.refuse();
     connect({ maxRetriesPerRequest: 0 });
     const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
     const waiting = codeOf(redis.get("refused:a"));
     expect(await redis.quit()).to.equal("OK");
     expect(await waiting).to.equal("MAX_RETRIES");
-    proxy.heal();
+    fixture.proxy.heal();
     expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
   });
 });

@@ -4,32 +4,20 @@
  */
 
 import { expect } from "chai";
-import calculateSlot from "cluster-key-slot";
-import { Cluster } from "../../src/index";
+import type { Cluster } from "../../src/index";
 import { closeCluster } from "../support/cluster-fixture";
-import { FakeCluster, type FakeNode } from "../support/fake-cluster";
+import type { FakeNode } from "../support/fake-cluster";
+import { FakeClusterFixture, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
 import { type FakeReply, NO_REPLY, RawReply, status } from "../support/fake-server";
 import { assertNothingLeft } from "../support/leak-check";
 
-const SLOT = calculateSlot("foo");
 const DISCARDED = new Error("EXECABORT Transaction discarded because of previous errors.");
 
-/** Of two nodes with half of the slots each, the second serves it. */
-const OWNER = 1;
-const OTHER = 0;
-
 describe("cluster: a transaction that does not succeed at once", () => {
-  let fake: FakeCluster;
+  const fixture = new FakeClusterFixture().install();
   let cluster: Cluster;
-
-  beforeEach(async () => {
-    fake = await FakeCluster.start(2);
-    cluster = new Cluster(fake.seeds);
-    cluster.on("error", () => {});
-  });
-  afterEach(async () => {
-    await closeCluster(cluster);
-    await fake.stop();
+  beforeEach(() => {
+    cluster = fixture.connect();
   });
 
   function movedTo(node: FakeNode): Error {
@@ -50,7 +38,7 @@ describe("cluster: a transaction that does not succeed at once", () => {
   }
 
   it("is redirected at EXEC, then at its members, and leaves no command behind", async () => {
-    const [owner, other] = [fake.node(OWNER), fake.node(OTHER)];
+    const [owner, other] = [fixture.fake.node(OWNER), fixture.fake.node(OTHER)];
     serve(owner, [
       { member: status("QUEUED"), exec: movedTo(other) },
       { member: status("QUEUED"), exec: [1, 2] },
@@ -63,18 +51,18 @@ describe("cluster: a transaction that does not succeed at once", () => {
     ]);
     expect([owner, other].map((node) => node.received("exec").length)).to.deep.equal([2, 1]);
     await closeCluster(cluster);
-    await fake.stop();
+    await fixture.fake.stop();
     await assertNothingLeft();
   });
 
   it("was redirected at its members and goes elsewhere when EXEC is never answered", async () => {
-    const [owner, other] = [fake.node(OWNER), fake.node(OTHER)];
+    const [owner, other] = [fixture.fake.node(OWNER), fixture.fake.node(OTHER)];
     serve(other, [{ member: status("QUEUED"), exec: [1, 2] }]);
     owner.script = ([name], { socket }) => {
       if (name === "multi") return status("OK");
       if (name === "incr") return movedTo(other);
       if (name !== "exec") return undefined;
-      fake.slots = () => [[0, 16383, [other.server.host, other.server.port, "id"]]];
+      fixture.fake.slots = () => [[0, 16383, [other.server.host, other.server.port, "id"]]];
       socket.destroy();
       return new RawReply("");
     };
@@ -88,9 +76,8 @@ describe("cluster: a transaction that does not succeed at once", () => {
 
   it("waited for admission at a node that left, and runs once elsewhere", async () => {
     await closeCluster(cluster);
-    cluster = new Cluster(fake.seeds, { redisOptions: { bounds: { maxCommands: 12 } } });
-    cluster.on("error", () => {});
-    const [owner, other] = [fake.node(OWNER), fake.node(OTHER)];
+    cluster = fixture.connect({ redisOptions: { bounds: { maxCommands: 12 } } });
+    const [owner, other] = [fixture.fake.node(OWNER), fixture.fake.node(OTHER)];
     serve(other, [{ member: status("QUEUED"), exec: [1, 2] }]);
     const arrived = new Promise<void>((resolve) => {
       let isSilent = false;
@@ -103,7 +90,7 @@ describe("cluster: a transaction that does not succeed at once", () => {
     const values = Array.from({ length: 10 }, () => cluster.get("foo"));
     const rows = cluster.multi().incr("foo").incr("foo").exec();
     await arrived;
-    fake.slots = () => [[0, 16383, [other.server.host, other.server.port, "id"]]];
+    fixture.fake.slots = () => [[0, 16383, [other.server.host, other.server.port, "id"]]];
     await cluster.refreshSlotsCache();
     expect(new Set(await Promise.all(values))).to.deep.equal(new Set([null]));
     expect(await rows).to.deep.equal([

@@ -22,3 +22,38 @@ function describe(error: unknown): string {
   const { code } = error as { code?: string };
   return code === undefined ? error.message : `${code}: ${error.message}`;
 }
+
+/** What errors may have that tests look at. */
+export interface Failure extends Error {
+  readonly code?: string;
+  readonly cause?: Failure;
+  readonly details?: { readonly phase: string; readonly mayHaveRun: boolean };
+  readonly previousErrors?: readonly Failure[];
+  readonly nodes?: readonly string[];
+  readonly lastNodeError?: Failure;
+  readonly nodeErrors?: Readonly<Record<string, Failure>>;
+}
+
+/** The error of a call that has to fail. */
+export function failureOf(call: PromiseLike<unknown>): Promise<Failure> {
+  return Promise.resolve(call).then(
+    (value) => {
+      throw new Error(`It did not fail but gave ${JSON.stringify(value)}`);
+    },
+    (error: Failure) => error,
+  );
+}
+
+/** The error of a call, or null if it has not failed. */
+export function errorOf(call: PromiseLike<unknown>): Promise<Failure | null> {
+  return Promise.resolve(call).then(
+    () => null,
+    (error: Failure) => error,
+  );
+}
+
+/** `"fulfilled"`, or the code of the error. */
+export async function codeOf(call: PromiseLike<unknown>): Promise<string> {
+  const error = await errorOf(call);
+  return error === null ? "fulfilled" : String(error.code);
+}
