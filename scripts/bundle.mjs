@@ -128,6 +128,12 @@ function withShortImports(code) {
   return code.replace(/\b([a-z]\w*)_1\b/g, "$1$$");
 }
 
+/** Imports that follow each other are one statement. */
+function withJoinedImports(code) {
+  const statements = /^(?:const [a-z]\w*\$ = load\("[^"]+"\)\n){2,}/gm;
+  return code.replace(statements, (block) => block.replaceAll(")\nconst ", "),\n"));
+}
+
 /** Files are called by their last name where that is enough. */
 function withShortIds(code, known) {
   const lastOf = (id) => id.slice(id.lastIndexOf("/") + 1);
@@ -153,7 +159,7 @@ export function bundle(built, entries) {
   const files = [...codes].map(([id, code]) => definition(id, code, core.has(id)));
   for (const path of paths) rmSync(join(built, path));
   const code = ['"use strict";', "const files = {", ...files, "};", ...LOADER, ""].join("\n");
-  writeFileSync(join(built, "bundle.js"), withShortImports(withShortIds(code, known)));
+  writeFileSync(join(built, "bundle.js"), withJoinedImports(withShortImports(withShortIds(code, known))));
   for (const [path, names] of Object.entries(entries)) writeEntry(built, path, names);
   removeEmptyDirectories(built);
 }
