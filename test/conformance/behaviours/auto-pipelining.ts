@@ -134,7 +134,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       const fake = await stage.fake((words, { socket }) => {
         if (words[0] === "get") return "v";
         if (words[0] !== "slow") return undefined;
-        setTimeout(() => socket.write("+done\r\n"), 30);
+        setTimeout(() => socket.write("+done\r\n"), 300);
         return NO_REPLY;
       });
       const redis = stage.bare({ port: fake.port });
@@ -156,7 +156,7 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       const fake = await stage.fake((words, { socket }) => {
         if (words[0] === "get") return "v";
         if (words[0] !== "slow") return undefined;
-        setTimeout(() => socket.write("+done\r\n"), 50);
+        setTimeout(() => socket.write("+done\r\n"), 400);
         return NO_REPLY;
       });
       const redis = stage.bare({ port: fake.port });
@@ -165,11 +165,11 @@ export const autoPipelining = group("auto-pipelining", (add) => {
       await Promise.all([
         redis.get("a").then(() => order.push("get")),
         redis.call("slow").then(() => order.push("slow")),
-        pause(25).then(() => order.push("25 ms")),
+        pause(200).then(() => order.push("200 ms")),
       ]);
       return order;
     },
-    ["get", "25 ms", "slow"],
+    ["get", "200 ms", "slow"],
     { ...on, isAlone: true, differs: "settling on the own reply" },
   );
 

@@ -9,10 +9,10 @@ export const timeouts = group("timeouts", (add) => {
   add(
     "commandTimeout rejects, keeps the connection, and replies stay aligned",
     async (stage) => {
-      const redis = await stage.redis({ commandTimeout: 40 });
-      const late = messageOf(redis.call("blpop", "none", "0.1"));
+      const redis = await stage.redis({ commandTimeout: 150 });
+      const late = messageOf(redis.call("blpop", "none", "0.3"));
       const answers = [await late];
-      await pause(80);
+      await pause(300);
       answers.push(await redis.set("a", "1"), (await redis.get("a")) as string);
       return [answers, redis.status];
     },
@@ -33,9 +33,9 @@ export const timeouts = group("timeouts", (add) => {
   add(
     "commandTimeout in a pipeline: each row for itself",
     async (stage) => {
-      const redis = await stage.redis({ commandTimeout: 40 });
-      const rows = await redis.pipeline().set("a", "1").blpop("none", 0.15).get("a").exec();
-      await pause(120);
+      const redis = await stage.redis({ commandTimeout: 150 });
+      const rows = await redis.pipeline().set("a", "1").blpop("none", 0.4).get("a").exec();
+      await pause(400);
       return [rows?.map((row) => row[0]?.message ?? row[1]), await redis.get("a")];
     },
     [["OK", "Command timed out", "Command timed out"], "1"],
@@ -95,7 +95,7 @@ export const timeouts = group("timeouts", (add) => {
       const redis = stage.bare({
         port: fake.port,
         host: fake.host,
-        socketTimeout: 50,
+        socketTimeout: 300,
         retryStrategy: () => 1,
       });
       await next(redis, "ready");
@@ -105,7 +105,7 @@ export const timeouts = group("timeouts", (add) => {
     [
       "late",
       [
-        "error Socket timeout. Expecting data, but didn't receive any in 50ms.",
+        "error Socket timeout. Expecting data, but didn't receive any in 300ms.",
         "close",
         "reconnecting 1",
         "connecting",
@@ -119,10 +119,10 @@ export const timeouts = group("timeouts", (add) => {
   add(
     "socketTimeout leaves idle connections alone",
     async (stage) => {
-      const redis = await stage.redis({ socketTimeout: 30 });
+      const redis = await stage.redis({ socketTimeout: 100 });
       const seen = recordEvents(redis, ["error", "close"]);
       await redis.ping();
-      await pause(90);
+      await pause(250);
       return [seen, await redis.ping()];
     },
     [[], "PONG"],
