@@ -46,7 +46,7 @@ function writeJson(path, value) {
 }
 
 /** Packs what was built last; the tarball's path. */
-function pack(directory) {
+export function pack(directory) {
   const options = ["pack", "--json", "--ignore-scripts", "--loglevel=error", "--pack-destination", directory];
   const [packed] = JSON.parse(execFileSync(npm, options, { cwd: checkout, encoding: "utf8" }));
   const path = join(directory, LABEL);

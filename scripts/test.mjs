@@ -2,7 +2,7 @@
  * The whole test run: installs, gets servers, builds, lints, type-checks, runs every group of
  * tests, and prints one last line with the counts. Words on the command line name the groups to
  * run; without any, all of them run. `--long` adds what takes longer, what must not fail once in
- * ten runs, and other Node versions; `--repeat=N` runs the groups N times and ends with the first
+ * ten runs, other Node versions, Bun and Deno; `--repeat=N` runs the groups N times and ends with the first
  * run that fails; `--coverage` adds a line for each file to the summary of the coverage.
  */
 
@@ -188,6 +188,15 @@ async function otherNodes() {
   }
 }
 
+async function otherRuntimes() {
+  const { runUnderRuntimes } = await import("./runtimes.mjs");
+  let startedAt = performance.now();
+  for await (const [name, counts] of runUnderRuntimes()) {
+    note(`runtime ${name}`, counts, startedAt);
+    startedAt = performance.now();
+  }
+}
+
 /** Each ten times in a row; a group ends with the first run that fails. */
 async function repeatForLong() {
   for (const { group, only } of REPEATED_BY_LONG) {
@@ -239,6 +248,7 @@ for (let round = 1; round <= repeats && total.failed === failedBefore; round++) 
 if (isLong) {
   await repeatForLong();
   await otherNodes();
+  await otherRuntimes();
 }
 await reportCoverage();
 finish();
