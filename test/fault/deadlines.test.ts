@@ -293,7 +293,7 @@ describe("deadlines and cancellation", function () {
         console.log(
           `      latest ${Math.min(...lateness).toFixed(1)} ms, beyond the noise of timers ${excess.toFixed(1)} ms`,
         );
-        // How late a tick may be is tested with a clock by hand in test/unit/util/deadlines; this is for people.
+        // How late a limit may be is tested in test/unit/util/deadlines-clock; this is for people.
         expect(lateness).to.have.length(5);
         expect(await redis.set(KEY, "after")).to.equal("OK");
         expect(await redis.get(KEY)).to.equal("after");

@@ -5,7 +5,7 @@ import { type Deadline, deadlines, type Expiring } from "../../../src/util/deadl
 describe("deadlines", () => {
   let clock: SinonFakeTimers;
   beforeEach(() => {
-    clock = useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
+    clock = useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
   });
   afterEach(() => {
     clock.restore();
