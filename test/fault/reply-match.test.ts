@@ -140,7 +140,7 @@ describe("a reply belongs to its command", () => {
       held.push(() => connection.socket.write(`$${words[1]?.length}\r\n${words[1]}\r\n`));
       return new RawReply("");
     });
-    const redis = new Redis({ host: fake.host, port: fake.port, commandTimeout: 40 });
+    const redis = new Redis({ host: fake.host, port: fake.port, commandTimeout: 300 });
     try {
       await redis.ping();
       const late = await Promise.all(
