@@ -123,9 +123,9 @@ export class ServerCluster {
 
   /** Opens the migration of a slot: the target imports, the source answers ASK for keys it has not. */
   async beginMigration(slot: number, target: ServerProcess): Promise<ServerProcess> {
-    const source = await this.ownerOf(slot);
+    const [source, targetId] = await Promise.all([this.ownerOf(slot), this.idOf(target)]);
     await target.command("CLUSTER", "SETSLOT", slot, "IMPORTING", await this.idOf(source));
-    await source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", await this.idOf(target));
+    await source.command("CLUSTER", "SETSLOT", slot, "MIGRATING", targetId);
     return source;
   }
 
@@ -151,13 +151,12 @@ export class ServerCluster {
   }
 
   private async assignSlot(slot: number, target: ServerProcess): Promise<void> {
-    const targetId = await this.idOf(target);
-    await target.command("CLUSTER", "SETSLOT", slot, "NODE", targetId);
-    for (const master of await this.masters()) {
-      // The others hear of it from the target too, and one of them may just have lost its office.
-      if (master !== target)
-        await master.command("CLUSTER", "SETSLOT", slot, "NODE", targetId).catch(() => {});
-    }
+    const [targetId, masters] = await Promise.all([this.idOf(target), this.masters()]);
+    const assignAt = (node: ServerProcess) => node.command("CLUSTER", "SETSLOT", slot, "NODE", targetId);
+    await assignAt(target);
+    // The others hear of it from the target too, and one of them may just have lost its office.
+    const others = masters.filter((master) => master !== target);
+    await Promise.all(others.map((master) => assignAt(master).catch(() => {})));
   }
 
   /** Moves a slot with all its keys. */

@@ -18,7 +18,7 @@ import { FaultProxy } from "../support/fault-proxy";
 import { serverKinds } from "../support/shared-servers";
 
 const ROUNDS = process.env.SLUICE_LONG === "1" ? 10 : 1;
-const FAULT_TIMEOUT_MS = 60_000;
+const FAULT_TIMEOUT_MS = 180_000;
 
 const KINDS = serverKinds().filter((kind) => kind !== ServerKind.Redis8);
 
