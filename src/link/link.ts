@@ -92,7 +92,7 @@ export class Link implements Dispatcher {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    if (this.direct === null || (flagsOf(commands) & ATTENTION) !== 0) {
+    if (this.direct === null || this.session.isConcerned(commands, flagsOf(commands) & ATTENTION)) {
       if (this.isLeaving) refuseOrBequeath(commands, () => this.closedError(), this.owner);
       else for (const command of commands) this.dispatchCarefully(command);
       return;

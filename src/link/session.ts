@@ -22,6 +22,8 @@ export const SESSION_FLAGS =
   CommandFlag.Unwatch |
   CommandFlag.Reset;
 
+const WHOLE_FLAGS = CommandFlag.Multi | CommandFlag.Exec;
+
 export class Session {
   /** Database that the next command is issued for. */
   db: number;
@@ -47,6 +49,17 @@ export class Session {
   /** True between a MULTI sent by hand and its EXEC. */
   get isInTransaction(): boolean {
     return this.openGroup !== null;
+  }
+
+  /**
+   * Whether commands with these flags have to be followed one by one. While nothing is guarded and no
+   * transaction open, those that come whole, from MULTI to EXEC, leave everything as it was.
+   */
+  isConcerned(commands: readonly Command[], flags: number): boolean {
+    if (flags === 0) return false;
+    if (this.isWatching || this.isDelicate || (flags & ~WHOLE_FLAGS) !== 0) return true;
+    const last = commands[commands.length - 1] as Command;
+    return last.batch?.kind !== BatchKind.Transaction || (last.spec.flags & CommandFlag.Exec) === 0;
   }
 
   /** Follows a command that is being handed over. */

@@ -193,7 +193,8 @@ describe("blocking commands over extra connections", () => {
   it("a time limit frees the server and the pool", async () => {
     const redis = connect({ blockingConnections: 1 });
     await untilReady(redis);
-    const limited = messageOf(redis.with({ timeout: 40 }).blpop("lease:a", 0));
+    // Long enough for the extra connection to be made and seen to block on a busy machine.
+    const limited = messageOf(redis.with({ timeout: 1000 }).blpop("lease:a", 0));
     await untilBlocked(1);
     expect(await limited).to.match(/^Command timed out/);
     await untilBlocked(0);
@@ -201,7 +202,8 @@ describe("blocking commands over extra connections", () => {
     expect(await redis.blpop("lease:a", 1)).to.deep.equal(["lease:a", "kept"]);
   });
 
-  it("a lost extra connection takes its command to the next one, again and again", async () => {
+  it("a lost extra connection takes its command to the next one, again and again", async function () {
+    this.timeout(ROUNDS * 2000);
     const redis = connect({ blockingConnections: 1, maxLossesPerCommand: ROUNDS + 1 });
     await untilReady(redis);
     const popped = redis.blpop("lease:list", 0);

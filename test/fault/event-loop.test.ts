@@ -35,7 +35,7 @@ describe("the event loop under very many commands", function () {
     single: LONG ? MILLION : 200_000,
     automatic: 100_000,
     // The server answers a transaction with one reply, which is handed over in one step.
-    multi: 20_000,
+    multi: 50_000,
   };
 
   for (const [way, commands] of Object.entries(counts) as [StretchTask["way"], number][]) {
