@@ -38,7 +38,7 @@ export async function* runUnderRuntimes() {
   // Instead of that of the checkout, which has options of Node.
   const config = join(directory, "mocharc.json");
   writeFileSync(config, "{}");
-  const options = ["--config", config, "--timeout", "20000", "--reporter", reporter];
+  const options = ["--config", config, "--timeout", "60000", "--reporter", reporter];
   const server = await ServerProcess.start({ binary: await findServer(ServerKind.Redis) });
   const env = { SLUICE_COUNTS: countsPath, REDIS_HOST: server.host, REDIS_PORT: String(server.port) };
   try {

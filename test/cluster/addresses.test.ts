@@ -84,7 +84,7 @@ describe("cluster: addresses", () => {
     await exercise(cluster);
     expect(hostsOf(cluster)).to.deep.equal(["localhost"]);
     await moveAndBack(cluster, "traveller");
-  }).timeout(40_000);
+  }).timeout(60_000);
 
   it("a node that has no name is found by its address, also through MOVED", async () => {
     const masters = await fixture.cluster.masters();
@@ -96,7 +96,7 @@ describe("cluster: addresses", () => {
     await exercise(cluster);
     expect(hostsOf(cluster)).to.deep.equal(["127.0.0.1", "localhost"]);
     await moveAndBack(cluster, "traveller");
-  }).timeout(40_000);
+  }).timeout(60_000);
 
   it("unknown endpoints are at the host that was asked", async () => {
     await configure(fixture.cluster.nodes, { "cluster-preferred-endpoint-type": "unknown-endpoint" });
@@ -107,7 +107,7 @@ describe("cluster: addresses", () => {
     await exercise(cluster);
     expect(hostsOf(cluster)).to.deep.equal(["127.0.0.1"]);
     await moveAndBack(cluster, "traveller");
-  }).timeout(40_000);
+  }).timeout(60_000);
 
   it("natMap translates them, as an object and as a function, also in MOVED", async () => {
     const entries = fixture.cluster.nodes.map(
@@ -120,7 +120,7 @@ describe("cluster: addresses", () => {
       await moveAndBack(cluster, "traveller");
       expect(hostsOf(cluster)).to.deep.equal(["localhost"]);
     }
-  }).timeout(40_000);
+  }).timeout(60_000);
 
   it("natMap holds for shard channels too", async () => {
     const natMap = (address: string) => ({ host: "localhost", port: Number(address.split(":")[1]) });
@@ -201,7 +201,7 @@ describe("cluster: IPv6", () => {
     const other = fixture.cluster.nodes.find((node) => node !== owner) as ServerProcess;
     await fixture.cluster.migrateSlot(slot, other);
     expect(await cluster.set("traveller", 1)).to.equal("OK");
-  }).timeout(40_000);
+  }).timeout(60_000);
 });
 
 describe("cluster: names for TLS", () => {

@@ -197,7 +197,7 @@ describe("cluster: reading from replicas", () => {
       await Promise.all(replicas.map((replica) => replica.start()));
       await fixture.cluster.untilHealthy();
     }
-  }).timeout(40_000);
+  }).timeout(60_000);
 });
 
 describe("cluster: reading in the same zone", () => {
@@ -205,7 +205,7 @@ describe("cluster: reading in the same zone", () => {
   const zoned = new ClusterFixture(ServerKind.Valkey, { masters: 1, replicasPerMaster: 2 }).install();
 
   it("prefers replicas of the zone that servers tell", async function () {
-    this.timeout(30_000);
+    this.timeout(60_000);
     const [master] = (await zoned.cluster.masters()) as [ServerProcess];
     const replicas = await zoned.cluster.replicas();
     await master.command("CONFIG", "SET", "availability-zone", "zone-a");

@@ -35,7 +35,7 @@ class HeldLine extends Duplex {
 }
 
 describe("plain calls of a pipeline", function () {
-  this.timeout(30_000);
+  this.timeout(60_000);
   const fixture = new ServerFixture().install();
   let redis: Redis;
 

@@ -32,7 +32,7 @@ const WAYS: Record<string, (redis: Redis) => Promise<Failure | null>> = {
 };
 
 describe("a command that kills its connection", function () {
-  this.timeout(30_000);
+  this.timeout(60_000);
   const injections = countInjections("connections killed by a command");
 
   for (const [way, send] of Object.entries(WAYS)) {

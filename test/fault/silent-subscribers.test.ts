@@ -106,7 +106,7 @@ describe("silent subscribers", () => {
       });
 
       it("with default options, in seconds", async function () {
-        this.timeout(30_000);
+        this.timeout(60_000);
         await connect({ protocol });
         await redis.subscribe("news");
         cutSilently();

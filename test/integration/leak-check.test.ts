@@ -7,7 +7,7 @@ import { expect } from "chai";
 import { checkoutDirectory } from "../../scripts/servers/cache-directory";
 import { temporaryDirectory } from "../../scripts/servers/temporary-directory";
 
-const MOCHA_TIMEOUT_MS = 20_000;
+const MOCHA_TIMEOUT_MS = 60_000;
 
 /** What mocha prints when the body is the only test. */
 function runAlone(body: string): Promise<string> {

@@ -10,7 +10,7 @@ import { Redis } from "../../src/index";
 import { closeClient } from "../support/matrix";
 
 describe("TLS", function () {
-  this.timeout(30_000);
+  this.timeout(60_000);
   let certificates: Certificates;
   let server: ServerProcess;
   const clients: Redis[] = [];

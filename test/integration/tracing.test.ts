@@ -31,7 +31,7 @@ function operations(heard: readonly Heard[]): unknown[] {
 }
 
 describe("tracing", function () {
-  this.timeout(30_000);
+  this.timeout(60_000);
   let server: ServerProcess;
 
   before(async () => {

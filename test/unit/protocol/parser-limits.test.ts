@@ -239,5 +239,5 @@ describe("parser: limits", () => {
       }
       expect(sink.events[2]![1]).to.equal("ok");
     }
-  }).timeout(20_000);
+  }).timeout(60_000);
 });
