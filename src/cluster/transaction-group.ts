@@ -9,7 +9,7 @@
 
 import { Batch, BatchKind } from "../command/batch";
 import { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
+import { TRANSACTION_END } from "../command/command-spec";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../command/slot";
@@ -87,7 +87,7 @@ export class TransactionGroup extends Batch {
 export function endOfGroup(commands: readonly Command[], start: number): number {
   for (let index = start + 1; index < commands.length; index++) {
     const { flags } = (commands[index] as Command).spec;
-    if ((flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0) return index + 1;
+    if ((flags & TRANSACTION_END) !== 0) return index + 1;
   }
   return commands.length;
 }
@@ -95,7 +95,7 @@ export function endOfGroup(commands: readonly Command[], start: number): number 
 /** Makes a group, or tells why these commands are none. */
 export function groupOf(commands: readonly Command[]): TransactionGroup | Error {
   const last = commands[commands.length - 1] as Command;
-  if ((last.spec.flags & (CommandFlag.Exec | CommandFlag.Discard)) === 0) return new OpenTransactionError();
+  if ((last.spec.flags & TRANSACTION_END) === 0) return new OpenTransactionError();
   let slot = NO_SLOT;
   let first: Argument = "";
   for (const { spec, args } of commands) {

@@ -58,6 +58,9 @@ export const CommandFlag = {
   Stretch: 1 << 28,
 } as const;
 
+/** What ends a transaction. */
+export const TRANSACTION_END = CommandFlag.Exec | CommandFlag.Discard;
+
 /** How the replies of a connection are shaped. */
 export interface ReplyShape {
   readonly protocol: 2 | 3;

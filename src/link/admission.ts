@@ -8,7 +8,7 @@
 import Denque from "denque";
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import { CommandFlag } from "../command/command-spec";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { AbortError, BoundsExceededError } from "../errors";
 import { isQuit } from "./farewell";
@@ -39,13 +39,18 @@ export class Admission implements Dispatcher {
   waitingCount = 0;
   private sweepAt = FIRST_SWEEP;
   private isServing = false;
+  /** A MULTI was admitted by hand, and what ends it was not. */
+  private isOpen = false;
+  /** A MULTI has failed at once: its caller cannot know, and goes on. */
+  private isRefusing = false;
+  private readonly onLeft: SettleHook = { onFulfilled: () => this.serve(), onFailed: () => this.serve() };
   private readonly maxCommands: number;
   private readonly maxBytes: number;
 
   constructor(
     private readonly next: Dispatcher,
     private readonly bounds: Bounds,
-    /** A command was given up while it waited; it goes no further. */
+    /** A command was given up while it waited, or refused; it goes no further. */
     private readonly onGivenUp?: (() => void) | undefined,
   ) {
     this.maxCommands = bounds.maxCommands ?? Number.POSITIVE_INFINITY;
@@ -63,8 +68,11 @@ export class Admission implements Dispatcher {
   }
 
   private take(group: Group): void {
-    // A client can always be left.
-    if (this.waiting.length === 0 && (this.fits(group) || group.commands.every(isQuit))) this.admit(group);
+    if (this.isRefusing) abort(group);
+    // A client can always be left, a transaction always be ended.
+    const isEnd = group.commands.every(isQuit) || (this.isOpen && has(group, TRANSACTION_END));
+    const isNext = this.waiting.length === 0 && (isEnd || this.fits(group));
+    if (isNext || group.commands.every(isSettled)) this.admit(group);
     else if (this.bounds.policy === "reject") this.refuse(group);
     else this.wait(group);
   }
@@ -72,12 +80,21 @@ export class Admission implements Dispatcher {
   private wait(group: Group): void {
     this.waiting.push(group);
     this.waitingCount += group.commands.length;
+    // Whoever may give up must not hold up those behind.
+    for (const { extra } of group.commands) extra?.addHook(this.onLeft);
     if (this.waitingCount >= this.sweepAt) this.sweep();
   }
 
   /** Callers who give up and ask again must not pile up behind a server that answers nothing. */
   private sweep(): void {
-    const kept = this.waiting.toArray().filter(({ commands }) => !commands.every(isSettled));
+    let isOpen = this.isOpen;
+    const kept = this.waiting.toArray().filter((group) => {
+      // What is missing from a transaction counts.
+      isOpen ||= has(group, CommandFlag.Multi);
+      const isKept = isOpen || !group.commands.every(isSettled);
+      if (has(group, TRANSACTION_END)) isOpen = false;
+      return isKept;
+    });
     this.waiting = new Denque(kept);
     this.waitingCount = kept.reduce((sum, { commands }) => sum + commands.length, 0);
     this.sweepAt = Math.max(FIRST_SWEEP, this.waitingCount * 2);
@@ -93,13 +110,16 @@ export class Admission implements Dispatcher {
   private admit(group: Group): void {
     const { commands, isBatch } = group;
     const first = commands[0] as Command;
-    const isOpening = !isBatch && (first.spec.flags & CommandFlag.Multi) !== 0;
+    const isOpening = has(group, CommandFlag.Multi);
+    const isEnding = has(group, TRANSACTION_END);
+    if (isEnding) this.isOpen = false;
     if (commands.every(isSettled)) {
       this.onGivenUp?.();
       if (isOpening) this.refuseOpened();
       // What ends a transaction goes on, though nobody waits for it: the next one begins behind it.
-      if (isBatch || !isClosing(first)) return;
+      if (!isEnding) return;
     } else if (isOpening) {
+      this.isOpen = true;
       first.ensureExtra().addHook({ onFulfilled: () => {}, onFailed: () => this.refuseOpened() });
     }
     for (const command of commands) {
@@ -116,20 +136,34 @@ export class Admission implements Dispatcher {
 
   /** MULTI has failed: what waits between it and its EXEC must not run outside of it. */
   private refuseOpened(): void {
-    const waiting = this.waiting.toArray();
-    const last = waiting.findIndex(({ commands, isBatch }) => !isBatch && isClosing(commands[0] as Command));
-    for (const { commands } of waiting.slice(0, last + 1)) commands[0]?.fail(new AbortError());
+    const { isServing } = this;
+    this.isServing = true;
+    this.isOpen = false;
+    let isOver = false;
+    for (const group of this.waiting.toArray()) {
+      if (!isOver) abort(group);
+      isOver ||= has(group, TRANSACTION_END);
+    }
+    this.isServing = isServing;
+    this.isRefusing = !isOver;
+    queueMicrotask(() => {
+      this.isRefusing = false;
+    });
   }
 
   /** Called as each admitted command settles. */
   release(bytes: number): void {
     this.commands--;
     this.bytes -= bytes;
+    this.serve();
+  }
+
+  private serve(): void {
     // What is admitted may settle at once (the client is closed) and come back here.
     if (this.isServing) return;
     this.isServing = true;
     for (let group = this.waiting.peekFront(); group !== undefined; group = this.waiting.peekFront()) {
-      if (!this.fits(group)) break;
+      if (!this.fits(group) && !group.commands.every(isSettled)) break;
       this.waiting.shift();
       this.waitingCount -= group.commands.length;
       this.admit(group);
@@ -138,6 +172,7 @@ export class Admission implements Dispatcher {
   }
 
   private refuse(group: Group): void {
+    this.onGivenUp?.();
     const isFull = this.commands + group.commands.length > this.maxCommands;
     for (const command of group.commands) {
       command.fail(
@@ -164,8 +199,13 @@ class Release implements SettleHook {
   }
 }
 
-function isClosing({ spec }: Command): boolean {
-  return (spec.flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0;
+function abort({ commands }: Group): void {
+  for (const command of commands) if (!isQuit(command)) command.fail(new AbortError());
+}
+
+/** Whether it is a single command with the flag. */
+function has({ commands, isBatch }: Group, flag: number): boolean {
+  return !isBatch && ((commands[0] as Command).spec.flags & flag) !== 0;
 }
 
 function isSettled(command: Command): boolean {

@@ -11,7 +11,6 @@ import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
 import { Connection } from "../connection/connection";
-import { ConnectionState } from "../connection/connection-state";
 import { Subscriptions } from "../connection/subscriptions";
 import {
   AlreadyConnectingError,
@@ -60,8 +59,6 @@ export class Link implements Dispatcher {
   private direct: Connection | null = null;
   /** `disconnect()` was called. */
   private isClosing = false;
-  /** QUIT was issued: nothing is taken any more. */
-  private isQuitting = false;
   /** QUIT was answered: the server is about to close. */
   private hasQuit = false;
 
@@ -117,7 +114,7 @@ export class Link implements Dispatcher {
     }
     const outcome = this.waiters.add();
     this.isClosing = false;
-    this.isQuitting = false;
+    this.session.isQuitting = false;
     this.hasQuit = false;
     this.beginAttempt();
     return outcome;
@@ -148,12 +145,12 @@ export class Link implements Dispatcher {
 
   /** True while commands are written as they come. */
   get isWritable(): boolean {
-    return this.status === "ready" && this.outlet.isWritable && !this.isQuitting;
+    return this.status === "ready" && this.outlet.isWritable && !this.session.isQuitting;
   }
 
   /** QUIT was issued, the client is closing, or it has ended. */
   get isLeaving(): boolean {
-    return this.isQuitting || this.isClosing || this.status === "end";
+    return this.session.isQuitting || this.isClosing || this.status === "end";
   }
 
   get mode(): LinkMode {
@@ -240,8 +237,7 @@ export class Link implements Dispatcher {
   }
 
   onModeChange(): void {
-    const isReady = this.status === "ready" && this.connection?.state === ConnectionState.Ready;
-    const isOpen = isReady && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
+    const isOpen = this.isWritable && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
     this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
   }
 
@@ -312,6 +308,8 @@ export class Link implements Dispatcher {
     if (this.status === "wait") this.connect().catch(() => {});
     const waits = !this.isWritable && !(this.status === "connect" && this.outlet.mayBypass(command));
     if (waits && this.options.enableOfflineQueue === false) {
+      this.session.loseMember(command);
+      this.onModeChange();
       command.fail(new OfflineQueueDisabledError());
       return;
     }
@@ -319,7 +317,6 @@ export class Link implements Dispatcher {
     this.session.note(command);
     if (waits) this.offline.push(command);
     else this.outlet.send(command);
-    if (isQuit(command)) this.isQuitting = true;
     this.onModeChange();
   }
 
@@ -348,8 +345,6 @@ export class Link implements Dispatcher {
   }
 
   private keepForResend(left: Leftovers, { protocolError, readyAtMs }: Connection): void {
-    // Between the error of a socket and its close, what is issued waits offline already.
-    const unsent = readyAtMs > 0 ? [...left.unsent, ...this.offline.takeAll()] : left.unsent;
     const rules = {
       policy: retryPolicyOf(this.options),
       maxLosses: this.options.maxLossesPerCommand ?? 3,
@@ -357,8 +352,9 @@ export class Link implements Dispatcher {
       protocolError,
       livedMs: performance.now() - readyAtMs,
       server: this.server,
+      takeLate: () => (readyAtMs > 0 ? this.offline.takeAll() : []),
     };
-    this.offline.putBack([...this.requeued.splice(0), ...sortLeftovers({ sent: left.sent, unsent }, rules)]);
+    this.offline.putBack([...this.requeued.splice(0), ...sortLeftovers(left, rules)]);
     this.session.onLoss((flag) => this.offline.has(flag));
   }
 
@@ -367,9 +363,9 @@ export class Link implements Dispatcher {
     const limit = this.options.maxRetriesPerRequest;
     if (delayMs !== null && typeof limit === "number" && limit >= 0 && this.attempts % (limit + 1) === 0) {
       this.failAll(() => new MaxRetriesPerRequestError(limit, causeOf(this.lastError)));
-      // The caller of QUIT has been told that it is done.
-      if (this.isQuitting) delayMs = null;
     }
+    // The caller of QUIT has been told that it is done.
+    if (this.session.isQuitting && !this.offline.has(CommandFlag.Quit)) delayMs = null;
     if (delayMs === null) this.end();
     else {
       this.setStatus("reconnecting", delayMs);

@@ -5,7 +5,7 @@
 
 import { BatchKind } from "../command/batch";
 import { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
 import type { Connection } from "../connection/connection";
@@ -81,12 +81,12 @@ export class Outlet {
    * issued for its database all the same, so it is selected once more.
    */
   private followTransaction(flags: number): void {
-    if ((flags & (CommandFlag.Multi | CommandFlag.Exec | CommandFlag.Discard)) === 0) return;
+    if ((flags & (CommandFlag.Multi | TRANSACTION_END)) === 0) return;
     const { db, dbBefore } = this;
     this.dbBefore = (flags & CommandFlag.Multi) !== 0 ? db : null;
     if (dbBefore === null || dbBefore === db) return;
     if ((flags & CommandFlag.Exec) !== 0) this.request("select", [String(db)], dbBefore);
-    else if ((flags & CommandFlag.Discard) !== 0) this.setDb(dbBefore);
+    else if ((flags & CommandFlag.Multi) === 0) this.setDb(dbBefore);
   }
 
   setDb(db: number): void {

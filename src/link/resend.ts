@@ -32,6 +32,8 @@ export interface ResendRules {
   readonly livedMs: number;
   /** Address of the server, for messages. */
   readonly server: string;
+  /** What waits offline already, issued since the error of the socket or admitted as others fail; taken out. */
+  takeLate(): Command[];
 }
 
 /** A blocking command is the oldest one for a long time without any guilt; it kills quickly or not at all. */
@@ -49,9 +51,13 @@ export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
   if (oldest !== undefined && (rules.livedMs < GUILTY_WITHIN_MS || !isBlocking(oldest))) oldest.losses++;
   const sorter = new Sorter(rules);
   for (const command of left.sent) refuseIfBroken(command);
-  for (const command of left.unsent) refuseIfBroken(command);
+  let unsent = left.unsent.concat(rules.takeLate());
+  unsent.forEach(refuseIfBroken);
   for (const command of left.sent) sorter.take(command, true);
-  for (const command of left.unsent) sorter.take(command, false);
+  do {
+    for (const command of unsent) sorter.take(command, false);
+    unsent = rules.takeLate();
+  } while (unsent.length > 0);
   for (const { group } of sorter.again) if (group !== null) group.isStarted = false;
   return sorter.again;
 }

@@ -9,20 +9,18 @@
 
 import { Batch, BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { AbortError, ReplyError, WatchLostError } from "../errors";
+import { isQuit } from "./farewell";
 
 /** Commands that change the session. */
 export const SESSION_FLAGS =
   CommandFlag.Select |
   CommandFlag.Multi |
-  CommandFlag.Exec |
-  CommandFlag.Discard |
+  TRANSACTION_END |
   CommandFlag.Watch |
   CommandFlag.Unwatch |
   CommandFlag.Reset;
-
-const WHOLE_FLAGS = CommandFlag.Multi | CommandFlag.Exec;
 
 export class Session {
   /** Database that the next command is issued for. */
@@ -36,6 +34,8 @@ export class Session {
   private isMultiLost = false;
   /** Its MULTI was written and has failed: it is over when the line is. */
   private isMultiInDoubt = false;
+  /** QUIT was issued: nothing is taken any more. */
+  isQuitting = false;
 
   constructor(db: number) {
     this.db = db;
@@ -57,7 +57,8 @@ export class Session {
    */
   isConcerned(commands: readonly Command[], flags: number): boolean {
     if (flags === 0) return false;
-    if (this.isWatching || this.isDelicate || (flags & ~WHOLE_FLAGS) !== 0) return true;
+    if (this.isWatching || this.isDelicate || (flags & ~(CommandFlag.Multi | CommandFlag.Exec)) !== 0)
+      return true;
     const last = commands[commands.length - 1] as Command;
     return last.batch?.kind !== BatchKind.Transaction || (last.spec.flags & CommandFlag.Exec) === 0;
   }
@@ -65,7 +66,8 @@ export class Session {
   /** Follows a command that is being handed over. */
   note(command: Command): void {
     const { flags } = command.spec;
-    if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
+    if (isQuit(command)) this.noteQuit(command);
+    else if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
     else if (this.openGroup !== null) join(command, this.openGroup);
   }
 
@@ -88,7 +90,7 @@ export class Session {
     if (this.isMultiLost) {
       if ((flags & CommandFlag.Multi) !== 0) this.isMultiLost = false;
       else {
-        if ((flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0) this.clear();
+        if ((flags & TRANSACTION_END) !== 0) this.clear();
         return new AbortError();
       }
     }
@@ -97,9 +99,11 @@ export class Session {
     return isWhole || (flags & CommandFlag.Exec) !== 0 ? new WatchLostError() : null;
   }
 
-  /** A command was given up before it came here: a transaction that is open would run without it. */
-  loseMember(): void {
-    if (this.openGroup !== null) this.openGroup.isRefused = true;
+  /** A command was given up or refused on its way: a transaction that is open would run without it. */
+  loseMember(command?: Command): void {
+    if (this.openGroup === null) return;
+    this.openGroup.isRefused = true;
+    if (command && (command.spec.flags & TRANSACTION_END) !== 0) this.openGroup = null;
   }
 
   /** Forgets guarded keys and transactions: the client was closed on purpose, or RESET ran. */
@@ -108,6 +112,15 @@ export class Session {
     this.isWatchLost = false;
     this.openGroup = null;
     this.isMultiLost = false;
+  }
+
+  /** It is part of no transaction. Given up before it was written, it has not been issued. */
+  private noteQuit(command: Command): void {
+    this.isQuitting = true;
+    const onFailed = (): void => {
+      this.isQuitting = command.extra?.sentAtMs !== 0;
+    };
+    command.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
   }
 
   private noteChange(command: Command, flags: number): void {
@@ -127,8 +140,8 @@ export class Session {
     if ((flags & CommandFlag.Exec) !== 0 && this.isWatching && command.group !== null) {
       command.group.isGuarded = true;
     }
-    if ((flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0) this.openGroup = null;
-    if ((flags & (CommandFlag.Exec | CommandFlag.Discard | CommandFlag.Unwatch)) !== 0) {
+    if ((flags & TRANSACTION_END) !== 0) this.openGroup = null;
+    if ((flags & (TRANSACTION_END | CommandFlag.Unwatch)) !== 0) {
       this.isWatching = false;
       this.isWatchLost = false;
     }
@@ -142,6 +155,8 @@ export class Session {
     this.openGroup = group;
     this.isMultiInDoubt = false;
     const onFailed = (error: Error): void => {
+      // What was issued behind it may come later.
+      group.dropOut();
       if (this.openGroup !== group) return;
       if (group.isStarted && !(error instanceof ReplyError)) this.isMultiInDoubt = true;
       else this.openGroup = before;

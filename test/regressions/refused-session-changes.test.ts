@@ -55,6 +55,17 @@ describe("refused changes of the session", () => {
     await expectNothingOpen();
   });
 
+  it("nothing is taken behind a MULTI that no queue takes before the close", async () => {
+    connect({ enableOfflineQueue: false });
+    await untilReady(redis);
+    redis.stream?.destroy();
+    const calls = [redis.multi({ pipeline: false }), redis.incr("refused:n"), redis.exec()].map(codeOf);
+    expect(await Promise.all(calls)).to.deep.equal(Array(3).fill("OFFLINE_QUEUE_DISABLED"));
+    await new Promise((resolve) => redis.once("close", resolve));
+    await untilReady(redis);
+    expect(await redis.get("refused:n")).to.equal(null);
+  });
+
   it("a MULTI that found no connection opens nothing", async () => {
     fixture.proxy.refuse();
     connect({ maxRetriesPerRequest: 0 });
@@ -151,6 +162,60 @@ describe("refused changes of the session", () => {
     const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
     await redis.quit({ timeout: 5000 });
     expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
+  });
+
+  for (const limit of ["commandTimeout", "timeout", "signal"] as const) {
+    it(`a QUIT that was given up while it waited leaves the client open, ${limit}`, async () => {
+      fixture.proxy.refuse();
+      connect(limit === "commandTimeout" ? { commandTimeout: 20 } : {});
+      const abort = new AbortController();
+      const views = {
+        commandTimeout: () => redis,
+        timeout: () => redis.with({ timeout: 20 }),
+        signal: () => redis.with({ signal: abort.signal }),
+      };
+      const waiting = codeOf(redis.with({ timeout: Number.POSITIVE_INFINITY }).set("refused:a", 1));
+      const left = codeOf(views[limit]().quit());
+      expect(await codeOf(redis.echo("behind QUIT"))).to.equal("CONNECTION_CLOSED");
+      abort.abort();
+      expect(await left).to.equal(limit === "signal" ? "ABORTED_BY_SIGNAL" : "COMMAND_TIMEOUT");
+      fixture.proxy.heal();
+      expect(await waiting).to.equal("fulfilled");
+      await untilReady(redis);
+      expect(await redis.incr("refused:n")).to.equal(1);
+      const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
+      expect(await redis.quit()).to.equal("OK");
+      expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
+    });
+  }
+
+  it("a QUIT behind a transaction that is refused leaves all the same", async () => {
+    fixture.proxy.refuse();
+    connect();
+    const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
+    const calls = [redis.multi({ pipeline: false }), redis.with({ timeout: 5 }).incr("refused:n")].map(
+      codeOf,
+    );
+    const left = codeOf(redis.quit());
+    expect(await calls[1]).to.equal("COMMAND_TIMEOUT");
+    fixture.proxy.heal();
+    expect(await left).to.equal("fulfilled");
+    expect(await calls[0]).to.equal("ABORTED");
+    expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
+  });
+
+  it("a QUIT that was dismissed behind a refused handshake has ended the client", async () => {
+    await fixture.server.command("ACL", "SETUSER", "nobody", "on", ">right");
+    try {
+      connect({ username: "nobody", password: "wrong", maxRetriesPerRequest: null });
+      const ended = new Promise<string>((resolve) => redis.once("end", () => resolve("end")));
+      const waiting = codeOf(redis.get("refused:a"));
+      expect(await redis.quit()).to.equal("OK");
+      expect(await waiting).to.equal("REPLY");
+      expect(await outcomeOf(ended)).to.deep.equal(["fulfilled", "end"]);
+    } finally {
+      await fixture.server.command("ACL", "DELUSER", "nobody");
+    }
   });
 
   it("a QUIT that was dismissed behind what found no connection has ended the client", async () => {

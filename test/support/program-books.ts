@@ -51,7 +51,8 @@ const TELL_THEMSELVES = new Set(["COMMAND_TIMEOUT", "ABORTED_BY_SIGNAL"]);
 const DID_NOT_RUN = new Set(["ABORTED", "CONNECTION_CLOSED", "WATCH_LOST", "MAX_RETRIES"]);
 /** What they refuse was never taken: nothing that follows may rely on it. */
 const NOT_TAKEN = new Set(["OFFLINE_QUEUE_DISABLED", "BOUNDS_EXCEEDED"]);
-const NOT_WHILE_LISTENING = /^ERR Can't execute '\w+': only \(P\|S\)SUBSCRIBE/;
+const NOT_WHILE_LISTENING =
+  /^(ERR|EXECABORT Transaction discarded because of:) Can't execute '\w+': only \(P\|S\)SUBSCRIBE/;
 
 export class Books {
   readonly entries: Entry[] = [];

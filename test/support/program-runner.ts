@@ -253,8 +253,6 @@ class Run {
 
   /** A caller who is told that MULTI failed does not go on. */
   private async byHand(step: Extract<Step, { do: "byHand" }>): Promise<void> {
-    // Bounds admit, refuse and drop its commands one by one.
-    if (this.program.options.bounds !== undefined) return;
     // What others issue between MULTI and EXEC would be a part of it.
     await Promise.race([Promise.all(this.slow), sleep(STEP_PATIENCE_MS)]);
     if (this.slow.size > 0) return;

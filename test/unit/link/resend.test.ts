@@ -12,6 +12,7 @@ const RULES: ResendRules = {
   maxLosses: 3,
   cause: undefined,
   protocolError: null,
+  takeLate: () => [],
   livedMs: 60_000,
   server: "server:1",
 };
