@@ -155,7 +155,9 @@ export class Link implements Dispatcher {
 
   get mode(): LinkMode {
     if (this.options.monitor) return "monitor";
-    const isResp2 = this.connection !== null && this.connection.shape.protocol === 2;
+    // Before the handshake has told the protocol, it is the one that was asked for.
+    const isTold = this.outlet.isReady || this.options.protocol === 2;
+    const isResp2 = isTold && this.connection?.shape.protocol === 2;
     return isResp2 && !this.subscriptions.isEmpty ? "subscriber" : "normal";
   }
 
