@@ -320,7 +320,7 @@ export class ClusterWiring {
 
   /** What the old owner of a slot was sent is answered before the new one gets more. */
   private keepOrder(slot: number, before: Shard): void {
-    const last = before.master.port?.link.connection?.queue.last();
+    const last = before.master.port?.link.connection?.queue.lastAwaited();
     if (last !== undefined && this.router.isOpen) this.rooms.keepOrder(slot, last);
   }
 }

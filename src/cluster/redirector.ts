@@ -184,7 +184,7 @@ export class Redirector {
       node.avoidedUntilMs = performance.now() + AVOID_MS;
     } else if (slots.shardOf(slot)?.master !== target) {
       slots.move(slot, target);
-      const last = node.port?.link.connection?.queue.last();
+      const last = node.port?.link.connection?.queue.lastAwaited();
       if (last !== undefined) rooms.keepOrder(slot, last);
     }
     this.rooms.onStale(target);

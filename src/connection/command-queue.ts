@@ -129,10 +129,17 @@ export class CommandQueue {
     return stretch.isAwaited ? stretch.calls.view(stretch.next, IGNORED) : undefined;
   }
 
-  /** The command that was handed over last. */
-  last(): Command | undefined {
-    const commands = this.backlog.peekBack()?.commands;
-    return commands === undefined ? this.items.peekBack() : commands[commands.length - 1];
+  /** The command that was handed over last and has not settled. */
+  lastAwaited(): Command | undefined {
+    for (let i = this.backlog.length - 1; i >= 0; i--) {
+      const last = (this.backlog.peekAt(i) as Cursor).commands.findLast(isAwaited);
+      if (last) return last;
+    }
+    for (let i = this.items.length - 1; i >= 0; i--) {
+      const command = this.items.peekAt(i) as Command;
+      if (isAwaited(command)) return command;
+    }
+    return undefined;
   }
 
   /** Takes the command that a reply has just arrived for; a call becomes one. */
@@ -237,6 +244,10 @@ export class CommandQueue {
     cursor.next = end;
     if (end === commands.length) this.backlog.shift();
   }
+}
+
+function isAwaited(command: Command): boolean {
+  return !command.isSettled;
 }
 
 /** Every call that is not answered becomes a command. */
