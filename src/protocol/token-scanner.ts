@@ -41,7 +41,7 @@ export abstract class TokenScanner {
   /** False once stopped or failed; nothing is read any more. */
   protected isLive = true;
   protected failure: ParserError | null = null;
-  /** Bytes of the present line that are known to hold no CR. */
+  /** Bytes of the present line that are known to hold no end of it. */
   private searched = 0;
 
   /** The length between the type byte and CRLF; moves `cursor` behind it. */
@@ -66,15 +66,17 @@ export abstract class TokenScanner {
     const { bytes, at } = this;
     const stop = Math.min(this.end, at + MAX_LINE_BYTES + 1);
     let i = at + 1 + this.searched;
-    while (i < stop && bytes[i] !== CR) i++;
+    // Only control characters need a second look.
+    for (; i < stop; i++) if (bytes[i] <= CR && (bytes[i] === CR || bytes[i] === LF)) break;
     if (i === stop && i - at > MAX_LINE_BYTES) return this.refuseLimit("line", i - at, MAX_LINE_BYTES);
-    if (i + 1 >= this.end) {
+    const isBare = i < this.end && bytes[i] === LF;
+    if (i + 1 >= this.end && !isBare) {
       this.searched = i - at > REMEMBERED_FROM_BYTES ? i - at - 1 : 0;
       return -1;
     }
     this.searched = 0;
-    if (bytes[i + 1] === LF) return i;
-    this.fail("CR without LF", i);
+    if (!isBare && bytes[i + 1] === LF) return i;
+    this.fail(isBare ? "LF without CR" : "CR without LF", i);
     return -1;
   }
 
