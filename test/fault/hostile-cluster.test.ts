@@ -5,6 +5,7 @@
  * touches a prototype, a resolver or a socket unless it can be an address.
  */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import fc from "fast-check";
 import { waitUntil } from "../../scripts/servers/wait-until";
@@ -223,6 +224,44 @@ describe("a hostile cluster", () => {
       ]);
       expect(cluster.status).to.equal("ready");
     });
+  });
+
+  describe("without a line for subscribers", () => {
+    const ATTEMPTS = 6;
+    const NO_SUBSCRIBER = {
+      name: "AbortError",
+      code: "NO_SUBSCRIBER",
+      message: "No subscriber for the cluster",
+    };
+
+    for (const isSharded of [false, true]) {
+      const word = isSharded ? "ssubscribe" : "subscribe";
+
+      it(`${word.toUpperCase()} waits, and ends with the client, once`, async () => {
+        let attempts = 0;
+        for (const node of fixture.fake.nodes) {
+          node.script = (words, { socket }) => {
+            if (!words.some((text) => text.includes("subscriber"))) return undefined;
+            attempts++;
+            socket.destroy();
+            return NO_REPLY;
+          };
+        }
+        const cluster = await connect({ shardedSubscribers: isSharded });
+        let settled = 0;
+        const calls = [cluster[word](KEY), cluster[word](KEY)].map((call) =>
+          failureOf(call).finally(() => settled++),
+        );
+        await waitUntil(async () => attempts >= ATTEMPTS, { timeoutMs: 5000, what: "lost lines" });
+        // Until the next attempt there is time.
+        await sleep(20);
+        expect([settled, received(word)]).to.deep.equal([0, 0]);
+        expect(await cluster.set(KEY, 1)).to.equal("OK");
+        cluster.disconnect();
+        for (const failure of await Promise.all(calls)) expect(failure).to.include(NO_SUBSCRIBER);
+        expect(settled).to.equal(2);
+      });
+    }
   });
 
   describe("with loops", () => {

@@ -49,4 +49,42 @@ describe("a transaction of which a part was written", () => {
     expect(await redis.echo("outside")).to.equal("outside");
     expect(await redis.mget("part:n", "part:other")).to.deep.equal([null, null]);
   });
+
+  describe("whose rest was gathered for an automatic batch", () => {
+    async function openGathering(): Promise<void> {
+      redis = fixture.connect({ watchdog: false, enableAutoPipelining: { maxInFlight: 1 } });
+      await untilReady(redis);
+      expect(await redis.multi({ pipeline: false })).to.equal("OK");
+    }
+
+    async function expectNothingRan(): Promise<void> {
+      expect(await redis.echo("outside")).to.equal("outside");
+      expect(await redis.mget("part:n", "part:other")).to.deep.equal([null, null]);
+    }
+
+    it("does not run when a member was aborted in the same turn", async () => {
+      await openGathering();
+      const abort = new AbortController();
+      const member = errorOf(redis.incr("part:n"));
+      const givenUp = errorOf(redis.with({ signal: abort.signal }).incr("part:other"));
+      abort.abort();
+      const exec = errorOf(redis.exec());
+      expect((await givenUp)?.details).to.include({ phase: "queued", mayHaveRun: false });
+      expect([(await member)?.code, (await exec)?.code]).to.deep.equal(["ABORTED", "ABORTED"]);
+      await expectNothingRan();
+    });
+
+    it("does not run when the time of a member was over behind an unanswered batch", async () => {
+      await openGathering();
+      fixture.proxy.stall("toClient");
+      const first = redis.incr("part:n");
+      await new Promise((resolve) => setImmediate(resolve));
+      const givenUp = await errorOf(redis.with({ timeout: 20 }).incr("part:other"));
+      expect(givenUp?.details).to.include({ phase: "queued", mayHaveRun: false });
+      const exec = errorOf(redis.exec());
+      fixture.proxy.heal();
+      expect([await first, (await exec)?.code]).to.deep.equal(["QUEUED", "ABORTED"]);
+      await expectNothingRan();
+    });
+  });
 });
