@@ -531,6 +531,8 @@ class Run {
       if (error !== null && !this.books.mayListen) this.checkGivenUp(error);
     });
     if (isAwaited) await Promise.race([noted, sleep(STEP_PATIENCE_MS)]);
+    // What is refused at once is known at once.
+    else await new Promise<void>((resolve) => process.nextTick(resolve));
     return outcome;
   }
 
