@@ -48,12 +48,24 @@ function exportedTogether(lines) {
   return `Object.assign(exports, { ${names.join(", ")} })\n`;
 }
 
+/** The compiler writes `exports.NAME` wherever a file uses a constant of its own. */
+function withOwnNames(code) {
+  const constants = code.matchAll(/^exports\.([A-Z]\w*) = (?!\1\n)/gm);
+  let text = code;
+  for (const [statement, name] of Array.from(constants)) {
+    const uses = new RegExp(`\\bexports\\.${name}\\b(?! = )`, "g");
+    if ((text.match(uses) ?? []).length < 3) continue;
+    text = text.replace(uses, name).replace(statement, `const ${name} = ${statement}`);
+  }
+  return text;
+}
+
 function codeOf(built, path, { known, isEntry }) {
   const source = withoutHead(readFileSync(join(built, path), "utf8"), isEntry);
   const code = source.replace(RELATIVE_REQUIRE, (_, request) => {
     return `load(${JSON.stringify(resolve(path, request, known))})`;
   });
-  return inAscii(isEntry ? withLazyExports(code.trim()) : code.trim());
+  return inAscii(isEntry ? withLazyExports(code.trim()) : withOwnNames(code.trim()));
 }
 
 /** A single character beyond Latin-1 would make V8 hold and read the whole file with two bytes a character. */
@@ -134,6 +146,13 @@ function withJoinedImports(code) {
   return code.replace(statements, (block) => block.replaceAll(")\nconst ", "),\n"));
 }
 
+/** The first level of indentation says nothing here; it is 10 KB. */
+function withLessIndentation(code) {
+  const texts = code.match(/`(?:[^`\\]|\\.)*`/g) ?? [];
+  if (texts.some((text) => text.includes("\n"))) throw new Error("A text of several lines would change");
+  return code.replace(/^\t/gm, "");
+}
+
 /** Files are called by their last name where that is enough. */
 function withShortIds(code, known) {
   const lastOf = (id) => id.slice(id.lastIndexOf("/") + 1);
@@ -159,7 +178,8 @@ export function bundle(built, entries) {
   const files = [...codes].map(([id, code]) => definition(id, code, core.has(id)));
   for (const path of paths) rmSync(join(built, path));
   const code = ['"use strict";', "const files = {", ...files, "};", ...LOADER, ""].join("\n");
-  writeFileSync(join(built, "bundle.js"), withJoinedImports(withShortImports(withShortIds(code, known))));
+  const short = withJoinedImports(withShortImports(withShortIds(code, known)));
+  writeFileSync(join(built, "bundle.js"), withLessIndentation(short));
   for (const [path, names] of Object.entries(entries)) writeEntry(built, path, names);
   removeEmptyDirectories(built);
 }
