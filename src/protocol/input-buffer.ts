@@ -12,6 +12,7 @@
 
 import { isAscii } from "node:buffer";
 import { blockPool, MIN_BLOCK_BYTES } from "./block-pool";
+import { READ_BYTES } from "./passing-bulk";
 
 /** Bytes asked for by one read; reads of 64 KiB and less cost 5-25 % more CPU on small replies. */
 const SLAB_BYTES = 256 * 1024;
@@ -48,7 +49,7 @@ export class InputBuffer {
       return (this.bytes = borrowSlab());
     }
     this.makeRoom(neededBytes, 1);
-    return this.end === 0 ? this.bytes : this.bytes.subarray(this.end);
+    return this.bytes.subarray(this.end, neededBytes > READ_BYTES ? this.end + READ_BYTES : undefined);
   }
 
   /** `byteCount` bytes were read into what `reserve` gave. */

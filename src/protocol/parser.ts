@@ -14,6 +14,7 @@ import { ReplyTooLongError } from "../errors";
 import { copyBytes, createReplyError, decodeStatus, decodeText } from "./decode-value";
 import { MAX_BULK_BYTES, MAX_ELEMENTS, MAX_INTEGER_DIGITS, MAX_TEXT_BYTES } from "./limits";
 import { integerOf, isInteger } from "./numbers";
+import { isEarned, LARGE_BYTES, PassingBulk } from "./passing-bulk";
 import { ReplyBuilder } from "./reply-builder";
 import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
@@ -29,8 +30,6 @@ const COLON = 58;
 /** `txt:` in front of a verbatim string. */
 const VERBATIM_TAG_BYTES = 4;
 const NO_FORMAT = "a verbatim string without its format";
-/** Values from here on say nothing about whether what follows them is ASCII. */
-const LARGE_BYTES = 64 * 1024;
 /** So many digits make an exact number in a plain sum. */
 const EXACT_DIGITS = 15;
 
@@ -38,8 +37,7 @@ export class Parser extends TokenScanner {
   private readonly builder: ReplyBuilder;
   /** All unread bytes are below 0x80; false also when that is not known. */
   private isAscii = false;
-  /** Bytes to come of a bulk string that nobody wants, its CRLF included. */
-  private skipLeft = 0;
+  private readonly passing = new PassingBulk();
   /** Size of the unfinished token at the start of the unread bytes, if known. */
   private neededBytes = 0;
 
@@ -50,14 +48,19 @@ export class Parser extends TokenScanner {
 
   /** Where the next read shall land. Ask again before every read: the memory is shared. */
   reserve(): Uint8Array {
-    return this.input.reserve(this.neededBytes);
+    return this.passing.isFilling ? this.passing.room : this.input.reserve(this.neededBytes);
   }
 
   /** `byteCount` bytes were read into what `reserve` gave. */
   commit(byteCount: number): void {
     if (!this.isLive) return;
-    this.input.commit(byteCount);
-    this.execute();
+    if (this.passing.isFilling) {
+      this.passing.left -= byteCount;
+      this.input.origin += byteCount;
+    } else {
+      this.input.commit(byteCount);
+      this.execute();
+    }
   }
 
   /** A chunk has arrived. */
@@ -70,12 +73,15 @@ export class Parser extends TokenScanner {
   /** Nothing is read or reported any more; may be called by the sink in the middle of a buffer. */
   stop(): void {
     this.isLive = false;
+    this.passing.finish();
     this.input.drop();
   }
 
   private execute(): void {
     const input = this.input;
-    if (input.end - input.start < this.neededBytes && this.neededBytes > LARGE_BYTES) {
+    const arrived = input.end - input.start;
+    const isWaiting = arrived < this.neededBytes && this.neededBytes > LARGE_BYTES;
+    if (isWaiting && !isEarned(this.neededBytes, arrived)) {
       input.keepRest();
       return;
     }
@@ -97,7 +103,7 @@ export class Parser extends TokenScanner {
   }
 
   private readTokens(): void {
-    if (this.skipLeft > 0 && !this.skipBulk()) return;
+    if (this.passing.left > 0 && !this.passBulk()) return;
     while (this.at < this.end && this.isLive) {
       if (this.builder.isIdle && !this.begin()) return;
       if (!this.readToken(this.bytes[this.at])) return;
@@ -187,30 +193,28 @@ export class Parser extends TokenScanner {
     return this.placeString(textStart, stop);
   }
 
-  /** The line of a bulk string is there, the rest is not: wait for it, or let it pass by. */
+  /** The line of a bulk string is there, the rest is not: wait for it, or let it pass through. */
   private awaitBulk(length: number): boolean {
     const { builder } = this;
     if (length > MAX_TEXT_BYTES && !builder.isDropping && !builder.wantsBuffers) {
       builder.failReply(new ReplyTooLongError(`${length} bytes`));
     }
-    if (builder.isDropping) {
+    const isBuffer = builder.wantsBuffers && this.bytes[this.at] === TypeByte.Bulk;
+    if (builder.isDropping || (isBuffer && isEarned(length, this.end - this.cursor))) {
       this.at = this.cursor;
-      this.skipLeft = length + 2;
-      this.skipBulk();
+      this.passing.begin(length, builder.isDropping);
+      this.passBulk();
     } else this.neededBytes = this.cursor + length + 2 - this.at;
     return false;
   }
 
-  /** Passes over a bulk string without keeping it. False while more of it is to come. */
-  private skipBulk(): boolean {
-    const step = Math.min(this.skipLeft - 2, this.end - this.at);
-    this.at += step;
-    this.skipLeft -= step;
-    if (this.skipLeft > 2 || this.end - this.at < 2) return false;
-    if (!this.hasLineEndAt(this.at)) return false;
+  /** False while more of it is to come. */
+  private passBulk(): boolean {
+    const { passing } = this;
+    this.at += passing.take(this.bytes, this.at, this.end);
+    if (passing.left > 2 || this.end - this.at < 2 || !this.hasLineEndAt(this.at)) return false;
     this.at += 2;
-    this.skipLeft = 0;
-    return this.place(null);
+    return this.place(passing.finish());
   }
 
   private placeString(start: number, stop: number): boolean {
