@@ -14,6 +14,11 @@ import type { ScriptMemory } from "./script-memory";
 import { type Stretch, stretchOf } from "./stretch";
 import { passesGate } from "./wire-gate";
 
+/** So few commands share one flush if they are large, up to so many times the usual bytes. */
+const FEW = 16;
+/** Commands are large from this mean size on. */
+const LARGE_BYTES = 16 * 1024;
+
 export interface WriteListener {
   /** Called for each command as it is encoded, while `isTracing()` is true. */
   onWrite(command: Command): void;
@@ -27,7 +32,7 @@ export class FlushEncoder {
   constructor(
     source: { readonly queue: CommandQueue; readonly scripts: ScriptMemory },
     private readonly output: OutputBuffer,
-    /** A flush ends at the first command that reaches this many bytes. */
+    /** A flush ends at the first command that reaches this many bytes, unless all are few and large. */
     private readonly highWaterBytes: number,
     private readonly listener: WriteListener,
   ) {
@@ -39,8 +44,9 @@ export class FlushEncoder {
   fill(): Error | null {
     const { queue, output, highWaterBytes } = this;
     const isTracing = this.listener.isTracing();
-    let left = queue.unsent;
-    while (left-- > 0 && output.length < highWaterBytes) {
+    const { unsent } = queue;
+    for (let count = 0; count < unsent; count++) {
+      if (output.length >= highWaterBytes && this.isFull(count)) break;
       const command = queue.advance();
       if (command === undefined) break;
       const stretch = stretchOf(command);
@@ -75,7 +81,8 @@ export class FlushEncoder {
     let from = at === 0 ? 0 : (ends[at - 1] as number);
     batch.isStarted = true;
     try {
-      for (; at < end && output.length < highWaterBytes; at++) {
+      for (; at < end; at++) {
+        if (output.length >= highWaterBytes && this.isFull(at - stretch.written)) break;
         const to = ends[at] as number;
         encodeWord(output, (specs[at] as CommandSpec).encodedName, to - from);
         encodeArguments(output, args, from, to);
@@ -86,6 +93,11 @@ export class FlushEncoder {
     }
     this.queue.wroteCalls(stretch, at - stretch.written);
     return null;
+  }
+
+  private isFull(count: number): boolean {
+    const { length } = this.output;
+    return count >= FEW || length < count * LARGE_BYTES || length >= this.highWaterBytes * FEW;
   }
 }
 

@@ -1,0 +1,61 @@
+/** How much goes out in one flush. */
+
+import { expect } from "chai";
+import { Batch, BatchKind } from "../../../src/command/batch";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { PlainCalls } from "../../../src/command/plain-calls";
+import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { CommandQueue } from "../../../src/connection/command-queue";
+import { FlushEncoder } from "../../../src/connection/flush-encoder";
+import { ScriptMemory } from "../../../src/connection/script-memory";
+import { OutputBuffer } from "../../../src/protocol/output-buffer";
+
+const KIB = 1024;
+const USUAL = 256 * KIB;
+
+/** How many of `count` SETs with values of `size` go out in the first flush, and in the second. */
+function flushes(count: number, size: number, kind: string, highWaterBytes: number): number[] {
+  const queue = new CommandQueue();
+  const output = new OutputBuffer();
+  const listener = { onWrite: () => {}, isTracing: () => false };
+  const encoder = new FlushEncoder({ queue, scripts: new ScriptMemory() }, output, highWaterBytes, listener);
+  const value = kind === "text" ? "x".repeat(size) : Buffer.alloc(size);
+  if (kind === "calls") {
+    const nobody = { promise: null, answer() {}, refuse() {}, fulfil() {}, reject() {} };
+    const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), nobody);
+    for (let i = 0; i < count; i++) calls.add(specOf("set"), ["key", value], false);
+    queue.pushCalls(calls);
+  } else {
+    for (let i = 0; i < count; i++) {
+      queue.push(new Command(specOf("set"), ["key", value], false, new PromiseCompletion()));
+    }
+  }
+  const counts = [0, 1].map(() => {
+    const before = queue.inFlight;
+    expect(encoder.fill()).to.equal(null);
+    output.release(output.take());
+    return queue.inFlight - before;
+  });
+  const { sent, unsent } = queue.takeAll();
+  for (const command of [...sent, ...unsent]) command.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
+  return counts;
+}
+
+describe("a flush", () => {
+  for (const kind of ["text", "buffer", "calls"]) {
+    it(`ends at the usual size for small values (${kind})`, () => {
+      const [first, second] = flushes(1000, KIB, kind, USUAL);
+      expect(first).to.be.within(240, 256);
+      expect(second).to.equal(first);
+      expect(flushes(100, 10, kind, 64)).to.deep.equal([2, 2]);
+    });
+
+    it(`takes a few large values together (${kind})`, () => {
+      expect(flushes(100, 64 * KIB, kind, USUAL)[0]).to.equal(16);
+      expect(flushes(100, 1024 * KIB, kind, USUAL)).to.deep.equal([4, 4]);
+      expect(flushes(3, 1024 * KIB, kind, USUAL)).to.deep.equal([3, 0]);
+      expect(flushes(100, 64 * KIB, kind, KIB)).to.deep.equal([1, 1]);
+    });
+  }
+});
