@@ -42,11 +42,10 @@ export class FlushEncoder {
 
   /** Returns why a command could not be encoded: half of it is in the buffer, so nothing may go out. */
   fill(): Error | null {
-    const { queue, output, highWaterBytes } = this;
+    const { queue } = this;
     const isTracing = this.listener.isTracing();
     const { unsent } = queue;
-    for (let count = 0; count < unsent; count++) {
-      if (output.length >= highWaterBytes && this.isFull(count)) break;
+    for (let count = 0; count < unsent && !this.isFull(count); count++) {
       const command = queue.advance();
       if (command === undefined) break;
       const stretch = stretchOf(command);
@@ -74,15 +73,14 @@ export class FlushEncoder {
 
   /** Writes calls until the stretch is written or the flush is full. */
   private encodeCalls(stretch: Stretch): Error | null {
-    const { output, highWaterBytes } = this;
+    const { output } = this;
     const { specs, args, ends, batch, isAbandoned } = stretch.calls;
     const end = isAbandoned ? stretch.written : stretch.end;
     let at = stretch.written;
     let from = at === 0 ? 0 : (ends[at - 1] as number);
     batch.isStarted = true;
     try {
-      for (; at < end; at++) {
-        if (output.length >= highWaterBytes && this.isFull(at - stretch.written)) break;
+      for (; at < end && !this.isFull(at - stretch.written); at++) {
         const to = ends[at] as number;
         encodeWord(output, (specs[at] as CommandSpec).encodedName, to - from);
         encodeArguments(output, args, from, to);
@@ -97,6 +95,7 @@ export class FlushEncoder {
 
   private isFull(count: number): boolean {
     const { length } = this.output;
+    if (length < this.highWaterBytes) return false;
     return count >= FEW || length < count * LARGE_BYTES || length >= this.highWaterBytes * FEW;
   }
 }

@@ -12,7 +12,7 @@
 
 import { isAscii } from "node:buffer";
 import { blockPool, MIN_BLOCK_BYTES } from "./block-pool";
-import { READ_BYTES } from "./passing-bulk";
+import { LARGE_BYTES } from "./passing-bulk";
 
 /** Bytes asked for by one read; reads of 64 KiB and less cost 5-25 % more CPU on small replies. */
 const SLAB_BYTES = 256 * 1024;
@@ -49,7 +49,7 @@ export class InputBuffer {
       return (this.bytes = borrowSlab());
     }
     this.makeRoom(neededBytes, 1);
-    return this.bytes.subarray(this.end, neededBytes > READ_BYTES ? this.end + READ_BYTES : undefined);
+    return this.bytes.subarray(this.end, neededBytes > LARGE_BYTES ? this.end + LARGE_BYTES : undefined);
   }
 
   /** `byteCount` bytes were read into what `reserve` gave. */

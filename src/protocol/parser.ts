@@ -48,13 +48,13 @@ export class Parser extends TokenScanner {
 
   /** Where the next read shall land. Ask again before every read: the memory is shared. */
   reserve(): Uint8Array {
-    return this.passing.isFilling ? this.passing.room : this.input.reserve(this.neededBytes);
+    return this.passing.room ?? this.input.reserve(this.neededBytes);
   }
 
   /** `byteCount` bytes were read into what `reserve` gave. */
   commit(byteCount: number): void {
     if (!this.isLive) return;
-    if (this.passing.isFilling) {
+    if (this.passing.room !== null) {
       this.passing.left -= byteCount;
       this.input.origin += byteCount;
     } else {
@@ -79,9 +79,7 @@ export class Parser extends TokenScanner {
 
   private execute(): void {
     const input = this.input;
-    const arrived = input.end - input.start;
-    const isWaiting = arrived < this.neededBytes && this.neededBytes > LARGE_BYTES;
-    if (isWaiting && !isEarned(this.neededBytes, arrived)) {
+    if (this.neededBytes > LARGE_BYTES && !isEarned(this.neededBytes, input.end - input.start)) {
       input.keepRest();
       return;
     }

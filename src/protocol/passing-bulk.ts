@@ -4,22 +4,18 @@
  * size; the line end is read elsewhere. Memory is never given for a size that was only announced.
  */
 
-import { MAX_POOLED_BYTES } from "./block-pool";
-
-/** Values from here on are read into their own Buffer, and not looked at when they are text. */
+/**
+ * Values from here on are read into their own Buffer, and not looked at when they are text. In the
+ * middle of one no more than this is read at a time: it costs more CPU and holds up the sender.
+ */
 export const LARGE_BYTES = 64 * 1024;
-/** In the middle of a large value longer reads cost more CPU and hold up the sender. */
-export const READ_BYTES = 64 * 1024;
-/** What has arrived of a value earns it so many times as much memory, */
+/** What has arrived of a value earns it so many times as much memory. */
 const EARNED_FACTOR = 32;
-/** or, if no block of the pool could hold it, so many times. */
-const EARNED_FACTOR_OF_HUGE = 2;
 const KEEPER_BYTES = 16 * 1024;
 
 /** Whether a value that is wanted as a Buffer may have its memory now. */
 export function isEarned(size: number, arrived: number): boolean {
-  const factor = size <= MAX_POOLED_BYTES ? EARNED_FACTOR : EARNED_FACTOR_OF_HUGE;
-  return size > LARGE_BYTES && size <= arrived * factor;
+  return size > LARGE_BYTES && size <= arrived * EARNED_FACTOR;
 }
 
 export class PassingBulk {
@@ -40,30 +36,28 @@ export class PassingBulk {
     PassingBulk.keeper = Buffer.allocUnsafeSlow(KEEPER_BYTES);
   }
 
-  /** The next bytes belong into `room` and nowhere else. */
-  get isFilling(): boolean {
-    return this.value !== null && this.left > 2;
-  }
-
-  get room(): Buffer {
-    const value = this.value as Buffer;
-    const at = value.length + 2 - this.left;
-    return value.subarray(at, at + READ_BYTES);
+  /** Where the next bytes belong and nothing else, if they have a place of their own. */
+  get room(): Buffer | null {
+    const { value, left } = this;
+    if (value === null || left <= 2) return null;
+    const at = value.length + 2 - left;
+    return value.subarray(at, at + LARGE_BYTES);
   }
 
   /** Takes from `bytes[at, end)` what stands in front of the line end; returns how much that was. */
   take(bytes: Buffer, at: number, end: number): number {
-    const count = Math.min(this.left - 2, end - at);
-    const { value } = this;
-    if (value !== null) bytes.copy(value, value.length + 2 - this.left, at, at + count);
+    const { value, left } = this;
+    const count = Math.min(left - 2, end - at);
+    value?.set(bytes.subarray(at, at + count), value.length + 2 - left);
     this.left -= count;
     return count;
   }
 
+  /** The value, or null if nobody wanted it. */
   finish(): Buffer | null {
     const { value } = this;
-    this.left = 0;
     this.value = null;
+    this.left = 0;
     return value;
   }
 }
