@@ -15,7 +15,7 @@
 import type { Argument } from "../protocol/resp-types";
 import type { CommandSpec } from "./command-spec";
 
-const KeyWalk = {
+export const KeyWalk = {
   None: 0,
   Range: 1,
   Count: 2,
@@ -25,10 +25,7 @@ const KeyWalk = {
   Georadius: 6,
   Migrate: 7,
 } as const;
-type KeyWalk = (typeof KeyWalk)[keyof typeof KeyWalk];
-
-/** Exported by itself: the code of this file names it without `exports.`, and is smaller. */
-export { KeyWalk };
+export type KeyWalk = (typeof KeyWalk)[keyof typeof KeyWalk];
 
 export interface KeyRule {
   readonly walk: KeyWalk;
