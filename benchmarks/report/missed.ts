@@ -44,23 +44,33 @@ each command cost more than the goal allows. sluice can be below it, since a pip
 has one promise for all its commands.`;
 
 const WHY = `What profiles say, shares of the CPU of the main thread. They are from three runs of
-\`npm run bench:profile\` on 2026-11-21, Node 20, on two CPUs that did other work as well; a range is the least and the
+\`npm run bench:profile\` on 2026-11-21 and 22, Node 20, on two CPUs that did other work as well; a range is the least and the
 most of the three. *Kernel* is the system time of the whole process, *collector* the garbage collector on the main
 thread.
 
 - **Pipeline of 10**: the socket write is 63-68 %, the kernel 63-71 %. Encoding is 3-5 %.
 - **Pipeline of 100**: the write is still 34-39 % and the kernel 42-51 %; the collector has 7-11 %, encoding 10-14 %.
-- **Pipeline of 1,000**: spread out: encoding 18-20 %, the write 9-18 %, the collector 13-22 % (two runs). Here the client
-  costs more than one and a half times raw+p, so there is room left.
+- **Pipeline of 1,000**: spread out: encoding 18-20 %, the write 9-18 %, the collector 13-22 % (two runs). The code of the
+  client without socket and server takes 0.13 µs a command (replies fed from memory); with \`--single-threaded-gc\` the
+  whole took 0.23-0.27 µs instead of 0.29-0.31 on a busy machine.
 - **Pipeline of 100,000**: the collector is 20-29 %, and 27 % in a run with \`--single-threaded-gc\`, where none of its
   work is hidden in other threads. The API returns a row \`[null, reply]\` for each command, and all of them are alive
   at the end. Encoding is 21-28 %, taking in the calls 17-19 %.
-- **GET of 1 MiB as text**: making the string is 33 %, the collector 28 % (two runs).
-- **GET of 1 MiB as a Buffer**: copying into the Buffer that the caller gets is 23-55 %, the collector 9-37 %. ioredis
-  does the same work (24 % and 25 %), so little is left to win from it. Page faults differed from run to run
-  (0, 0 and 73 for each GET), so they do not explain the row.
-- **SET of 1 MiB**: of a Buffer the socket write is 91-98 %. Of a text it is 70-79 %, and copying the text into the
-  buffers of the encoder 12-18 %; this row is beyond 1.5 times raw+p, so there is room left.
+- **GET of 1 MiB as text**: making the string is 18-33 %, the collector 27-29 % (four runs): a string of this size has
+  memory outside of the heap, which only full collections free (\`--trace-gc\`: one for each 80 values).
+- **GET of 1 MiB as a Buffer** was slower than with ioredis until 2026-11-22. \`strace\` showed 0.5-0.6 ms between the last
+  read of a reply and the next command, behind a \`brk\` that enlarged the heap by 1 MiB; ioredis needed 0.1-0.15 ms.
+  The C library gives freed memory at the end of its heap back to the system after each collection, so that the copy
+  for the caller met up to 235 page faults for each GET (256 is all of it), in some runs none; with
+  \`MALLOC_TRIM_THRESHOLD_=268435456\` they were gone. ioredis has chunks of replies under way behind it, which keep that
+  memory. Now values from 64 KiB on are read into the Buffer that the caller gets, 64 KiB at a time, and a block of
+  16 KiB behind the newest of them keeps the memory: 1-20 faults.
+- **SET of 1 MiB** as a Buffer: the socket write is 84-98 %, one \`writev\` of 1 MiB (0.15-0.25 ms in the kernel by
+  \`strace\`, which fills the send buffer at every fourth). The bare socket, which writes one Buffer prepared beforehand,
+  itself needs more CPU than the goal and gives fewer ops/s, so no client can meet this line here. Header and value in
+  one piece or three, a write for each or for four, pieces of 64 to 512 KiB, each sent when the one before had left,
+  made the bare socket no better.
+- **SET of 64 KiB**: the write is 61-65 %, copying the text 6-15 %.
 - **MGET of 1,000**: nothing stands out: the write 21-23 %, encoding the keys 11-20 %, decoding the values 10-22 %,
   the collector 8-18 %.
 - **HGETALL of 1,000**: setting the fields of the object, safely for names such as \`__proto__\`, is 41-43 %; decoding
