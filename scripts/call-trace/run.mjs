@@ -1,0 +1,141 @@
+/**
+ * Records which functions of the client a command passes, and prints how many files and calls
+ * that is: `npm run trace:calls`, with `-- --calls` also each call. It is for readers of the code:
+ * a way that enters fewer files and comes back less often is easier to follow. Needs a build of
+ * the tests (`npm run build:test`), and no server: scripted ones of the tests answer.
+ */
+
+import { once } from "node:events";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
+import { checkout } from "../run-command.mjs";
+
+const load = createRequire(join(checkout, "build", "test", "support", "any.js"));
+const { Redis, Cluster } = load("../../src/index.js");
+const { FakeServer, RawReply } = load("./fake-server.js");
+const { FakeCluster } = load("./fake-cluster.js");
+
+const showsCalls = process.argv.includes("--calls");
+const worker = new Worker(new URL("./stepper.mjs", import.meta.url), {
+  workerData: { directory: join(checkout, "build", "src") },
+});
+await once(worker, "message");
+
+/** Records the calls of `body`, from its start until its promise settles. */
+async function record(body) {
+  worker.postMessage("start");
+  await once(worker, "message");
+  await body();
+  worker.postMessage("stop");
+  const [entries] = await once(worker, "message");
+  return entries;
+}
+
+/** Files entered, calls, and how often the walk comes back to a file that it had left. */
+function summaryOf(entries) {
+  const files = new Set();
+  let returns = 0;
+  let last = null;
+  for (const { path } of entries) {
+    if (path !== last && files.has(path)) returns++;
+    files.add(path);
+    last = path;
+  }
+  return { files: files.size, calls: entries.length, returns };
+}
+
+function report(name, entries) {
+  const { files, calls, returns } = summaryOf(entries);
+  const cells = [
+    name.padEnd(36),
+    String(files).padStart(6),
+    String(calls).padStart(7),
+    String(returns).padStart(9),
+  ];
+  console.log(cells.join(""));
+  if (!showsCalls) return;
+  for (const { depth, path, name: called } of entries)
+    console.log(`  ${"  ".repeat(depth)}${path}  ${called}`);
+}
+
+/** What happens from the error reply until the command is handed to the connection of the other node. */
+function redirectIn(entries) {
+  const from = entries.findIndex(({ name }) => name === "onErrorReply");
+  const to = entries.findIndex(
+    ({ path, name }, at) => at > from && path.endsWith("connection") && name === "dispatch",
+  );
+  return entries.slice(from, to < 0 ? entries.length : to + 1);
+}
+
+async function ready(client) {
+  if (client.status !== "ready") await once(client, "ready");
+  return client;
+}
+
+async function close(client) {
+  client.disconnect();
+  await once(client, "end");
+}
+
+async function onOneServer() {
+  const server = await FakeServer.start();
+  const values = new Map([["user:1", "1"]]);
+  server.handler = ([name, key, value]) => {
+    if (name?.toLowerCase() === "get") return values.get(key) ?? null;
+    if (name?.toLowerCase() === "set") {
+      values.set(key, value);
+      return new RawReply("+OK\r\n");
+    }
+    return undefined;
+  };
+  const redis = await ready(new Redis({ host: server.host, port: server.port, retryStrategy: () => 1 }));
+  redis.on("error", () => {});
+  // Once without recording: what is made at first use is not part of the way.
+  await redis.get("user:1");
+  await redis.pipeline().get("user:1").exec();
+  report("get", await record(() => redis.get("user:1")));
+  report(
+    "pipeline of 10, exec",
+    await record(() => {
+      const pipeline = redis.pipeline();
+      for (let i = 0; i < 10; i++) pipeline.get(`user:${i}`);
+      return pipeline.exec();
+    }),
+  );
+  let isCut = false;
+  const answer = server.handler;
+  server.handler = (words, connection) => {
+    if (words[0]?.toLowerCase() !== "get" || isCut) return answer(words, connection);
+    isCut = true;
+    connection.socket.destroy();
+    return new RawReply("");
+  };
+  report("get, connection lost, sent again", await record(() => redis.get("user:1")));
+  await close(redis);
+  await server.stop();
+}
+
+async function onCluster() {
+  const home = await FakeCluster.start(2);
+  const cluster = await ready(
+    new Cluster([{ host: home.nodes[0].server.host, port: home.nodes[0].server.port }]),
+  );
+  cluster.on("error", () => {});
+  await Promise.all([cluster.get("a"), cluster.get("b"), cluster.get("c"), cluster.get("d")]);
+  report("get on a cluster", await record(() => cluster.get("a")));
+  const owner = home.nodes.find((node) => node.received("get").some(([, key]) => key === "a"));
+  const other = home.nodes.find((node) => node !== owner);
+  owner.script = ([name, key]) =>
+    name?.toLowerCase() === "get" && key === "a" ? new Error(`MOVED 15495 ${other.key}`) : undefined;
+  const moved = await record(() => cluster.get("a"));
+  report("get, answered with MOVED", moved);
+  report("  from the MOVED to the other node", redirectIn(moved));
+  await close(cluster);
+  await home.stop();
+}
+
+console.log(`${"".padEnd(36)} files  calls  returns`);
+await onOneServer();
+await onCluster();
+await worker.terminate();
