@@ -19,6 +19,7 @@ import {
 import { longBatch } from "./long-batch";
 import { manyNodes } from "./many-nodes";
 import { micro } from "./micro";
+import { overlap } from "./overlap";
 import { queuedMemory } from "./queued-memory";
 import { readComputeWrite } from "./read-compute-write";
 import { roundTrips } from "./round-trips";
@@ -45,6 +46,7 @@ export const scenarios: readonly Scenario[] = [
   setMembers,
   readComputeWrite,
   roundTrips,
+  overlap,
   growth,
 ] as readonly Scenario[];
 

@@ -9,7 +9,7 @@ import { createSide } from "../sides/all-sides";
 import type { Operation } from "../sides/operation";
 import { type Address, type ClientSide, isClientSide } from "../sides/side";
 import { BareClient } from "../support/bare-client";
-import { type DelayProxy, startDelayProxy } from "../support/child-process";
+import { type HelperServer, startDelayProxy } from "../support/child-process";
 import { Clock } from "../support/clock";
 import { keyOf, numbers } from "../support/dataset";
 import { type Figures, Meter } from "../support/meter";
@@ -83,7 +83,7 @@ async function measureCompute(row: ComputeRow, context: SampleContext): Promise<
   return { ...figures, updatesPerSecond: figures.opsPerSecond as number };
 }
 
-async function connect(context: SampleContext, proxy: DelayProxy | undefined): Promise<ClientSide> {
+async function connect(context: SampleContext, proxy: HelperServer | undefined): Promise<ClientSide> {
   const side = createSide(context.sideName);
   if (!isClientSide(side)) throw new Error(`${side.name} cannot compute`);
   const nodes = proxy === undefined ? context.target.nodes : [proxy.address];

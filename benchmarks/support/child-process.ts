@@ -55,18 +55,35 @@ export function spawnNode({ script, args, flags = [], cpu }: NodeCommand): Child
   return spawn(command[0] as string, command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
 }
 
-export interface DelayProxy {
+/** A helper on the far side of the wire: it prints its port and ends when its standard input closes. */
+export interface HelperServer {
   readonly address: Address;
   stop(): void;
 }
 
-export async function startDelayProxy(
+export function startDelayProxy(
   to: Address,
   roundTripMs: number,
   cpu: number | undefined,
-): Promise<DelayProxy> {
-  const args = [to.host, String(to.port), String(roundTripMs)];
-  const child = spawnNode({ script: "support/delay-proxy.js", args, cpu });
+): Promise<HelperServer> {
+  return startHelper("support/delay-proxy.js", [to.host, String(to.port), String(roundTripMs)], cpu);
+}
+
+/** A server that spends so long on each command and whose replies take so long. */
+export function startSlowServer(
+  commandMicros: number,
+  roundTripMs: number,
+  cpu: number | undefined,
+): Promise<HelperServer> {
+  return startHelper("support/slow-server.js", [String(commandMicros), String(roundTripMs)], cpu);
+}
+
+async function startHelper(
+  script: string,
+  args: readonly string[],
+  cpu: number | undefined,
+): Promise<HelperServer> {
+  const child = spawnNode({ script, args, cpu });
   const port = await new Promise<number>((resolve, reject) => {
     child.once("error", reject);
     child.stdout?.once("data", (text: Buffer) => resolve(Number(text.toString())));

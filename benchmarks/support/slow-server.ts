@@ -1,0 +1,131 @@
+/**
+ * A server that spends a given time on every command; run as a process of its own.
+ *
+ *   node slow-server.js <microseconds a command> <round trip in ms>     prints its port, ends when stdin closes
+ *
+ * It answers every command with one bulk string of 16 bytes, and like the real servers it executes all that one
+ * read brought before it writes the replies in one write. The time is spent by looking at the clock, so the process
+ * is as busy as a server that works. Replies are held back by the round trip: to a client that is the same as a
+ * line that holds every byte back by half of it in each direction, without a proxy on the server's CPU.
+ */
+
+import net from "node:net";
+
+const REPLY = "$16\r\n0123456789abcdef\r\n";
+const CR = 13;
+const STAR = 42;
+const SPIN_BELOW_MS = 2;
+
+interface Held {
+  readonly dueMs: number;
+  readonly bytes: string;
+  readonly to: net.Socket;
+}
+
+/** Counts the commands that begin in what one connection sent; a command is an array of bulk strings. */
+class CommandCounter {
+  private rest = "";
+
+  /** Whole commands in the bytes that have come. */
+  count(chunk: Buffer): number {
+    const text = this.rest + chunk.toString("latin1");
+    let at = 0;
+    let commands = 0;
+    for (;;) {
+      const end = this.endOfCommand(text, at);
+      if (end < 0) break;
+      commands++;
+      at = end;
+    }
+    this.rest = text.slice(at);
+    return commands;
+  }
+
+  /** Where the command that begins at `at` ends; -1 while it is not whole. */
+  private endOfCommand(text: string, at: number): number {
+    if (at >= text.length) return -1;
+    if (text.charCodeAt(at) !== STAR) throw new Error("not an array of bulk strings");
+    let line = text.indexOf("\r", at);
+    if (line < 0) return -1;
+    let words = Number(text.slice(at + 1, line));
+    at = line + 2;
+    while (words-- > 0) {
+      line = text.indexOf("\r", at);
+      if (line < 0) return -1;
+      at = line + 2 + Number(text.slice(at + 1, line)) + 2;
+      if (at > text.length) return -1;
+    }
+    return text.charCodeAt(at - 2) === CR ? at : -1;
+  }
+}
+
+class HeldReplies {
+  private readonly queue: Held[] = [];
+  private first = 0;
+  private isBooked = false;
+
+  constructor(private readonly delayMs: number) {}
+
+  send(bytes: string, to: net.Socket): void {
+    if (this.delayMs === 0) {
+      to.write(bytes, "latin1");
+      return;
+    }
+    this.queue.push({ dueMs: performance.now() + this.delayMs, bytes, to });
+    this.book();
+  }
+
+  /** Sends what is due; called between commands too, so that work does not hold replies back. */
+  readonly deliver = (): void => {
+    while (this.first < this.queue.length) {
+      const { dueMs, bytes, to } = this.queue[this.first] as Held;
+      if (dueMs > performance.now()) break;
+      this.first++;
+      if (to.writable) to.write(bytes, "latin1");
+    }
+    if (this.first !== this.queue.length) return;
+    this.queue.length = 0;
+    this.first = 0;
+  };
+
+  private book(): void {
+    if (this.isBooked || this.queue.length === 0) return;
+    this.isBooked = true;
+    const waitMs = (this.queue[this.first] as Held).dueMs - performance.now();
+    const look = (): void => {
+      this.isBooked = false;
+      this.deliver();
+      this.book();
+    };
+    if (waitMs > SPIN_BELOW_MS) setTimeout(look, waitMs - SPIN_BELOW_MS);
+    else setImmediate(look);
+  }
+}
+
+function work(micros: number): void {
+  const endMs = performance.now() + micros / 1000;
+  while (performance.now() < endMs);
+}
+
+function serve(commandMicros: number, roundTripMs: number): void {
+  const replies = new HeldReplies(roundTripMs);
+  const server = net.createServer({ noDelay: true }, (socket) => {
+    const counter = new CommandCounter();
+    socket.on("error", () => socket.destroy());
+    socket.on("data", (chunk: Buffer) => {
+      const commands = counter.count(chunk);
+      for (let done = 0; commandMicros > 0 && done < commands; done++) {
+        work(commandMicros);
+        if (roundTripMs > 0) replies.deliver();
+      }
+      if (commands > 0) replies.send(REPLY.repeat(commands), socket);
+    });
+  });
+  server.listen(0, "127.0.0.1", () => {
+    process.stdout.write(`${(server.address() as net.AddressInfo).port}\n`);
+  });
+  process.stdin.resume();
+  process.stdin.on("close", () => process.exit(0));
+}
+
+serve(Number(process.argv[2]), Number(process.argv[3]));
