@@ -176,6 +176,7 @@ export interface SharedOptions {
   maxRetriesPerRequest?: number | null | undefined;
   /**
    * Called with each error reply: true or 1 reconnects, 2 reconnects and sends the command again.
+   * A member of a transaction and EXEC are never sent again alone: for them 2 does what 1 does.
    * @default null
    */
   reconnectOnError?: ReconnectOnError | null | undefined;

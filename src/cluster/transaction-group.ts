@@ -47,6 +47,7 @@ export class TransactionGroup extends Batch {
   withhold(command: Command, error: Error): void {
     // The server will discard the transaction, so it may go again even if EXEC is never answered.
     this.isAnswered = false;
+    this.isPartlyDone = true;
     this.withheld.push({ command, error });
   }
 
@@ -55,6 +56,7 @@ export class TransactionGroup extends Batch {
     this.pending = null;
     this.isWaiting = false;
     this.isStarted = false;
+    this.isPartlyDone = false;
     // Members go again as they are; doubles are replaced by new ones, so theirs is over now.
     for (const { command, error } of this.withheld) if (command.completion === IGNORED) command.fail(error);
     this.withheld = [];
@@ -64,6 +66,7 @@ export class TransactionGroup extends Batch {
   override settleOne(): void {
     super.settleOne();
     this.isAnswered = false;
+    this.isPartlyDone = true;
     if (this.closing.isSettled && this.withheld.length > 0) this.tellWithheld();
   }
 

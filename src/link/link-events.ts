@@ -4,6 +4,7 @@
  * change the state of the connection.
  */
 
+import { BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { ConnectionOwner } from "../connection/connection";
@@ -185,13 +186,14 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
     const decide = this.link.options.reconnectOnError;
     if (typeof decide !== "function" || command.spec.lowerName === "client") return false;
     const verdict = callUser(() => decide(error));
-    if (verdict === 2) {
-      this.link.requeue(command);
-      this.link.disconnect(true);
-      return true;
-    }
-    if (verdict === true || verdict === 1) this.link.disconnect(true);
-    return false;
+    const { group } = command;
+    // A member that goes again alone would run outside of its transaction, and a lone EXEC ends nothing.
+    const isMember = group !== null && group.kind === BatchKind.Transaction;
+    const goesAgain = verdict === 2 && !isMember;
+    if (goesAgain) this.link.requeue(command);
+    else if (verdict === 2 && isMember) group.isRefused = true;
+    if (verdict === 2 || verdict === true || verdict === 1) this.link.disconnect(true);
+    return goesAgain;
   }
 
   private tuneSocket(): void {

@@ -356,8 +356,15 @@ export class Link implements Dispatcher {
       server: this.server,
       takeLate: () => (readyAtMs > 0 ? this.offline.takeAll() : []),
     };
-    this.offline.putBack([...this.requeued.splice(0), ...sortLeftovers(left, rules)]);
+    const again = sortLeftovers(left, rules);
+    const isWhole = ({ batch }: Command): boolean => batch === null || !batch.isPartlyDone;
+    this.offline.putBack([...this.requeued.splice(0), ...again.filter(isWhole)]);
     this.session.onLoss((flag) => this.offline.has(flag));
+    dismiss(
+      again.filter((command) => !isWhole(command)),
+      this.owner,
+      () => this.closedError(),
+    );
   }
 
   private planRetry(): void {
