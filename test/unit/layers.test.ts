@@ -9,7 +9,7 @@ import { join, posix, sep } from "node:path";
 import { expect } from "chai";
 import { checkoutDirectory } from "../../scripts/servers/cache-directory";
 
-const MAX_LINES = 400;
+const MAX_LINES = 600;
 const FEATURE_LAYER = 5;
 /** The files of `src` itself: what lies at the bottom, and the public doors on top of everything. */
 const BOTTOM_FILES = ["errors.ts"];
