@@ -110,7 +110,8 @@ export class LegacyCommand extends Command {
     callback?: Callback<unknown>,
   ) {
     const spec = specOf(name);
-    const encoded = prepareArguments(spec, [...args]);
+    // Bytes are copied when the command is sent.
+    const encoded = prepareArguments(spec, [...args], false);
     const { keyPrefix } = options;
     if (keyPrefix !== undefined && keyPrefix.length > 0) prefixKeys(spec, encoded, keyPrefix);
     const isText = options.replyEncoding === "utf8" || options.replyEncoding === "utf-8";

@@ -4,6 +4,10 @@
  * in must be the callee's own (a rest array): it is changed in place. Nothing here looks at what
  * a string contains. An argument that has no text ends its own command with an ArgumentError,
  * which names its position and never its value.
+ *
+ * Bytes are copied here, since a command is written later than it is issued and the memory belongs
+ * to the caller again when the call returns. A pipeline passes `copies = false` and copies with
+ * `captureArguments` at its `exec()`; until then its caller may still change what was queued.
  */
 
 import { ArgumentError } from "../errors";
@@ -17,8 +21,8 @@ const EXPONENT_FROM = 1e21;
  * The arguments of one call, ready to be encoded. Returns the given array, changed in place,
  * or a new one if arrays had to be flattened or the command has an argument transformer.
  */
-export function prepareArguments(spec: CommandSpec, args: unknown[]): Argument[] {
-  if (spec.argumentMapper === null) return normalizeArguments(args, spec.name);
+export function prepareArguments(spec: CommandSpec, args: unknown[], copies = true): Argument[] {
+  if (spec.argumentMapper === null) return normalizeArguments(args, spec.name, copies);
   // What a transformer returns is not flattened again: { c: [1, 2] } is the one value "1,2".
   const flat = flattenOnce(args, spec.name);
   const mapped = spec.argumentMapper(flat);
@@ -26,18 +30,18 @@ export function prepareArguments(spec: CommandSpec, args: unknown[]): Argument[]
     throw new TypeError(`The argument transformer of "${spec.name}" did not return an array`);
   }
   // An array that the transformer may have kept for itself is not written to.
-  return convertFrom(mapped === flat ? flat : [...mapped], 0, spec.name);
+  return convertFrom(mapped === flat ? flat : [...mapped], 0, spec.name, copies);
 }
 
 /** Flattens one level and makes every argument a string or a Buffer, in place where possible. */
-export function normalizeArguments(args: unknown[], commandName: string): Argument[] {
+export function normalizeArguments(args: unknown[], commandName: string, copies = true): Argument[] {
   for (let index = 0; index < args.length; index++) {
     const value = args[index];
     if (typeof value === "string") continue;
     if (typeof value === "object" && isList(value)) {
-      return convertFrom(flattenFrom(args, index, commandName), index, commandName);
+      return convertFrom(flattenFrom(args, index, commandName), index, commandName, copies);
     }
-    args[index] = toArgument(value, index, commandName);
+    args[index] = toArgument(value, index, commandName, copies);
   }
   return args as Argument[];
 }
@@ -69,7 +73,7 @@ function flattenFrom(args: unknown[], from: number, commandName: string): unknow
 }
 
 /** The text or the bytes of one value; `index` counts from 0 and only serves the error. */
-export function toArgument(value: unknown, index: number, commandName: string): Argument {
+export function toArgument(value: unknown, index: number, commandName: string, copies = true): Argument {
   switch (typeof value) {
     case "string":
       return value;
@@ -78,20 +82,39 @@ export function toArgument(value: unknown, index: number, commandName: string): 
     case "undefined":
       return "";
     case "object":
-      return value === null ? "" : fromObject(value, index, commandName);
+      return value === null ? "" : fromObject(value, index, commandName, copies);
     case "function":
-      return fromObject(value, index, commandName);
+      return fromObject(value, index, commandName, copies);
     default:
       return String(value);
   }
 }
 
-function convertFrom(args: unknown[], from: number, commandName: string): Argument[] {
+function convertFrom(args: unknown[], from: number, commandName: string, copies: boolean): Argument[] {
   for (let index = from; index < args.length; index++) {
     const value = args[index];
-    if (typeof value !== "string") args[index] = toArgument(value, index, commandName);
+    if (typeof value !== "string") args[index] = toArgument(value, index, commandName, copies);
   }
   return args as Argument[];
+}
+
+/** Copies the bytes among arguments that were prepared without copying. */
+export function captureArguments(args: Argument[]): void {
+  for (let index = 0; index < args.length; index++) {
+    const value = args[index] as Argument;
+    if (typeof value !== "string") args[index] = copyOf(value);
+  }
+}
+
+/** Bytes up to here are copied by a loop, which costs less than a call of the runtime. */
+const LOOP_COPY_BYTES = 32;
+
+function copyOf(bytes: Buffer): Buffer {
+  const size = bytes.length;
+  const copy = Buffer.allocUnsafe(size);
+  if (size > LOOP_COPY_BYTES) copy.set(bytes);
+  else for (let i = 0; i < size; i++) copy[i] = bytes[i] as number;
+  return copy;
 }
 
 function numberText(value: number): string {
@@ -103,15 +126,21 @@ function isSharedArrayBuffer(value: object): value is SharedArrayBuffer {
   return typeof SharedArrayBuffer !== "undefined" && value instanceof SharedArrayBuffer;
 }
 
-function fromObject(value: object, index: number, commandName: string): Argument {
+function fromObject(value: object, index: number, commandName: string, copies: boolean): Argument {
   try {
-    if (Buffer.isBuffer(value)) return value;
-    if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
-    if (value instanceof ArrayBuffer || isSharedArrayBuffer(value)) return Buffer.from(value);
-    return String(value);
+    const bytes = bytesOf(value);
+    if (bytes === null) return String(value);
+    return copies ? copyOf(bytes) : bytes;
   } catch (cause) {
     throw new ArgumentError(commandName, index + 1, "it has no text (give it a toString method)", { cause });
   }
+}
+
+/** The memory of a value that consists of bytes. */
+function bytesOf(value: object): Buffer | null {
+  if (Buffer.isBuffer(value)) return value;
+  if (ArrayBuffer.isView(value)) return Buffer.from(value.buffer, value.byteOffset, value.byteLength);
+  return value instanceof ArrayBuffer || isSharedArrayBuffer(value) ? Buffer.from(value) : null;
 }
 
 /** Not even this can be asked of every proxy. */

@@ -17,21 +17,44 @@ import { unansweredRefusal } from "./unanswered";
 /** The prefix that `options.keyPrefix` asks for; none when empty or undefined. */
 export type KeyPrefix = string | Buffer;
 
-/** Makes a command. `args` is the callee's own array; it may become the command's. */
+/** Makes a command. `args` is the callee's own array; it may become the command's. Bytes are copied. */
 export function makeCommand(
   spec: CommandSpec,
   args: unknown[],
   wantsBuffers: boolean,
   completion: Completion,
 ): Command {
-  const encodable = prepareArguments(spec, args);
-  if ((spec.flags & CommandFlag.Unanswered) !== 0) refuseUnanswered(spec, encodable);
-  return new Command(spec, encodable, wantsBuffers, completion);
+  return assemble(spec, prepareArguments(spec, args), wantsBuffers, completion);
 }
 
-/** The arguments of a plain call as they are sent. `args` is the callee's own array. */
-export function prepareCall(spec: CommandSpec, args: unknown[], prefix: KeyPrefix | undefined): Argument[] {
-  const encodable = prepareArguments(spec, args);
+/** As `makeCommand`, for a pipeline: bytes stay the caller's until `captureArguments` is called. */
+export function makeQueuedCommand(
+  spec: CommandSpec,
+  args: unknown[],
+  wantsBuffers: boolean,
+  completion: Completion,
+): Command {
+  return assemble(spec, prepareArguments(spec, args, false), wantsBuffers, completion);
+}
+
+function assemble(
+  spec: CommandSpec,
+  args: Argument[],
+  wantsBuffers: boolean,
+  completion: Completion,
+): Command {
+  if ((spec.flags & CommandFlag.Unanswered) !== 0) refuseUnanswered(spec, args);
+  return new Command(spec, args, wantsBuffers, completion);
+}
+
+/** The arguments of a plain call of a pipeline. `args` is the callee's own array. */
+export function prepareCall(
+  spec: CommandSpec,
+  args: unknown[],
+  prefix: KeyPrefix | undefined,
+  copies: boolean,
+): Argument[] {
+  const encodable = prepareArguments(spec, args, copies);
   if (prefix !== undefined && prefix.length > 0) prefixKeys(spec, encodable, prefix);
   return encodable;
 }

@@ -9,6 +9,7 @@
 
 import type { Argument, Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";
+import { captureArguments } from "./argument-mappers";
 import type { Batch } from "./batch";
 import { Command, CommandState } from "./command";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "./command-spec";
@@ -46,6 +47,8 @@ export class PlainCalls {
   wantsBuffers = false;
   /** Database they are issued for. */
   db = 0;
+  /** An argument is a Buffer. */
+  private hasBytes = false;
   /** Given up: nothing more is written, replies that still come are dropped. */
   isAbandoned = false;
   /** Calls before this one are answered, or were made into commands. */
@@ -70,9 +73,19 @@ export class PlainCalls {
   add(spec: CommandSpec, args: readonly Argument[], wantsBuffers: boolean): void {
     this.wantsBuffers = wantsBuffers;
     this.specs.push(spec);
-    for (let index = 0; index < args.length; index++) this.args.push(args[index] as Argument);
+    for (let index = 0; index < args.length; index++) {
+      const arg = args[index] as Argument;
+      if (typeof arg !== "string") this.hasBytes = true;
+      this.args.push(arg);
+    }
     this.ends.push(this.args.length);
     this.batch.count(spec.flags);
+  }
+
+  /** Copies the bytes among the arguments: from now on their callers may change them. */
+  capture(): void {
+    if (this.hasBytes) captureArguments(this.args);
+    this.hasBytes = false;
   }
 
   /** A reply has arrived for a call that is still one. */

@@ -39,6 +39,8 @@ export class BulkBatch extends PipelineRun {
   ) {
     super(port, client.options.keyPrefix, false);
     this.batch.kind = BatchKind.Automatic;
+    // A source may fill the same memory again for its next command.
+    this.copiesAtOnce = true;
   }
 
   /** A transaction is open, so the batch may not end here. */

@@ -3,10 +3,17 @@
  * completion of all its commands, so a thousand commands cost one promise.
  */
 
+import { captureArguments } from "../command/argument-mappers";
 import { Batch, BatchKind } from "../command/batch";
 import { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import { applyPrefix, type KeyPrefix, makeCommand, prepareCall } from "../command/command-factory";
+import {
+  applyPrefix,
+  type KeyPrefix,
+  makeCommand,
+  makeQueuedCommand,
+  prepareCall,
+} from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
@@ -46,7 +53,7 @@ export interface BatchObserver extends SettleHook {
 
 /** Makes the command of one call: a script. */
 export interface CommandMaker {
-  makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion): Command;
+  makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion, copies: boolean): Command;
 }
 
 /** One row of the result: `[null, reply]` or `[error]`. */
@@ -76,6 +83,8 @@ export class PipelineRun implements CallCollector {
   /** MULTIs without their EXEC. */
   openTransactions = 0;
   isExecuted = false;
+  /** Bytes are copied when a command is queued, not at `exec()`. */
+  protected copiesAtOnce = false;
 
   protected readonly rows: Rows = [];
   protected callbacks: Map<number, Callback<unknown>> | null = null;
@@ -112,11 +121,12 @@ export class PipelineRun implements CallCollector {
     }
     try {
       if (this.plain?.fits(spec, wantsBuffers)) {
-        this.plain.add(spec, prepareCall(spec, args, this.prefix), wantsBuffers);
+        this.plain.add(spec, prepareCall(spec, args, this.prefix, this.copiesAtOnce), wantsBuffers);
         this.length++;
         return;
       }
-      this.append(applyPrefix(makeCommand(spec, args, wantsBuffers, this), this.prefix));
+      const make = this.copiesAtOnce ? makeCommand : makeQueuedCommand;
+      this.append(applyPrefix(make(spec, args, wantsBuffers, this), this.prefix));
     } catch (error) {
       this.appendBroken(spec, toError(error));
     }
@@ -125,7 +135,7 @@ export class PipelineRun implements CallCollector {
   queueScript(script: CommandMaker, args: unknown[], wantsBuffers: boolean): void {
     this.takeCallback(args);
     try {
-      this.append(script.makeCommand(args, wantsBuffers, this));
+      this.append(script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce));
     } catch (error) {
       this.appendBroken(specOf("evalsha"), toError(error));
     }
@@ -187,6 +197,7 @@ export class PipelineRun implements CallCollector {
       return;
     }
     this.rows.length = this.left;
+    if (!this.copiesAtOnce) this.capture();
     if (this.plain !== null && batchSize >= this.left && this.port.sendCalls(this.plain)) return;
     this.makeCommands();
     const ready = this.broken === null ? this.commands : this.withoutBroken(this.broken);
@@ -199,6 +210,12 @@ export class PipelineRun implements CallCollector {
       this.sendParts();
     } else if (this.isTransaction) this.sendObserved(ready);
     else if (ready.length > 0) this.port.sendBatch(ready);
+  }
+
+  /** From now on callers may change the Buffers that they passed. */
+  private capture(): void {
+    this.plain?.capture();
+    for (const command of this.commands) captureArguments(command.args);
   }
 
   /** Fails what has not settled. */

@@ -41,8 +41,8 @@ export class Script implements ScriptReference {
   }
 
   /** Makes the command of one call. Throws an `ArgumentError` for what cannot be sent. */
-  makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion): Command {
-    const flat = normalizeArguments(args, this.bySha.name);
+  makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion, copies = true): Command {
+    const flat = normalizeArguments(args, this.bySha.name, copies);
     const encoded =
       this.numberOfKeys === null ? [this.sha, ...flat] : [this.sha, String(this.numberOfKeys), ...flat];
     if (this.prefix !== undefined && this.prefix.length > 0) {

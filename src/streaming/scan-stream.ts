@@ -41,8 +41,13 @@ export class ScanStream extends Readable {
   private cursor: string | Buffer = "0";
   private isDrained = false;
 
-  constructor(private readonly settings: ScanStreamSettings) {
+  private readonly settings: ScanStreamSettings;
+
+  constructor(settings: ScanStreamSettings) {
     super({ objectMode: true, ...settings });
+    // The pages that follow are asked for when the caller may have changed its Buffers.
+    const { key, match } = settings;
+    this.settings = { ...settings, key: captured(key), match: captured(match) };
   }
 
   override _read(): void {
@@ -76,4 +81,8 @@ export class ScanStream extends Readable {
     const methods = redis as Record<string, (...args: unknown[]) => Promise<ScanReply>>;
     return (methods[command] as (...args: unknown[]) => Promise<ScanReply>).apply(redis, args);
   }
+}
+
+function captured(text: string | Buffer | undefined): string | Buffer | undefined {
+  return Buffer.isBuffer(text) ? Buffer.from(text) : text;
 }

@@ -1,6 +1,11 @@
 import { expect } from "chai";
 import fc from "fast-check";
-import { flattenOnce, normalizeArguments, prepareArguments } from "../../../src/command/argument-mappers";
+import {
+  captureArguments,
+  flattenOnce,
+  normalizeArguments,
+  prepareArguments,
+} from "../../../src/command/argument-mappers";
 import { argumentTransformers, specOf } from "../../../src/command/command-table";
 import { ArgumentError } from "../../../src/errors";
 
@@ -9,13 +14,22 @@ function encode(...args: unknown[]): unknown[] {
 }
 
 describe("argument encoding", () => {
-  it("leaves strings and Buffers alone and keeps the array", () => {
-    const args: unknown[] = ["a", Buffer.from("b")];
-    const [first, second] = args;
+  it("leaves strings alone, copies Buffers and keeps the array", () => {
+    const bytes = Buffer.from("b");
+    const args: unknown[] = ["a", bytes];
     const result = normalizeArguments(args, "set");
+    bytes.write("c");
     expect(result).to.equal(args);
-    expect(result[0]).to.equal(first);
-    expect(result[1]).to.equal(second);
+    expect(result).to.deep.equal(["a", Buffer.from("b")]);
+  });
+
+  it("leaves Buffers to their caller until they are captured", () => {
+    const bytes = Buffer.from("queued");
+    const result = normalizeArguments(["a", bytes], "set", false);
+    bytes.write("filled");
+    captureArguments(result);
+    bytes.write("behind");
+    expect(result).to.deep.equal(["a", Buffer.from("filled")]);
   });
 
   it("writes numbers so that a server can read them", () => {
