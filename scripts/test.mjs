@@ -1,14 +1,14 @@
 /**
  * The whole test run: installs, gets servers, builds, lints, type-checks, runs every group of
- * tests, and prints one last line with the counts. Words on the command line name the groups to
- * run; without any, all of them run. `--long` adds what takes longer, what must not fail once in
- * ten runs, other Node versions, Bun and Deno; `--repeat=N` runs the groups N times and ends with the first
- * run that fails; `--coverage` adds a line for each file to the summary of the coverage.
+ * tests, and prints one last line with the counts. Words on the command line name the groups or the
+ * test files to run; without any, every group runs. The options are in test-options.mjs.
  */
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { compile, compiledPath } from "./compile.mjs";
 import { checkout, ensureInstalled, run, toolPath } from "./run-command.mjs";
+import { readOptions } from "./test-options.mjs";
 
 const GROUPS = [
   "unit",
@@ -44,26 +44,14 @@ const REPEATED_BY_LONG = [
 ];
 const LONG_REPEATS = 10;
 
-const words = process.argv.slice(2);
-const isLong = words.includes("--long");
-const hasDetails = words.includes("--coverage");
+const options = readOptions(process.argv.slice(2), GROUPS);
+const { isLong, files: chosenFiles, groups: chosen, repeats } = options;
 const rawCoverage = join(checkout, "coverage", "raw");
-const chosen = words.filter((word) => !word.startsWith("--"));
 const groupTimeoutMs = (isLong ? 90 : 12) * 60_000;
-/** In the build, so that the next run removes what this one could not. */
+/** In the build, and made anew by every run. */
 const scratch = join(checkout, "build", "counts");
-const repeats = repeatsAskedFor();
 const total = { passed: 0, failed: 0, skipped: 0 };
 const summary = [];
-
-function repeatsAskedFor() {
-  const word = words.find((one) => one.startsWith("--repeat="));
-  if (word === undefined) return 1;
-  const count = Number(word.slice("--repeat=".length));
-  if (Number.isInteger(count) && count > 0) return count;
-  console.error("--repeat= wants a number of runs");
-  process.exit(1);
-}
 
 function finish() {
   console.log(`\n${summary.join("\n")}\n`);
@@ -88,7 +76,7 @@ async function check(name, program, args) {
   return isGood;
 }
 
-function compile(project) {
+function compiler(project) {
   return [toolPath("typescript", "tsc"), "-p", project];
 }
 
@@ -115,6 +103,9 @@ async function getServers() {
   process.env.SLUICE_SERVERS = found.join(",");
 }
 
+/** These groups open no connection. */
+const WITHOUT_SERVERS = ["unit", "types"];
+
 function compiledTests(group) {
   const directory = join(checkout, "build", "test", group);
   if (!existsSync(directory)) return [];
@@ -125,8 +116,8 @@ function compiledTests(group) {
 }
 
 /** Runs a group, or the one file of it; `isShort` leaves out what only the long run adds. */
-async function runMocha(group, label, options = {}) {
-  const { node = process.execPath, only, isShort = false } = options;
+async function runMocha(group, label, how = {}) {
+  const { node = process.execPath, only, isShort = false } = how;
   const files = compiledTests(group).filter((path) => only === undefined || path.endsWith(only));
   if (files.length === 0) return;
   const startedAt = performance.now();
@@ -137,7 +128,8 @@ async function runMocha(group, label, options = {}) {
   if (isLong) env.SLUICE_LONG = isShort ? "" : "1";
   if (node === process.execPath && !isShort) env.NODE_V8_COVERAGE = rawCoverage;
   const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
-  const mocha = [toolPath("mocha", "mocha"), "--reporter", reporter, ...files];
+  const named = options.grep === undefined ? [] : ["-g", options.grep];
+  const mocha = [toolPath("mocha", "mocha"), "--reporter", reporter, ...named, ...files];
   const code = await run(node, mocha, { env, timeoutMs: groupTimeoutMs });
   const counts = existsSync(countsPath)
     ? JSON.parse(readFileSync(countsPath, "utf8"))
@@ -157,7 +149,7 @@ async function runTypes() {
     .filter((path) => /tsconfig[\w.-]*\.json$/.test(path))
     .sort();
   for (const project of projects) {
-    await check(`types ${project}`, process.execPath, [...compile(join(directory, project)), "--noEmit"]);
+    await check(`types ${project}`, process.execPath, [...compiler(join(directory, project)), "--noEmit"]);
   }
 }
 
@@ -219,30 +211,40 @@ async function runGroups(round) {
 
 async function reportCoverage() {
   if (!existsSync(rawCoverage)) return;
-  const reporters = ["text-summary", "lcovonly", ...(hasDetails ? ["text", "html"] : [])];
-  const options = reporters.flatMap((reporter) => ["--reporter", reporter]);
+  const reporters = ["text-summary", "lcovonly", ...(options.hasDetails ? ["text", "html"] : [])];
+  const forms = reporters.flatMap((reporter) => ["--reporter", reporter]);
   // The counts are of build/src; the source maps say what that is in src.
   const scope = ["--temp-directory", rawCoverage, "--exclude-after-remap", "--include", "src/**"];
-  await run(process.execPath, [toolPath("c8", "c8"), "report", ...scope, ...options]);
+  await run(process.execPath, [toolPath("c8", "c8"), "report", ...scope, ...forms]);
+}
+
+/** One command line's files, with every test's name and result: nothing is looked at that they do not need. */
+async function runFiles() {
+  const files = chosenFiles.map(compiledPath);
+  for (const file of files) {
+    if (existsSync(file)) continue;
+    console.error(`There is no ${file}`);
+    process.exit(1);
+  }
+  const mocha = [toolPath("mocha", "mocha"), ...(options.grep === undefined ? [] : ["-g", options.grep])];
+  process.exit((await run(process.execPath, [...mocha, ...files])) ?? 1);
 }
 
 // A signal without a listener would skip the exit hooks that end what was started.
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 await ensureInstalled();
-for (const word of chosen) {
-  if (!GROUPS.includes(word)) {
-    console.error(`There is no group ${word}; known are ${GROUPS.join(", ")}`);
-    process.exit(1);
-  }
-}
-for (const directory of ["build", "coverage"]) {
+await compile();
+if (chosenFiles.length > 0) await runFiles();
+for (const directory of ["coverage", join("build", "counts")]) {
   rmSync(join(checkout, directory), { recursive: true, force: true });
 }
 if (!(await check("build", process.execPath, [join("scripts", "build.mjs")]))) finish();
-if (!(await check("build tests", process.execPath, compile(join("test", "tsconfig.json"))))) finish();
+const types = [...compiler(join("test", "tsconfig.json")), "--noEmit"];
+if (!(await check("types of the tests", process.execPath, types))) finish();
 if (chosen.length === 0)
   await check("lint", process.execPath, [toolPath("@biomejs/biome", "biome"), "check", "."]);
-await getServers();
+const needsServers = chosen.length === 0 || chosen.some((group) => !WITHOUT_SERVERS.includes(group));
+if (needsServers || isLong) await getServers();
 const failedBefore = total.failed;
 for (let round = 1; round <= repeats && total.failed === failedBefore; round++) await runGroups(round);
 if (isLong) {

@@ -1,6 +1,7 @@
 /** The combinations that a behaviour runs on. */
 
 import type { ServerKind } from "../../scripts/servers/find-server";
+import { isChosen } from "../support/matrix";
 import type { Behaviour, Combination } from "./behaviour";
 
 const SHAPES = [
@@ -16,6 +17,7 @@ export function combinationsOf({ limits }: Behaviour, allKinds: readonly ServerK
     .flatMap((kind) =>
       shapes.flatMap((shape) => [false, true].map((autoPipelining) => ({ kind, ...shape, autoPipelining }))),
     )
+    .filter(isChosen)
     .filter(
       (one) =>
         (limits.protocol === undefined || limits.isAlone || limits.protocol === one.protocol) &&

@@ -4,9 +4,9 @@
  * outer scope holds open is not held against it.
  */
 
-import * as commandModule from "../../src/command/command";
+import { Command, CommandState } from "../../src/command/command";
+import { replaceExport } from "./replace-export";
 
-const { Command, CommandState } = commandModule;
 type AnyCommand = InstanceType<typeof Command>;
 
 const SETTLING_TIME_MS = 2_000;
@@ -36,7 +36,7 @@ export function watchCommands(): void {
       return command;
     },
   });
-  Object.assign(commandModule, { Command: watched });
+  replaceExport("command/command", "Command", watched);
 }
 
 function countResources(): Map<string, number> {

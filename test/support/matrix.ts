@@ -38,6 +38,16 @@ export interface MatrixContext extends Combination {
 
 export type MatrixBody = (context: MatrixContext) => Promise<void>;
 
+/** The command line may choose one side of the matrix. */
+export function isChosen({ protocol, autoPipelining, replyMapping }: Omit<Combination, "kind">): boolean {
+  const { SLUICE_PROTOCOL, SLUICE_AUTO_PIPELINING, SLUICE_REPLY_MAPPING } = process.env;
+  return (
+    (SLUICE_PROTOCOL === undefined || SLUICE_PROTOCOL === String(protocol)) &&
+    (SLUICE_AUTO_PIPELINING === undefined || SLUICE_AUTO_PIPELINING === (autoPipelining ? "on" : "off")) &&
+    (SLUICE_REPLY_MAPPING === undefined || SLUICE_REPLY_MAPPING === replyMapping)
+  );
+}
+
 function combinationsOf(options: MatrixOptions): Combination[] {
   const combinations: Combination[] = [];
   for (const kind of options.servers ?? serverKinds()) {
@@ -51,7 +61,7 @@ function combinationsOf(options: MatrixOptions): Combination[] {
       }
     }
   }
-  return combinations;
+  return combinations.filter(isChosen);
 }
 
 function titleOf({ kind, protocol, autoPipelining, replyMapping }: Combination): string {

@@ -12,9 +12,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "../../src/command/command";
 import type { RetryPolicy } from "../../src/command/command-extra";
 import { Redis } from "../../src/index";
-import * as resendModule from "../../src/link/resend";
+import { sortLeftovers } from "../../src/link/resend";
 import { Direction, FaultProxy } from "./fault-proxy";
 import { randomSource } from "./random";
+import { replaceExport } from "./replace-export";
 
 export interface SoakTask {
   readonly host: string;
@@ -110,9 +111,9 @@ const byKey = new Map(Object.values(counters).map((counter) => [counter.key, cou
 
 /** Writes down which increments are sent once more after they had been written. */
 function watchResending(): void {
-  const { sortLeftovers } = resendModule;
+  const original = sortLeftovers;
   const watched: typeof sortLeftovers = (left, rules) => {
-    const again = sortLeftovers(left, rules);
+    const again = original(left, rules);
     const sent = new Set<Command>(left.sent);
     for (const command of again) {
       const counter = sent.has(command) ? byKey.get(String(command.args[0])) : undefined;
@@ -120,7 +121,7 @@ function watchResending(): void {
     }
     return again;
   };
-  Object.assign(resendModule, { sortLeftovers: watched });
+  replaceExport("link/resend", "sortLeftovers", watched);
 }
 
 class Soak {
