@@ -33,9 +33,10 @@ import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
+import type { Reply } from "../protocol/resp-types";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
-import { asCallback, type Callback, takeCallback } from "../util/callback";
+import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { toError } from "../util/user-code";
 import { captureCallSite } from "./call-site";
 import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
@@ -206,8 +207,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /** Runs the transaction opened by `multi({ pipeline: false })`. */
   exec(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null> {
-    const outcome = this[EXECUTE](specOf("exec"), [], false).then(wrapExecReply);
-    return asCallback(outcome as Promise<ReplyRows | null>, callback);
+    const outcome = this[EXECUTE](specOf("exec"), [], false) as Promise<Reply>;
+    return asMappedCallback(outcome, (reply) => wrapExecReply(reply) as ReplyRows | null, callback);
   }
 
   // --- scanning ----------------------------------------------------------------------------

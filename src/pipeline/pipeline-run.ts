@@ -19,7 +19,7 @@ import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
 import { type CallCollector, PlainCalls } from "../command/plain-calls";
 import type { Reply } from "../protocol/resp-types";
-import { type Callback, callSafely } from "../util/callback";
+import { type Callback, type Teller, tellLater } from "../util/callback";
 import { toError } from "../util/user-code";
 import { abortedTransaction, mapExecReply, transactionOutcome } from "./transaction";
 
@@ -87,7 +87,7 @@ export class PipelineRun implements CallCollector {
   protected copiesAtOnce = false;
 
   protected readonly rows: Rows = [];
-  protected callbacks: Map<number, Callback<unknown>> | null = null;
+  protected callbacks: Map<number, Teller> | null = null;
   /** Commands that could not be encoded: never sent, their row is the error. */
   protected broken: Map<Command, Error> | null = null;
   protected left = 0;
@@ -173,7 +173,7 @@ export class PipelineRun implements CallCollector {
   private takeCallback(args: unknown[]): void {
     if (typeof args[args.length - 1] !== "function") return;
     this.callbacks ??= new Map();
-    this.callbacks.set(this.length, args.pop() as Callback<unknown>);
+    this.callbacks.set(this.length, tellLater(args.pop() as Callback<unknown>));
   }
 
   openTransaction(): void {
@@ -274,10 +274,7 @@ export class PipelineRun implements CallCollector {
 
   private record(index: number, row: Row): void {
     this.rows[index] = row;
-    if (this.callbacks !== null) {
-      const callback = this.callbacks.get(index);
-      if (callback !== undefined) callSafely(callback, row[0], row[1]);
-    }
+    if (this.callbacks !== null) this.callbacks.get(index)?.(row);
     this.countDown();
   }
 
@@ -293,6 +290,7 @@ export class PipelineRun implements CallCollector {
     this.plain = null;
     this.broken = null;
     this.parts = null;
+    this.callbacks = null;
     if (!this.isTransaction) {
       const refusal = refusalOfAll(this.rows);
       if (refusal === null) this.settle(this.rows);
