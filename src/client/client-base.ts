@@ -33,7 +33,6 @@ import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline, RUN } from "../pipeline/pipeline";
 import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
-import type { Reply } from "../protocol/resp-types";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
@@ -207,7 +206,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /** Runs the transaction opened by `multi({ pipeline: false })`. */
   exec(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null> {
-    const outcome = this[EXECUTE](specOf("exec"), [], false) as Promise<Reply>;
+    const outcome = this[EXECUTE](specOf("exec"), [], false) as Promise<Parameters<typeof wrapExecReply>[0]>;
     return asMappedCallback(outcome, (reply) => wrapExecReply(reply) as ReplyRows | null, callback);
   }
 
