@@ -8,7 +8,7 @@ import { parseArgs } from "node:util";
 import { comparisonTable } from "./report/comparison";
 import { terminalTable } from "./report/format";
 import { goalTable } from "./report/goal-report";
-import { writePage } from "./report/page";
+import { writePages } from "./report/pages";
 import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./report/tables";
 import { scenarios } from "./scenario/all-scenarios";
 import { isSideName, REFERENCE_SIDE, SIDE_NAMES, type SideName } from "./sides/all-sides";
@@ -39,7 +39,7 @@ const HELP = `npm run bench -- [options]
   --before=<folder>    another build of sluice (its "built" folder) as the side "before"
   --rounds=<n>         most samples of each cell (default ${FULL_ROUNDS}); curves, counts and long rows have fewer
   --store, --no-store  keep the results (default: full runs with all sides are kept)
-  --page               write docs/benchmarks.md from the stored results, measure nothing
+  --page               write all pages and pictures from the stored results, measure nothing
   --list               ids of scenarios and rows
 `;
 
@@ -73,7 +73,7 @@ async function main(): Promise<void> {
   });
   if (values.help) return print(HELP);
   if (values.list) return printList();
-  if (values.page) return writePage(stored());
+  if (values.page) return writePages(stored());
   if (values.before !== undefined) process.env.BENCH_BEFORE = path.resolve(values.before);
   const choices = choose(values);
   const fresh = await measureAll(plan(choices), choices);
@@ -81,7 +81,7 @@ async function main(): Promise<void> {
   if (!choices.isStored) return;
   writeResults(merge(readStored(), fresh));
   // As they were stored, with four digits: `--page` then writes the same page.
-  writePage(stored());
+  writePages(stored());
 }
 
 function choose(values: Record<string, string | boolean | undefined>): Choices {

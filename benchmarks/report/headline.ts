@@ -1,37 +1,49 @@
-/** The picture for the top of the page and of the README: throughput of a few workloads, all clients side by side. */
+/**
+ * The picture at the top of the README and of the benchmark page: what a command costs the process that issues it,
+ * all clients side by side, in the ways in which services issue commands.
+ */
 
-import fs from "node:fs";
-import path from "node:path";
 import type { SideName } from "../sides/all-sides";
-import { imagesFolder } from "../support/project";
-import type { Results } from "../support/results-store";
-import { OPS } from "../support/scenario";
-import { type BarGroup, drawBarPlot } from "./bar-plot";
-import { formatFigure } from "./format";
-import { figureOf } from "./tables";
+import type { Results, ScenarioResult } from "../support/results-store";
+import { CPU } from "../support/scenario";
+import { type Bar, writeBars } from "./bars";
+import { captionOf } from "./chart";
+import { formatFigure, pickOf } from "./format";
 
-export const HEADLINE_FILE = "throughput-by-client.svg";
+export const HEADLINE = "cpu-by-client";
+export const HEADLINE_TITLE = "CPU microseconds per command, shorter is better";
 
-const ROWS = ["pipeline-1000", "pipeline-10000", "all-1000-auto", "flight-1000-16", "handlers-200-auto"];
-const SIDES: readonly SideName[] = ["sluice", "redis-nt", "glide", "iovalkey", "ioredis", "redis"];
+const ROWS: readonly { readonly id: string; readonly title: string }[] = [
+  { id: "handlers-200-default", title: "200 request handlers, a command each" },
+  { id: "all-1000-default", title: "1,000 commands issued in one turn" },
+  { id: "pipeline-100", title: "explicit pipelines of 100" },
+  { id: "flight-50-16", title: "50 callers, each awaits its reply" },
+];
+const SIDES: readonly SideName[] = ["sluice", "ioredis", "iovalkey", "redis", "redis-nt", "glide"];
 
-/** Writes the file and says whether all its rows were there. */
-export function writeHeadline(results: Results): boolean {
-  const rows = new Map(Object.values(results.scenarios).flatMap((scenario) => Object.entries(scenario.rows)));
-  const groups: BarGroup[] = [];
-  for (const id of ROWS) {
-    const row = rows.get(id);
-    if (row === undefined) return false;
-    const bars = SIDES.flatMap((side) => {
-      const value = figureOf(row, side, OPS);
-      return value === undefined ? [] : [{ side, value, label: `${side} ${formatFigure(value, 0)}` }];
-    });
-    groups.push({ title: row.title, bars });
+/** Writes the files and says whether all rows were there. */
+export async function writeHeadline(results: Results): Promise<boolean> {
+  const measured = Object.values(results.scenarios);
+  const bars: Bar[] = [];
+  let last: ScenarioResult | undefined;
+  for (const { id, title } of ROWS) {
+    const result = measured.find(({ rows }) => rows[id] !== undefined);
+    if (result === undefined) return false;
+    last = result;
+    for (const side of SIDES) {
+      const spread = result.rows[id]?.sides[side]?.figures[CPU.figure];
+      const value = pickOf(spread, CPU.pick);
+      if (spread === undefined || value === undefined) continue;
+      bars.push({ workload: title, side, value, label: `${formatFigure(value, 2)} µs` });
+    }
   }
-  fs.mkdirSync(imagesFolder, { recursive: true });
-  fs.writeFileSync(
-    path.join(imagesFolder, HEADLINE_FILE),
-    drawBarPlot("Commands per second, longer is better", groups),
-  );
+  if (last === undefined) return false;
+  await writeBars({
+    file: HEADLINE,
+    title: HEADLINE_TITLE,
+    caption: captionOf(results.machine, last, SIDES),
+    workloads: ROWS.map(({ title }) => title),
+    bars,
+  });
   return true;
 }

@@ -23,7 +23,7 @@ const SIDES: readonly { side: SideName; title: string; package: string }[] = [
   { side: "sluice", title: "sluice", package: "sluice" },
   { side: "ioredis", title: "ioredis", package: "ioredis" },
   { side: "redis", title: "node-redis", package: "redis" },
-  { side: "redis-nt", title: "the same, no command timeout", package: "" },
+  { side: "redis-nt", title: "node-redis, no timeout", package: "" },
   { side: "glide", title: "valkey-glide", package: "@valkey/valkey-glide" },
 ];
 

@@ -67,7 +67,7 @@ export const clusterGrowth: Scenario<LoadRow> = {
   columns: LOAD_COLUMNS,
   plots: [
     {
-      file: "cluster-cpu-by-masters.svg",
+      file: "cluster-cpu-by-masters",
       title: "CPU per command by number of masters, 1,000 commands a turn",
       xTitle: "masters",
       yTitle: "CPU µs per command",
@@ -76,7 +76,7 @@ export const clusterGrowth: Scenario<LoadRow> = {
       rowPrefix: "cluster-masters-",
     },
     {
-      file: "cluster-cpu-by-batch.svg",
+      file: "cluster-cpu-by-batch",
       title: "CPU per command on three masters by commands per turn",
       xTitle: "commands per turn",
       yTitle: "CPU µs per command",

@@ -139,7 +139,7 @@ export const explicitPipelines: Scenario<LoadRow> = {
   columns: LOAD_COLUMNS,
   plots: [
     {
-      file: "throughput-by-depth.svg",
+      file: "throughput-by-depth",
       title: "Throughput by pipeline depth",
       xTitle: "commands per pipeline",
       yTitle: "commands per second",
@@ -147,7 +147,7 @@ export const explicitPipelines: Scenario<LoadRow> = {
       pick: "median",
     },
     {
-      file: "memory-by-depth.svg",
+      file: "memory-by-depth",
       title: "Peak memory by pipeline depth",
       xTitle: "commands per pipeline",
       yTitle: "MiB",
@@ -271,16 +271,17 @@ export const growth: Scenario<LoadRow> = {
   columns: GROWTH_COLUMNS,
   plots: [
     {
-      file: "cpu-by-value-size.svg",
+      file: "cpu-by-value-size",
       title: "CPU per command by value size",
-      xTitle: "bytes per value",
+      xTitle: "size of the value",
+      xIsBytes: true,
       yTitle: "CPU µs per command",
       figure: "cpuMicros",
       pick: "least",
       rowPrefix: "value-",
     },
     {
-      file: "throughput-by-callers.svg",
+      file: "throughput-by-callers",
       title: "Throughput by number of callers",
       xTitle: "callers",
       yTitle: "commands per second",

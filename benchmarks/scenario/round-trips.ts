@@ -122,13 +122,14 @@ export const roundTrips: Scenario<RoundTripRow> = {
   columns: [OPS, P50, P99, CPU],
   plots: [
     {
-      file: "throughput-by-round-trip.svg",
-      title: "200 callers by added round trip (automatic pipelining where there is such a switch)",
+      file: "throughput-by-round-trip",
+      title: "Throughput of 200 callers by round trip",
       xTitle: "added milliseconds",
       yTitle: "commands per second",
       figure: "opsPerSecond",
       pick: "median",
       rowPrefix: "trip-callers-",
+      note: "Automatic pipelining on where that is faster and the client has the switch",
     },
   ],
   rows: DELAYS_MS.flatMap((delayMs) =>

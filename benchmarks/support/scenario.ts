@@ -48,11 +48,15 @@ export interface Plot {
   readonly file: string;
   readonly title: string;
   readonly xTitle: string;
+  /** Places on the horizontal axis are sizes. */
+  readonly xIsBytes?: boolean;
   readonly yTitle: string;
   readonly figure: string;
   readonly pick: "median" | "least";
   /** Only rows whose id begins with this. */
   readonly rowPrefix?: string;
+  /** One more line below the title. */
+  readonly note?: string;
 }
 
 export interface Scenario<R extends Row = Row> {

@@ -7,8 +7,9 @@ import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import { expect } from "chai";
+import { renderChart } from "../../../benchmarks/report/chart";
+import { curveSpec } from "../../../benchmarks/report/curves";
 import { formatFigure, formatSpread } from "../../../benchmarks/report/format";
-import { drawLinePlot } from "../../../benchmarks/report/line-plot";
 import { overviewTable, ratioTable } from "../../../benchmarks/report/tables";
 import { scenarios } from "../../../benchmarks/scenario/all-scenarios";
 import { BareReader } from "../../../benchmarks/sides/bare-reader";
@@ -107,22 +108,28 @@ describe("benchmark suite", () => {
     expect(formatSpread({ median: 10, least: 9, most: 11 })).to.equal("±10 %");
   });
 
-  it("a plot has one curve and one name per side", () => {
-    const points = [
-      [1, 10],
-      [100, 1000],
-    ] as const;
-    const svg = drawLinePlot({
+  it("a plot has one curve and one name per side, and no name covers another", async () => {
+    const points = (["sluice", "ioredis"] as const).flatMap((side) => [
+      { side, x: 1, y: 10, least: 9, most: 11 },
+      { side, x: 100, y: 1000, least: 900, most: 1100 },
+    ]);
+    const plot = {
+      file: "any",
       title: "a < b",
       xTitle: "x",
       yTitle: "y",
-      series: [
-        { side: "sluice", points },
-        { side: "ioredis", points },
-      ],
-    });
-    expect(svg.match(/<path d="M[^"]*L/g)).to.have.length(2);
-    expect(svg).to.include("a &lt; b").and.to.include(">ioredis</text>");
+      figure: "f",
+      pick: "median",
+    } as const;
+    const sides = ["sluice", "ioredis"] as const;
+    const spec = curveSpec({ plot, points, sides, caption: ["measured today"], theme: "light" });
+    const svg = await renderChart(spec, "light");
+    expect(svg.match(/aria-roledescription="line mark"/g)).to.have.length(2);
+    expect(svg).to.include("a &lt; b").and.to.include("measured today");
+    const names = [...svg.matchAll(/translate\(([\d.]+),([\d.]+)\)"[^>]*>(sluice|ioredis)<\/text>/g)];
+    expect(names.map(([, , , name]) => name).sort()).to.deep.equal(["ioredis", "sluice"]);
+    const [first, second] = names.map(([, , y]) => Number(y));
+    expect(Math.abs((first ?? 0) - (second ?? 0))).to.be.at.least(12);
   });
 
   it("wrong replies are noticed before anything is measured", () => {

@@ -1,5 +1,7 @@
 /**
- * Writes docs/benchmarks.md from stored results. Prose that explains the method lives here, figures come from the file.
+ * Writes benchmarks/README.md from stored results: every row, the goals, what is missed and why, and the method. It is
+ * the record for developers; docs/benchmarks.md is the page for users. Prose that explains the method lives here,
+ * figures come from the file.
  */
 
 import fs from "node:fs";
@@ -9,22 +11,25 @@ import { REFERENCE_SIDE } from "../sides/all-sides";
 import { projectRoot } from "../support/project";
 import type { Results, ScenarioResult } from "../support/results-store";
 import type { Scenario } from "../support/scenario";
+import { pictureOf } from "./chart";
+import { writeCurves } from "./curves";
 import { gainTable, garbageTable, systemCallTable } from "./extra-tables";
 import { markdownTable, type Table } from "./format";
 import { goalTable, limitTable } from "./goal-report";
-import { HEADLINE_FILE, writeHeadline } from "./headline";
 import { missedSection } from "./missed";
-import { writePlot } from "./plots";
-import { writeReadme } from "./readme-figures";
 import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./tables";
-import { writeWindowPage } from "./window-figures";
 
-const PAGE = path.join(projectRoot, "docs", "benchmarks.md");
+const PAGE = path.join(projectRoot, "benchmarks", "README.md");
+const IMAGES = "../docs/images";
 
-export function writePage(results: Results): void {
+export async function writeRecord(results: Results): Promise<void> {
+  const sections: string[] = [];
+  for (const scenario of scenarios) {
+    const result = results.scenarios[scenario.id];
+    if (result !== undefined) sections.push(await scenarioSection(scenario, result, results));
+  }
   const parts = [
     INTRODUCTION,
-    writeHeadline(results) ? `![Commands per second of all clients](images/${HEADLINE_FILE})` : "",
     machineSection(results),
     section(
       "What batching gains",
@@ -33,10 +38,7 @@ export function writePage(results: Results): void {
     ),
     ...goalSections(results),
     missedSection(results),
-    ...scenarios.flatMap((scenario) => {
-      const result = results.scenarios[scenario.id];
-      return result === undefined ? [] : [scenarioSection(scenario, result)];
-    }),
+    ...sections,
     section(
       "Socket writes and reads per 1,000 commands",
       "Client writes / client reads / server reads / server writes. The client's are its `write` and `read` system calls as Linux counts them, the server's its own counters; glide's native half uses other calls, so only the server's view is shown for it.",
@@ -49,13 +51,10 @@ export function writePage(results: Results): void {
     ),
     METHOD,
   ];
-  fs.mkdirSync(path.dirname(PAGE), { recursive: true });
   fs.writeFileSync(PAGE, `${parts.filter((part) => part !== "").join("\n\n")}\n`);
-  writeReadme(results);
-  writeWindowPage(results);
 }
 
-function machineSection({ machine, scenarios: measured }: Results): string {
+export function machineSection({ machine, scenarios: measured }: Results): string {
   const all = Object.values(measured);
   const versions = Object.assign({}, ...all.map((result) => result.versions)) as Record<string, string>;
   const servers = [...new Set(all.map(({ server }) => server))].join(", ");
@@ -91,14 +90,19 @@ function section(title: string, text: string, table: Table): string {
   return table.body.length === 0 ? "" : `## ${title}\n\n${text}\n\n${markdownTable(table)}`;
 }
 
-function scenarioSection(scenario: Scenario, result: ScenarioResult): string {
+async function scenarioSection(
+  scenario: Scenario,
+  result: ScenarioResult,
+  { machine }: Results,
+): Promise<string> {
   const parts = [`## ${scenario.title}`, scenario.about];
   if (hasOverview(scenario)) {
     parts.push(markdownTable(overviewTable(result)));
     if (sidesIn(result).includes(REFERENCE_SIDE)) parts.push(markdownTable(ratioTable(result)));
   }
   for (const plot of scenario.plots ?? []) {
-    if (writePlot(scenario, plot, result)) parts.push(`![${plot.title}](images/${plot.file})`);
+    if (await writeCurves(scenario, plot, { machine, result }))
+      parts.push(pictureOf(plot.file, plot.title, IMAGES));
   }
   const details = markdownTable(detailTable(scenario, result));
   const isWide = hasOverview(scenario);
@@ -113,9 +117,9 @@ function conditions(result: ScenarioResult): string {
   return `<sub>${rounds} of ${result.measureMs} ms a sample, ${pinned}, load average before: ${result.loadBefore.toFixed(1)}</sub>`;
 }
 
-const INTRODUCTION = `# Benchmarks
+const INTRODUCTION = `# The benchmark record
 
-This page is written by \`npm run bench\`; do not edit it by hand. It compares sluice with the other Redis clients for
+The page for users is [docs/benchmarks.md](../docs/benchmarks.md). This one holds every row and is written by \`npm run bench\`; do not edit it by hand. It compares sluice with the other Redis clients for
 Node, each used in its best way for the task at hand, and with bare sockets:
 
 | side | what it is |

@@ -1,0 +1,128 @@
+/**
+ * Writes docs/benchmarks.md, the page for users: five pictures, one table, and how to measure again. It says nothing
+ * about figures in words, so that no sentence can contradict them.
+ */
+
+import fs from "node:fs";
+import path from "node:path";
+import { scenarios } from "../scenario/all-scenarios";
+import type { SideName } from "../sides/all-sides";
+import { projectRoot } from "../support/project";
+import type { Results, RowResult } from "../support/results-store";
+import { CPU, OPS, P99 } from "../support/scenario";
+import { pictureOf, SIDE_TITLES } from "./chart";
+import { formatFigure, markdownTable, type Table } from "./format";
+import { HEADLINE, HEADLINE_TITLE, writeHeadline } from "./headline";
+import { machineSection } from "./record";
+import { figureOf } from "./tables";
+
+const PAGE = path.join(projectRoot, "docs", "benchmarks.md");
+
+/** Pictures besides the headline, each with what it shows and the words that measure it again. */
+const PICTURES: readonly { readonly file: string; readonly about: string; readonly only: string }[] = [
+  {
+    file: "throughput-by-depth",
+    about:
+      "One connection, one explicit pipeline after another. The more commands share a write, the more a second.",
+    only: "pipeline",
+  },
+  {
+    file: "throughput-by-round-trip",
+    about: "A proxy adds the round trip. Each of 200 callers asks again when its reply has come.",
+    only: "round-trips",
+  },
+  {
+    file: "cpu-by-value-size",
+    about:
+      "SET and GET by turns, 1,000 commands in a turn at most. With large values every client pays for the copy.",
+    only: "growth",
+  },
+  {
+    file: "memory-by-depth",
+    about: "Peak memory of the process while one pipeline of so many commands is built, sent and answered.",
+    only: "pipeline",
+  },
+];
+
+const ROWS: readonly string[] = [
+  "sequential-get",
+  "flight-50-16",
+  "flight-1000-16",
+  "all-1000-default",
+  "all-1000-auto",
+  "handlers-200-default",
+  "pipeline-10",
+  "pipeline-100",
+  "pipeline-1000",
+  "pipeline-10000",
+  "get-mib-buffer",
+  "lrange-10k",
+  "cluster-all-default",
+];
+const SIDES: readonly SideName[] = ["sluice", "ioredis", "iovalkey", "redis", "redis-nt", "glide"];
+
+export async function writeUserPage(results: Results): Promise<void> {
+  const hasHeadline = await writeHeadline(results);
+  const parts = [
+    INTRODUCTION,
+    hasHeadline ? pictureOf(HEADLINE, HEADLINE_TITLE) : "",
+    ...PICTURES.map((picture) => pictureSection(picture)),
+    `## All clients, row by row\n\n${ABOUT_TABLE}\n\n${markdownTable(userTable(results))}`,
+    machineSection(results),
+    REPRODUCE,
+  ];
+  fs.writeFileSync(PAGE, `${parts.filter((part) => part !== "").join("\n\n")}\n`);
+}
+
+function pictureSection({ file, about, only }: (typeof PICTURES)[number]): string {
+  const plot = scenarios.flatMap(({ plots = [] }) => plots).find((one) => one.file === file);
+  if (plot === undefined) throw new Error(`no scenario draws ${file}`);
+  const again = `\`npm run bench -- --only=${only}\` measures it again.`;
+  return `## ${plot.title}\n\n${pictureOf(file, plot.title)}\n\n${about} ${again}`;
+}
+
+/** CPU, throughput and 99th percentile, a row a workload and a column a client. */
+export function userTable({ scenarios: measured }: Results): Table {
+  const rows = new Map<string, RowResult>(
+    Object.values(measured).flatMap((result) => Object.entries(result.rows)),
+  );
+  const body = ROWS.flatMap((id) => {
+    const row = rows.get(id);
+    return row === undefined ? [] : [[row.title, ...SIDES.map((side) => cellOf(row, side))]];
+  });
+  return { head: ["CPU µs / commands a second / p99 µs", ...SIDES.map((side) => SIDE_TITLES[side])], body };
+}
+
+function cellOf(row: RowResult, side: SideName): string {
+  if (row.sides[side] === undefined) return "–";
+  return [
+    formatFigure(figureOf(row, side, CPU), 2),
+    formatFigure(figureOf(row, side, OPS), 0),
+    formatFigure(figureOf(row, side, P99), 0),
+  ].join(" / ");
+}
+
+const INTRODUCTION = `# Benchmarks
+
+sluice beside the other Redis clients for Node, each used in its best way for the task at hand, in one run. Judge by CPU
+first: it says how much of a core a service gives to its client, and it depends least on what else the machine does.
+This page is written by \`npm run bench\`; [the record](../benchmarks/README.md) has every row, the goals, what is
+missed and why, and the method.`;
+
+const ABOUT_TABLE = `Client CPU per command (user and system, all threads, the least of all rounds), commands a second and 99th
+percentile of the time of one command, turn or batch (medians). "node-redis" has its default timeout for commands,
+"no timeout" has it switched off.`;
+
+const REPRODUCE = `## Measure it yourself
+
+\`\`\`sh
+npm ci
+npm run bench -- --quick                   # one short round of everything, stores nothing
+npm run bench                              # everything: about half an hour, writes this page
+npm run bench -- --only=pipeline           # scenarios or rows whose id contains the word
+npm run bench -- --sides=sluice,ioredis    # some clients only
+\`\`\`
+
+Two things to know. On loopback there is no loss and almost no round trip: see the picture by round trip for what a
+longer line does. On two CPUs the server is often the bottleneck for the fastest clients: commands a second then say
+little about the client, CPU per command still does.`;
