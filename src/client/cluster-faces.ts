@@ -8,6 +8,7 @@ import type { NodePort } from "../cluster/cluster-node";
 import type { SubscriberPort, SubscriberWatcher } from "../cluster/cluster-subscriber";
 import { type NodeAddress, nodeKey } from "../cluster/node-address";
 import type { Command } from "../command/command";
+import { ConnectionClosedError } from "../errors";
 import type { Link } from "../link/link";
 import { CHAIN, ClientBase, PASS_BATCH } from "./client-base";
 import type { ClusterOptions } from "./cluster-options";
@@ -50,10 +51,19 @@ export class NodeFace implements NodePort {
     (isReadOnly ? redis.readonly() : redis.readwrite()).catch(noop);
   }
 
-  /** Sends QUIT behind everything; resolves when it is answered or the connection is gone. */
+  /**
+   * Sends QUIT behind everything; resolves when it is answered or the connection is gone, and
+   * rejects when it is refused. The connection closes in any case.
+   */
   async leave(): Promise<void> {
-    if (this.link.status === "wait") this.redis.disconnect();
-    else await this.redis.quit().catch(noop);
+    const { redis } = this;
+    if (this.link.status === "wait") redis.disconnect();
+    else {
+      await redis.quit().catch((error: Error) => {
+        redis.disconnect();
+        if (!(error instanceof ConnectionClosedError)) throw error;
+      });
+    }
   }
 }
 

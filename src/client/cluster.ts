@@ -74,11 +74,11 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
   private readonly [WIRING]: ClusterWiring;
 
   // Options that leave the reply mapping open come second: they mean the default of the parameter.
-  constructor(startupNodes: readonly ClusterNode[], options: OptionsOf<Mode>);
-  constructor(startupNodes: readonly ClusterNode[], options?: ClusterOptions);
-  constructor(startupNodes: readonly ClusterNode[], options?: ClusterOptions) {
+  constructor(startupNodes: readonly ClusterNode[] | undefined, options: OptionsOf<Mode>);
+  constructor(startupNodes?: readonly ClusterNode[], options?: ClusterOptions);
+  constructor(startupNodes?: readonly ClusterNode[], options?: ClusterOptions) {
     super();
-    this.startupNodes = hideNodes([...startupNodes]);
+    this.startupNodes = hideNodes([...(startupNodes ?? [])]);
     for (const node of this.startupNodes) parseStartupNode(node);
     this.options = withLimits(resolveClusterOptions(options));
     const wiring = new ClusterWiring(this.options, this.makeOwner());

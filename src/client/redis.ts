@@ -327,6 +327,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   private leave(wantsBuffers: boolean): Promise<unknown> {
     const link = this[LINK];
+    // Closed on purpose, which is what QUIT asks for.
+    if (link.isClosing && link.offline.length === 0) {
+      return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
+    }
     if (link.status === "monitoring") return this[EXECUTE](specOf("quit"), [], wantsBuffers);
     if (link.isWritable || link.offline.length > 0) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
     if (link.isLeaving) return this[EXECUTE](specOf("quit"), [], wantsBuffers);

@@ -71,6 +71,8 @@ export class Lifecycle implements Gatekeeper {
   /** Number of the present attempt to connect; older ones are void. */
   private epoch = 0;
   private isLeaving = false;
+  /** `close` was told; what follows is the next attempt, or the end. */
+  private isClosed = false;
   private reason: Error | undefined;
   /** Why the last attempt failed; the cause of what is refused. */
   private failure: Error | null = null;
@@ -94,14 +96,25 @@ export class Lifecycle implements Gatekeeper {
     }
     clearTimeout(this.retryTimer);
     this.isLeaving = false;
+    this.isClosed = false;
     this.setStatus("connecting");
     return this.attempt(++this.epoch);
   }
 
-  /** Closes all connections; with `isReconnect` the retry strategy decides when it begins anew. */
+  /**
+   * Closes all connections; with `isReconnect` the retry strategy decides when it begins anew. An
+   * attempt that is planned already stays as it is planned.
+   */
   disconnect(isReconnect = false): void {
     const { status } = this;
     if (status === "end") return;
+    if (this.isClosed) {
+      this.setStatus("disconnecting");
+      if (isReconnect) return;
+      this.shut(true);
+      this.end();
+      return;
+    }
     this.shut(!isReconnect);
     this.setStatus("disconnecting");
     this.rooms.pool.clear();
@@ -134,7 +147,7 @@ export class Lifecycle implements Gatekeeper {
     this.shut(true);
     if (status !== "disconnecting") this.setStatus("disconnecting");
     const ports = this.rooms.pool.allPorts();
-    if (ports.length === 0) this.close();
+    if (ports.length === 0) this.closeLater();
     await Promise.all(ports.map(leave));
     return "OK";
   }
@@ -174,6 +187,16 @@ export class Lifecycle implements Gatekeeper {
   private setStatus(status: ClusterStatus): void {
     this.status = status;
     this.owner.onStatus(status);
+  }
+
+  /** Nothing is connected; the caller of `quit` is answered first. */
+  private closeLater(): void {
+    setImmediate(() => {
+      // `connect()` may have been called, or `disconnect()`.
+      if (this.status !== "disconnecting" || !this.isLeaving) return;
+      if (this.isClosed) this.end();
+      else this.close();
+    });
   }
 
   private async attempt(epoch: number): Promise<void> {
@@ -255,6 +278,7 @@ export class Lifecycle implements Gatekeeper {
   }
 
   private close(): void {
+    this.isClosed = true;
     this.setStatus("close");
     this.rooms.watches.clear();
     this.kept.push(...this.rooms.rooms.takeAll());

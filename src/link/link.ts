@@ -58,7 +58,7 @@ export class Link implements Dispatcher {
   /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
   private direct: Connection | null = null;
   /** `disconnect()` was called. */
-  private isClosing = false;
+  isClosing = false;
   /** QUIT was answered: the server is about to close. */
   private hasQuit = false;
 
@@ -126,6 +126,11 @@ export class Link implements Dispatcher {
     if (status === "end") return;
     if (!isReconnect) this.isClosing = true;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
+    if (status === "wait" && isReconnect) {
+      this.setStatus("close");
+      this.planRetry();
+      return;
+    }
     if (isIdle && isReconnect) return;
     if (isIdle) this.endIdle();
     else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);

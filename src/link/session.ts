@@ -114,11 +114,14 @@ export class Session {
     this.isMultiLost = false;
   }
 
-  /** It is part of no transaction. Given up before it was written, it has not been issued. */
+  /**
+   * It is part of no transaction. Given up before it was written, it has not been issued; a server
+   * that refuses it does not close.
+   */
   private noteQuit(command: Command): void {
     this.isQuitting = true;
-    const onFailed = (): void => {
-      this.isQuitting = command.extra?.sentAtMs !== 0;
+    const onFailed = (error: Error): void => {
+      this.isQuitting = command.extra?.sentAtMs !== 0 && !(error instanceof ReplyError);
     };
     command.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
   }

@@ -71,6 +71,14 @@ describe("cluster: life", () => {
       expect(() => new Cluster([true as unknown as number])).to.throw("Invalid argument true");
     });
 
+    it("takes undefined for an empty list", async () => {
+      const cluster = new Cluster(undefined, { lazyConnect: true, clusterRetryStrategy: null });
+      clients.push(cluster);
+      expect(cluster.startupNodes).to.deep.equal([]);
+      const error = await reasonOf(cluster.connect());
+      expect(error.message).to.equal("`startupNodes` should contain at least one node.");
+    });
+
     it("cannot connect to an empty list", async () => {
       const cluster = connect([], { lazyConnect: true, clusterRetryStrategy: null });
       const reasons: unknown[] = [];
@@ -437,6 +445,115 @@ describe("cluster: life", () => {
       cluster.disconnect(true);
       expect(await value).to.equal(null);
       expect(cluster.status).to.equal("ready");
+    });
+
+    it("disconnect(true) while it waits to reconnect keeps the planned attempt", async () => {
+      const cluster = connect([{ host: "127.0.0.1", port: 1 }], { clusterRetryStrategy: () => 150 });
+      const events = record(cluster);
+      const plannedAtMs: number[] = [];
+      cluster.on("reconnecting", () => {
+        plannedAtMs.push(performance.now());
+        cluster.disconnect(true);
+      });
+      await new Promise((resolve) => setTimeout(resolve, 400));
+      const round = ["connecting", "close", "reconnecting", "disconnecting"];
+      expect(events).to.deep.equal([...round, ...round, ...round].slice(0, plannedAtMs.length * 4));
+      expect(plannedAtMs).to.have.length(3);
+      expect((plannedAtMs[1] as number) - (plannedAtMs[0] as number)).to.be.at.least(149);
+      cluster.startupNodes = fake.seeds;
+      const value = cluster.set("a", 1);
+      expect(await value).to.equal("OK");
+    });
+
+    for (const leave of ["disconnect", "quit"] as const) {
+      for (const isAskedBefore of [false, true]) {
+        it(`${leave}() while it waits to reconnect${isAskedBefore ? ", after disconnect(true)," : ""} ends without a second close`, async () => {
+          const cluster = connect([{ host: "127.0.0.1", port: 1 }], { clusterRetryStrategy: () => 100 });
+          const events = record(cluster);
+          await new Promise((resolve) => cluster.once("reconnecting", resolve));
+          if (isAskedBefore) cluster.disconnect(true);
+          const end = ended(cluster);
+          const left = await cluster[leave]();
+          if (leave === "quit") expect(left).to.equal("OK");
+          await end;
+          await new Promise((resolve) => setTimeout(resolve, 150));
+          expect(cluster.status).to.equal("end");
+          expect(events.filter((word) => word === "close")).to.have.length(1);
+          expect(events.slice(-2)).to.deep.equal(["disconnecting", "end"]);
+          await cluster.connect().catch(() => {});
+          cluster.disconnect();
+        });
+      }
+    }
+
+    it("the callback of quit() runs before close where nothing is connected", async () => {
+      for (const options of [{ lazyConnect: true }, {}]) {
+        const cluster = connect(undefined, options);
+        const heard: string[] = [];
+        const end = ended(cluster);
+        for (const name of ["disconnecting", "close", "end"]) cluster.on(name, () => heard.push(name));
+        void cluster.quit((error, reply) => void heard.push(error?.message ?? `callback ${reply}`));
+        expect(cluster.status).to.equal("disconnecting");
+        await end;
+        expect(heard.filter((word) => word !== "disconnecting")).to.deep.equal([
+          "callback OK",
+          "close",
+          "end",
+        ]);
+      }
+    });
+
+    it("connect() right behind quit() of a lazy client connects", async () => {
+      const cluster = connect(undefined, { lazyConnect: true });
+      void cluster.quit();
+      await cluster.connect();
+      expect(await cluster.set("a", 1)).to.equal("OK");
+      expect(cluster.status).to.equal("ready");
+    });
+
+    it("disconnect(true) of a lazy client starts connecting", async () => {
+      const cluster = connect(undefined, { lazyConnect: true });
+      const events = record(cluster);
+      cluster.disconnect(true);
+      await untilClusterReady(cluster);
+      expect(events).to.deep.equal([
+        "wait",
+        "disconnecting",
+        "close",
+        "reconnecting",
+        "connecting",
+        "connect",
+        "ready",
+      ]);
+    });
+
+    for (const refusing of [1, 3]) {
+      it(`quit() rejects with the error of ${refusing} of 3 nodes that refuse QUIT, and closes them`, async () => {
+        const cluster = connect(undefined, { redisOptions: { lazyConnect: false } });
+        await untilClusterReady(cluster);
+        await Promise.all(cluster.nodes().map((node) => node.ping()));
+        for (const node of fake.nodes.slice(0, refusing))
+          node.script = ([name]) => (name === "quit" ? new Error("NOPERM no permission to QUIT") : undefined);
+        const events = record(cluster);
+        const end = ended(cluster);
+        expect((await reasonOf(cluster.quit())).message).to.equal("NOPERM no permission to QUIT");
+        await end;
+        expect(events).to.deep.equal(["disconnecting", "close", "end"]);
+        expect(cluster.nodes()).to.deep.equal([]);
+      });
+    }
+
+    it("quit() after disconnect() resolves OK", async () => {
+      const cluster = connect(undefined, { redisOptions: { lazyConnect: false } });
+      await untilClusterReady(cluster);
+      await Promise.all(cluster.nodes().map((node) => node.ping()));
+      const events = record(cluster);
+      const end = ended(cluster);
+      cluster.disconnect();
+      expect(await cluster.quit()).to.equal("OK");
+      await end;
+      expect(events).to.deep.equal(["disconnecting", "close", "end"]);
+      expect(await cluster.quit()).to.equal("OK");
     });
 
     it("await using closes it", async () => {

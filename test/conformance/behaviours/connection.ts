@@ -493,6 +493,76 @@ export const connection = group("connection", (add) => {
   );
 
   add(
+    "quit() that the server refuses leaves the client open",
+    async (stage) => {
+      const fake = await stage.fake((words) =>
+        words[0]?.toLowerCase() === "quit" ? new Error("ERR unknown command") : undefined,
+      );
+      const redis = stage.bare({ port: fake.port, host: fake.host });
+      await next(redis, "ready");
+      const refused = await messageOf(redis.quit());
+      return [refused, await redis.ping(), redis.status];
+    },
+    ["ERR unknown command", "PONG", "ready"],
+    alone,
+  );
+
+  add(
+    "quit() right behind disconnect()",
+    async (stage) => {
+      const ready = await stage.redis();
+      ready.disconnect();
+      const connecting = stage.make();
+      connecting.disconnect();
+      const heard = new Promise((resolve) => {
+        connecting.quit((...args: unknown[]) => resolve(args)).catch(() => {});
+      });
+      const all = [await ready.quit(), await heard];
+      for (const redis of [ready, connecting]) if (redis.status !== "end") await next(redis, "end");
+      return all;
+    },
+    ["OK", [null, "OK"]],
+  );
+
+  add(
+    "quit() after disconnect() has ended the client",
+    async (stage) => {
+      const redis = await stage.redis();
+      redis.disconnect();
+      await next(redis, "end");
+      const idle = stage.make({ lazyConnect: true });
+      idle.disconnect();
+      return [
+        await redis.quit(),
+        await redis.quitBuffer(),
+        await idle.quit(),
+        await messageOf(redis.get("a")),
+      ];
+    },
+    ["OK", Buffer.from("OK"), "OK", CLOSED],
+    { differs: "quit() after disconnect()" },
+  );
+
+  add(
+    "disconnect(true) of a lazy client starts connecting",
+    async (stage) => {
+      const redis = stage.make({ lazyConnect: true, retryStrategy: () => 3 });
+      const seen = recordEvents(redis);
+      redis.disconnect(true);
+      await next(redis, "ready");
+      const never = stage.make({ lazyConnect: true, retryStrategy: null });
+      const unseen = recordEvents(never);
+      never.disconnect(true);
+      await next(never, "end");
+      return [seen, unseen];
+    },
+    [
+      ["wait", "close", "reconnecting 3", "connecting", "connect", "ready"],
+      ["wait", "close", "end"],
+    ],
+  );
+
+  add(
     "end() is an alias of disconnect()",
     async (stage) => {
       const redis = await stage.redis();
