@@ -5,7 +5,7 @@
  * kept: what was not written is dropped, a late reply is passed over.
  */
 
-import { blockingTimeMs } from "../command/blocking";
+import { blockingTimeMs, heldTimeMs } from "../command/blocking";
 import { type Command, CommandState } from "../command/command";
 import type { RetryPolicy, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
@@ -69,16 +69,30 @@ export class Limiter {
     if (call.timeout !== undefined) {
       if (call.timeout !== Number.POSITIVE_INFINITY) new CommandLimit(command, context).start(call.timeout);
     } else if (typeof options.commandTimeout === "number") {
-      new CommandLimit(command, context, false).start(options.commandTimeout);
+      const limit = new CommandLimit(command, context, false);
+      limit.heldMs = this.heldMs(command);
+      limit.start(options.commandTimeout);
     }
     if (isPositive(options.blockingTimeout)) this.limitBlocking(command, options.blockingTimeout);
+  }
+
+  /** For how long the server may hold a written command because it was asked to; 0: not at all. */
+  private heldMs({ spec, args }: Command): number {
+    if ((spec.flags & CommandFlag.Blocking) === 0) return 0;
+    const ownMs = heldTimeMs(spec, args);
+    if (ownMs === null) return 0;
+    return ownMs === 0 ? Number.POSITIVE_INFINITY : ownMs + this.graceMs;
+  }
+
+  private get graceMs(): number {
+    return this.options.blockingTimeoutGrace ?? 100;
   }
 
   private limitBlocking(command: Command, timeoutMs: number): void {
     if ((command.spec.flags & MAY_BLOCK) === 0) return;
     const { isWritable } = this.context;
     const ownMs = blockingTimeMs(command.spec, command.args) ?? 0;
-    const limit = new BlockingLimit(command, ownMs + (this.options.blockingTimeoutGrace ?? 100));
+    const limit = new BlockingLimit(command, ownMs + this.graceMs);
     limit.start(isWritable && ownMs > 0 ? limit.writtenMs : timeoutMs);
     limit.isExtendable = ownMs > 0 && !isWritable;
   }
@@ -100,6 +114,13 @@ function detailsOf(command: Command, context: LimitContext, issuedAtMs: number):
     queuedMs: Math.round(Math.max(0, queuedUntilMs - issuedAtMs)),
     ...where,
   };
+}
+
+/** A blocking call that was given up must not take an element that comes later. */
+function failAndRecall(command: Command, error: Error): void {
+  const wasSent = command.state === CommandState.Sent;
+  command.fail(error);
+  if (wasSent) command.extra?.recaller?.recall(command);
 }
 
 abstract class Limit implements Expiring, SettleHook {
@@ -126,6 +147,8 @@ abstract class Limit implements Expiring, SettleHook {
 
 /** Rejects the command. */
 export class CommandLimit extends Limit {
+  /** Time that the server may hold it from when it is written, beyond the limit. */
+  heldMs = 0;
   private readonly issuedAtMs = performance.now();
 
   constructor(
@@ -139,10 +162,21 @@ export class CommandLimit extends Limit {
 
   override onExpired(): void {
     const { command } = this;
+    const leftMs = this.leftMs();
+    if (leftMs > 0) {
+      if (leftMs < Number.POSITIVE_INFINITY) this.start(leftMs);
+      return;
+    }
     const details = detailsOf(command, this.context, this.issuedAtMs);
     const error = new CommandTimeoutError(details, this.isTelling);
     error.command = describeCommand(command.name, command.args);
-    command.fail(error);
+    failAndRecall(command, error);
+  }
+
+  private leftMs(): number {
+    const { command, heldMs } = this;
+    if (heldMs === 0 || command.state !== CommandState.Sent || command.extra === null) return 0;
+    return command.extra.sentAtMs + heldMs - performance.now();
   }
 }
 
@@ -166,7 +200,9 @@ class BlockingLimit extends Limit {
       this.start(this.writtenMs);
       return;
     }
-    command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+    const recaller = command.extra?.recaller;
+    if (recaller && command.state === CommandState.Sent) recaller.recall(command);
+    else command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
   }
 }
 
@@ -204,7 +240,7 @@ class SignalWatch {
     const details = detailsOf(command, this.context, issuedAtMs);
     const error = new CommandAbortedError(details, this.signal.reason);
     error.command = describeCommand(command.name, command.args);
-    command.fail(error);
+    failAndRecall(command, error);
   }
 }
 

@@ -184,7 +184,9 @@ export interface SharedOptions {
   // --- Time limits
 
   /**
-   * Time limit of each command from its call on, queues included.
+   * Time limit of each command from its call on, queues included. The time that a written command
+   * asks the server to block (BLPOP, XREAD BLOCK, WAIT ...) does not count; its own limit and
+   * `blockingTimeoutGrace` do.
    * @unit ms
    */
   commandTimeout?: number | undefined;
@@ -194,7 +196,8 @@ export interface SharedOptions {
    */
   socketTimeout?: number | undefined;
   /**
-   * Longest wait for a blocking command without a limit of its own; it then resolves null.
+   * Longest wait for a blocking command without a limit of its own; it then resolves null, and the
+   * server is told (CLIENT UNBLOCK), so that no later element is lost.
    * @unit ms
    */
   blockingTimeout?: number | undefined;

@@ -29,6 +29,12 @@ export function blockingTimeMs(spec: CommandSpec, args: readonly Argument[]): nu
   return position < 0 ? null : milliseconds(args[position + 1], 1);
 }
 
+/** As `blockingTimeMs`, also for WAIT and WAITAOF, which wait for others instead of data. */
+export function heldTimeMs(spec: CommandSpec, args: readonly Argument[]): number | null {
+  if ((spec.flags & CommandFlag.Waits) !== 0) return milliseconds(args[args.length - 1], 1);
+  return blockingTimeMs(spec, args);
+}
+
 // [GROUP group consumer] [COUNT n] [BLOCK ms] [NOACK] STREAMS …: names may look like options.
 function blockPosition(args: readonly Argument[]): number {
   let index = 0;

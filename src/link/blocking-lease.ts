@@ -93,7 +93,7 @@ export class BlockingLease implements Dispatcher {
         this.idle.push(line);
         continue;
       }
-      const hook = new GiveBack(this, line);
+      const hook = new GiveBack(this, line, command);
       this.lines.set(line, hook);
       command.ensureExtra().addHook(hook);
       line.useDb(command.db);
@@ -139,10 +139,11 @@ class GiveBack implements SettleHook {
   constructor(
     private readonly lease: BlockingLease,
     readonly line: LeasedLine,
+    private readonly command: Command,
   ) {}
 
   onFulfilled(): void {
-    this.lease.giveBack(this, true);
+    this.lease.giveBack(this, this.command.extra?.isLeftBlocked !== true);
   }
 
   onFailed(error: Error): void {

@@ -107,6 +107,7 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   onReplyError(command: Command, error: Error): boolean {
     if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
     if (command.completion instanceof RequestCompletion) return false;
+    if (this.link.unblocker.takes(command, error)) return true;
     // Given up by its caller: nothing of it goes again.
     if (command.isSettled) return false;
     if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;

@@ -35,9 +35,10 @@ import { type Leftovers, sortLeftovers } from "./resend";
 import { restoreSubscriptions } from "./resubscribe";
 import { retryDelay } from "./retry-policy";
 import { SESSION_FLAGS, Session } from "./session";
+import { Unblocker } from "./unblocker";
 
 /** Commands that need more than being passed on. */
-const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor;
+const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
 
 export class Link implements Dispatcher {
   status: LinkStatus = "wait";
@@ -49,6 +50,7 @@ export class Link implements Dispatcher {
   private readonly outlet: Outlet;
   private readonly watch: LinkWatch;
   private readonly waiters = new ConnectWaiters();
+  readonly unblocker: Unblocker;
   private establishment: Establishment | null = null;
   private readonly requeued: Command[] = [];
   private retryTimer: NodeJS.Timeout | undefined;
@@ -70,7 +72,8 @@ export class Link implements Dispatcher {
     this.session = new Session(options.db ?? 0);
     this.events = new LinkEvents(this, owner);
     this.watch = new LinkWatch(this, owner);
-    this.outlet = new Outlet((db) => owner.onSelect(db));
+    this.unblocker = new Unblocker(this);
+    this.outlet = new Outlet(this.unblocker, (db) => owner.onSelect(db));
   }
 
   get connection(): Connection | null {
@@ -164,6 +167,10 @@ export class Link implements Dispatcher {
     const isTold = this.outlet.isReady || this.options.protocol === 2;
     const isResp2 = isTold && this.connection?.shape.protocol === 2;
     return isResp2 && !this.subscriptions.isEmpty ? "subscriber" : "normal";
+  }
+
+  credentials(): ReturnType<LinkOwner["credentials"]> {
+    return this.owner.credentials();
   }
 
   /** Where the server is, for messages. */
@@ -302,6 +309,7 @@ export class Link implements Dispatcher {
     this.establishment?.stop();
     this.establishment = null;
     this.watch.stop();
+    this.unblocker.stop();
     this.outlet.connection = null;
     this.direct = null;
   }

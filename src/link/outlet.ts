@@ -5,6 +5,7 @@
 
 import { BatchKind } from "../command/batch";
 import { Command } from "../command/command";
+import type { Recaller } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
@@ -18,7 +19,10 @@ export class Outlet {
   /** Database of the server's side when the open transaction began. */
   private dbBefore: number | null = null;
 
-  constructor(private readonly onSelect: (db: number) => void) {}
+  constructor(
+    private readonly recaller: Recaller,
+    private readonly onSelect: (db: number) => void,
+  ) {}
 
   /** A connection was opened; its handshake selects `db`. */
   open(db: number): void {
@@ -40,6 +44,10 @@ export class Outlet {
     if ((command.spec.flags & CommandFlag.Select) !== 0) {
       const db = Number(command.args[0]);
       if (Number.isInteger(db) && db >= 0) this.setDb(db);
+    }
+    // Without limits it cannot be given up.
+    if ((command.spec.flags & CommandFlag.Blocking) !== 0 && command.extra !== null) {
+      command.extra.recaller = this.recaller;
     }
     this.connection?.dispatch(command);
     this.followTransaction(command.spec.flags);

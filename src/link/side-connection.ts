@@ -1,0 +1,78 @@
+/**
+ * A second connection to the server that another connection has reached, for what has to be said
+ * while that one is held up. It dials the same address with the same credentials and says nothing
+ * about itself; its owner closes it.
+ */
+
+import { Connection, type ConnectionOwner } from "../connection/connection";
+import { type Credentials, handshake } from "../connection/handshake";
+import { Subscriptions } from "../connection/subscriptions";
+import { withoutRequests } from "./farewell";
+import { connectionOptions, type LinkOptions } from "./link-options";
+import { openSocket } from "./tcp-connector";
+
+/** The other end of a socket; other streams do not know theirs. */
+export interface Peer {
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+}
+
+const LONGEST_DIAL_MS = 2000;
+
+const nothing = (): void => {};
+
+/** True when another connection can be made: what a custom connector has reached is known to it alone. */
+export function canReach(options: LinkOptions, socket: Peer | null): boolean {
+  if (socket === null || options.Connector) return false;
+  return Boolean(options.path) || socket.remoteAddress !== undefined;
+}
+
+/** Resolves with a connection that is past its handshake, or with null. */
+export function openBeside(
+  socket: Peer,
+  options: LinkOptions,
+  credentials: Credentials,
+): { readonly connection: Connection; readonly opened: Promise<Connection | null> } {
+  let settle: (connection: Connection | null) => void = nothing;
+  const opened = new Promise<Connection | null>((resolve) => {
+    settle = resolve;
+  });
+  const introduce = async (): Promise<void> => {
+    const identity = { name: "", version: "" };
+    const bare = { protocol: options.protocol, disableClientInfo: true };
+    const outcome = await handshake(connection, { options: bare, credentials, identity }, nothing);
+    if (outcome.kind === "ready") connection.markReady();
+    else connection.destroy();
+    settle(outcome.kind === "ready" ? connection : null);
+  };
+  const owner: ConnectionOwner = {
+    subscriptions: new Subscriptions(),
+    onOpen: () => void introduce().catch(() => connection.destroy()),
+    onClose: () => {
+      clearTimeout(timer);
+      withoutRequests(connection.queue.takeAll());
+      settle(null);
+    },
+    isTracing: () => false,
+    onReplyError: () => false,
+    onStateReply: nothing,
+    onWrite: nothing,
+    onMonitorLine: nothing,
+    onConnectionError: nothing,
+    onMessage: nothing,
+    onSubscriptionsChanged: nothing,
+    onShardLost: nothing,
+    onOtherPush: nothing,
+  };
+  const connection = new Connection(connectionOptions(options), owner);
+  const timer = setTimeout(() => {
+    settle(null);
+    if (connection.readyAtMs === 0) connection.destroy();
+  }, LONGEST_DIAL_MS);
+  timer.unref();
+  const { path } = options;
+  const address = path ? { path } : { host: socket.remoteAddress, port: socket.remotePort };
+  const tls = options.tls && { servername: options.host, ...options.tls };
+  connection.attach(openSocket({ ...address, tls: tls || undefined }, connection.onread));
+  return { connection, opened };
+}

@@ -1,0 +1,215 @@
+/**
+ * Ends blocking calls at the server whose callers have given up. Left alone, the server would hand
+ * the next element to a call that is awaited no more. CLIENT UNBLOCK has to come from another
+ * connection; it is opened when it is needed and kept for a while.
+ *
+ * Only the oldest unanswered command of the connection can be blocked, and only that one is
+ * unblocked. When its element arrives all the same, a call that has not been settled yet gets it.
+ * UNBLOCK may come too late and end a blocking call behind it: nothing of that one has run, so it
+ * is sent again.
+ */
+
+import type { Command } from "../command/command";
+import type { Connection } from "../connection/connection";
+import { ConnectionState } from "../connection/connection-state";
+import { type Credentials, request } from "../connection/handshake";
+import { deadlines, type Expiring } from "../util/deadlines";
+import type { LinkOptions } from "./link-options";
+import { canReach, openBeside, type Peer } from "./side-connection";
+
+export interface UnblockerDeps {
+  readonly options: LinkOptions;
+  /** The connection whose calls are ended. */
+  readonly connection: Connection | null;
+  credentials(): Credentials | Promise<Credentials>;
+  /** Sends a command once more that was ended by mistake. */
+  resendNow(command: Command): void;
+}
+
+/** Time that the server has to end a call whose caller is told null; then the caller is told anyway. */
+const LONGEST_RECALL_MS = 100;
+/** Idle time after which the second connection is closed. */
+const IDLE_MS = 10_000;
+const LONGEST_PAUSE_MS = 16;
+
+type Outcome = "told" | "not yet" | "impossible";
+
+export class Unblocker {
+  /** Calls that were written and given up, oldest first. */
+  private recalled: Command[] = [];
+  private isRunning = false;
+  private side: ReturnType<typeof openBeside> | null = null;
+  private idleTimer: NodeJS.Timeout | undefined;
+  /** Calls that the server was told to end and whose error has not come. */
+  private told = 0;
+
+  constructor(private readonly deps: UnblockerDeps) {}
+
+  /** The caller of a written command has given up. One that has not settled resolves null. */
+  recall(command: Command): void {
+    const { connection } = this.deps;
+    const isHere = connection?.state === ConnectionState.Ready;
+    if (!command.isSettled) {
+      command.ensureExtra().isRecalled = true;
+      if (!isHere) giveUp(command);
+      else deadlines.schedule(new Recall(command), LONGEST_RECALL_MS);
+    }
+    if (!isHere || !canReach(this.deps.options, connection.socket as Peer | null)) {
+      giveUp(command);
+      return;
+    }
+    this.recalled.push(command);
+    if (!this.isRunning) void this.run(connection);
+  }
+
+  /** Judges an error reply. True when the command has ended, or goes again. */
+  takes(command: Command, error: Error): boolean {
+    if (this.told === 0 || !error.message.startsWith("UNBLOCKED")) return false;
+    this.told--;
+    if (command.isSettled) return true;
+    if (command.extra?.isRecalled) tellNull(command);
+    else this.deps.resendNow(command);
+    return true;
+  }
+
+  /** The connection is gone, and what it held up with it. */
+  stop(): void {
+    this.recalled = [];
+    this.told = 0;
+    this.closeSide();
+  }
+
+  private async run(connection: Connection): Promise<void> {
+    this.isRunning = true;
+    clearTimeout(this.idleTimer);
+    let pauseMs = 1;
+    for (let next = this.next(connection); next !== undefined; next = this.next(connection)) {
+      const outcome = await this.tell(connection, next);
+      if (outcome === "impossible") {
+        for (const command of this.recalled.splice(0)) giveUp(command);
+        this.closeSide();
+        break;
+      }
+      pauseMs = outcome === "told" ? 1 : Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      await pause(pauseMs);
+    }
+    this.isRunning = false;
+    const { connection: present } = this.deps;
+    // Given up on the next connection, while this loop was about to end.
+    if (this.recalled.length > 0 && present !== connection && present?.state === ConnectionState.Ready) {
+      void this.run(present);
+    } else {
+      this.recalled = [];
+      this.restSide();
+    }
+  }
+
+  /** The oldest one that is still unanswered. */
+  private next(connection: Connection): Command | undefined {
+    if (this.deps.connection !== connection || connection.state !== ConnectionState.Ready) return undefined;
+    const { answered } = connection.queue;
+    this.recalled = this.recalled.filter(({ extra }) => extra !== null && extra.place >= answered);
+    return this.recalled[0];
+  }
+
+  private async tell(connection: Connection, command: Command): Promise<Outcome> {
+    if (!isFirst(connection, command)) return "not yet";
+    const side = await this.openSide(connection);
+    if (side === null) return this.deps.connection === connection ? "impossible" : "not yet";
+    const id = await this.blockedId(side, connection, command);
+    if (typeof id !== "number") return id;
+    if (!isFirst(connection, command)) return "not yet";
+    this.told++;
+    const { value, error } = await request(side, "client", ["unblock", id, "error"]);
+    if (value !== 1 && this.told > 0) this.told--;
+    if (error !== null) return "impossible";
+    return value === 1 ? "told" : "not yet";
+  }
+
+  /** Number of the connection at the server, if that says that the command blocks there. */
+  private async blockedId(
+    side: Connection,
+    connection: Connection,
+    command: Command,
+  ): Promise<number | Outcome> {
+    const { clientId } = connection;
+    let answer = await request(side, "client", clientId === null ? ["list"] : ["list", "id", clientId]);
+    // Servers before 6.2 have no LIST ID.
+    if (answer.error !== null && clientId !== null) answer = await request(side, "client", ["list"]);
+    if (answer.error !== null) return "impossible";
+    const entry = entryOf(String(answer.value), connection);
+    if (entry === undefined) return "impossible";
+    const isBlocked = /(?:^| )flags=\S*b/.test(entry);
+    const isSame = / cmd=([^ |]*)/.exec(entry)?.[1] === command.spec.lowerName;
+    return isBlocked && isSame ? Number(/(?:^| )id=(\d+)/.exec(entry)?.[1]) : "not yet";
+  }
+
+  private async openSide(connection: Connection): Promise<Connection | null> {
+    if (this.side === null || this.side.connection.state === ConnectionState.Closed) {
+      const { options } = this.deps;
+      try {
+        const credentials = (await this.deps.credentials()) ?? {};
+        const { socket } = connection;
+        if (socket === null || this.deps.connection !== connection) return null;
+        this.side = openBeside(socket as Peer, options, credentials);
+      } catch {
+        return null;
+      }
+    }
+    return this.side.opened;
+  }
+
+  private restSide(): void {
+    clearTimeout(this.idleTimer);
+    if (this.side === null) return;
+    this.idleTimer = setTimeout(() => this.closeSide(), IDLE_MS);
+    this.idleTimer.unref();
+  }
+
+  private closeSide(): void {
+    clearTimeout(this.idleTimer);
+    this.side?.connection.destroy();
+    this.side = null;
+  }
+}
+
+/** The caller is told null in any case, also behind a server that says nothing. */
+class Recall implements Expiring {
+  constructor(private readonly command: Command) {}
+
+  onExpired(): void {
+    giveUp(this.command);
+  }
+}
+
+function giveUp(command: Command): void {
+  if (command.isSettled) return;
+  command.ensureExtra().isLeftBlocked = true;
+  tellNull(command);
+}
+
+function tellNull(command: Command): void {
+  command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+}
+
+/** Whether the next reply is that of the command. */
+function isFirst({ queue }: Connection, { extra }: Command): boolean {
+  return extra !== null && extra.place === queue.answered;
+}
+
+/** What the list of the server says about the connection: by its number, or else by its address. */
+function entryOf(list: string, connection: Connection): string | undefined {
+  const entries = list.split("\n");
+  const { clientId } = connection;
+  if (clientId !== null) return entries.find((entry) => entry.startsWith(`id=${clientId} `));
+  const { localAddress, localPort } = connection.socket as { localAddress?: string; localPort?: number };
+  if (localPort === undefined) return undefined;
+  const address = ` addr=${localAddress?.replace(/^::ffff:/, "")}:${localPort} `;
+  return entries.find((entry) => entry.includes(address));
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms).unref();
+  });
+}
