@@ -120,7 +120,7 @@ function detailsOf(command: Command, context: LimitContext, issuedAtMs: number):
 function failAndRecall(command: Command, error: Error): void {
   const wasSent = command.state === CommandState.Sent;
   command.fail(error);
-  if (wasSent) command.extra?.recaller?.recall(command);
+  if (wasSent) command.extra?.recall?.();
 }
 
 abstract class Limit implements Expiring, SettleHook {
@@ -200,8 +200,8 @@ class BlockingLimit extends Limit {
       this.start(this.writtenMs);
       return;
     }
-    const recaller = command.extra?.recaller;
-    if (recaller && command.state === CommandState.Sent) recaller.recall(command);
+    const recall = command.extra?.recall;
+    if (recall && command.state === CommandState.Sent) recall();
     else command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
   }
 }

@@ -4,7 +4,6 @@
 
 import type { AsyncResource } from "node:async_hooks";
 import type { Batch } from "./batch";
-import type { Command } from "./command";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 
 /** A Lua script that its command stands for; sent by text or by hash as the connection needs it. */
@@ -39,11 +38,6 @@ export interface RedirectTrail {
 
 const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 
-/** Ends a blocking call at the server whose caller has given up. */
-export interface Recaller {
-  recall(command: Command): void;
-}
-
 export class CommandExtra {
   /** Replacements set by tracers; null while `Command.resolve`/`reject` are the built-in ones. */
   resolve: ((raw?: unknown) => void) | null = null;
@@ -62,8 +56,8 @@ export class CommandExtra {
   place = 0;
   /** It was written to a connection that was lost before it was answered. */
   mayHaveRun = false;
-  /** Where it blocks; null for what does not block. */
-  recaller: Recaller | null = null;
+  /** Ends a blocking call at the server when its caller has given up; null for what does not block. */
+  recall: (() => void) | null = null;
   /** It was given up as `null` and waits for the server to end it. */
   isRecalled = false;
   /** It was settled while the server may still block on it. */

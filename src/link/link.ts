@@ -73,7 +73,10 @@ export class Link implements Dispatcher {
     this.events = new LinkEvents(this, owner);
     this.watch = new LinkWatch(this, owner);
     this.unblocker = new Unblocker(this);
-    this.outlet = new Outlet(this.unblocker, (db) => owner.onSelect(db));
+    this.outlet = new Outlet(
+      (command) => this.unblocker.recall(command),
+      (db) => owner.onSelect(db),
+    );
   }
 
   get connection(): Connection | null {

@@ -5,7 +5,6 @@
 
 import { BatchKind } from "../command/batch";
 import { Command } from "../command/command";
-import type { Recaller } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
@@ -20,7 +19,7 @@ export class Outlet {
   private dbBefore: number | null = null;
 
   constructor(
-    private readonly recaller: Recaller,
+    private readonly recall: (command: Command) => void,
     private readonly onSelect: (db: number) => void,
   ) {}
 
@@ -47,7 +46,7 @@ export class Outlet {
     }
     // Without limits it cannot be given up.
     if ((command.spec.flags & CommandFlag.Blocking) !== 0 && command.extra !== null) {
-      command.extra.recaller = this.recaller;
+      command.extra.recall = () => this.recall(command);
     }
     this.connection?.dispatch(command);
     this.followTransaction(command.spec.flags);
