@@ -1,37 +1,144 @@
 /**
- * Builds the package: the compiler writes CommonJS and declarations to built/, the CommonJS files
- * become one, then the ES module entry is made, which re-exports that one copy. Its names are those that Node itself finds in the
- * CommonJS entry, so that they cannot go stale.
+ * Builds the package into built/: the code by rolldown (docs/decisions/0012-bundler.md), the
+ * declarations by the compiler. `--code` leaves the declarations as they are.
+ *
+ * core.js holds what every client needs; cluster-client.js and sentinel-connector.js are loaded
+ * when they are first used; index.js is the class, with the named exports on it; every other file
+ * is a public sub-path that passes on names of core.js, so that there is one copy of each class.
  */
 
-import { rmSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { bundle } from "./bundle.mjs";
+import { rolldown } from "rolldown";
+import { parseSync } from "rolldown/utils";
+import { dts } from "rolldown-plugin-dts";
 import { checkout, mustRun, toolPath } from "./run-command.mjs";
 
+const source = join(checkout, "src");
+const subpaths = join(source, "subpaths");
 const built = join(checkout, "built");
-/** Names that a namespace of a CommonJS module has besides its exports. */
-const NOT_EXPORTS = ["default", "module.exports", "__esModule"];
+/** Parts that only some programs need, with the file that each becomes. */
+const LATE = {
+  "client/cluster": "cluster-client",
+  "sentinel/sentinel-connector": "sentinel-connector",
+};
+const CORE = "core";
+const ENTRY = "index";
+const ENTRY_MODULE = "sluice:entry";
 
-const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
-
-async function namesOf(path) {
-  const entry = join(built, path);
-  const namespace = await import(pathToFileURL(entry).href);
-  const main = createRequire(import.meta.url)(entry);
-  const names = Object.keys(namespace).filter((name) => !NOT_EXPORTS.includes(name));
-  for (const name of names) {
-    if (!IDENTIFIER.test(name)) throw new Error(`Export ${name} cannot be named in an ES module`);
-    if (main[name] === undefined) throw new Error(`Export ${name} is announced but not there`);
-  }
-  return names.sort();
+function nameIn(node) {
+  return node.name ?? node.value;
 }
 
+/** The exports of src/index.ts that exist at run time: name, name in its module, module. */
+function publicExports() {
+  const path = join(source, "index.ts");
+  const { program } = parseSync(path, readFileSync(path, "utf8"));
+  const found = [];
+  for (const node of program.body) {
+    if (node.type !== "ExportNamedDeclaration" || node.exportKind === "type" || node.source === null)
+      continue;
+    for (const { exported, local, exportKind } of node.specifiers) {
+      if (exportKind === "type") continue;
+      found.push({ name: nameIn(exported), local: nameIn(local), module: node.source.value.slice(2) });
+    }
+  }
+  return found;
+}
+
+/** What is needed at once, as one module; everything late is left to the end of index.js. */
+function entryCode(names) {
+  return names
+    .filter(({ module }) => !(module in LATE))
+    .map(({ name, local, module }) => {
+      return `export { ${local} as ${name} } from ${JSON.stringify(join(source, module))};`;
+    })
+    .join("\n");
+}
+
+/** Makes the class what require() gives, and lists the names for those who read CommonJS without running it. */
+function entryEnd(names) {
+  const late = names.filter(({ module }) => module in LATE);
+  return [
+    "const Redis = exports.Redis;",
+    'Object.defineProperty(Redis, "__esModule", { value: true });',
+    "Object.assign(Redis, exports, { default: Redis });",
+    ...late.map(({ name, local, module }) => {
+      const get = `get: () => require("./${LATE[module]}.js").${local}`;
+      return `Object.defineProperty(Redis, "${name}", { enumerable: true, configurable: true, ${get} });`;
+    }),
+    "exports = module.exports = Redis;",
+    "// Never run: tells Node which names import { ... } may use.",
+    ...["default", ...names.map(({ name }) => name)].map((name) => `0 && (exports.${name} = 0);`),
+  ].join("\n");
+}
+
+/** require() of a late part stays what it is, and import of it from the entry does not happen. */
+function latePlugin(names) {
+  const lateFiles = new Map(
+    Object.entries(LATE).map(([module, file]) => [join(source, `${module}.ts`), file]),
+  );
+  return {
+    name: "late-parts",
+    resolveId(specifier, importer, { kind }) {
+      if (specifier === ENTRY_MODULE) return specifier;
+      if (kind !== "require-call" || importer === undefined) return null;
+      const file = lateFiles.get(resolve(importer, "..", `${specifier}.ts`));
+      return file === undefined ? null : { id: `./${file}.js`, external: true };
+    },
+    load: (id) => (id === ENTRY_MODULE ? entryCode(names) : null),
+  };
+}
+
+function subpathEntries() {
+  const files = readdirSync(subpaths, { recursive: true, encoding: "utf8" }).filter((path) =>
+    path.endsWith(".ts"),
+  );
+  return Object.fromEntries(
+    files.map((path) => [path.replaceAll("\\", "/").replace(/\.ts$/, ""), join(subpaths, path)]),
+  );
+}
+
+/** @returns {string[]} names that the entry has at run time */
+async function writeCode() {
+  const { dependencies } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
+  const names = publicExports();
+  const late = Object.entries(LATE).map(([module, file]) => [file, join(source, `${module}.ts`)]);
+  const bundle = await rolldown({
+    input: { [ENTRY]: ENTRY_MODULE, ...Object.fromEntries(late), ...subpathEntries() },
+    cwd: checkout,
+    platform: "node",
+    external: Object.keys(dependencies),
+    plugins: [latePlugin(names)],
+    treeshake: { moduleSideEffects: false },
+  });
+  await bundle.write({
+    dir: built,
+    format: "cjs",
+    exports: "named",
+    esModule: true,
+    sourcemap: true,
+    keepNames: true,
+    comments: { legal: true, annotation: true, jsdoc: false },
+    minify: false,
+    footer: ({ name }) => (name === ENTRY ? entryEnd(names) : ""),
+    minifyInternalExports: false,
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name].js",
+    codeSplitting: { groups: [{ name: CORE, minShareCount: 2 }] },
+  });
+  await bundle.close();
+  return names.map(({ name }) => name);
+}
+
+/** The same classes as require() gives, under the names of an ES module. */
 function writeModuleEntry(names) {
+  const main = createRequire(import.meta.url)(join(built, "index.js"));
+  for (const name of names)
+    if (main[name] === undefined) throw new Error(`${name} is announced but not there`);
   const code = [
-    "// Made by the build: the same classes as require() gives, under the names of an ES module.",
     'import sluice from "./index.js";',
     ...names.map((name) => `export const ${name} = sluice.${name};`),
     "export default sluice;",
@@ -42,16 +149,101 @@ function writeModuleEntry(names) {
   writeFileSync(join(built, "index.d.mts"), types.join("\n"));
 }
 
-rmSync(built, { recursive: true, force: true });
-// Comments stay in the declarations, where editors show them, and leave the code.
-const compiler = [toolPath("typescript", "tsc"), "-p", "tsconfig.json"];
-await mustRun(process.execPath, [...compiler, "--declaration", "false", "--removeComments"]);
-await mustRun(process.execPath, [...compiler, "--emitDeclarationOnly"]);
-// The compiler indents by four spaces; a tab each and no semicolons make the package a seventh smaller and read the same.
-const formatter = toolPath("@biomejs/biome", "biome");
-const layout = ["--config-path", join("scripts", "built-format.json"), "--log-level=error"];
-await mustRun(process.execPath, [formatter, "format", "--write", ...layout, "built"]);
-const entries = {};
-for (const path of ["index.js", "Command.js", "utils/index.js"]) entries[path] = await namesOf(path);
-bundle(built, entries);
-writeModuleEntry(entries["index.js"]);
+function removeFiles(pattern) {
+  if (!existsSync(built)) return;
+  for (const path of readdirSync(built, { recursive: true, encoding: "utf8" })) {
+    if (pattern.test(path)) rmSync(join(built, path), { force: true });
+  }
+}
+
+/** Builds the code alone if a source file is newer than it. */
+export async function buildCode({ ifStale = false } = {}) {
+  const made = join(built, "index.mjs");
+  const inputs = readdirSync(source, { recursive: true, encoding: "utf8" }).map((path) => join(source, path));
+  const newest = Math.max(...[...inputs, import.meta.filename].map((path) => statSync(path).mtimeMs));
+  if (ifStale && existsSync(made) && statSync(made).mtimeMs > newest) return;
+  removeFiles(/\.m?js(?:\.map)?$/);
+  writeModuleEntry(await writeCode());
+}
+
+/** What the compiler writes for each module, before it is put together. */
+const declarations = join(checkout, "build", "declarations");
+
+/** Nodes of a declaration file, with their place in its text. */
+function nodesOf(path, text = readFileSync(path, "utf8")) {
+  return { text, body: parseSync(path, text).program.body };
+}
+
+/** The names on the class are declared in src/index.ts for the compiler, and by `namespaceOf` for users. */
+const withoutNamespace = {
+  name: "without-namespace",
+  transform: {
+    order: "pre",
+    handler(code, id) {
+      if (id !== join(declarations, "index.d.ts")) return null;
+      const { text, body } = nodesOf(id, code);
+      const block = body.find((node) => node.type === "TSModuleDeclaration");
+      return text.slice(0, block.start) + text.slice(block.end);
+    },
+  },
+};
+
+/**
+ * The end of the declarations: what the other files take from them, and the named exports as static
+ * members (`new Redis.Cluster()`, `InstanceType<typeof Redis.Cluster>`).
+ */
+function withEnd(path, names) {
+  const { text, body } = nodesOf(path);
+  const lists = body.filter((node) => node.type === "ExportNamedDeclaration" && node.source === null);
+  const list = lists.at(-1);
+  const locals = new Map(list.specifiers.map((one) => [nameIn(one.exported), nameIn(one.local)]));
+  const as = (inside, outside) => (inside === outside ? inside : `${inside} as ${outside}`);
+  // Whether a name is a type alone is seen from what it names.
+  const all = [...locals].map(([outside, inside]) => as(inside, outside));
+  const members = names.map(({ name, local }) => as(locals.get(local), name));
+  return [
+    text.slice(0, list.start).trimEnd(),
+    `export { ${all.join(", ")} };`,
+    "/** The named exports, as they are found on the class. */",
+    `declare namespace Redis { export { ${members.join(", ")} }; }`,
+    "",
+  ].join("\n");
+}
+
+/** One file with everything, of which the entry and the sub-paths pass on what is public. */
+async function buildDeclarations() {
+  rmSync(declarations, { recursive: true, force: true });
+  const compiler = [toolPath("typescript", "tsc"), "-p", "tsconfig.json"];
+  await mustRun(process.execPath, [...compiler, "--emitDeclarationOnly", "--outDir", declarations]);
+  const entries = Object.keys(subpathEntries()).map((name) => [
+    name,
+    join(declarations, "subpaths", `${name}.d.ts`),
+  ]);
+  const bundle = await rolldown({
+    input: { [ENTRY]: join(declarations, "index.d.ts"), ...Object.fromEntries(entries) },
+    cwd: checkout,
+    checks: { pluginTimings: false },
+    plugins: [withoutNamespace, dts({ dtsInput: true, sourcemap: false })],
+  });
+  await bundle.write({
+    dir: built,
+    format: "es",
+    minifyInternalExports: false,
+    entryFileNames: "[name].ts",
+    chunkFileNames: "[name].d.ts",
+    codeSplitting: { groups: [{ name: "declarations", minShareCount: 1 }] },
+  });
+  await bundle.close();
+  const path = join(built, "declarations.d.ts");
+  writeFileSync(path, NODE_TYPES + withEnd(path, publicExports()));
+}
+
+/** Streams, sockets and Buffers are in the types of nearly everything. */
+const NODE_TYPES = '/// <reference types="node" />\n';
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const isWhole = !process.argv.includes("--code");
+  if (isWhole) rmSync(built, { recursive: true, force: true });
+  await buildCode();
+  if (isWhole) await buildDeclarations();
+}

@@ -59,6 +59,13 @@ function removeOrphans(sources) {
   }
 }
 
+/** Tests of the built package get its modules in the place of those that are compiled here. */
+const TARGET_SWITCH = {
+  js: `if (process.env.SLUICE_TARGET === "built") return void (module.exports = require(${JSON.stringify(
+    join(checkout, "test", "support", "shipped-modules.cjs"),
+  )})(__filename.slice(${join(output, "src").length + 1}, -3).replaceAll("\\\\", "/")));`,
+};
+
 function settings(entryPoints) {
   return {
     entryPoints,
@@ -103,10 +110,15 @@ export async function compile() {
   const sources = ROOTS.flatMap((root) => filesIn(root, join(checkout, root), ".ts"));
   removeOrphans(new Set(sources));
   const stale = sources.filter(isStale);
-  const plain = stale.filter((path) => path !== ENTRY);
+  const isSource = (path) => path.startsWith("src/");
+  const plain = stale.filter((path) => !isSource(path));
+  const modules = stale.filter((path) => isSource(path) && path !== ENTRY);
   if (plain.length > 0) await build(settings(plain));
-  if (plain.length < stale.length) await build({ ...settings([ENTRY]), footer: CLASS_IS_MODULE });
-  for (const path of stale) if (path.startsWith("src/")) addSetters(path);
+  if (modules.length > 0) await build({ ...settings(modules), banner: TARGET_SWITCH });
+  if (stale.includes(ENTRY)) {
+    await build({ ...settings([ENTRY]), banner: TARGET_SWITCH, footer: CLASS_IS_MODULE });
+  }
+  for (const path of modules) addSetters(path);
   mkdirSync(output, { recursive: true });
   writeFileSync(stampPath, stamp());
   return stale.length;

@@ -6,6 +6,7 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { buildCode } from "./build.mjs";
 import { compile, compiledPath } from "./compile.mjs";
 import { checkout, ensureInstalled, run, toolPath } from "./run-command.mjs";
 import { readOptions } from "./test-options.mjs";
@@ -103,6 +104,11 @@ async function getServers() {
   process.env.SLUICE_SERVERS = found.join(",");
 }
 
+/** Which client the tests run on: unit tests need parts that the package does not show, all others take the package. */
+function targetOf(group) {
+  return group === "unit" ? "source" : (process.env.SLUICE_TARGET ?? "built");
+}
+
 /** These groups open no connection. */
 const WITHOUT_SERVERS = ["unit", "types"];
 
@@ -124,7 +130,7 @@ async function runMocha(group, label, how = {}) {
   console.log(`\n${label}`);
   mkdirSync(scratch, { recursive: true });
   const countsPath = join(scratch, `${label.replace(/\W/g, "-")}.json`);
-  const env = { SLUICE_COUNTS: countsPath };
+  const env = { SLUICE_COUNTS: countsPath, SLUICE_TARGET: targetOf(group) };
   if (isLong) env.SLUICE_LONG = isShort ? "" : "1";
   if (node === process.execPath && !isShort) env.NODE_V8_COVERAGE = rawCoverage;
   const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
@@ -226,8 +232,11 @@ async function runFiles() {
     console.error(`There is no ${file}`);
     process.exit(1);
   }
+  const isUnit = chosenFiles.every((path) => path.startsWith("test/unit/"));
+  const env = { SLUICE_TARGET: targetOf(isUnit ? "unit" : "") };
+  if (env.SLUICE_TARGET === "built") await buildCode({ ifStale: true });
   const mocha = [toolPath("mocha", "mocha"), ...(options.grep === undefined ? [] : ["-g", options.grep])];
-  process.exit((await run(process.execPath, [...mocha, ...files])) ?? 1);
+  process.exit((await run(process.execPath, [...mocha, ...files], { env })) ?? 1);
 }
 
 // A signal without a listener would skip the exit hooks that end what was started.

@@ -111,12 +111,12 @@ Everything that the package exports. Guides with examples: [contents](README.md)
 \`require("sluice")\` is the class \`Redis\` itself; the other names are on it. \`import Redis from "sluice"\` gives the same class, and all names can be imported one by one. \`sluice/built/utils\` and \`sluice/built/Command\` exist for packages that ask for them.`;
 
 function built(file: string): string {
-  return readFileSync(join(repositoryRoot(), "built", `${file}.d.ts`), "utf8");
+  return readFileSync(join(repositoryRoot(), "build", "declarations", `${file}.d.ts`), "utf8");
 }
 
 /** True when the declarations are there to be read. */
 export function isBuilt(): boolean {
-  return existsSync(join(repositoryRoot(), "built", "index.d.ts"));
+  return existsSync(join(repositoryRoot(), "build", "declarations", "index.d.ts"));
 }
 
 /** The page as it should be on disk. */

@@ -29,14 +29,24 @@ interface Manifest {
 
 const root = checkoutDirectory();
 const LOCK_FILES = ["package-lock.json", "test/consumers/package-lock.json"];
-/** Beside what is compiled from `src`. */
+/** Beside the sub-paths. */
 const OTHER_FILES = [
   "LICENSE",
   "README.md",
   "package.json",
+  "built/index.js",
+  "built/index.js.map",
   "built/index.mjs",
+  "built/index.d.ts",
   "built/index.d.mts",
-  "built/bundle.js",
+  "built/declarations.d.ts",
+  "built/core.js",
+  "built/core.js.map",
+  "built/cluster-client.js",
+  "built/cluster-client.js.map",
+  "built/sentinel-connector.js",
+  "built/sentinel-connector.js.map",
+  "built/rolldown-runtime.js",
 ];
 /** npm runs these on the machine of whoever installs the package. */
 const INSTALL_SCRIPTS = [
@@ -72,8 +82,8 @@ describe("supply chain", function () {
     expect(paths).to.include.members(OTHER_FILES);
     const strange = paths.filter((path) => {
       if (OTHER_FILES.includes(path)) return false;
-      const module = /^built\/(.+?)(?:\.d\.ts|\.js)$/.exec(path)?.[1];
-      return module === undefined || !existsSync(join(root, "src", `${module}.ts`));
+      const module = /^built\/(.+?)(?:\.d\.ts|\.js|\.js\.map)$/.exec(path)?.[1];
+      return module === undefined || !existsSync(join(root, "src", "subpaths", `${module}.ts`));
     });
     expect(strange).to.deep.equal([]);
   });

@@ -3,8 +3,8 @@
  * Nothing inside the client imports it.
  */
 
-import { parseUrl, type UrlParts } from "../client/parse-url";
-import { ConnectionClosedError } from "../errors";
+import { parseUrl, type UrlParts } from "../../client/parse-url";
+import { ConnectionClosedError } from "../../errors";
 
 /** Message of the error that ends commands of a closed connection. */
 export const CONNECTION_CLOSED_ERROR_MSG: string = new ConnectionClosedError().message;
