@@ -6,13 +6,11 @@
 import { Redis } from "./client/redis";
 
 declare module "./client/redis" {
-  /** The named exports, as they are found on the class. */
+  /** Named exports as they are found on the class; the build declares all of them, Cluster and Redis included. */
   namespace Redis {
     const AbstractConnector: typeof import("./link/connector").AbstractConnector;
-    const Cluster: typeof import("./client/cluster").Cluster;
     const Command: typeof import("./client/legacy-command").LegacyCommand;
     const Pipeline: typeof import("./pipeline/pipeline").Pipeline;
-    const Redis: typeof import("./client/redis").Redis;
     const ReplyError: typeof import("./errors").ReplyError;
     const ScanStream: typeof import("./streaming/scan-stream").ScanStream;
     const SentinelConnector: typeof import("./sentinel/sentinel-connector").SentinelConnector;
