@@ -316,6 +316,18 @@ export class ArgumentError extends SluiceError {
   }
 }
 
+/** A script or an added command has a name that the client itself needs. */
+export class ReservedNameError extends SluiceError {
+  constructor(name: string) {
+    super(
+      `"${name}" cannot be the name of a script or command: the client itself needs it; choose another name`,
+    );
+  }
+  static {
+    label(ReservedNameError.prototype, "ReservedNameError", "RESERVED_NAME");
+  }
+}
+
 /** Its replies could not be told from those of other commands, so it was not sent. */
 export class UnansweredCommandError extends SluiceError {
   constructor(commandName: string, advice: string) {

@@ -5,11 +5,11 @@
 import type { Command } from "../../src/command/command";
 import type { PlainCalls } from "../../src/command/plain-calls";
 import { Pipeline } from "../../src/pipeline/pipeline";
+import { PORT } from "../../src/pipeline/pipeline-run";
 import { report } from "./measure";
 
 const COUNT = 1000;
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
-const host = { options: {}, isCluster: false };
 const answering = {
   sendBatch(commands: readonly Command[]): void {
     for (const command of commands) command.fulfil("OK", SHAPE);
@@ -21,15 +21,16 @@ const answering = {
   preparation: () => null,
   observe: () => null,
 };
+const host = { options: {}, isCluster: false, [PORT]: answering };
 const keys = Array.from({ length: COUNT }, (_, index) => `key:${10_000 + index}`);
 
 report("pipeline: chained set, nothing sent", COUNT, () => {
-  const pipeline = new Pipeline(host, answering);
+  const pipeline = new Pipeline(host);
   for (const key of keys) pipeline.set(key, "0123456789abcdef");
 });
 
 report("pipeline: chained set, sent, answered", COUNT, () => {
-  const pipeline = new Pipeline(host, answering);
+  const pipeline = new Pipeline(host);
   for (const key of keys) pipeline.set(key, "0123456789abcdef");
   void pipeline.exec();
 });

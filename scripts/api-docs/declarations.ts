@@ -28,7 +28,7 @@ export interface Declaration {
   readonly members: readonly Member[];
 }
 
-const HIDDEN = /^(?:private|protected) |^(?:(?:static|readonly|abstract) )*(?:\[(?!Symbol\.)|_)/;
+const HIDDEN = /^(?:private|protected) |^(?:(?:static|readonly|abstract|get|set) )*(?:\[(?!Symbol\.)|_)/;
 const NAME = /^(?:(?:static|readonly|abstract|get|set|async) )*(\[[\w.]+\]|\w+)/;
 
 /** `null` if the file declares no such name in an exported way. */

@@ -6,12 +6,11 @@
 
 import { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
-import { applyPrefix, makeCommand, nameError } from "../command/command-factory";
-import type { CommandSpec } from "../command/command-spec";
+import { applyPrefix, makeCommand, nameError, refusalByHand } from "../command/command-factory";
+import { CommandFlag, type CommandSpec } from "../command/command-spec";
 import { commandNames, specOf } from "../command/command-table";
 import {
   attachCommands,
-  attachMethod,
   attachOwn,
   bothForms,
   type Commander,
@@ -30,8 +29,14 @@ import { PromiseCompletion } from "../command/promise-completion";
 import { INSPECT, type InspectArguments, showClient } from "../observability/redact";
 import { Bulk, type BulkOptions } from "../pipeline/bulk";
 import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
-import { Pipeline, RUN } from "../pipeline/pipeline";
-import type { BatchObserver, PipelineHost, PipelinePort } from "../pipeline/pipeline-run";
+import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
+import {
+  type BatchObserver,
+  PIPELINE_CLASS,
+  type PipelineHost,
+  type PipelinePort,
+  PORT,
+} from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
 import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
@@ -43,7 +48,8 @@ import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
 import { makeMethod } from "./made-method";
-import { checkByHand, outcomeOf, passThrough } from "./replaced-send";
+import { outcomeOf, passThrough } from "./replaced-send";
+import { refuseReserved } from "./reserved-names";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
 
 export interface ClientOptions extends LimitOptions {
@@ -57,16 +63,21 @@ type CallWithCallback = [command: string, ...args: OneOrMany<RedisValue>[], call
 type CommandName = string | readonly unknown[];
 type AnyMethod = (...args: unknown[]) => unknown;
 
+/** The pipeline class with the scripts and added commands of a client; null while it has to be made. */
+interface PipelineMethods {
+  current: typeof Pipeline | null;
+}
+
 /** First dispatcher of the chain (the auto-pipeliner, if there is one). */
 export const CHAIN = Symbol("chain");
-/** The dispatcher below the auto-pipeliner. */
-export const BOTTOM = Symbol("bottom");
 export const LIMITS = Symbol("limits");
 export const PASS_BATCH = Symbol("passBatch");
+export const INITIALIZE = Symbol("initialize");
+/** Whether a `sendCommand` that commands pass on their way has been replaced. */
+export const IS_INTERCEPTED = Symbol("isIntercepted");
 const ISSUE = Symbol("issue");
 const COLLECTED = Symbol("collected");
-const PIPELINE_CLASS = Symbol("pipelineClass");
-const PORT = Symbol("port");
+const METHODS = Symbol("methods");
 const IS_PLAIN = Symbol("isPlain");
 const LIMITER = Symbol("limiter");
 const VIEW_PROTOTYPE = Symbol("viewPrototype");
@@ -86,17 +97,16 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   readonly addedBuiltinSet = new Set<string>();
 
   abstract readonly [CHAIN]: Dispatcher;
-  abstract readonly [BOTTOM]: Dispatcher;
   abstract readonly [LIMITS]: LimitContext;
 
   /** Commands taken by `sendCommand` while a batch passes through it; null otherwise. */
   private [COLLECTED]: Command[] | null = null;
-  private [PIPELINE_CLASS]: typeof Pipeline = Pipeline;
+  private readonly [METHODS]: PipelineMethods = { current: Pipeline };
   /** No option asks for anything to be done to each command. */
   private [IS_PLAIN] = true;
   private [LIMITER]: Limiter | null = null;
   private [VIEW_PROTOTYPE]: this | null = null;
-  private [PORT]: PipelinePort = this.makePort();
+  readonly [PORT]: PipelinePort = makePort(this);
 
   [OBSERVE]?(size: number): BatchObserver | null;
 
@@ -105,7 +115,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /** Called by constructors of subclasses, once `options` is set. */
-  protected initialize(): void {
+  [INITIALIZE](): void {
     const { options } = this;
     const limiter = new Limiter(options, this[LIMITS]);
     if (!limiter.isIdle) this[LIMITER] = limiter;
@@ -134,19 +144,19 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   call(...args: CallWithCallback): Promise<unknown>;
   call(command: string, ...args: OneOrMany<RedisValue>[]): Promise<unknown>;
   call(name: CommandName, ...args: unknown[]): Promise<unknown> {
-    return this.callByName(name, args, false);
+    return callByName(this, name, args, false);
   }
 
   /** As `call`; strings of the reply are Buffers. */
   callBuffer(...args: CallWithCallback): Promise<unknown>;
   callBuffer(command: string, ...args: OneOrMany<RedisValue>[]): Promise<unknown>;
   callBuffer(name: CommandName, ...args: unknown[]): Promise<unknown> {
-    return this.callByName(name, args, true);
+    return callByName(this, name, args, true);
   }
 
   /** Alias of `call`. */
   send_command(name: string, ...args: unknown[]): Promise<unknown> {
-    return this.callByName(name, args, false);
+    return callByName(this, name, args, false);
   }
 
   /**
@@ -154,11 +164,14 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * been replaced (tracers do that); while it is the built-in one, commands take the direct way.
    */
   sendCommand(command: Command): Promise<unknown> {
-    checkByHand(command);
+    if (!command.isSettled) {
+      const refusal = refusalByHand(command);
+      if (refusal !== null) command.fail(refusal);
+    }
     if (this[COLLECTED] !== null) this[COLLECTED].push(command);
     else if (command instanceof LegacyCommand) {
       this[LIMITER]?.limit(command);
-      if (!command.isSettled) refusingLate(command, () => void this.dispatchDirectly(command));
+      if (!command.isSettled) refusingLate(command, () => void dispatchDirectly(this, command));
     } else if (!command.isSettled) refusingLate(command, () => this[CHAIN].dispatch(command));
     return command.promise;
   }
@@ -172,11 +185,11 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    */
   with(limits: CallLimits): this {
     this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
-    const view = Object.create(this[VIEW_PROTOTYPE]) as this;
+    const view = Object.create(this[VIEW_PROTOTYPE]) as this & { [PORT]: PipelinePort };
     view[IS_PLAIN] = false;
     view[COLLECTED] = null;
     view[LIMITER] = new Limiter(this.options, this[LIMITS], { ...this[LIMITER]?.call, ...limits });
-    view[PORT] = view.makePort();
+    view[PORT] = makePort(view);
     return view;
   }
 
@@ -186,7 +199,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   pipeline(): ChainableCommander<MappingOf<Mode>, Known<[]>>;
   pipeline(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
   pipeline(commands?: CommandList): unknown {
-    return this.makePipeline(commands);
+    return makePipeline(this, commands);
   }
 
   /**
@@ -200,8 +213,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   multi(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
   multi(commands?: CommandList | { pipeline?: boolean }, options?: { pipeline?: boolean }): unknown {
     const settings = Array.isArray(commands) ? options : (commands as { pipeline?: boolean });
-    if (settings?.pipeline === false) return this.openTransaction();
-    return this.makePipeline(Array.isArray(commands) ? (commands as CommandList) : undefined, true);
+    if (settings?.pipeline === false) return this[EXECUTE](specOf("multi"), [], false);
+    return makePipeline(this, Array.isArray(commands) ? (commands as CommandList) : undefined, true);
   }
 
   /** Runs the transaction opened by `multi({ pipeline: false })`. */
@@ -247,7 +260,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * const { succeeded } = await redis.bulk([["set", "a", 1], ["incr", "a"]]).summary();
    */
   bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
-    const open = (keepsRows: boolean) => new BulkBatch(this, this[PORT], this[PIPELINE_CLASS], keepsRows);
+    const open = (keepsRows: boolean) => new BulkBatch(this, this[PIPELINE_CLASS](), keepsRows);
     return new Bulk(source, open, options);
   }
 
@@ -260,13 +273,12 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /** Adds `this[name]` and `this[name + "Buffer"]` for a command that the table does not know. */
   addBuiltinCommand(name: string): void {
+    refuseReserved(name);
     this.addedBuiltinSet.add(name);
-    const target = this.ownPipelineClass().prototype;
     for (const [method, wantsBuffers] of bothForms(name)) {
-      const execute = commandMethod(specOf(name), wantsBuffers);
-      attachOwn(this, method, execute);
-      attachMethod(target, method, execute);
+      attachOwn(this, method, commandMethod(specOf(name), wantsBuffers));
     }
+    this[METHODS].current = null;
   }
 
   /** Two functions that send the command with `this` as client, never auto-pipelined. */
@@ -275,29 +287,36 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       makeMethod<ClientBase>(
         ({ options }, args, completion) =>
           applyPrefix(makeCommand(specOf(name), args, wantsBuffers, completion), options.keyPrefix),
-        (client, command) => client.dispatchDirectly(command),
+        dispatchDirectly,
       );
     return { string: make(false), buffer: make(true) };
   }
 
-  /** Gives a Lua script a name: `this[name]` and `this[name + "Buffer"]` run it. */
+  /**
+   * Gives a Lua script a name: `this[name]` and `this[name + "Buffer"]` run it. A later script of
+   * the same name takes its place. Throws a TypeError for a name that the client itself needs.
+   */
   defineCommand(name: string, definition: ScriptDefinition): void {
+    refuseReserved(name);
     const script = new Script(definition, this.options.keyPrefix);
     attachOwn(this.scriptsSet, name, script);
-    const target = this.ownPipelineClass().prototype;
     for (const [method, wantsBuffers] of bothForms(name)) {
-      attachOwn(this, method, this.scriptMethod(script, wantsBuffers));
-      attachMethod(target, method, scriptInPipeline(script, wantsBuffers));
+      attachOwn(this, method, scriptMethod(script, wantsBuffers));
     }
+    this[METHODS].current = null;
   }
 
   // --- inside ------------------------------------------------------------------------------
 
-  private callByName(name: CommandName, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
-    if (typeof name === "string") return this[EXECUTE](specOf(name), args, wantsBuffers);
-    if (Array.isArray(name) && typeof name[0] === "string")
-      return this.callByName(name[0], [...name.slice(1), ...args], wantsBuffers);
-    return asCallback(Promise.reject(nameError()), takeCallback(args) ?? undefined);
+  /** The pipeline class of this client alone. Pipelines keep the methods that they began with. */
+  [PIPELINE_CLASS](): typeof Pipeline {
+    this[METHODS].current ??= makePipelineClass(this);
+    return this[METHODS].current;
+  }
+
+  /** Whether applications see the commands one by one on their way. */
+  get [IS_INTERCEPTED](): boolean {
+    return this.sendCommand !== ClientBase.prototype.sendCommand;
   }
 
   private [ISSUE](command: Command): Promise<unknown> {
@@ -312,17 +331,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     }
     this[CHAIN].dispatch(command);
     return command.promise;
-  }
-
-  private sendBatch(commands: readonly Command[]): void {
-    keepScope(commands);
-    const limiter = this[LIMITER];
-    if (limiter !== null) {
-      for (const command of commands) limiter.limit(command);
-      // Nothing goes out when the signal of the view is aborted already.
-      if (commands.every((command) => command.isSettled)) return;
-    }
-    this[PASS_BATCH](commands);
   }
 
   /** Hands a batch on, each command through `sendCommand` if that has been replaced. */
@@ -340,60 +348,91 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     }
     this[CHAIN].dispatchBatch(collected);
   }
+}
 
-  /** Past the auto-pipeliner, behind what it has gathered. */
-  private dispatchDirectly(command: Command): Promise<unknown> {
-    this[CHAIN].dispatchBatch([command]);
-    return command.promise;
+function callByName(
+  client: ClientBase<ReplyMappingMode>,
+  name: CommandName,
+  args: unknown[],
+  wantsBuffers: boolean,
+): Promise<unknown> {
+  if (typeof name === "string") return client[EXECUTE](specOf(name), args, wantsBuffers);
+  if (Array.isArray(name) && typeof name[0] === "string")
+    return callByName(client, name[0], [...name.slice(1), ...args], wantsBuffers);
+  return asCallback(Promise.reject(nameError()), takeCallback(args) ?? undefined);
+}
+
+/** Past the auto-pipeliner, behind what it has gathered. */
+function dispatchDirectly(client: ClientBase<ReplyMappingMode>, command: Command): Promise<unknown> {
+  client[CHAIN].dispatchBatch([command]);
+  return command.promise;
+}
+
+function makePipeline(
+  client: ClientBase<ReplyMappingMode>,
+  commands?: CommandList,
+  isTransaction = false,
+): Pipeline {
+  const OwnPipeline = client[PIPELINE_CLASS]();
+  const pipeline = new OwnPipeline(client, isTransaction);
+  return commands === undefined
+    ? pipeline
+    : (Pipeline.prototype.addBatch.call(pipeline, commands) as Pipeline);
+}
+
+function makePort(client: ClientBase<ReplyMappingMode>): PipelinePort {
+  return {
+    sendBatch: (commands) => sendBatch(client, commands),
+    sendCalls: (calls) => isUnwatched(client) && client[CHAIN].dispatchCalls?.(calls) === true,
+    preparation: () => (client.options.showFriendlyErrorStack ? captureCallSite : null),
+    observe: (size) => client[OBSERVE]?.(size) ?? null,
+  };
+}
+
+function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Command[]): void {
+  keepScope(commands);
+  const limiter = client[LIMITER];
+  if (limiter !== null) {
+    for (const command of commands) limiter.limit(command);
+    // Nothing goes out when the signal of the view is aborted already.
+    if (commands.every((command) => command.isSettled)) return;
   }
+  if (client[IS_INTERCEPTED]) notePlaces(commands);
+  client[PASS_BATCH](commands);
+}
 
-  private makePipeline(commands?: CommandList, isTransaction = false): Pipeline {
-    const pipeline = new this[PIPELINE_CLASS](this, this[PORT], isTransaction);
-    return commands === undefined ? pipeline : pipeline.addBatch(commands);
-  }
-
-  private makePort(): PipelinePort {
-    return {
-      sendBatch: (commands) => this.sendBatch(commands),
-      sendCalls: (calls) => this.isUnwatched && this[CHAIN].dispatchCalls?.(calls) === true,
-      preparation: () => (this.options.showFriendlyErrorStack ? captureCallSite : null),
-      observe: (size) => this[OBSERVE]?.(size) ?? null,
-    };
-  }
-
-  /** Neither limits nor a replaced `sendCommand` want to see each command. */
-  private get isUnwatched(): boolean {
-    return this[LIMITER] === null && this.sendCommand === ClientBase.prototype.sendCommand;
-  }
-
-  private openTransaction(): Promise<unknown> {
-    return this[EXECUTE](specOf("multi"), [], false);
-  }
-
-  private scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
-    return makeMethod<ClientBase>(
-      (_client, args, completion) => script.makeCommand(args, wantsBuffers, completion),
-      (client, command) => client[ISSUE](command),
-    );
-  }
-
-  /** The pipeline class of this client alone; a fresh one each time its methods change. */
-  private ownPipelineClass(): typeof Pipeline {
-    const Parent = this[PIPELINE_CLASS];
-    this[PIPELINE_CLASS] = class extends Parent {};
-    Object.defineProperty(this[PIPELINE_CLASS], "name", { value: "Pipeline" });
-    return this[PIPELINE_CLASS];
+/** Tells those who see the commands of a batch one by one what each is a part of. */
+function notePlaces(commands: readonly Command[]): void {
+  let isInTransaction = false;
+  for (const command of commands) {
+    const { flags } = command.spec;
+    if ((flags & CommandFlag.Multi) !== 0) isInTransaction = true;
+    else if ((flags & CommandFlag.Exec) !== 0) isInTransaction = false;
+    command.pipelineIndex = command.index;
+    command.inTransaction = isInTransaction;
   }
 }
 
-function scriptInPipeline(
-  script: Script,
-  wantsBuffers: boolean,
-): (this: Pipeline, ...args: unknown[]) => Pipeline {
-  return function (...args) {
-    this[RUN].queueScript(script, args, wantsBuffers);
-    return this;
-  };
+/** Neither limits nor a replaced `sendCommand` want to see each command. */
+function isUnwatched(client: ClientBase<ReplyMappingMode>): boolean {
+  return client[LIMITER] === null && client.sendCommand === ClientBase.prototype.sendCommand;
+}
+
+function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
+  return makeMethod<ClientBase>(
+    (_client, args, completion) => script.makeCommand(args, wantsBuffers, completion),
+    (client, command) => client[ISSUE](command),
+  );
+}
+
+function makePipelineClass(client: ClientBase<ReplyMappingMode>): typeof Pipeline {
+  const OwnPipeline = class extends Pipeline {};
+  Object.defineProperty(OwnPipeline, "name", { value: "Pipeline" });
+  for (const name of client.addedBuiltinSet) addToPipeline(OwnPipeline.prototype, name);
+  for (const [name, script] of Object.entries(client.scriptsSet)) {
+    defineInPipeline(OwnPipeline.prototype, name, script);
+  }
+  return OwnPipeline;
 }
 
 attachCommands(ClientBase.prototype);

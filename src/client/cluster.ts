@@ -7,6 +7,8 @@ import type { EventEmitter } from "node:events";
 import type { StartNode } from "../cluster/discovery";
 import type { ClusterStatus } from "../cluster/lifecycle";
 import type { Command } from "../command/command";
+import { specOf } from "../command/command-table";
+import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import { OptionError } from "../errors";
 import { Admission } from "../link/admission";
@@ -15,7 +17,7 @@ import { hideNodes } from "../observability/redact";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { callUser } from "../util/user-code";
-import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
+import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS } from "./client-base";
 import {
   type ClusterNode,
   type ClusterOptions,
@@ -29,7 +31,7 @@ import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 import type { LimitContext, LimitOptions } from "./command-limits";
 import { emitMessage, reportSilently } from "./events";
 import type { QuitOptions, QuitReport } from "./graceful-quit";
-import type { Redis } from "./redis";
+import { Redis } from "./redis";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "./types";
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
@@ -68,7 +70,6 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
   readonly options: ClusterOptions & LimitOptions;
   /** The nodes that are asked first; may be replaced while the client reconnects. */
   startupNodes: ClusterNode[];
-  readonly [BOTTOM]: Dispatcher;
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
   private readonly [WIRING]: ClusterWiring;
@@ -81,9 +82,8 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     this.startupNodes = hideNodes([...(startupNodes ?? [])]);
     for (const node of this.startupNodes) parseStartupNode(node);
     this.options = withLimits(resolveClusterOptions(options));
-    const wiring = new ClusterWiring(this.options, this.makeOwner());
+    const wiring = new ClusterWiring(this.options, makeOwner(this as unknown as Cluster));
     this[WIRING] = wiring;
-    this[BOTTOM] = wiring.router;
     const { bounds } = this.options;
     this[CHAIN] = bounds === undefined ? wiring.router : new Admission(wiring.router, bounds);
     this[LIMITS] = {
@@ -92,7 +92,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
       },
       whereabouts: (command) => whereabouts(wiring, command),
     };
-    this.initialize();
+    this[INITIALIZE]();
     if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
     else this.connect().catch(() => {});
   }
@@ -114,7 +114,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
 
   /** Commands gathered for the next automatic pipelines. */
   get autoPipelineQueueSize(): number {
-    return this.nodes().reduce((sum, node) => sum + node.autoPipelineQueueSize, 0);
+    return nodesOf(this[WIRING], "all").reduce((sum, node) => sum + node.autoPipelineQueueSize, 0);
   }
 
   /**
@@ -150,11 +150,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     if (!ROLES.includes(role)) {
       throw new OptionError(`Invalid role "${String(role)}". Expected "all", "master" or "slave"`);
     }
-    const wiring = this[WIRING];
-    return wiring.pool
-      .list(role)
-      .map((node) => wiring.faceOf(node))
-      .filter((face) => face !== null);
+    return nodesOf(this[WIRING], role);
   }
 
   /** Keys of the whole cluster as a Readable, one master after the other; chunks are arrays. */
@@ -162,7 +158,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     return new ScanStream({
       ...options,
       command: "scan",
-      redis: new ClusterScanner(this[WIRING], () => this.untilReady()),
+      redis: new ClusterScanner(this[WIRING], () => untilReady(this as unknown as Cluster)),
     });
   }
 
@@ -170,7 +166,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     return new ScanStream({
       ...options,
       command: "scanBuffer",
-      redis: new ClusterScanner(this[WIRING], () => this.untilReady()),
+      redis: new ClusterScanner(this[WIRING], () => untilReady(this as unknown as Cluster)),
     });
   }
 
@@ -199,34 +195,47 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }
 
-  /** Waits for the slots as a command would, and fails as one would. */
-  private untilReady(): Promise<unknown> {
-    return this[WIRING].router.isOpen ? Promise.resolve() : this.ping();
+  /** Commands pass the nodes too, which are clients. */
+  override get [IS_INTERCEPTED](): boolean {
+    return super[IS_INTERCEPTED] || Redis.prototype.sendCommand !== ClientBase.prototype.sendCommand;
   }
+}
 
-  private makeOwner(): WiringOwner {
-    const later = (event: string, ...args: unknown[]): void =>
-      process.nextTick(() => this.emit(event, ...args));
-    const report = (event: string, ...args: unknown[]): void => {
-      callUser(() => this.silentEmit(event, ...args));
-    };
-    return {
-      startNodes: () => readStartNodes(this.startupNodes),
-      onStatus: (status) => later(status),
-      onError: (error) => report("error", error),
-      onNodeError: (error, key) => report("node error", error, key),
-      onNodeAdded: (redis) => later("+node", redis),
-      onNodeGone: (redis) => later("-node", redis),
-      onRefreshed: () => later("refresh"),
-      emit: (event, ...args) => report(event, ...args),
-      onMessage: (message) => emitMessage(this, message),
-      retryDelay: (attempts, reason) => {
-        const { clusterRetryStrategy } = this.options;
-        if (typeof clusterRetryStrategy !== "function") return null;
-        return callUser(() => clusterRetryStrategy.call(this, attempts, reason));
-      },
-    };
-  }
+/** Waits for the slots as a command would, and fails as one would. */
+function untilReady(cluster: Cluster): Promise<unknown> {
+  if (cluster[WIRING].router.isOpen) return Promise.resolve();
+  return cluster[EXECUTE](specOf("ping"), [], false);
+}
+
+function nodesOf(wiring: ClusterWiring, role: NodeRole): Redis[] {
+  return wiring.pool
+    .list(role)
+    .map((node) => wiring.faceOf(node))
+    .filter((face) => face !== null);
+}
+
+function makeOwner(cluster: Cluster): WiringOwner {
+  const later = (event: string, ...args: unknown[]): void =>
+    process.nextTick(() => cluster.emit(event, ...args));
+  const report = (event: string, ...args: unknown[]): void => {
+    callUser(() => cluster.silentEmit(event, ...args));
+  };
+  return {
+    startNodes: () => readStartNodes(cluster.startupNodes),
+    onStatus: (status) => later(status),
+    onError: (error) => report("error", error),
+    onNodeError: (error, key) => report("node error", error, key),
+    onNodeAdded: (redis) => later("+node", redis),
+    onNodeGone: (redis) => later("-node", redis),
+    onRefreshed: () => later("refresh"),
+    emit: (event, ...args) => report(event, ...args),
+    onMessage: (message) => emitMessage(cluster, message),
+    retryDelay: (attempts, reason) => {
+      const { clusterRetryStrategy } = cluster.options;
+      if (typeof clusterRetryStrategy !== "function") return null;
+      return callUser(() => clusterRetryStrategy.call(cluster, attempts, reason));
+    },
+  };
 }
 
 /** Limits of commands count from the call, so the cluster sets them and not its nodes. */

@@ -7,14 +7,8 @@
 import { prepareArguments } from "../command/argument-mappers";
 import { blockingTimeMs } from "../command/blocking";
 import { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
-import {
-  additionalCommandNames,
-  argumentTransformers,
-  commandNames,
-  replyTransformers,
-  specOf,
-} from "../command/command-table";
+import { argumentTransformers, replyTransformers, specOf } from "../command/command-table";
+import { type FlagSetName, type FlagSets, flagSets, isInFlagSet } from "../command/flag-sets";
 import { keyPositions, prefixKeys } from "../command/key-positions";
 import { PromiseCompletion } from "../command/promise-completion";
 import { slotOf } from "../command/slot";
@@ -32,49 +26,20 @@ export interface LegacyCommandOptions {
   readOnly?: boolean;
 }
 
-/** Names of `Command.FLAGS` and the flag each stands for. */
-const FLAG_BITS = {
-  VALID_IN_SUBSCRIBER_MODE: CommandFlag.ValidInSubscriber,
-  VALID_IN_MONITOR_MODE: CommandFlag.ValidInMonitor,
-  ENTER_SUBSCRIBER_MODE: CommandFlag.EnterSubscriber,
-  EXIT_SUBSCRIBER_MODE: CommandFlag.ExitSubscriber,
-  WILL_DISCONNECT: CommandFlag.WillDisconnect,
-  HANDSHAKE_COMMANDS: CommandFlag.Handshake,
-  IGNORE_RECONNECT_ON_ERROR: CommandFlag.IgnoresReconnectOnError,
-  BLOCKING_COMMANDS: CommandFlag.Blocking,
-  LAST_ARG_TIMEOUT_COMMANDS: CommandFlag.TimeoutLast,
-  FIRST_ARG_TIMEOUT_COMMANDS: CommandFlag.TimeoutFirst,
-  BLOCK_OPTION_COMMANDS: CommandFlag.BlockOption,
-} as const;
-
 const NOWHERE = { commandsAhead: 0, bytesAhead: 0, server: "" };
 
-type FlagName = keyof typeof FLAG_BITS;
-
-function flagLists(): Record<FlagName, string[]> {
-  const names = [...commandNames(), ...additionalCommandNames()];
-  const lists = {} as Record<FlagName, string[]>;
-  for (const [flag, bit] of Object.entries(FLAG_BITS)) {
-    lists[flag as FlagName] = names.filter((name) => (specOf(name).flags & bit) !== 0);
-  }
-  return lists;
-}
-
 export class LegacyCommand extends Command {
-  private static lists: Record<FlagName, string[]> | undefined;
-
   /** The transformer tables; changing an entry takes effect at once. */
   static readonly _transformer = { argument: argumentTransformers, reply: replyTransformers };
 
-  /** Command names by what is special about them. */
-  static get FLAGS(): Record<FlagName, string[]> {
-    LegacyCommand.lists ??= flagLists();
-    return LegacyCommand.lists;
+  /** Command names by what is special about them; lower case, sorted. */
+  static get FLAGS(): FlagSets {
+    return flagSets();
   }
 
   /** Whether a command belongs to one of the `FLAGS`; letter case does not matter. */
-  static checkFlag(flag: FlagName, name: string): boolean {
-    return (specOf(name.toLowerCase()).flags & FLAG_BITS[flag]) !== 0;
+  static checkFlag(flag: FlagSetName, name: string): boolean {
+    return isInFlagSet(flag, name);
   }
 
   /** Changes what a command's arguments become before they are encoded; for the exact word. */
@@ -88,11 +53,7 @@ export class LegacyCommand extends Command {
   }
 
   /** Free for the use of whoever made the command. */
-  inTransaction = false;
-  /** Free for the use of whoever made the command. */
   ignore = false;
-  /** Free for the use of whoever made the command. */
-  pipelineIndex: number | undefined;
   /** As the option `readOnly` says. */
   readonly isReadOnly: boolean;
   /** As the option `errorStack` says. */

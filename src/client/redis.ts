@@ -20,7 +20,7 @@ import type { SentinelClient } from "../sentinel/sentinel-client";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { buildChain, type Chain, PARTS } from "./chain";
-import { BOTTOM, CHAIN, ClientBase, LIMITS } from "./client-base";
+import { CHAIN, ClientBase, INITIALIZE, LIMITS } from "./client-base";
 import { ClientTracer, OBSERVE } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { reportSilently } from "./events";
@@ -109,7 +109,6 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   readonly options: RedisOptions;
   readonly [EVENTS]: RedisEvents;
   readonly [LINK]: Link;
-  readonly [BOTTOM]: Dispatcher;
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
   readonly [PARTS]: Chain;
@@ -133,7 +132,6 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
-    this[BOTTOM] = link;
     this[PARTS] = buildChain(link, this.options, {
       makeLine: (onTaken) => new LinkLine(this.options, makeConnector(self), events, onTaken),
       currentDb: () => link.session.db,
@@ -148,7 +146,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       },
       whereabouts: (command) => whereaboutsOf(link, command),
     };
-    this.initialize();
+    this[INITIALIZE]();
     if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
     else this.connect().catch(() => {});
   }
@@ -243,11 +241,11 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     callback?: Callback<QuitReport>,
   ): Promise<"OK"> | Promise<QuitReport> {
     if (typeof options !== "object" || options === null) {
-      return asCallback(this.leave(false) as Promise<"OK">, options);
+      return asCallback(leave(this, false) as Promise<"OK">, options);
     }
     const leaver = {
       link: this[LINK],
-      leave: () => this.leave(false),
+      leave: () => leave(this, false),
       disconnect: () => this.disconnect(),
       countGathered: () => this[PARTS].auto?.size ?? 0,
     };
@@ -255,7 +253,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   override quitBuffer(callback?: Callback<Buffer>): Promise<Buffer> {
-    return asCallback(this.leave(true) as Promise<Buffer>, callback);
+    return asCallback(leave(this, true) as Promise<Buffer>, callback);
   }
 
   /**
@@ -291,11 +289,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
    * monitor.disconnect();
    */
   monitor(callback?: Callback<Redis>): Promise<Redis> {
-    const monitor = this.duplicate({
-      monitor: true,
-      lazyConnect: false,
-      himportFieldsets: undefined,
-    }) as unknown as Redis;
+    const settings = { monitor: true, lazyConnect: false, himportFieldsets: undefined };
+    const monitor = Redis.prototype.duplicate.call(this, settings) as Redis;
     const started = new Promise<Redis>((resolve, reject) => {
       const onError = (error: Error): void => {
         reject(error);
@@ -324,20 +319,20 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   override [OBSERVE](size: number): BatchObserver | null {
     return this[TRACER].onTransaction(size, this[LINK].session.db);
   }
+}
 
-  private leave(wantsBuffers: boolean): Promise<unknown> {
-    const link = this[LINK];
-    // Closed on purpose, which is what QUIT asks for.
-    if (link.isClosing && link.offline.length === 0) {
-      return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
-    }
-    if (link.status === "monitoring") return this[EXECUTE](specOf("quit"), [], wantsBuffers);
-    if (link.isWritable || link.offline.length > 0) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
-    if (link.isLeaving) return this[EXECUTE](specOf("quit"), [], wantsBuffers);
-    if (link.status === "wait") this.connect().catch(() => {});
-    this.disconnect();
+function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {
+  const link = redis[LINK];
+  // Closed on purpose, which is what QUIT asks for.
+  if (link.isClosing && link.offline.length === 0) {
     return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
   }
+  if (link.status === "monitoring") return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
+  if (link.isWritable || link.offline.length > 0) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
+  if (link.isLeaving) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
+  if (link.status === "wait") redis.connect().catch(() => {});
+  redis.disconnect();
+  return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
 }
 
 function makeConnector(redis: Redis): AbstractConnector {

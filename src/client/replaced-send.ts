@@ -3,9 +3,7 @@
  * that). It is the user's code: it may throw, change arguments, or return a promise of its own.
  */
 
-import { toArgument } from "../command/argument-mappers";
 import type { Command } from "../command/command";
-import { unansweredRefusal } from "../command/unanswered";
 import { toError } from "../util/user-code";
 
 /** What the caller of a single command gets: the promise that the replacement returns, if it is one. */
@@ -23,19 +21,6 @@ export function passThrough(command: Command, send: (command: Command) => unknow
     command.fail(toError(error));
     command.batch?.dropOut();
   }
-}
-
-/** Commands that come by hand may hold anything by now; one that cannot be sent fails. */
-export function checkByHand(command: Command): void {
-  const { args, name, spec } = command;
-  try {
-    for (let i = 0; i < args.length; i++) args[i] = toArgument(args[i], i, name);
-  } catch (error) {
-    command.fail(toError(error));
-    return;
-  }
-  const refusal = unansweredRefusal(spec, args);
-  if (refusal !== null) command.fail(refusal);
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -62,6 +62,9 @@ export class CommandExtra {
   isRecalled = false;
   /** It was settled while the server may still block on it. */
   isLeftBlocked = false;
+  /** Place in an explicit batch, and whether that is inside a transaction; told to who replaced `sendCommand`. */
+  pipelineIndex: number | undefined = undefined;
+  inTransaction = false;
   /** What became of its earlier tries on a cluster. */
   trail: RedirectTrail | null = null;
   /** It has been reported to tracers, who hear of it once however often it is sent. */

@@ -7,7 +7,8 @@
 
 import { ArgumentError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
-import { prepareArguments } from "./argument-mappers";
+import { toError } from "../util/user-code";
+import { prepareArguments, toArgument } from "./argument-mappers";
 import { Command } from "./command";
 import { CommandFlag, type CommandSpec } from "./command-spec";
 import type { Completion } from "./completion";
@@ -62,6 +63,18 @@ export function prepareCall(
 /** What `call()` without the name of a command is rejected with. */
 export function nameError(): ArgumentError {
   return new ArgumentError("call", 1, "the name of a command is a string");
+}
+
+/** Why a command that was built by hand, and may hold anything by now, cannot be sent. Null if it can. */
+export function refusalByHand(command: Command): Error | null {
+  const { args, name, spec } = command;
+  if (command.isSettled) return new ArgumentError("sendCommand", 1, "this command has its outcome already");
+  try {
+    for (let i = 0; i < args.length; i++) args[i] = toArgument(args[i], i, name);
+  } catch (error) {
+    return toError(error);
+  }
+  return unansweredRefusal(spec, args);
 }
 
 function refuseUnanswered(spec: CommandSpec, args: readonly Argument[]): void {

@@ -67,9 +67,15 @@ export class Command {
     return this.completion.promise ?? this.ensureExtra().promise;
   }
 
-  /** Settles the command with a raw reply. Tracers replace it to see the reply first. */
+  /**
+   * Settles the command with a raw reply: Buffers become strings where the call asked for strings.
+   * Tracers replace it to see the reply first.
+   */
   get resolve(): (raw?: unknown) => void {
-    return this.extra?.resolve ?? ((raw) => this.complete(raw, this.ensureExtra().shape));
+    return (
+      this.extra?.resolve ??
+      ((raw) => this.complete(this.wantsBuffers ? raw : withText(raw), this.ensureExtra().shape))
+    );
   }
 
   set resolve(replacement: (raw?: unknown) => void) {
@@ -120,6 +126,24 @@ export class Command {
     this.args[0] = firstArgument;
   }
 
+  /** Its place in an explicit pipeline or transaction, MULTI included; undefined outside of one. */
+  get pipelineIndex(): number | undefined {
+    return this.extra?.pipelineIndex;
+  }
+
+  set pipelineIndex(index: number | undefined) {
+    this.ensureExtra().pipelineIndex = index;
+  }
+
+  /** True for MULTI in a pipeline and for the commands between it and its EXEC. */
+  get inTransaction(): boolean {
+    return this.extra?.inTransaction ?? false;
+  }
+
+  set inTransaction(isInTransaction: boolean) {
+    this.ensureExtra().inTransaction = isInTransaction;
+  }
+
   /** The batch whose fate it shares after a loss: the transaction opened by hand, or its own batch. */
   get group(): Batch | null {
     return this.extra?.group ?? this.batch;
@@ -160,4 +184,17 @@ export class Command {
     this.completion.reject(this, error);
     if (this.batch !== null) this.batch.settleOne();
   }
+}
+
+/** Strings in place of Buffers, at any depth of lists. A list without Buffers is returned as it is. */
+function withText(raw: Reply): Reply {
+  if (Buffer.isBuffer(raw)) return raw.toString();
+  if (!Array.isArray(raw)) return raw;
+  const list: unknown[] = raw;
+  for (let index = 0; index < list.length; index++) {
+    const element = list[index];
+    if (typeof element !== "object" || withText(element) === element) continue;
+    return list.map(withText);
+  }
+  return raw;
 }

@@ -36,15 +36,17 @@ const BITS: Readonly<Record<FlagSetName, number>> = {
   BLOCK_OPTION_COMMANDS: CommandFlag.BlockOption,
 };
 
-let built: Readonly<Record<FlagSetName, readonly string[]>> | null = null;
+export type FlagSets = Record<FlagSetName, string[]>;
 
-/** All lists, each sorted. */
-export function flagSets(): Readonly<Record<FlagSetName, readonly string[]>> {
+let built: FlagSets | null = null;
+
+/** All lists, each sorted. The lists are the application's to change: `isInFlagSet` reads them. */
+export function flagSets(): FlagSets {
   if (built !== null) return built;
   const names = [...commandNames(), ...additionalCommandNames()].sort();
-  const sets = {} as Record<FlagSetName, readonly string[]>;
+  const sets = {} as FlagSets;
   for (const flag of Object.keys(BITS) as FlagSetName[]) {
-    sets[flag] = names.filter((name) => isInFlagSet(flag, name));
+    sets[flag] = names.filter((name) => hasFlag(flag, name));
   }
   built = sets;
   return built;
@@ -52,9 +54,13 @@ export function flagSets(): Readonly<Record<FlagSetName, readonly string[]>> {
 
 /** False for a list or a command that does not exist. */
 export function isInFlagSet(flag: FlagSetName, word: string): boolean {
-  const bit = Object.hasOwn(BITS, flag) ? BITS[flag] : 0;
-  const flags = specOf(String(word).toLowerCase()).flags;
+  if (!Object.hasOwn(BITS, flag)) return false;
+  return flagSets()[flag].includes(String(word).toLowerCase());
+}
+
+function hasFlag(flag: FlagSetName, word: string): boolean {
+  const { flags } = specOf(word);
   // WAIT blocks too, but for as long as its own argument says and never for data.
   if (flag === "BLOCKING_COMMANDS" && (flags & CommandFlag.Waits) !== 0) return false;
-  return (flags & bit) !== 0;
+  return (flags & BITS[flag]) !== 0;
 }

@@ -13,7 +13,7 @@ import type { CommandMethod } from "../command/commander";
 import { AbortError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { methodOf, type Pipeline } from "./pipeline";
-import { type PipelineHost, type PipelinePort, PipelineRun, type Rows } from "./pipeline-run";
+import { type PipelineHost, PipelineRun, PORT, type Rows } from "./pipeline-run";
 
 /** One command: `[name, ...args]`, as in the pipeline constructor. */
 export type BulkCommand = readonly unknown[];
@@ -33,11 +33,10 @@ export class BulkBatch extends PipelineRun {
 
   constructor(
     private readonly client: PipelineHost,
-    port: PipelinePort,
     private readonly Face: typeof Pipeline,
     private readonly keepsRows: boolean,
   ) {
-    super(port, client.options.keyPrefix, false);
+    super(client[PORT], client.options.keyPrefix, false);
     this.batch.kind = BatchKind.Automatic;
     // A source may fill the same memory again for its next command.
     this.copiesAtOnce = true;
@@ -70,7 +69,7 @@ export class BulkBatch extends PipelineRun {
     else if (this.word === "exec" && !this.isOpen) {
       this.appendBroken(specOf("exec"), new AbortError("ERR EXEC without MULTI"));
     } else {
-      this.face ??= new this.Face(this.client, this.port, false, this);
+      this.face ??= new this.Face(this.client, false, this);
       this.method.apply(this.face, args);
     }
   }

@@ -13,6 +13,7 @@ import {
   makeCommand,
   makeQueuedCommand,
   prepareCall,
+  refusalByHand,
 } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
@@ -26,10 +27,16 @@ import { abortedTransaction, mapExecReply, transactionOutcome } from "./transact
 /** Code of commands that waited for a cluster which then could not be reached. */
 const NO_NODE = "CLUSTER_UNAVAILABLE";
 
+/** Key of the port of a client, and of the pipeline class with the methods that the client was given. */
+export const PORT = Symbol("port");
+export const PIPELINE_CLASS = Symbol("pipelineClass");
+
 /** What a pipeline needs of the client it belongs to. */
 export interface PipelineHost {
   readonly options: { readonly keyPrefix?: KeyPrefix | undefined };
   readonly isCluster: boolean;
+  readonly [PORT]: PipelinePort;
+  [PIPELINE_CLASS]?(): { readonly prototype: object };
 }
 
 type Preparation = (command: Command) => void;
@@ -139,6 +146,22 @@ export class PipelineRun implements CallCollector {
     } catch (error) {
       this.appendBroken(specOf("evalsha"), toError(error));
     }
+  }
+
+  /** Queues a command that was built by hand; its own promise is settled as well. */
+  queueCommand(command: Command): void {
+    const refusal = refusalByHand(command);
+    if (refusal !== null) {
+      command.fail(refusal);
+      this.appendBroken(command.spec, refusal);
+      return;
+    }
+    // The row tells its outcome; the promise is a second look at it.
+    command.promise.catch(() => {});
+    command.pipelineIndex = this.length;
+    command.inTransaction = this.openTransactions > 0;
+    this.append(command);
+    command.ensureExtra().addHook(new RowOf(this, command.index));
   }
 
   private append(command: Command): void {
@@ -332,6 +355,22 @@ export class PipelineRun implements CallCollector {
       else command.fail(error);
     }
     return ready;
+  }
+}
+
+/** Writes the outcome of a command that has a completion of its own into its row. */
+class RowOf implements SettleHook {
+  constructor(
+    private readonly run: CallCollector,
+    private readonly index: number,
+  ) {}
+
+  onFulfilled(value: unknown): void {
+    this.run.answer(this.index, value);
+  }
+
+  onFailed(error: Error): void {
+    this.run.refuse(this.index, error);
   }
 }
 

@@ -7,10 +7,19 @@
  * `multi()` opens a transaction inside it; the next `exec()` closes it and returns the pipeline.
  */
 
+import type { Command } from "../command/command";
 import { nameError } from "../command/command-factory";
 import type { CommandSpec } from "../command/command-spec";
-import { specOf } from "../command/command-table";
-import { attachCommands, type Commander, type CommandMethod, EXECUTE } from "../command/commander";
+import { commandNames, specOf } from "../command/command-table";
+import {
+  attachCommands,
+  attachMethod,
+  bothForms,
+  type Commander,
+  type CommandMethod,
+  commandMethod,
+  EXECUTE,
+} from "../command/commander";
 import type {
   ChainableCommander,
   ExecOptions,
@@ -20,9 +29,17 @@ import type {
   ReplyRows,
 } from "../command/generated/signatures";
 import { PipelineUsedError } from "../errors";
+import { Script, type ScriptDefinition } from "../scripting/script";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
-import { type PipelineHost, type PipelinePort, PipelineRun, type Rows } from "./pipeline-run";
+import {
+  type CommandMaker,
+  PIPELINE_CLASS,
+  type PipelineHost,
+  PipelineRun,
+  PORT,
+  type Rows,
+} from "./pipeline-run";
 
 export const RUN = Symbol("run");
 
@@ -40,17 +57,22 @@ export class Pipeline implements Commander {
   readonly promise: Promise<Rows | null>;
   readonly [RUN]: PipelineRun;
 
+  /** @param isTransaction It is one transaction, opened here and closed by `exec()`. */
   constructor(
     /** The client it belongs to. */
     readonly redis: PipelineHost,
-    port: PipelinePort,
     isTransaction = false,
-    run: PipelineRun = new PipelineRun(port, redis.options.keyPrefix, isTransaction),
+    run: PipelineRun = new PipelineRun(redis[PORT], redis.options.keyPrefix, isTransaction),
   ) {
     this.isCluster = redis.isCluster;
     this.options = redis.options;
     this[RUN] = run;
     this.promise = this[RUN].outcome;
+    // Made by hand, or of another class: the scripts of the client are attached to it alone.
+    const own = redis[PIPELINE_CLASS]?.().prototype;
+    if (own !== undefined && own !== new.target.prototype && own !== Pipeline.prototype) {
+      Object.defineProperties(this, methodsOf(own));
+    }
     if (isTransaction) this[RUN].openTransaction();
   }
 
@@ -73,11 +95,42 @@ export class Pipeline implements Commander {
 
   /** Queues any command by its name, which is sent as given. */
   call(name: string, ...args: unknown[]): this {
-    return this.callByName(name, args, false);
+    return callByName(this, name, args, false) as this;
   }
 
   callBuffer(name: string, ...args: unknown[]): this {
-    return this.callByName(name, args, true);
+    return callByName(this, name, args, true) as this;
+  }
+
+  /** Alias of `call`. */
+  send_command(name: string, ...args: unknown[]): this {
+    return callByName(this, name, args, false) as this;
+  }
+
+  /** Queues a command that was built by hand. Its row and its own promise tell the outcome. */
+  sendCommand(command: Command): this {
+    this[RUN].queueCommand(command);
+    return this;
+  }
+
+  /** Gives a Lua script a name on this pipeline alone. */
+  defineCommand(name: string, definition: ScriptDefinition): void {
+    defineInPipeline(this, name, new Script(definition, this.options.keyPrefix));
+  }
+
+  /** Adds `this[name]` and `this[name + "Buffer"]` on this pipeline alone. */
+  addBuiltinCommand(name: string): void {
+    addToPipeline(this, name);
+  }
+
+  /** Two methods that queue the command on the pipeline they are called on. */
+  createBuiltinCommand(name: string): { string: CommandMethod; buffer: CommandMethod } {
+    return { string: commandMethod(specOf(name), false), buffer: commandMethod(specOf(name), true) };
+  }
+
+  /** Names of the built-in commands, in lower case. */
+  getBuiltinCommands(): string[] {
+    return [...commandNames()];
   }
 
   /** Begins a transaction inside of the pipeline, which the next `exec()` closes. */
@@ -125,12 +178,6 @@ export class Pipeline implements Commander {
     return asCallback(run.outcome, callback);
   }
 
-  private callByName(name: unknown, args: unknown[], wantsBuffers: boolean): this {
-    if (typeof name === "string") return this[EXECUTE](specOf(name), args, wantsBuffers);
-    this[RUN].appendBroken(specOf("call"), nameError());
-    return this;
-  }
-
   /** Deprecated: as `exec` in a transaction; otherwise queues a bare EXEC and returns the pipeline. */
   execBuffer(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null> {
     warnOnce();
@@ -138,6 +185,34 @@ export class Pipeline implements Commander {
     // Typed as what it stands for; the API returns the pipeline here.
     return this[EXECUTE](specOf("exec"), [], true) as unknown as Promise<ReplyRows | null>;
   }
+}
+
+function callByName(pipeline: Pipeline, name: unknown, args: unknown[], wantsBuffers: boolean): Pipeline {
+  if (typeof name === "string") return pipeline[EXECUTE](specOf(name), args, wantsBuffers);
+  pipeline[RUN].appendBroken(specOf("call"), nameError());
+  return pipeline;
+}
+
+/** Gives pipelines the methods of a script. */
+export function defineInPipeline(target: object, name: string, script: CommandMaker): void {
+  for (const [method, wantsBuffers] of bothForms(name)) {
+    attachMethod(target, method, function (this: Pipeline, ...args: unknown[]): Pipeline {
+      this[RUN].queueScript(script, args, wantsBuffers);
+      return this;
+    });
+  }
+}
+
+/** Gives pipelines the methods of a command that the table does not know. */
+export function addToPipeline(target: object, name: string): void {
+  for (const [method, wantsBuffers] of bothForms(name)) {
+    attachMethod(target, method, commandMethod(specOf(name), wantsBuffers));
+  }
+}
+
+function methodsOf(prototype: object): PropertyDescriptorMap {
+  const { constructor: _, ...methods } = Object.getOwnPropertyDescriptors(prototype);
+  return methods;
 }
 
 /** The method that a name stands for in a list of commands. */

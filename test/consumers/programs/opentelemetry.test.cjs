@@ -98,6 +98,22 @@ describe("@opentelemetry/instrumentation-ioredis", () => {
     assert.deepEqual(names().sort(), ["exec", "incr", "multi", "set"]);
   });
 
+  it("operation names say what a command is a part of", async () => {
+    await redis.pipeline().get("a").multi().incr("n").exec().get("b").exec();
+    await redis.multi().get("a").exec();
+    const operations = exporter.getFinishedSpans().map((span) => span.attributes["db.operation.name"]);
+    assert.deepEqual(operations, [
+      "PIPELINE get",
+      "multi",
+      "MULTI incr",
+      "exec",
+      "PIPELINE get",
+      "multi",
+      "MULTI get",
+      "exec",
+    ]);
+  });
+
   it("sees automatic pipelines, scripts, blocking commands and buffers", async () => {
     const auto = new Redis({ ...address, enableAutoPipelining: true, maxRetriesPerRequest: 3 });
     await auto.ping();
