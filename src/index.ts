@@ -55,6 +55,7 @@ export type {
   ReplyShape,
   Result,
 } from "./command/generated/signatures";
+export type { ScriptDefinition } from "./command/script";
 export { ReplyError } from "./errors";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
@@ -67,7 +68,6 @@ export type {
 export type { Bulk, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bulk";
 export type { BulkCommand } from "./pipeline/bulk-batch";
 export { Pipeline } from "./pipeline/pipeline";
-export type { ScriptDefinition } from "./scripting/script";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { SentinelIterator } from "./sentinel/sentinel-list";
 export { ScanStream, type ScanStreamOptions } from "./streaming/scan-stream";

@@ -17,6 +17,7 @@ import {
   commandMethod,
   EXECUTE,
 } from "../command/commander";
+import type { Completion } from "../command/completion";
 import type { Dispatcher } from "../command/dispatcher";
 import type {
   ChainableCommander,
@@ -26,6 +27,7 @@ import type {
   ReplyRows,
 } from "../command/generated/signatures";
 import { PromiseCompletion } from "../command/promise-completion";
+import { Script, type ScriptDefinition } from "../command/script";
 import { INSPECT, type InspectArguments, showClient } from "../observability/redact";
 import { Bulk, type BulkOptions } from "../pipeline/bulk";
 import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
@@ -38,7 +40,6 @@ import {
   PORT,
 } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
-import { Script, type ScriptDefinition } from "../scripting/script";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { toError } from "../util/user-code";
@@ -47,7 +48,6 @@ import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
-import { makeMethod } from "./made-method";
 import { outcomeOf, passThrough } from "./replaced-send";
 import { refuseReserved } from "./reserved-names";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
@@ -433,6 +433,24 @@ function makePipelineClass(client: ClientBase<ReplyMappingMode>): typeof Pipelin
     defineInPipeline(OwnPipeline.prototype, name, script);
   }
   return OwnPipeline;
+}
+
+/** A method that makes a command of its arguments and hands it on; a callback may come last. */
+function makeMethod<Client>(
+  make: (client: Client, args: unknown[], completion: Completion) => Command,
+  issue: (client: Client, command: Command) => Promise<unknown>,
+): (this: Client, ...args: unknown[]) => Promise<unknown> {
+  return function (...args) {
+    const callback = takeCallback(args);
+    const completion = new PromiseCompletion();
+    let outcome = completion.promise;
+    try {
+      outcome = issue(this, make(this, args, completion));
+    } catch (error) {
+      completion.refuse(toError(error));
+    }
+    return asCallback(outcome, callback ?? undefined);
+  };
 }
 
 attachCommands(ClientBase.prototype);

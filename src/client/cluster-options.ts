@@ -6,10 +6,10 @@
 
 import { lookup, resolveSrv, type SrvRecord } from "node:dns";
 import type { RetryPolicy } from "../command/command-extra";
+import type { ScriptDefinition } from "../command/script";
 import { OptionError } from "../errors";
 import type { Bounds } from "../link/admission";
 import { hideSecrets } from "../observability/redact";
-import type { ScriptDefinition } from "../scripting/script";
 import type { AutoPipeliningWindow, HimportFieldset, RetryDelay, RetryStrategy } from "./common-options";
 import { copyFieldsets } from "./himport-fieldsets";
 import { isTlsUrl } from "./parse-url";

@@ -6,10 +6,10 @@
  */
 
 import type { RetryPolicy } from "../command/command-extra";
+import type { ScriptDefinition } from "../command/script";
 import type { Bounds } from "../link/admission";
 import type { ExpiringCredentials } from "../link/credentials";
 import type { WatchdogOptions } from "../link/link-options";
-import type { ScriptDefinition } from "../scripting/script";
 
 // A function that returns nothing may stand where a delay is expected.
 type Nothing = ReturnType<() => void>;

@@ -28,8 +28,8 @@ import type {
   Known,
   ReplyRows,
 } from "../command/generated/signatures";
+import { Script, type ScriptDefinition } from "../command/script";
 import { PipelineUsedError } from "../errors";
-import { Script, type ScriptDefinition } from "../scripting/script";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
 import {
@@ -41,7 +41,7 @@ import {
   type Rows,
 } from "./pipeline-run";
 
-export const RUN = Symbol("run");
+const RUN = Symbol("run");
 
 /** The methods of the command table, attached when the module is loaded. */
 export interface Pipeline extends ChainableCommander {}

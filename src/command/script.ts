@@ -3,14 +3,14 @@
  * decides when it writes them whether the text or the hash goes out.
  */
 
-import { normalizeArguments } from "../command/argument-mappers";
-import { Command } from "../command/command";
-import type { ScriptReference } from "../command/command-extra";
-import type { KeyPrefix } from "../command/command-factory";
-import type { CommandSpec } from "../command/command-spec";
-import { specOf } from "../command/command-table";
-import type { Completion } from "../command/completion";
-import { prefixKeys } from "../command/key-positions";
+import { normalizeArguments } from "./argument-mappers";
+import { Command } from "./command";
+import type { ScriptReference } from "./command-extra";
+import type { KeyPrefix } from "./command-factory";
+import type { CommandSpec } from "./command-spec";
+import { specOf } from "./command-table";
+import type { Completion } from "./completion";
+import { prefixKeys } from "./key-positions";
 
 /** What `defineCommand` takes. */
 export interface ScriptDefinition {
