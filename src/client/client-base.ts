@@ -106,7 +106,12 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private [IS_PLAIN] = true;
   private [LIMITER]: Limiter | null = null;
   private [VIEW_PROTOTYPE]: this | null = null;
-  readonly [PORT]: PipelinePort = makePort(this);
+  readonly [PORT]: PipelinePort;
+
+  constructor() {
+    super();
+    this[PORT] = makePort(this);
+  }
 
   [OBSERVE]?(size: number): BatchObserver | null;
 
