@@ -98,7 +98,7 @@ function formatLine(row: TableRow, name: string, isMethod: boolean): string {
   return `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
 }
 
-function nature(row: TableRow): string {
+export function nature(row: TableRow): string {
   const words: string[] = [];
   if (row.flags & CommandFlag.Readonly) words.push("read");
   if (row.flags & CommandFlag.Write) words.push("write");
@@ -108,12 +108,12 @@ function nature(row: TableRow): string {
   return words.join(", ");
 }
 
-function policy(row: TableRow): string {
+export function policy(row: TableRow): string {
   const words = [row.requestPolicy, row.responsePolicy].filter((word) => word !== "default");
   return words.map((word) => word.replaceAll("_", " ")).join(", ");
 }
 
-function servers(row: TableRow): string {
+export function servers(row: TableRow): string {
   return row.sources
     .map((source) =>
       source.replace(/^(redis|valkey) (\d+\.\d+)\.\d+$/, (_, product: string, version: string) => {

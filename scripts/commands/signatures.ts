@@ -65,6 +65,11 @@ export function signaturesSource(snapshots: readonly Snapshot[]): string {
   return `${PREAMBLE}${SPECIAL_METHODS}${methods.join("")}}\n`;
 }
 
+/** What the servers say about a command, in the most open words. */
+export function documentOf(snapshots: readonly Snapshot[], name: string): CommandDoc {
+  return new Documents(snapshots).doc(name);
+}
+
 /** The overloads of a method in the order in which the compiler tries them; none if written by hand. */
 export function methodShapes(snapshots: readonly Snapshot[], name: string): Shape[] {
   if (DECLARED_ELSEWHERE.has(name)) return [];

@@ -1,0 +1,20 @@
+/**
+ * Builds the documentation site into build/site/dist: `npm run docs`, with `-- --serve` also shows it.
+ * The generator has a package of its own in site/, which is installed when it is first needed.
+ */
+
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { checkout, ensureInstalled, mustRun, npm, toolPath } from "./run-command.mjs";
+
+const site = join(checkout, "site");
+const vitepress = join(site, "node_modules", "vitepress", "bin", "vitepress.js");
+
+await ensureInstalled();
+if (!existsSync(vitepress)) {
+  await mustRun(npm, ["ci", "--prefix", site, "--no-audit", "--no-fund", "--loglevel=error"]);
+}
+await mustRun(process.execPath, [toolPath("typescript", "tsc"), "-p", join("test", "tsconfig.json")]);
+await mustRun(process.execPath, [join("build", "scripts", "site", "assemble.js")]);
+await mustRun(process.execPath, [vitepress, "build", "site"]);
+if (process.argv.includes("--serve")) await mustRun(process.execPath, [vitepress, "preview", "site"]);

@@ -1,0 +1,148 @@
+/**
+ * Puts the pages of the site together in build/site/pages: the Markdown of the project with links as the site needs
+ * them, a page a command, a page an example, and the files for language models. Nothing is written twice: whatever is
+ * on the site comes from a file of the project.
+ */
+
+import fs from "node:fs";
+import path from "node:path";
+import { readSnapshots, repositoryRoot } from "../commands/snapshot";
+import { buildTable } from "../commands/table-rows";
+import { commandPages, type Page } from "./command-pages";
+import { rewritePage } from "./links";
+
+const root = repositoryRoot();
+const work = path.join(root, "build", "site");
+
+/** Pages outside of docs/, by the name that they have on the site. */
+const OTHERS: readonly (readonly [source: string, page: string])[] = [
+  ["README.md", "index.md"],
+  ["CHANGELOG.md", "changelog.md"],
+  ["CONTRIBUTING.md", "contributing.md"],
+  ["SECURITY.md", "security.md"],
+  ["benchmarks/README.md", "benchmark-record.md"],
+];
+
+interface Group {
+  readonly text: string;
+  readonly items: readonly { readonly text: string; readonly link: string }[];
+  readonly collapsed?: boolean;
+}
+
+/** Source path of every Markdown page, by its place on the site. */
+function sourcePages(): Map<string, string> {
+  const pages = new Map<string, string>();
+  for (const name of fs.readdirSync(path.join(root, "docs"), { recursive: true, encoding: "utf8" })) {
+    if (!name.endsWith(".md")) continue;
+    pages.set(name === "README.md" ? "guide.md" : name.split(path.sep).join("/"), path.join("docs", name));
+  }
+  for (const [source, page] of OTHERS) if (fs.existsSync(path.join(root, source))) pages.set(page, source);
+  return pages;
+}
+
+function decisionIndex(pages: ReadonlyMap<string, string>): Page {
+  const lines = [...pages]
+    .filter(([page]) => page.startsWith("decisions/"))
+    .sort()
+    .map(([page, source]) => `- [${titleOf(read(source))}](${page.slice("decisions/".length)})`);
+  return {
+    path: "decisions/index.md",
+    content: `# Decisions\n\nWhat was measured, chosen or refused, and why.\n\n${lines.join("\n")}\n`,
+  };
+}
+
+function examplePages(): Page[] {
+  const folder = path.join(root, "examples");
+  const files = fs
+    .readdirSync(folder)
+    .filter((name) => /\.m?[jt]s$/.test(name))
+    .sort();
+  const pages = files.map((name) => {
+    const code = read(path.join("examples", name)).trimEnd();
+    const about = /^\/\*\*?\s*([\s\S]*?)\s*\*\//.exec(code)?.[1]?.replaceAll(/\n\s*\* ?/g, " ") ?? "";
+    return {
+      path: `examples/${name.replaceAll(".", "-")}.md`,
+      content: `# ${name}\n\n${about.replaceAll("<", "&lt;")}\n\n\`\`\`js\n${code}\n\`\`\`\n`,
+    };
+  });
+  const lines = files.map((name) => `- [${name}](${name.replaceAll(".", "-")}.md)`);
+  const index = `# Examples\n\nEach is a whole program and is run by the tests.\n\n${lines.join("\n")}\n`;
+  return [{ path: "examples/index.md", content: index }, ...pages];
+}
+
+/** The menu follows the list of pages in docs/README.md. */
+function navigationOf(guide: string, commands: readonly Page[]): Group[] {
+  const groups: Group[] = [];
+  for (const section of guide.split(/^## /m).slice(1)) {
+    const [title = ""] = section.split("\n", 1);
+    const items = [...section.matchAll(/\[([^\]]+)\]\(([\w/-]+)(?:\.md)?\)/g)].map(
+      ([, text = "", target = ""]) => ({
+        text: text.charAt(0).toUpperCase() + text.slice(1),
+        link: target === "decisions" ? "/decisions/" : `/${target}`,
+      }),
+    );
+    if (items.length > 0) groups.push({ text: title, items });
+  }
+  groups.push({ text: "Examples", items: [{ text: "All examples", link: "/examples/" }] });
+  const list = commands.map(({ path: page }) => {
+    const name = path.basename(page, ".md");
+    return { text: name.toUpperCase(), link: `/commands/${name}` };
+  });
+  groups.push({ text: "Every command", items: list, collapsed: true });
+  return groups;
+}
+
+/** For programs that read: an index with one line a page, and everything in one file. */
+function modelFiles(pages: readonly Page[]): Page[] {
+  const own = pages.filter(({ path: page }) => !page.startsWith("commands/"));
+  const lines = own.map(
+    ({ path: page, content }) => `- [${titleOf(content)}](${page.replace(/\.md$/, ".html")})`,
+  );
+  const whole = own.map(({ path: page, content }) => `<!-- ${page} -->\n\n${content}`);
+  return [
+    {
+      path: "llms.txt",
+      content: `# sluice\n\n> Redis and Valkey client for Node.js with the ioredis API, pipelined.\n\n${lines.join("\n")}\n`,
+    },
+    { path: "llms-full.txt", content: whole.join("\n\n") },
+  ];
+}
+
+function titleOf(content: string): string {
+  return /^# (.+)$/m.exec(content)?.[1] ?? "";
+}
+
+function read(file: string): string {
+  return fs.readFileSync(path.join(root, file), "utf8");
+}
+
+function write(folder: string, pages: readonly Page[]): void {
+  for (const { path: page, content } of pages) {
+    const file = path.join(work, folder, page);
+    fs.mkdirSync(path.dirname(file), { recursive: true });
+    fs.writeFileSync(file, content);
+  }
+}
+
+function assemble(): void {
+  fs.rmSync(work, { recursive: true, force: true });
+  const sources = sourcePages();
+  const places = new Map([...sources].map(([page, source]) => [source.split(path.sep).join("/"), page]));
+  const snapshots = readSnapshots();
+  const commands = commandPages(snapshots, buildTable(snapshots));
+  const examples = examplePages();
+  const written = [...sources].map(([page, source]) => ({
+    path: page,
+    content: rewritePage(read(source), { page, source, places }),
+  }));
+  const pages = [...written, decisionIndex(sources), ...examples, ...commands];
+  write("pages", pages);
+  write("public", modelFiles(pages));
+  fs.cpSync(path.join(root, "docs", "images"), path.join(work, "pages", "images"), { recursive: true });
+  const { version } = JSON.parse(read("package.json")) as { version: string };
+  const navigation = navigationOf(read("docs/README.md"), commands);
+  fs.writeFileSync(path.join(work, "site.json"), JSON.stringify({ version, navigation }));
+  process.stdout.write(`${pages.length} pages\n`);
+}
+
+assemble();

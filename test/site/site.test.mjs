@@ -1,0 +1,188 @@
+/**
+ * The built site in a real browser: links, search, phone width, accessibility, nothing on the console. Run by
+ * `npm run test:site`, which builds the site first. Chromium is that of the machine (`CHROMIUM` names another one).
+ */
+
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { createRequire } from "node:module";
+import { extname, join } from "node:path";
+import { expect } from "chai";
+import { checkout } from "../../scripts/run-command.mjs";
+
+const dist = join(checkout, "build", "site", "dist");
+const require = createRequire(join(checkout, "site", "package.json"));
+const { default: playwright } = await import(require.resolve("playwright-core"));
+const axeSource = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+
+const BROWSERS = [
+  process.env.CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+];
+const TYPES = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".css": "text/css",
+  ".svg": "image/svg+xml",
+  ".json": "application/json",
+  ".txt": "text/plain",
+  ".woff2": "font/woff2",
+};
+/** Pages of every kind: text, tables, pictures, generated ones. */
+const PAGES = [
+  "index.html",
+  "guide.html",
+  "pipelining.html",
+  "options.html",
+  "errors.html",
+  "guarantees.html",
+  "benchmarks.html",
+  "commands.html",
+  "commands/zadd.html",
+  "examples/index.html",
+];
+const PHONE = { width: 375, height: 740 };
+const DESKTOP = { width: 1280, height: 800 };
+
+function startServer() {
+  const server = createServer((request, response) => {
+    const path = decodeURIComponent(new URL(request.url, "http://site").pathname);
+    // Every browser asks for one, no page names it.
+    if (path === "/favicon.ico") {
+      response.writeHead(204).end();
+      return;
+    }
+    const file = join(dist, path.endsWith("/") ? `${path}index.html` : path);
+    if (!file.startsWith(dist) || !existsSync(file)) {
+      response.writeHead(404).end();
+      return;
+    }
+    response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream" });
+    response.end(readFileSync(file));
+  });
+  return new Promise((resolve) => server.listen(0, "127.0.0.1", () => resolve(server)));
+}
+
+/** Ids and links of every page, read from the files. */
+function readSite() {
+  const pages = new Map();
+  for (const name of readdirSync(dist, { recursive: true, encoding: "utf8" })) {
+    if (!name.endsWith(".html")) continue;
+    const html = readFileSync(join(dist, name), "utf8");
+    const ids = new Set([...html.matchAll(/ id="([^"]+)"/g)].map(([, id]) => decodeURIComponent(id)));
+    const links = [...html.matchAll(/<a [^>]*href="([^"]+)"/g)].map(([, href]) =>
+      href.replaceAll("&amp;", "&"),
+    );
+    pages.set(`/${name}`, { ids, links });
+  }
+  return pages;
+}
+
+function brokenLinks(pages) {
+  const broken = [];
+  for (const [page, { links }] of pages) {
+    for (const link of links) {
+      if (/^(https?|mailto):/.test(link)) continue;
+      const url = new URL(link, `http://site${page}`);
+      let path = decodeURIComponent(url.pathname);
+      if (path.endsWith("/")) path += "index.html";
+      const target = pages.get(path) ?? pages.get(`${path}.html`);
+      const anchor = decodeURIComponent(url.hash.slice(1));
+      const isThere = target !== undefined || existsSync(join(dist, path));
+      if (!isThere || (anchor !== "" && target !== undefined && !target.ids.has(anchor)))
+        broken.push(`${page}: ${link}`);
+    }
+  }
+  return broken;
+}
+
+describe("the site", function () {
+  this.timeout(120_000);
+  let server;
+  let browser;
+  let origin;
+
+  before(async () => {
+    const executablePath = BROWSERS.find((path) => path !== undefined && existsSync(path));
+    if (executablePath === undefined) {
+      throw new Error("No Chromium found: install the package `chromium`, or name one by CHROMIUM");
+    }
+    server = await startServer();
+    origin = `http://127.0.0.1:${server.address().port}`;
+    browser = await playwright.chromium.launch({ executablePath, args: FLAGS });
+  });
+
+  after(async () => {
+    await browser?.close();
+    server?.close();
+  });
+
+  async function open(path, viewport = DESKTOP) {
+    const page = await browser.newPage({ viewport });
+    const complaints = [];
+    page.on("console", (message) => {
+      if (message.type() === "error") complaints.push(message.text());
+    });
+    page.on("pageerror", (error) => complaints.push(error.message));
+    await page.goto(`${origin}/${path}`, { waitUntil: "networkidle" });
+    return { page, complaints };
+  }
+
+  it("has no broken link and no broken anchor", () => {
+    const pages = readSite();
+    expect(pages.size).to.be.greaterThan(300);
+    expect(brokenLinks(pages)).to.deep.equal([]);
+  });
+
+  for (const path of PAGES) {
+    it(`${path}: nothing on the console, readable on a phone, accessible`, async () => {
+      const { page, complaints } = await open(path, PHONE);
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - window.innerWidth);
+      expect(overflow, "pixels wider than the phone").to.be.at.most(0);
+      await page.evaluate(axeSource);
+      const { violations } = await page.evaluate(() =>
+        globalThis.axe.run(document.querySelector(".vp-doc") ?? document, { resultTypes: ["violations"] }),
+      );
+      const serious = violations
+        .filter(({ impact }) => impact === "serious" || impact === "critical")
+        .map(({ id, nodes }) => `${id}: ${nodes[0].html}`);
+      expect(serious).to.deep.equal([]);
+      expect(complaints).to.deep.equal([]);
+      await page.close();
+    });
+  }
+
+  it("the search finds an error code and opens its page", async () => {
+    const { page } = await open("index.html");
+    await page.keyboard.press("Control+k");
+    await page.waitForSelector(".VPLocalSearchBox input");
+    await page.fill(".VPLocalSearchBox input", "OUTCOME_UNKNOWN");
+    await page.waitForSelector(".VPLocalSearchBox .result");
+    const targets = await page.$$eval(".VPLocalSearchBox .result", (all) =>
+      all.map((one) => one.getAttribute("href")),
+    );
+    expect(targets.some((target) => target.includes("errors"))).to.equal(true);
+    await page.close();
+  });
+
+  it("pictures follow the switch between light and dark", async () => {
+    const { page } = await open("benchmarks.html");
+    const shown = () =>
+      page.$$eval(".vp-doc img", (all) =>
+        all.filter((one) => one.offsetParent !== null).map((one) => one.className),
+      );
+    expect(new Set(await shown())).to.deep.equal(new Set(["for-light"]));
+    await page.evaluate(() => document.documentElement.classList.add("dark"));
+    expect(new Set(await shown())).to.deep.equal(new Set(["for-dark"]));
+    await page.close();
+  });
+});
