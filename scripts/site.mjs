@@ -5,7 +5,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { checkout, ensureInstalled, mustRun, npm, toolPath } from "./run-command.mjs";
+import { checkout, ensureInstalled, mustRun, npm } from "./run-command.mjs";
 
 const site = join(checkout, "site");
 const vitepress = join(site, "node_modules", "vitepress", "bin", "vitepress.js");
@@ -14,7 +14,7 @@ await ensureInstalled();
 if (!existsSync(vitepress)) {
   await mustRun(npm, ["ci", "--prefix", site, "--no-audit", "--no-fund", "--loglevel=error"]);
 }
-await mustRun(process.execPath, [toolPath("typescript", "tsc"), "-p", join("test", "tsconfig.json")]);
+await mustRun(process.execPath, [join("scripts", "compile.mjs")]);
 await mustRun(process.execPath, [join("build", "scripts", "site", "assemble.js")]);
 await mustRun(process.execPath, [vitepress, "build", "site"]);
 if (process.argv.includes("--serve")) await mustRun(process.execPath, [vitepress, "preview", "site"]);
