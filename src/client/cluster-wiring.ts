@@ -18,6 +18,7 @@ import type { TopologyRange } from "../cluster/topology";
 import { WaitingRooms } from "../cluster/waiting-rooms";
 import { WatchKeeper } from "../cluster/watch-keeper";
 import type { Command } from "../command/command";
+import { ConnectionClosedError } from "../errors";
 import { INSPECT } from "../observability/redact";
 import { callUser } from "../util/user-code";
 import { FaceFactory, NodeFace } from "./cluster-faces";
@@ -94,16 +95,19 @@ export class ClusterWiring {
 
   private makePool(): NodePool {
     const { owner } = this;
-    return new NodePool({
-      makePort: (node) => this.makePort(node),
-      onPortOpened: (_node, port) => owner.onNodeAdded((port as NodeFace).redis),
-      onPortClosed: (node, port) => {
-        owner.onNodeGone((port as NodeFace).redis);
-        this.subscriptions.onNodeGone(node);
-        if (this.lifecycle.status === "ready") this.refresher.request(null);
+    return new NodePool(
+      {
+        makePort: (node) => this.makePort(node),
+        onPortOpened: (_node, port) => owner.onNodeAdded((port as NodeFace).redis),
+        onPortClosed: (node, port) => {
+          owner.onNodeGone((port as NodeFace).redis);
+          this.subscriptions.onNodeGone(node);
+          if (this.lifecycle.status === "ready") this.refresher.request(null);
+        },
+        onEmpty: () => this.lifecycle.onEmpty(),
       },
-      onEmpty: () => this.lifecycle.onEmpty(),
-    });
+      this.options.enableOfflineQueue !== false,
+    );
   }
 
   private makeRouter(): ClusterRouter {
@@ -122,6 +126,7 @@ export class ClusterWiring {
       },
       retryDelayMs: options.retryDelayOnFailover || 100,
       onUncovered: () => this.refresher.request(null),
+      onUnreachable: (node, command) => this.redirector.onUnreachable(node, command),
     });
   }
 
@@ -164,13 +169,17 @@ export class ClusterWiring {
       prefersShards: options.availabilityZone !== undefined,
       usesTls: () => this.faces.usesTls,
     };
-    const isAnxious = (): boolean => this.rooms.size > 0 || pool.hasSuspect;
+    const isAwaited = (node: ClusterNode): boolean => (node.port?.link.offline.length ?? 0) > 0;
+    const isAnxious = (): boolean => this.rooms.size > 0 || pool.hasSuspect || pool.lost().some(isAwaited);
     return new Refresher(settings, pool, {
       apply: (ranges) => this.apply(ranges),
       onNodeError: (error, key) => this.owner.onNodeError(error, key),
       openSeeds: () => this.openSeeds(),
       get isAnxious() {
         return isAnxious();
+      },
+      get hasLost() {
+        return pool.lost().length > 0;
       },
     });
   }
@@ -218,7 +227,11 @@ export class ClusterWiring {
     let wasReady = false;
     const supervisor: LinkSupervisor = {
       onStatus: (status) => {
-        if (status === "ready") wasReady = true;
+        if (status === "ready") {
+          wasReady = true;
+          if (node.port === face) this.pool.regain(node);
+        }
+        if (status === "reconnecting" && face !== null && node.port === face) this.onLost(node, face);
         if (status !== "end" || face === null) return;
         if (!wasReady && node.port === face) node.isDown = true;
         this.pool.onEnded(face);
@@ -232,6 +245,14 @@ export class ClusterWiring {
     };
     face = this.faces.makeNode(node.address, node.role === "slave", supervisor);
     return face;
+  }
+
+  /** The connection of a node was lost or could not be made, and is dialled again: perhaps another one takes over. */
+  private onLost(node: ClusterNode, face: NodeFace): void {
+    const leavesAtOnce = this.pool.lose(node);
+    this.refresher.request(null);
+    const waiting = leavesAtOnce ? face.link.offline.takeAll() : [];
+    if (waiting.length > 0) this.redirector.onOrphans(node, waiting, new ConnectionClosedError());
   }
 
   private onNodeError(key: string, type: string, error: Error): void {
@@ -310,11 +331,16 @@ export class ClusterWiring {
       shards.set(name, shard);
       slotRanges.push({ from, to, shard });
     }
-    const isChanged = this.slots.assign(slotRanges, (slot, before) => this.keepOrder(slot, before));
+    const moved: number[] = [];
+    const isChanged = this.slots.assign(slotRanges, (slot, before) => {
+      moved.push(slot);
+      if (before !== null) this.keepOrder(slot, before);
+    });
     this.pool.setMembers(members);
     this.owner.onRefreshed();
     this.subscriptions.onTopology();
-    if (isChanged) this.rooms.onNews();
+    for (const node of this.pool.lost()) this.redirector.onLostOwner(node, new ConnectionClosedError());
+    this.rooms.onNews(moved);
     return isChanged;
   }
 

@@ -20,6 +20,9 @@ export interface NodePort extends Dispatcher {
   setReadOnly(isReadOnly: boolean): void;
 }
 
+/** A node that has said CLUSTERDOWN is not believed about slots for this long. */
+const DOUBT_MS = 5000;
+
 export class ClusterNode {
   readonly key: string;
   role: NodeRole = "master";
@@ -31,6 +34,10 @@ export class ClusterNode {
   isDown = false;
   /** When it was found to owe answers and to be silent. */
   private suspectedAtMs = 0;
+  /** Its connection was lost or could not be made, and is being dialled again. */
+  isLost = false;
+  /** Until then the node, which has said CLUSTERDOWN, is asked about slots after all others. */
+  private doubtedUntilMs = 0;
   /** Its connection was replaced since it pointed to itself; done once. */
   isRenewed = false;
   /** Until then reads go elsewhere. */
@@ -54,6 +61,15 @@ export class ClusterNode {
     if (connection !== null && connection.lastActivityMs <= this.suspectedAtMs) return true;
     this.suspectedAtMs = 0;
     return false;
+  }
+
+  /** It has just said CLUSTERDOWN: perhaps it is cut off and others serve its slots. */
+  get isDoubted(): boolean {
+    return this.doubtedUntilMs !== 0 && performance.now() < this.doubtedUntilMs;
+  }
+
+  doubt(): void {
+    this.doubtedUntilMs = performance.now() + DOUBT_MS;
   }
 
   suspect(): void {

@@ -35,7 +35,11 @@ export class NodePool {
   /** No connection is opened: the cluster is closed or being closed. */
   isSealed = true;
 
-  constructor(private readonly owner: PoolOwner) {}
+  /** @param waitsForLost Commands wait at a node that is being redialled; else they go elsewhere. */
+  constructor(
+    private readonly owner: PoolOwner,
+    private readonly waitsForLost: boolean,
+  ) {}
 
   get(key: string): ClusterNode | undefined {
     return this.nodes.get(key);
@@ -53,7 +57,32 @@ export class NodePool {
 
   /** Nodes that could not be reached may be tried again. */
   forgetDown(): void {
-    for (const node of this.nodes.values()) node.isDown = false;
+    for (const node of this.nodes.values()) node.isDown = node.isLost && !this.waitsForLost;
+  }
+
+  /** The connection of a node is being dialled again. True if its commands are to go elsewhere. */
+  lose(node: ClusterNode): boolean {
+    node.isLost = true;
+    node.isDown = !this.waitsForLost;
+    return node.isDown;
+  }
+
+  /** The connection of a node is ready. */
+  regain(node: ClusterNode): void {
+    node.isLost = false;
+    node.isDown = false;
+  }
+
+  /** Nodes that are being redialled. */
+  lost(): ClusterNode[] {
+    return [...this.nodes.values()].filter((node) => node.isLost);
+  }
+
+  /** A master that knows better where the slots of `node` are; null if none can be asked. */
+  otherMaster(node: ClusterNode): ClusterNode | null {
+    const isSound = (one: ClusterNode): boolean =>
+      one !== node && !one.isDown && !one.isLost && !one.isDoubted && !one.isSuspect;
+    return oneOf(this.list("master").filter(isSound));
   }
 
   /** The nodes that have a port. */
@@ -97,9 +126,9 @@ export class NodePool {
 
   /** A random node of the role; of any role if there is none. */
   sample(role: RoleFilter): ClusterNode | null {
-    const wanted = this.list(role).filter((node) => !node.isDown);
-    const all = wanted.length > 0 ? wanted : this.list();
-    return all[Math.floor(Math.random() * all.length)] ?? null;
+    const up = this.list(role).filter((node) => !node.isDown);
+    const sound = up.filter((node) => !node.isLost && !node.isDoubted);
+    return oneOf([sound, up, this.list()].find((nodes) => nodes.length > 0) ?? []);
   }
 
   /** From now on exactly these nodes exist. Ports are made at once, connections when needed. */
@@ -122,6 +151,7 @@ export class NodePool {
     this.nodes.delete(node.key);
     // Slots that nobody else is said to serve still lead to it: then it is tried again.
     node.isDown = false;
+    node.isLost = false;
     node.shard = null;
     this.part(node);
   }
@@ -150,7 +180,10 @@ export class NodePool {
     this.ports.delete(port);
     clearInterval(this.leaving.get(port));
     this.leaving.delete(port);
-    if (node.port === port) node.port = null;
+    if (node.port === port) {
+      node.port = null;
+      node.isLost = false;
+    }
     if (this.isSealed) this.forgetClosed(node);
     this.owner.onPortClosed(node, port);
     if (this.ports.size === 0) this.owner.onEmpty();
@@ -210,6 +243,10 @@ export class NodePool {
     };
     this.leaving.set(port, setInterval(check, FAREWELL_POLL_MS));
   }
+}
+
+function oneOf(nodes: readonly ClusterNode[]): ClusterNode | null {
+  return nodes[Math.floor(Math.random() * nodes.length)] ?? null;
 }
 
 /** Closes at once; what is unanswered goes elsewhere. */

@@ -19,6 +19,8 @@ export const RedirectKind = {
   ClusterDown: 3,
   /** The node cannot serve: it loads data, lost its master, or is none. */
   Unfit: 4,
+  /** The slot is served by a node whose address is not told. */
+  Unnamed: 5,
 } as const;
 export type RedirectKind = (typeof RedirectKind)[keyof typeof RedirectKind];
 
@@ -62,7 +64,7 @@ function parseTarget(kind: RedirectKind, text: string, sender: NodeAddress): Red
   const [, slotText = "", addressText = ""] = text.split(" ");
   if (!/^\d{1,5}$/.test(slotText)) return null;
   const slot = Number(slotText);
-  if (slot < SLOT_COUNT && isNameless(addressText)) return plain(RedirectKind.ClusterDown);
+  if (slot < SLOT_COUNT && isNameless(addressText)) return plain(RedirectKind.Unnamed);
   const target = parseAddress(addressText, sender);
   return slot >= SLOT_COUNT || target === null ? null : { kind, slot, target };
 }

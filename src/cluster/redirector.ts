@@ -10,11 +10,11 @@
 
 import { BatchKind } from "../command/batch";
 import { Command, CommandState } from "../command/command";
-import type { SettleHook } from "../command/command-extra";
+import type { RedirectTrail, SettleHook } from "../command/command-extra";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, UNROUTED } from "../command/slot";
-import { WatchLostError } from "../errors";
+import { ConnectionClosedError, WatchLostError } from "../errors";
 import { endOf } from "../link/farewell";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
@@ -99,6 +99,25 @@ export class Redirector {
     this.rooms.onStale(null);
   }
 
+  /** A node is being redialled: commands that wait there and whose slot has another owner go to that one. */
+  onLostOwner(node: ClusterNode, error: Error): void {
+    const offline = node.port?.link.offline;
+    if (offline === undefined || offline.length === 0) return;
+    const moved: Command[] = [];
+    const kept: Command[] = [];
+    for (const command of offline.takeAll()) (this.hasOtherOwner(command, node) ? moved : kept).push(command);
+    offline.putBack(kept);
+    if (moved.length > 0) this.onOrphans(node, moved, error);
+  }
+
+  /** A command waits for a node that cannot be reached, and no other one can be asked. */
+  onUnreachable(node: ClusterNode, command: Command): void {
+    const error = new ConnectionClosedError();
+    if (this.maySpend(command, node, error)) {
+      this.giveBack(command, WaitReason.Failover, this.options.retryDelayOnFailover || 100);
+    }
+  }
+
   // --- inside ------------------------------------------------------------------------------
 
   private onGroupError(
@@ -136,11 +155,17 @@ export class Redirector {
       case RedirectKind.Unfit:
         if (node.role === "slave" && isReplicaRead(unit)) return this.leaveReplica(node, unit, error);
         break;
+      case RedirectKind.ClusterDown:
+        node.doubt();
+        if (node.role === "slave") node.avoidedUntilMs = performance.now() + AVOID_MS;
     }
     const delayMs = this.options.retryDelayOnClusterDown;
     if (delayMs === 0) return false;
     detach(unit);
-    if (this.maySpend(unit, node, error)) this.giveBack(unit, WaitReason.ClusterDown, delayMs);
+    if (this.maySpend(unit, node, error)) {
+      if (redirect.kind === RedirectKind.ClusterDown) trailOf(unit).avoided = node.key;
+      this.giveBack(unit, WaitReason.ClusterDown, delayMs);
+    }
     this.rooms.onStale(null);
     return true;
   }
@@ -152,7 +177,10 @@ export class Redirector {
     const target = address === null ? null : pool.at(address);
     if (target === null) return false;
     detach(unit);
-    if (!this.maySpend(unit, node, error)) return true;
+    // The detour around a node that said CLUSTERDOWN and the way back are one try.
+    const isLedBack = unit.extra?.trail?.avoided === target.key;
+    if (isLedBack) trailOf(unit).avoided = null;
+    else if (!this.maySpend(unit, node, error)) return true;
     const isAsk = redirect.kind === RedirectKind.Ask;
     if (!isAsk) this.learn(node, target, redirect.slot);
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
@@ -160,6 +188,11 @@ export class Redirector {
     if (delayMs > 0 || rooms.hasReturned(unit.slot)) {
       if (!isAsk && unit.extra?.trail) unit.extra.trail.next = target.key;
       rooms.giveBack(unit, WaitReason.Moved, delayMs);
+      if (delayMs === 0) rooms.onNews([unit.slot]);
+      return true;
+    }
+    if (target.isDown && target.isLost) {
+      this.giveBack(unit, WaitReason.Failover, this.options.retryDelayOnFailover);
       return true;
     }
     const commands = unit.batch instanceof TransactionGroup ? unit.batch.nextRun() : [unit];
@@ -221,15 +254,19 @@ export class Redirector {
 
   /** Counts a try. False when there is none left: the command has ended. */
   private maySpend(unit: Command, node: ClusterNode, error: Error): boolean {
-    const extra = unit.ensureExtra();
-    extra.trail ??= { count: 0, nodes: [], next: null };
-    const { trail } = extra;
+    const trail = trailOf(unit);
     if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
-    const Failure = extra.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
+    const Failure = unit.extra?.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
     endUnit(unit, () => new Failure(error, trail.nodes));
     return false;
   }
+}
+
+function trailOf(unit: Command): RedirectTrail {
+  const extra = unit.ensureExtra();
+  extra.trail ??= { count: 0, nodes: [], next: null, avoided: null };
+  return extra.trail;
 }
 
 /** The delay of the options for the first tries, then longer ones: a failover takes its time. */

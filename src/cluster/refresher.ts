@@ -31,6 +31,11 @@ export interface Informant {
   readonly port: NodePort;
 }
 
+interface Candidates {
+  readonly trusted: Informant[];
+  readonly doubted: Informant[];
+}
+
 export interface RefreshOptions {
   readonly slotsRefreshTimeout: number;
   /** Milliseconds between refreshes without a reason; undefined: none. */
@@ -48,6 +53,8 @@ export interface RefreshOwner {
   openSeeds(): Promise<Informant[]>;
   /** True while something waits for better news. */
   readonly isAnxious: boolean;
+  /** True while a node is being redialled: another one may take over. */
+  readonly hasLost: boolean;
 }
 
 const SHORTEST_PAUSE_MS = 100;
@@ -83,7 +90,9 @@ export class Refresher {
       if (this.running !== running) return;
       this.running = null;
       this.lastEndMs = performance.now();
-      if (this.owner.isAnxious && !this.isStopped) this.book(ANXIOUS_PAUSE_MS);
+      if (this.isStopped) return;
+      if (this.owner.isAnxious) this.book(ANXIOUS_PAUSE_MS);
+      else if (this.owner.hasLost) this.book(Math.max(this.pauseMs, ANXIOUS_PAUSE_MS));
     });
     this.running = running;
     return running;
@@ -121,7 +130,8 @@ export class Refresher {
   /** Why the cluster does not serve, as a node says, or null; what cannot be told counts as serving. */
   async reasonAgainst(): Promise<Error | null> {
     let reason: Error | null = null;
-    for (const informant of this.candidates().slice(0, MOST_ASKED)) {
+    const { trusted, doubted } = this.candidates();
+    for (const informant of [...trusted, ...doubted].slice(0, MOST_ASKED)) {
       reason = await this.reasonOf(informant);
       // One that cannot be reached says nothing about the others.
       if (reason === null || reason.cause === undefined) return reason;
@@ -155,8 +165,11 @@ export class Refresher {
   private async run(mayAskSeeds: boolean): Promise<void> {
     const { generation } = this;
     const errors: Record<string, Error> = Object.create(null);
+    const { trusted, doubted } = this.candidates();
     const ranges =
-      (await this.askAll(this.candidates(), errors)) ?? (await this.askSeeds(mayAskSeeds, errors));
+      (await this.askAll(trusted, errors)) ??
+      (await this.askAll(doubted, errors)) ??
+      (await this.askSeeds(mayAskSeeds, errors));
     if (generation !== this.generation) throw new RefreshVoidError();
     if (ranges === null) {
       throw new ClusterAllFailedError(Object.values(errors).at(-1), errors);
@@ -165,17 +178,24 @@ export class Refresher {
     this.pauseMs = isChanged ? SHORTEST_PAUSE_MS : Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
-  /** Nodes with a connection first, those that are in doubt last. */
-  private candidates(): Informant[] {
+  /**
+   * Nodes with a connection first, those that do not answer last. One that has said CLUSTERDOWN may be cut off and hold
+   * the slots for its own still: it is asked when nobody else has answered.
+   */
+  private candidates(): Candidates {
     const nodes = shuffled(this.pool.list());
     const rank = (node: ClusterNode): number => {
-      if (node.isDown || node.isSuspect) return 3;
+      if (node.isDown || node.isLost || node.isSuspect) return 3;
       if (node === this.hint) return 0;
       return node.isLive ? 1 : 2;
     };
     nodes.sort((a, b) => rank(a) - rank(b));
     this.hint = null;
-    return nodes.map((node) => ({ address: node.address, port: this.pool.portOf(node) }));
+    const informantsOf = (isDoubted: boolean): Informant[] =>
+      nodes
+        .filter((node) => node.isDoubted === isDoubted)
+        .map((node) => ({ address: node.address, port: this.pool.portOf(node) }));
+    return { trusted: informantsOf(false), doubted: informantsOf(true) };
   }
 
   private async askSeeds(isAllowed: boolean, errors: Record<string, Error>): Promise<TopologyRange[] | null> {

@@ -45,6 +45,8 @@ export interface RouterRooms {
   readonly retryDelayMs: number;
   /** A slot has no owner: the map is not complete. */
   onUncovered(): void;
+  /** A command waited for a node that is being redialled, and there is no other to ask: it counts as a try. */
+  onUnreachable(node: ClusterNode, command: Command): void;
 }
 
 /** Commands that are not simply sent to the owner of their slot. */
@@ -64,8 +66,13 @@ export class ClusterRouter implements Dispatcher {
   /** The nodes that have a bucket in the batch that is being split. */
   private touched: ClusterNode[] = [];
   private isSplitting = false;
-  /** Commands without keys of one batch share a node. */
+  /** Commands without keys of a batch without keys share a node. */
   private keylessNode: ClusterNode | null = null;
+  /** Slot of the last command with keys of the batch that is being split, and the node it went to. */
+  private nearestSlot = NO_SLOT;
+  private nearestNode: ClusterNode | null = null;
+  /** The batch that is being split, until a slot has been looked for in all of it. */
+  private unsearched: readonly Command[] = [];
   /** Failing a command calls code of the user, which may come back here: not before all are placed. */
   private refused: { command: Command; error: Error }[] = [];
 
@@ -87,6 +94,7 @@ export class ClusterRouter implements Dispatcher {
       return;
     }
     this.isSplitting = true;
+    this.unsearched = commands;
     for (let index = 0; index < commands.length; index++) {
       const command = commands[index] as Command;
       if ((command.spec.flags & CommandFlag.Multi) === 0) {
@@ -113,16 +121,22 @@ export class ClusterRouter implements Dispatcher {
       return;
     }
     this.isSplitting = true;
+    // All of a slot go to the node that the first of them goes to.
+    const directed = new Map<number, ClusterNode>();
+    const detoured = new Map<number, Command>();
     for (const command of commands) {
-      const group = command.batch instanceof TransactionGroup ? command.batch : null;
-      const node = this.namedNode(command);
-      if (node !== null) {
-        const all = group === null ? [command] : group.nextRun();
-        for (const one of all) this.bucketOf(node).push(one);
-      } else if (group !== null) this.fill(group);
-      else this.place(command);
+      const named = this.namedNode(command);
+      const node = directed.get(command.slot) ?? named ?? this.detour(command, detoured);
+      if (node === null) this.placeAgain(command);
+      else {
+        if (command.slot >= 0) directed.set(command.slot, node);
+        if (detoured.has(command.slot)) detoured.set(command.slot, command);
+        this.fillWith(command, node);
+      }
     }
     this.empty();
+    // Later commands of the slot may be sent elsewhere: not before these are answered or come back.
+    for (const [slot, last] of detoured) if (!last.isSettled) this.rooms.rooms.keepOrder(slot, last);
   }
 
   /** Sends to a node, whoever serves the slot. */
@@ -171,6 +185,7 @@ export class ClusterRouter implements Dispatcher {
       return;
     }
     const node = this.nodeFor(command);
+    this.noteNearest(command.slot, node);
     if (node === null) return;
     if ((special & WATCHING) !== 0) this.rooms.watches.note(command, this.rooms.pool.portOf(node).link);
     this.bucketOf(node).push(command);
@@ -178,11 +193,13 @@ export class ClusterRouter implements Dispatcher {
 
   private placePart({ command, node }: FanOutPart): void {
     const target = node ?? this.nodeFor(command);
+    this.noteNearest(command.slot, target);
     if (target !== null) this.bucketOf(target).push(command);
   }
 
   private placeGroup(commands: readonly Command[]): void {
     const group = groupOf(commands);
+    if (!(group instanceof Error)) this.noteNearest(group.slot, null);
     if (group instanceof Error) for (const command of commands) this.refuse(command, group);
     else if (this.rooms.rooms.isClosed(group.slot)) this.rooms.rooms.lineUp(group.closing);
     else this.fill(group);
@@ -196,7 +213,10 @@ export class ClusterRouter implements Dispatcher {
       return;
     }
     const node = this.masterFor(group.closing);
-    if (node === null) return;
+    if (node !== null) this.fillGroup(group, node);
+  }
+
+  private fillGroup(group: TransactionGroup, node: ClusterNode): void {
     const refusal = this.rooms.watches.refusal(group.slot, this.rooms.pool.portOf(node).link);
     if (refusal === null) for (const command of group.nextRun()) this.bucketOf(node).push(command);
     else for (const command of group.commands) this.refuse(command, refusal);
@@ -209,6 +229,31 @@ export class ClusterRouter implements Dispatcher {
     const node = this.rooms.pool.get(trail.next);
     trail.next = null;
     return node === undefined || node.isDown || this.rooms.rooms.isClosed(command.slot) ? null : node;
+  }
+
+  /** Another node than the owner of the slot, if that one has said CLUSTERDOWN or is being redialled. */
+  private detour(command: Command, detoured: Map<number, Command>): ClusterNode | null {
+    const { pool, slots, rooms } = this.rooms;
+    const master = command.slot < 0 ? undefined : slots.shardOf(command.slot)?.master;
+    if (master === undefined || rooms.isClosed(command.slot)) return null;
+    const isAvoided = command.extra?.trail?.avoided === master.key;
+    if (!isAvoided && !(master.isDown && master.isLost)) return null;
+    const other = pool.otherMaster(master);
+    if (other !== null) detoured.set(command.slot, command);
+    return other;
+  }
+
+  private fillWith(command: Command, node: ClusterNode): void {
+    const group = command.batch instanceof TransactionGroup ? command.batch : null;
+    if (group === null) this.bucketOf(node).push(command);
+    else this.fillGroup(group, node);
+  }
+
+  private placeAgain(command: Command): void {
+    const master = command.slot < 0 ? undefined : this.rooms.slots.shardOf(command.slot)?.master;
+    if (command.batch instanceof TransactionGroup) this.fill(command.batch);
+    else if (master?.isDown && master.isLost) this.rooms.onUnreachable(master, command);
+    else this.place(command);
   }
 
   private bucketOf(node: ClusterNode): Command[] {
@@ -225,6 +270,9 @@ export class ClusterRouter implements Dispatcher {
     const { touched, refused } = this;
     this.isSplitting = false;
     this.keylessNode = null;
+    this.nearestSlot = NO_SLOT;
+    this.nearestNode = null;
+    this.unsearched = [];
     this.touched = [];
     for (const node of touched) {
       const { bucket } = node;
@@ -238,8 +286,7 @@ export class ClusterRouter implements Dispatcher {
 
   /** Where the command goes now; null when it waits instead. */
   private nodeFor(command: Command): ClusterNode | null {
-    let { slot } = command;
-    if (slot === UNROUTED) slot = command.slot = slotOf(command.spec, command.args);
+    const slot = routedSlotOf(command);
     const { rooms, slots, reads } = this.rooms;
     if (rooms.isClosed(slot)) {
       rooms.lineUp(command);
@@ -279,7 +326,10 @@ export class ClusterRouter implements Dispatcher {
   private anyNode(command: Command): ClusterNode | null {
     const { pool, reads } = this.rooms;
     if (command.slot !== NO_SLOT) this.rooms.onUncovered();
-    else if (this.keylessNode !== null) return this.keylessNode;
+    else if (this.isSplitting) {
+      const node = this.keylessNode ?? this.nearKeys(command);
+      if (node !== null) return node;
+    }
     const role = reads !== null && isReplicaRead(command) ? reads.keyless : "master";
     const node = pool.sample(role);
     if (node === null || node.isDown) return this.wait(command);
@@ -287,8 +337,40 @@ export class ClusterRouter implements Dispatcher {
     return node;
   }
 
+  private noteNearest(slot: number, node: ClusterNode | null): void {
+    if (slot < 0) return;
+    this.nearestSlot = slot;
+    this.nearestNode = node;
+  }
+
+  /** Where the nearest command with keys of the batch goes; null when none has keys, or its node is down. */
+  private nearKeys(command: Command): ClusterNode | null {
+    if (this.nearestSlot < 0) {
+      const first = this.unsearched.find((one) => routedSlotOf(one) >= 0);
+      this.unsearched = [];
+      if (first === undefined) return null;
+      this.nearestSlot = first.slot;
+    }
+    const { nearestNode, nearestSlot } = this;
+    if (nearestNode?.role === "slave" && mayRunAtReplica(command)) return nearestNode;
+    const master = this.rooms.slots.shardOf(nearestSlot)?.master ?? null;
+    const node = nearestNode === null || nearestNode.role === "slave" ? master : nearestNode;
+    return node === null || node.isDown ? null : node;
+  }
+
   private wait(command: Command): null {
     this.rooms.rooms.arrive(command, WaitReason.Failover, this.rooms.retryDelayMs);
     return null;
   }
+}
+
+/** The slot of a command, worked out when it is first asked for. */
+function routedSlotOf(command: Command): number {
+  if (command.slot === UNROUTED) command.slot = slotOf(command.spec, command.args);
+  return command.slot;
+}
+
+/** Scripts are loaded where they are run. */
+function mayRunAtReplica(command: Command): boolean {
+  return isReplicaRead(command) || command.spec.lowerName === "script";
 }

@@ -180,7 +180,7 @@ export class ShardedSubscribers implements Dispatcher {
     const redirect = parseRedirect(error.message, line.node.address);
     if (redirect === null || !this.isActive) return false;
     const extra = command.ensureExtra();
-    extra.trail ??= { count: 0, nodes: [], next: null };
+    extra.trail ??= { count: 0, nodes: [], next: null, avoided: null };
     extra.trail.nodes.push(line.node.key);
     if (extra.trail.count++ >= this.maxRedirections) {
       command.fail(new TooManyRedirectionsError(error, extra.trail.nodes));

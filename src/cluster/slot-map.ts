@@ -42,7 +42,7 @@ export class SlotMap {
    * Takes a new table over. Slots that it does not mention keep their owner. True if anything has
    * changed; `onMoved` hears of each slot that has another master now, with its shard before.
    */
-  assign(ranges: readonly SlotRange[], onMoved: (slot: number, before: Shard) => void): boolean {
+  assign(ranges: readonly SlotRange[], onMoved: (slot: number, before: Shard | null) => void): boolean {
     let isChanged = false;
     for (const { from, to, shard } of ranges) {
       for (let slot = from; slot <= to; slot++) {
@@ -50,7 +50,7 @@ export class SlotMap {
         this.shards[slot] = shard;
         if (before !== null && (before === shard || before.isSameAs(shard))) continue;
         isChanged = true;
-        if (before !== null && before.master !== shard.master) onMoved(slot, before);
+        if (before?.master !== shard.master) onMoved(slot, before);
       }
       shard.master.shard = shard;
     }

@@ -33,6 +33,12 @@ interface Wait {
   readonly dueMs: number;
 }
 
+/** Why and how long a slot waits when it is let out of the room that kept its order. */
+interface DelayedSlot {
+  readonly reason: WaitReason;
+  readonly wait: Wait;
+}
+
 class Room {
   returned: Command[] = [];
   arrivals: Command[] = [];
@@ -50,8 +56,17 @@ class Room {
 
 /** Later commands of a moved slot wait until the old owner has answered all that it was sent. */
 class OrderRoom extends Room implements SettleHook {
+  /** Slots whose commands have come back for a reason of their own, and have its delay before them. */
+  readonly delayed = new Map<number, DelayedSlot>();
+
   constructor(private readonly onPassed: (room: OrderRoom) => void) {
     super();
+  }
+
+  note(slot: number, reason: WaitReason, delayMs: number): void {
+    const before = this.delayed.get(slot);
+    if (before !== undefined && before.wait.delayMs >= delayMs) return;
+    this.delayed.set(slot, { reason, wait: { delayMs, dueMs: performance.now() + delayMs } });
   }
 
   onFulfilled(): void {
@@ -95,7 +110,10 @@ export class WaitingRooms {
     const room = this.gates.get(command.slot) ?? own;
     room.returned.push(command);
     if (room === own && reason !== WaitReason.TryAgain) this.close(command.slot, room);
-    if (room instanceof OrderRoom) return;
+    if (room instanceof OrderRoom) {
+      if (reason !== WaitReason.Moved) room.note(command.slot, reason, delayMs);
+      return;
+    }
     const key = this.gates.has(command.slot) ? command.slot : command;
     this.postpone(room, key, delayMs);
   }
@@ -139,10 +157,19 @@ export class WaitingRooms {
     if (room !== undefined) this.pass(command, room);
   }
 
-  /** Slots have new owners: who waits for that may try at once. */
-  onNews(): void {
-    this.open(this.rooms[WaitReason.Failover]);
-    this.open(this.rooms[WaitReason.ClusterDown]);
+  /** These slots have new owners: commands of them may try at once; others keep their delays. */
+  onNews(slots: Iterable<number>): void {
+    const { Failover, ClusterDown } = WaitReason;
+    const concerned = new Set<Room>();
+    for (const slot of slots) {
+      const room = this.gates.get(slot);
+      if (room === undefined || (room !== this.rooms[Failover] && room !== this.rooms[ClusterDown])) continue;
+      const wait = room.waits.get(slot);
+      if (wait === undefined) continue;
+      room.waits.set(slot, { delayMs: wait.delayMs, dueMs: 0 });
+      concerned.add(room);
+    }
+    for (const room of concerned) this.openDue(room);
   }
 
   /** Empties all rooms; what was in them, oldest first. */
@@ -199,13 +226,16 @@ export class WaitingRooms {
   private pass(marker: Command, room: OrderRoom): void {
     if (this.markers.get(marker) !== room) return;
     this.markers.delete(marker);
-    this.open(room);
-  }
-
-  private open(room: Room): void {
-    if (room.size === 0 && room.slots.size === 0) return;
-    const leaving = [...room.returned, ...room.arrivals].filter(isWaiting);
+    const { returned, arrivals, delayed } = room;
+    const leaving = [...returned, ...arrivals].filter((one) => isWaiting(one) && !delayed.has(one.slot));
     this.empty(room);
+    for (const [slot, { reason, wait }] of delayed) {
+      const target = this.rooms[reason];
+      target.returned.push(...returned.filter((command) => command.slot === slot));
+      target.arrivals.push(...arrivals.filter((command) => command.slot === slot));
+      this.close(slot, target);
+      this.keep(target, slot, wait);
+    }
     if (leaving.length > 0) this.leave(leaving);
   }
 

@@ -34,6 +34,8 @@ export interface RedirectTrail {
   readonly nodes: string[];
   /** The node that a server named for the next try, while the command waits for it. */
   next: string | null;
+  /** The node that answered CLUSTERDOWN to the last try: the next one goes to another node. */
+  avoided: string | null;
 }
 
 const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };

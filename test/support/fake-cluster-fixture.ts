@@ -37,6 +37,10 @@ export class FakeClusterFixture {
     return this.running;
   }
 
+  closeClients(): Promise<void> {
+    return this.clients.closeClients();
+  }
+
   /** A client with an error listener; it is closed after the test. */
   connect(options: ClusterOptions = {}, seeds = this.fake.seeds): Cluster {
     return this.clients.connectTo(seeds, options);

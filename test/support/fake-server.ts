@@ -107,6 +107,8 @@ export class FakeServer {
   /** Every command that came, in order. */
   readonly received: string[][] = [];
   connectionCount = 0;
+  /** Known also after the server has stopped. */
+  port = 0;
   private readonly sockets = new Set<Socket>();
 
   private constructor(
@@ -121,13 +123,13 @@ export class FakeServer {
       const fake = new FakeServer(server, handler);
       server.on("connection", (socket) => fake.accept(socket));
       server.once("error", reject);
-      server.listen(port, fake.host, () => resolve(fake));
+      server.listen(port, fake.host, () => {
+        fake.port = (server.address() as AddressInfo).port;
+        resolve(fake);
+      });
     });
   }
 
-  get port(): number {
-    return (this.server.address() as AddressInfo).port;
-  }
 
   get url(): string {
     return `redis://${this.host}:${this.port}`;

@@ -17,7 +17,7 @@ describe("redirects", () => {
       ["TRYAGAIN Multiple keys request during rehashing of slot", RedirectKind.TryAgain],
       ["CLUSTERDOWN Hash slot not served", RedirectKind.ClusterDown],
       ["LOADING Redis is loading the dataset in memory", RedirectKind.Unfit],
-      ["MOVED 1 ?:6381", RedirectKind.ClusterDown],
+      ["MOVED 1 ?:6381", RedirectKind.Unnamed],
       ["EXECABORT Transaction discarded because of: LOADING Redis is loading", RedirectKind.Unfit],
     ] as const) {
       expect(parseRedirect(text, SENDER)?.kind).to.equal(kind);
