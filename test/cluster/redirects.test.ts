@@ -24,6 +24,14 @@ describe("cluster: error replies", () => {
       name === "get" && left-- > 0 ? new Error(message()) : undefined;
   }
 
+  /** The other node knows who serves the key: after CLUSTERDOWN it is asked. */
+  function leadsBack(): void {
+    fixture.fake.node(OTHER).script = ([name, key]) =>
+      (name === "get" || name === "set") && key === KEY
+        ? new Error(`MOVED ${SLOT} ${fixture.fake.node(OWNER).key}`)
+        : undefined;
+  }
+
   describe("MOVED", () => {
     it("is followed, changes one slot, and starts a refresh", async () => {
       fixture.fake.node(OTHER).values.set(KEY, "there");
@@ -209,6 +217,7 @@ describe("cluster: error replies", () => {
       it(`${message.split(" ")[0]} is repeated after ${option}`, async () => {
         fixture.fake.node(OWNER).values.set(KEY, "at last");
         failGets(OWNER, () => message, 2);
+        leadsBack();
         const cluster = connect({ [option]: 60 });
         await cluster.set("bar", 1);
         const startedAtMs = performance.now();
@@ -233,6 +242,7 @@ describe("cluster: error replies", () => {
     });
 
     it("keeps the order of a slot: later commands line up behind", async () => {
+      leadsBack();
       failGets(OWNER, () => "CLUSTERDOWN wait", 1);
       const cluster = connect({ retryDelayOnClusterDown: 50 });
       await cluster.set("bar", 1);
