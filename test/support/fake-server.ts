@@ -130,7 +130,6 @@ export class FakeServer {
     });
   }
 
-
   get url(): string {
     return `redis://${this.host}:${this.port}`;
   }
