@@ -18,7 +18,6 @@ import type { TopologyRange } from "../cluster/topology";
 import { WaitingRooms } from "../cluster/waiting-rooms";
 import { WatchKeeper } from "../cluster/watch-keeper";
 import type { Command } from "../command/command";
-import { ConnectionClosedError } from "../errors";
 import { INSPECT } from "../observability/redact";
 import { callUser } from "../util/user-code";
 import { FaceFactory, NodeFace } from "./cluster-faces";
@@ -249,10 +248,8 @@ export class ClusterWiring {
 
   /** The connection of a node was lost or could not be made, and is dialled again: perhaps another one takes over. */
   private onLost(node: ClusterNode, face: NodeFace): void {
-    const leavesAtOnce = this.pool.lose(node);
+    if (this.pool.lose(node)) this.redirector.onLeft(node, face.link.offline.takeAll());
     this.refresher.request(null);
-    const waiting = leavesAtOnce ? face.link.offline.takeAll() : [];
-    if (waiting.length > 0) this.redirector.onOrphans(node, waiting, new ConnectionClosedError());
   }
 
   private onNodeError(key: string, type: string, error: Error): void {
@@ -339,7 +336,7 @@ export class ClusterWiring {
     this.pool.setMembers(members);
     this.owner.onRefreshed();
     this.subscriptions.onTopology();
-    for (const node of this.pool.lost()) this.redirector.onLostOwner(node, new ConnectionClosedError());
+    for (const node of this.pool.lost()) this.redirector.onLostOwner(node);
     this.rooms.onNews(moved);
     return isChanged;
   }

@@ -100,14 +100,19 @@ export class Redirector {
   }
 
   /** A node is being redialled: commands that wait there and whose slot has another owner go to that one. */
-  onLostOwner(node: ClusterNode, error: Error): void {
+  onLostOwner(node: ClusterNode): void {
     const offline = node.port?.link.offline;
     if (offline === undefined || offline.length === 0) return;
     const moved: Command[] = [];
     const kept: Command[] = [];
     for (const command of offline.takeAll()) (this.hasOtherOwner(command, node) ? moved : kept).push(command);
     offline.putBack(kept);
-    if (moved.length > 0) this.onOrphans(node, moved, error);
+    this.onLeft(node, moved);
+  }
+
+  /** Commands waited for a node that is being redialled; now they leave it. */
+  onLeft(node: ClusterNode, commands: readonly Command[]): void {
+    if (commands.length > 0) this.onOrphans(node, commands, new ConnectionClosedError());
   }
 
   /** A command waits for a node that cannot be reached, and no other one can be asked. */
