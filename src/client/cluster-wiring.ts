@@ -125,7 +125,8 @@ export class ClusterWiring {
       },
       retryDelayMs: options.retryDelayOnFailover || 100,
       onUncovered: () => this.refresher.request(null),
-      onUnreachable: (node, command) => this.redirector.onUnreachable(node, command),
+      onUnreachable: (node: ClusterNode, command: Command): void =>
+        this.redirector.onUnreachable(node, command),
     });
   }
 
