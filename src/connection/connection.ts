@@ -45,7 +45,7 @@ export interface ConnectionOwner extends PushOwner, WriteListener {
   /** An error reply. True when the owner took the command over; otherwise it fails with the error. */
   onReplyError(command: Command, error: Error): boolean;
   /** A command that changes the state of the connection was answered without error. */
-  onStateReply(command: Command): void;
+  onStateReply(command: Command, reply: Reply): void;
   /** A line of MONITOR. */
   onMonitorLine(line: string): void;
   /** A socket or protocol error; `onClose` follows. */
@@ -242,7 +242,7 @@ export class Connection implements Dispatcher, ReplySink {
     }
     this.queue.shift();
     markAnswered(command);
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command, value);
     command.fulfil(value, this.shape);
   }
 
@@ -304,7 +304,7 @@ export class Connection implements Dispatcher, ReplySink {
       return;
     }
     this.queue.shift();
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command, value);
     command.fulfil(command.wantsBuffers ? value : toText(value), this.shape);
   }
 

@@ -26,7 +26,6 @@ export function passesGate(command: Command, place: number): boolean {
   }
   if (command.isSettled) {
     if (isWhole ? group.isStarted && closes(command) : (command.spec.flags & STAYING) !== 0) return true;
-    if (isWhole && isSelect(command)) return true;
     command.state = CommandState.Dropped;
     return false;
   }
@@ -47,8 +46,3 @@ function closes(command: Command): boolean {
 
 const TRANSACTION_DISCARDED =
   "EXECABORT Transaction discarded because one of its commands was given up before it was written.";
-
-/** Commands behind it were issued for its database, whatever becomes of its transaction. */
-function isSelect(command: Command): boolean {
-  return (command.spec.flags & CommandFlag.Select) !== 0;
-}

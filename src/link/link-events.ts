@@ -6,7 +6,7 @@
 
 import { BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { ConnectionOwner } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { type Fieldset, missingFieldset, prepareArgumentsOf } from "../connection/fieldsets";
@@ -107,6 +107,8 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   onReplyError(command: Command, error: Error): boolean {
     if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
     if (command.completion instanceof RequestCompletion) return false;
+    // EXEC outside of MULTI tells nothing about a SELECT before it, which then has run.
+    if (error.message.startsWith("EXECABORT")) this.link.onExecSettled(command, null);
     if (this.link.unblocker.takes(command, error)) return true;
     // Given up by its caller: nothing of it goes again.
     if (command.isSettled) return false;
@@ -117,8 +119,9 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
     return this.owner.onReplyError(command, error) || this.wrongServer.leaves(command, error);
   }
 
-  onStateReply(command: Command): void {
+  onStateReply(command: Command, reply: Reply): void {
     const { flags } = command.spec;
+    if ((flags & TRANSACTION_END) !== 0) this.link.onExecSettled(command, reply);
     if (command.spec.lowerName === "hello") {
       const version = Number(command.args[0]);
       if (version === 2 || version === 3) this.link.connection?.setProtocol(version);

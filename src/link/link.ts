@@ -19,6 +19,7 @@ import {
   OfflineQueueDisabledError,
   WatchLostError,
 } from "../errors";
+import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 import { ConnectWaiters } from "./connect-waiters";
 import type { AbstractConnector } from "./connector";
@@ -34,6 +35,7 @@ import { Outlet } from "./outlet";
 import { type Leftovers, sortLeftovers } from "./resend";
 import { restoreSubscriptions } from "./resubscribe";
 import { retryDelay } from "./retry-policy";
+import { relabel } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { Unblocker } from "./unblocker";
 
@@ -69,7 +71,7 @@ export class Link implements Dispatcher {
     readonly connector: AbstractConnector,
     private readonly owner: LinkOwner,
   ) {
-    this.session = new Session(options.db ?? 0);
+    this.session = new Session(options.db ?? 0, (exec) => this.onExecSettled(exec, null));
     this.events = new LinkEvents(this, owner);
     this.watch = new LinkWatch(this, owner);
     this.unblocker = new Unblocker(this);
@@ -240,8 +242,21 @@ export class Link implements Dispatcher {
   /** A SELECT has failed: the database is what it was before, unless another one followed. */
   onSelectRefused(command: Command): void {
     if (this.session.db !== Number(command.args[0])) return;
-    this.session.db = command.db;
+    this.session.selected.select(command.db);
     this.outlet.setDb(command.db);
+  }
+
+  /** Whether the SELECTs of a transaction count is known: by the reply to EXEC, or null when it did not run. */
+  onExecSettled(exec: Command, reply: Reply): void {
+    const correction = this.session.selected.settle(exec, reply);
+    this.outlet.settle(exec, reply);
+    if (correction === null) return;
+    const pending = [
+      ...(this.connection?.queue.pending() ?? []),
+      ...this.requeued,
+      ...this.offline.pending(),
+    ];
+    relabel(pending, exec, correction);
   }
 
   /** The server is about to close, or to print what it executes. */

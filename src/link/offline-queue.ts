@@ -42,6 +42,11 @@ export class OfflineQueue {
     return false;
   }
 
+  /** What waits, in order. */
+  pending(): readonly Command[] {
+    return this.items.toArray();
+  }
+
   /** Empties the queue in order; what has settled meanwhile is left out. */
   drain(send: (command: Command) => void): void {
     for (let next = this.items.shift(); next !== undefined; next = this.items.shift()) {

@@ -5,18 +5,18 @@
 
 import { BatchKind } from "../command/batch";
 import { Command } from "../command/command";
-import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
+import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
+import type { Reply } from "../protocol/resp-types";
+import { SelectedDb } from "./selected-db";
 
 export class Outlet {
   connection: Connection | null = null;
   /** Database of the server's side after all that was dispatched. */
-  private db = 0;
-  /** Database of the server's side when the open transaction began. */
-  private dbBefore: number | null = null;
+  private selected = new SelectedDb(0);
 
   constructor(
     private readonly recall: (command: Command) => void,
@@ -25,8 +25,7 @@ export class Outlet {
 
   /** A connection was opened; its handshake selects `db`. */
   open(db: number): void {
-    this.db = db;
-    this.dbBefore = null;
+    this.selected = new SelectedDb(db);
   }
 
   /** True while commands may be handed to the connection. */
@@ -39,31 +38,28 @@ export class Outlet {
   }
 
   send(command: Command): void {
-    if (command.db !== this.db) this.select(command.db);
-    if ((command.spec.flags & CommandFlag.Select) !== 0) {
-      const db = Number(command.args[0]);
-      if (Number.isInteger(db) && db >= 0) this.setDb(db);
-    }
+    if (command.db !== this.selected.db) this.select(command.db);
+    this.note(command);
     // Without limits it cannot be given up.
     if ((command.spec.flags & CommandFlag.Blocking) !== 0 && command.extra !== null) {
       command.extra.recall = () => this.recall(command);
     }
     this.connection?.dispatch(command);
-    this.followTransaction(command.spec.flags);
   }
 
   /** Makes sure that what follows runs on `db`. */
   select(db: number): void {
-    if (db === this.db) return;
-    this.request("select", [String(db)], this.db);
+    if (db === this.selected.db) return;
+    this.request("select", [String(db)], this.selected.db);
     this.setDb(db);
   }
 
   /** Sends a command on the link's own account, issued for `db`. */
-  request(name: string, args: string[], db = 0): void {
+  request(name: string, args: string[], db = 0): Command {
     const command = new Command(specOf(name), args, false, IGNORED);
     command.db = db;
     this.connection?.dispatch(command);
+    return command;
   }
 
   /** Before ready, commands of the handshake kind pass when the user issues them one by one. */
@@ -79,26 +75,29 @@ export class Outlet {
   discardInsteadOf(exec: Command): void {
     const isByHand = exec.batch === null || exec.batch.kind === BatchKind.Automatic;
     if (!isByHand || !this.isReady) return;
-    this.request("discard", []);
-    this.followTransaction(CommandFlag.Exec);
+    this.note(this.request("discard", []));
   }
 
-  /**
-   * A SELECT inside a transaction that does not run has selected nothing. What follows EXEC was
-   * issued for its database all the same, so it is selected once more.
-   */
-  private followTransaction(flags: number): void {
-    if ((flags & (CommandFlag.Multi | TRANSACTION_END)) === 0) return;
-    const { db, dbBefore } = this;
-    this.dbBefore = (flags & CommandFlag.Multi) !== 0 ? db : null;
-    if (dbBefore === null || dbBefore === db) return;
-    if ((flags & CommandFlag.Exec) !== 0) this.request("select", [String(db)], dbBefore);
-    else if ((flags & CommandFlag.Multi) === 0) this.setDb(dbBefore);
+  /** EXEC was answered: a SELECT inside of a transaction that has not run has selected nothing. */
+  settle(exec: Command, reply: Reply): void {
+    const before = this.selected.db;
+    this.selected.settle(exec, reply);
+    this.tell(before);
   }
 
   setDb(db: number): void {
-    if (this.db === db) return;
-    this.db = db;
-    this.onSelect(db);
+    const before = this.selected.db;
+    this.selected.select(db);
+    this.tell(before);
+  }
+
+  private note(command: Command): void {
+    const before = this.selected.db;
+    this.selected.note(command);
+    this.tell(before);
+  }
+
+  private tell(before: number): void {
+    if (this.selected.db !== before) this.onSelect(this.selected.db);
   }
 }

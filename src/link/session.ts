@@ -12,6 +12,7 @@ import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { AbortError, ReplyError, WatchLostError } from "../errors";
 import { isQuit } from "./farewell";
+import { SelectedDb } from "./selected-db";
 
 /** Commands that change the session. */
 export const SESSION_FLAGS =
@@ -24,9 +25,7 @@ export const SESSION_FLAGS =
 
 export class Session {
   /** Database that the next command is issued for. */
-  db: number;
-  /** Database when the open transaction began: DISCARD returns to it. */
-  private dbBefore = 0;
+  readonly selected: SelectedDb;
   private isWatching = false;
   private isWatchLost = false;
   /** The transaction opened by hand that the next command belongs to. */
@@ -37,8 +36,16 @@ export class Session {
   /** QUIT was issued: nothing is taken any more. */
   isQuitting = false;
 
-  constructor(db: number) {
-    this.db = db;
+  constructor(
+    db: number,
+    /** An EXEC that would have selected a database has ended without having been written. */
+    private readonly onUnwrittenExec: (exec: Command) => void,
+  ) {
+    this.selected = new SelectedDb(db);
+  }
+
+  get db(): number {
+    return this.selected.db;
   }
 
   /** True while every command must be looked at before it may go on. */
@@ -66,6 +73,7 @@ export class Session {
   /** Follows a command that is being handed over. */
   note(command: Command): void {
     const { flags } = command.spec;
+    if (this.selected.note(command)) this.followExec(command);
     if (isQuit(command)) this.noteQuit(command);
     else if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
     else if (this.openGroup !== null) join(command, this.openGroup);
@@ -77,7 +85,9 @@ export class Session {
    */
   onLoss(goesAgain: (flag: number) => boolean): void {
     if (this.isWatching && !goesAgain(CommandFlag.Watch)) this.isWatchLost = true;
+    this.selected.forgetSettled();
     if (this.openGroup !== null && !goesAgain(CommandFlag.Multi)) {
+      this.selected.abandonOpen();
       this.openGroup = null;
       // Who was told that MULTI failed does not go on.
       this.isMultiLost = !this.isMultiInDoubt;
@@ -108,6 +118,7 @@ export class Session {
 
   /** Forgets guarded keys and transactions: the client was closed on purpose, or RESET ran. */
   clear(): void {
+    this.selected.abandonOpen();
     this.isWatching = false;
     this.isWatchLost = false;
     this.openGroup = null;
@@ -127,18 +138,12 @@ export class Session {
   }
 
   private noteChange(command: Command, flags: number): void {
-    if ((flags & CommandFlag.Select) !== 0) {
-      const db = Number(command.args[0]);
-      if (Number.isInteger(db) && db >= 0) this.db = db;
-    } else if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
+    if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
     else if ((flags & CommandFlag.Multi) !== 0) this.openByHand(command);
     else if ((flags & CommandFlag.Reset) !== 0) {
-      this.db = 0;
       this.clear();
       return;
     }
-    if ((flags & CommandFlag.Multi) !== 0) this.dbBefore = this.db;
-    else if ((flags & CommandFlag.Discard) !== 0 && this.openGroup !== null) this.db = this.dbBefore;
     if (this.openGroup !== null) join(command, this.openGroup);
     if ((flags & CommandFlag.Exec) !== 0 && this.isWatching && command.group !== null) {
       command.group.isGuarded = true;
@@ -148,6 +153,13 @@ export class Session {
       this.isWatching = false;
       this.isWatchLost = false;
     }
+  }
+
+  private followExec(exec: Command): void {
+    const onFailed = (error: Error): void => {
+      if (!(error instanceof ReplyError) && exec.extra?.sentAtMs === 0) this.onUnwrittenExec(exec);
+    };
+    exec.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
   }
 
   private openByHand(command: Command): void {
