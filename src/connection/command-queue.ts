@@ -143,12 +143,10 @@ export class CommandQueue {
   }
 
   /** All that is unsent or unanswered, in order; plain calls as one. */
-  *pending(): Generator<Command | PlainCalls> {
+  pending(): (Command | PlainCalls)[] {
     const whole = (command: Command): Command | PlainCalls => stretchOf(command)?.calls ?? command;
-    for (let i = 0; i < this.items.length; i++) yield whole(this.items.peekAt(i) as Command);
-    for (const { commands, next } of this.backlog.toArray()) {
-      for (let i = next; i < commands.length; i++) yield whole(commands[i] as Command);
-    }
+    const rest = this.backlog.toArray().flatMap(({ commands, next }) => commands.slice(next));
+    return [...this.items.toArray(), ...rest].map(whole);
   }
 
   /** Takes the command that a reply has just arrived for; a call becomes one. */
