@@ -52,7 +52,7 @@ const KNOWN_IMPORTS: Readonly<Record<string, number>> = {
   "client/cluster-wiring.ts": 24,
   "client/cluster.ts": 23,
   "client/redis.ts": 26,
-  "link/link.ts": 25,
+  "link/link.ts": 27,
 };
 const KNOWN_VAIN: readonly string[] = [
   "client/cluster-faces.ts SubscriberFace",
