@@ -13,11 +13,15 @@ export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipeli
   const setting = options.enableAutoPipelining;
   if (!setting) return null;
   const window = typeof setting === "object" ? setting : {};
-  const ignored = (options.autoPipeliningIgnoredCommands ?? []).map((name) => name.toLowerCase());
   return {
     maxInFlight: window.maxInFlight ?? 1,
     maxCommands: window.maxCommands ?? Number.POSITIVE_INFINITY,
     maxBytes: window.maxBytes ?? Number.POSITIVE_INFINITY,
-    ignored: new Set(ignored),
+    ignored: ignoredNames(options),
   };
+}
+
+/** Commands that are never gathered by the option's choice. */
+export function ignoredNames(options: AutoPipeliningOptions): ReadonlySet<string> {
+  return new Set((options.autoPipeliningIgnoredCommands ?? []).map((name) => name.toLowerCase()));
 }

@@ -140,6 +140,16 @@ export class Lifecycle implements Gatekeeper {
     return count;
   }
 
+  /** Single commands that wait until the client is ready. */
+  get waitingSingles(): Command[] {
+    const singles: Command[] = [];
+    for (let i = 0; i < this.queue.length; i++) {
+      const [first, second] = this.queue.peekAt(i) as readonly Command[];
+      if (second === undefined && first?.batch === null) singles.push(first);
+    }
+    return singles;
+  }
+
   /** Sends QUIT behind everything that was issued; a node that is gone counts as left. */
   async quit(leave: (port: NodePort) => Promise<unknown>): Promise<"OK"> {
     const { status } = this;

@@ -191,7 +191,7 @@ export class Redirector {
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
     const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
     if (delayMs > 0 || rooms.hasReturned(unit.slot)) {
-      if (!isAsk && unit.extra?.trail) unit.extra.trail.next = target.key;
+      if (!isAsk && unit.extra?.trail) unit.extra.trail.next = target.address;
       rooms.giveBack(unit, WaitReason.Moved, delayMs);
       if (delayMs === 0) rooms.onNews([unit.slot]);
       return true;

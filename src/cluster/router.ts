@@ -226,9 +226,9 @@ export class ClusterRouter implements Dispatcher {
   private namedNode(command: Command): ClusterNode | null {
     const trail = command.extra?.trail;
     if (trail === null || trail === undefined || trail.next === null) return null;
-    const node = this.rooms.pool.get(trail.next);
+    const node = this.rooms.pool.at(trail.next);
     trail.next = null;
-    return node === undefined || node.isDown || this.rooms.rooms.isClosed(command.slot) ? null : node;
+    return node === null || node.isDown || this.rooms.rooms.isClosed(command.slot) ? null : node;
   }
 
   /** Another node than the owner of the slot, if that one has said CLUSTERDOWN or is being redialled. */

@@ -111,7 +111,7 @@ export class WaitingRooms {
     room.returned.push(command);
     if (room === own && reason !== WaitReason.TryAgain) this.close(command.slot, room);
     if (room instanceof OrderRoom) {
-      if (reason !== WaitReason.Moved) room.note(command.slot, reason, delayMs);
+      if (reason !== WaitReason.Moved || delayMs > 0) room.note(command.slot, reason, delayMs);
       return;
     }
     const key = this.gates.has(command.slot) ? command.slot : command;

@@ -32,8 +32,8 @@ export interface RedirectTrail {
   count: number;
   /** Nodes that it was sent to, oldest first; bounded. */
   readonly nodes: string[];
-  /** The node that a server named for the next try, while the command waits for it. */
-  next: string | null;
+  /** Address that a server named for the next try, while the command waits for it. */
+  next: { readonly host: string; readonly port: number } | null;
   /** The node that answered CLUSTERDOWN to the last try: the next one goes to another node. */
   avoided: string | null;
 }

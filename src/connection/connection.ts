@@ -142,8 +142,8 @@ export class Connection implements Dispatcher, ReplySink {
     },
   };
 
-  /** Takes the socket over. It may still be connecting. */
-  attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }): void {
+  /** Takes the socket over. It may still be connecting, or be destroyed already: by `firstError`, if it knows none. */
+  attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }, firstError?: Error): void {
     this.socket = socket;
     hideBytes(socket);
     socket.on("data", (chunk: Buffer) => {
@@ -160,8 +160,11 @@ export class Connection implements Dispatcher, ReplySink {
     });
     socket.on("end", () => socket.destroy());
     socket.once("close", () => this.onSocketClose());
-    if (socket.destroyed) this.onSocketClose();
-    else if (socket.connecting === true) {
+    if (socket.destroyed) {
+      const error = socket.errored ?? firstError;
+      if (error !== undefined) this.owner.onConnectionError(error);
+      this.onSocketClose();
+    } else if (socket.connecting === true) {
       socket.once(socket.encrypted === true ? "secureConnect" : "connect", () => this.onOpen());
     } else process.nextTick(() => this.onOpen());
   }

@@ -93,7 +93,7 @@ export class Establishment {
     }
     // From here on: asking sentinels for an address may go on as long as their retry strategy says.
     this.armTimer();
-    this.connection.attach(socket);
+    this.connection.attach(socket, this.connector.firstError);
   }
 
   private async shakeHands(): Promise<HandshakeOutcome> {

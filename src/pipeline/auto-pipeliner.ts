@@ -82,10 +82,8 @@ export class AutoPipeliner implements Dispatcher {
     }
   }
 
-  private isExcluded({ spec, args }: Command): boolean {
-    if ((flagsFor(spec, args) & CommandFlag.NeverAutoPipelined) !== 0) return true;
-    const { ignored } = this.options;
-    return ignored.size > 0 && ignored.has(spec.lowerName);
+  private isExcluded(command: Command): boolean {
+    return isExcluded(command, this.options.ignored);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
@@ -153,4 +151,10 @@ export class AutoPipeliner implements Dispatcher {
 
 function isSettled(command: Command): boolean {
   return command.isSettled;
+}
+
+/** True if a command goes by itself: by its kind, or by `autoPipeliningIgnoredCommands`. */
+export function isExcluded({ spec, args }: Command, ignored: ReadonlySet<string>): boolean {
+  if ((flagsFor(spec, args) & CommandFlag.NeverAutoPipelined) !== 0) return true;
+  return ignored.size > 0 && ignored.has(spec.lowerName);
 }

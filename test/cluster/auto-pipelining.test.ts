@@ -109,6 +109,29 @@ describe("cluster: auto-pipelining", () => {
     }
   });
 
+  it("autoPipelineQueueSize counts what waits between connect and ready", async () => {
+    for (const [enableAutoPipelining, expected] of [
+      [true, [3, 0]],
+      [false, [0, 0]],
+    ] as const) {
+      const cluster = fixture.connect({ enableAutoPipelining });
+      expect(cluster.autoPipelineQueueSize).to.equal(0);
+      await new Promise((resolve) => cluster.once("connect", resolve));
+      const calls = [
+        cluster.set("a", 1),
+        cluster.get("a"),
+        cluster.get("b"),
+        cluster.pipeline().get("a").get("a").exec(),
+        cluster.blpop("nothing", 0.01),
+      ];
+      expect(cluster.status).to.equal("connect");
+      const sizes = [cluster.autoPipelineQueueSize];
+      await Promise.all(calls);
+      sizes.push(cluster.autoPipelineQueueSize);
+      expect(sizes).to.deep.equal(expected);
+    }
+  });
+
   it("waits for the slot table, and fails as other commands do", async () => {
     const lazy = fixture.connect({ enableAutoPipelining: true, lazyConnect: true });
     const calls = Promise.all([lazy.set("a", 1), lazy.get("a")]);

@@ -78,6 +78,45 @@ describe("cluster: error replies", () => {
       expect(performance.now() - startedAtMs).to.be.within(80, 5000);
     });
 
+    for (const count of [2, 5]) {
+      it(`waits so long with ${count} in flight too, then goes to the named address`, async () => {
+        failGets(OWNER, () => `MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`);
+        const arrivedAtMs: number[] = [];
+        fixture.fake.node(OTHER).script = ([name]) => {
+          if (name !== "get") return undefined;
+          arrivedAtMs.push(performance.now());
+          return "there";
+        };
+        const cluster = connect({ retryDelayOnMoved: 150 });
+        await cluster.set(KEY, 1);
+        const startedAtMs = performance.now();
+        const calls = Array.from({ length: count }, () => cluster.get(KEY));
+        // The table knows nothing of the move.
+        await cluster.refreshSlotsCache();
+        expect(await Promise.all(calls)).to.deep.equal(calls.map(() => "there"));
+        expect(Math.min(...arrivedAtMs) - startedAtMs).to.be.within(145, 5000);
+        expect(fixture.fake.node(OWNER).received("get")).to.have.length(count);
+      });
+    }
+
+    it("goes to the named address after the delay although the table does not list it", async () => {
+      const third = await FakeCluster.start(1);
+      try {
+        third.node(0).values.set(KEY, "new");
+        failGets(OWNER, () => `MOVED ${SLOT} ${third.node(0).key}`);
+        const cluster = connect({ retryDelayOnMoved: 100 });
+        await cluster.set("bar", 1);
+        const refreshed = new Promise((resolve) => cluster.once("refresh", resolve));
+        const values = Promise.all([cluster.get(KEY), cluster.get(KEY)]);
+        await refreshed;
+        expect(await values).to.deep.equal(["new", "new"]);
+        expect(fixture.fake.node(OWNER).received("get")).to.have.length(2);
+        await closeCluster(cluster);
+      } finally {
+        await third.stop();
+      }
+    });
+
     it("in a circle ends with the budget, the cause and the nodes", async () => {
       for (const [index, target] of [
         [OWNER, OTHER],

@@ -719,6 +719,38 @@ export const connection = group("connection", (add) => {
   );
 
   add(
+    "a Connector whose socket was destroyed before it was handed over",
+    async (stage) => {
+      const { AbstractConnector } = stage.Client;
+      const { connect } = await import("node:net");
+      const heard: string[][] = [];
+      for (const isTold of [true, false]) {
+        class Tunnel extends AbstractConnector {
+          override async connect() {
+            const socket = connect(stage.server);
+            await new Promise((resolve) => socket.once("connect", resolve));
+            socket.once("error", (error) => {
+              this.firstError = error;
+            });
+            socket.destroy(isTold ? new Error("tunnel refused") : undefined);
+            await new Promise((resolve) => socket.once("close", resolve));
+            this.stream = socket;
+            return socket;
+          }
+        }
+        const redis = stage.bare({ Connector: Tunnel, retryStrategy: null } as never);
+        heard.push(recordEvents(redis));
+        await next(redis, "end");
+      }
+      return heard;
+    },
+    [
+      ["connecting", "error tunnel refused", "close", "end"],
+      ["connecting", "close", "end"],
+    ],
+  );
+
+  add(
     "family and keepAlive and noDelay reach the socket",
     async (stage) => {
       const redis = await stage.redis({ family: 4, keepAlive: 1234, noDelay: true });
