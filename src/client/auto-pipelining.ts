@@ -1,6 +1,7 @@
 /** Reads the auto-pipelining options. */
 
-import type { AutoPipelinerOptions } from "../pipeline/auto-pipeliner";
+import type { Command } from "../command/command";
+import { type AutoPipelinerOptions, isExcluded } from "../pipeline/auto-pipeliner";
 import type { AutoPipeliningWindow } from "./common-options";
 
 export interface AutoPipeliningOptions {
@@ -21,7 +22,14 @@ export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipeli
   };
 }
 
+/** Which of these commands go by automatic pipelines. */
+export function gatheredOf(commands: readonly Command[], options: AutoPipeliningOptions): Command[] {
+  if (!options.enableAutoPipelining) return [];
+  const ignored = ignoredNames(options);
+  return commands.filter((command) => !isExcluded(command, ignored));
+}
+
 /** Commands that are never gathered by the option's choice. */
-export function ignoredNames(options: AutoPipeliningOptions): ReadonlySet<string> {
+function ignoredNames(options: AutoPipeliningOptions): ReadonlySet<string> {
   return new Set((options.autoPipeliningIgnoredCommands ?? []).map((name) => name.toLowerCase()));
 }

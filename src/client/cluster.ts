@@ -14,11 +14,10 @@ import { OptionError } from "../errors";
 import { Admission } from "../link/admission";
 import { type Whereabouts, whereaboutsOf } from "../link/whereabouts";
 import { hideNodes } from "../observability/redact";
-import { isExcluded } from "../pipeline/auto-pipeliner";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { callUser } from "../util/user-code";
-import { ignoredNames } from "./auto-pipelining";
+import { gatheredOf } from "./auto-pipelining";
 import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS } from "./client-base";
 import {
   type ClusterNode,
@@ -118,9 +117,8 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
   get autoPipelineQueueSize(): number {
     const { lifecycle } = this[WIRING];
     const gathered = nodesOf(this[WIRING], "all").reduce((sum, node) => sum + node.autoPipelineQueueSize, 0);
-    if (lifecycle.status !== "connect" || !this.options.enableAutoPipelining) return gathered;
-    const ignored = ignoredNames(this.options);
-    return gathered + lifecycle.waitingSingles.filter((command) => !isExcluded(command, ignored)).length;
+    if (lifecycle.status !== "connect") return gathered;
+    return gathered + gatheredOf(lifecycle.waitingSingles, this.options).length;
   }
 
   /**
