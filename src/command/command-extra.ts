@@ -49,6 +49,8 @@ export class CommandExtra {
   /** Stack of the caller, when `showFriendlyErrorStack` asks for it. */
   callSite: string | null = null;
   script: ScriptReference | null = null;
+  /** The batch that its caller put it into; a cluster takes commands out of their batches. */
+  scriptBatch: Batch | null = null;
   /** The transaction opened by hand that it was issued into: stands in for an explicit batch. */
   group: Batch | null = null;
   /** Retry policy of this command when it differs from the client's. */

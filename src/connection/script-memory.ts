@@ -1,7 +1,9 @@
 /**
  * Which Lua scripts the server has seen on this connection. Decides, at the moment of writing,
- * whether a script goes out as EVAL with its text or as EVALSHA with its hash. Inside MULTI the
- * first use is always the text: an element of EXEC that says NOSCRIPT could not be repaired.
+ * whether a script goes out as EVAL with its text or as EVALSHA with its hash. In batches that
+ * their callers put together the first use is always the text, since the server may have forgotten the script meanwhile: the
+ * commands behind an EVALSHA that says NOSCRIPT have run when its text is sent, and an element of
+ * EXEC could not be repaired at all.
  */
 
 import { type Batch, BatchKind } from "../command/batch";
@@ -9,14 +11,15 @@ import type { Command } from "../command/command";
 
 export class ScriptMemory {
   private readonly known = new Set<string>();
-  private transaction: Batch | null = null;
-  private readonly inTransaction = new Set<string>();
+  /** The explicit batch that is being written, and what it has brought. */
+  private batch: Batch | null = null;
+  private readonly inBatch = new Set<string>();
 
   /** Sets the command word and the first argument of a script command. */
   choose(command: Command): void {
     const script = command.extra?.script;
     if (script === null || script === undefined) return;
-    const seen = this.scopeOf(command.group);
+    const seen = this.scopeOf(command);
     if (seen.has(script.sha)) {
       command.become(script.bySha, script.sha);
       return;
@@ -29,14 +32,16 @@ export class ScriptMemory {
   /** The server answered NOSCRIPT. */
   forget(sha: string): void {
     this.known.delete(sha);
+    this.inBatch.delete(sha);
   }
 
-  private scopeOf(batch: Batch | null): Set<string> {
-    if (batch === null || batch.kind !== BatchKind.Transaction) return this.known;
-    if (this.transaction !== batch) {
-      this.transaction = batch;
-      this.inTransaction.clear();
+  private scopeOf({ extra, group }: Command): Set<string> {
+    const batch = extra?.scriptBatch ?? (group?.kind === BatchKind.Transaction ? group : null);
+    if (batch === null) return this.known;
+    if (this.batch !== batch) {
+      this.batch = batch;
+      this.inBatch.clear();
     }
-    return this.inTransaction;
+    return this.inBatch;
   }
 }

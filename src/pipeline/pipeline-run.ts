@@ -142,7 +142,9 @@ export class PipelineRun implements CallCollector {
   queueScript(script: CommandMaker, args: unknown[], wantsBuffers: boolean): void {
     this.takeCallback(args);
     try {
-      this.append(script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce));
+      const command = script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce);
+      command.ensureExtra().scriptBatch = this.batch;
+      this.append(command);
     } catch (error) {
       this.appendBroken(specOf("evalsha"), toError(error));
     }
@@ -266,7 +268,10 @@ export class PipelineRun implements CallCollector {
       parts.next += part.length;
       this.pauseAt -= part.length;
       const batch = new Batch(this.batch.kind, 0, null);
-      for (const command of part) batch.add(command);
+      for (const command of part) {
+        batch.add(command);
+        if (command.extra?.script) command.extra.scriptBatch = batch;
+      }
       parts.isSending = true;
       this.port.sendBatch(part);
       parts.isSending = false;
