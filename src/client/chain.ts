@@ -17,7 +17,7 @@ export interface ChainOptions extends AutoPipeliningOptions {
 }
 
 /** Where a client keeps its chain. */
-export const PARTS = Symbol("parts");
+export const PARTS: unique symbol = Symbol("parts");
 
 export interface Chain {
   readonly top: Dispatcher;

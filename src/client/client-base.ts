@@ -28,7 +28,7 @@ import type {
 } from "../command/generated/signatures";
 import { PromiseCompletion } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
-import { INSPECT, type InspectArguments, showClient } from "../observability/redact";
+import { INSPECT, type InspectArguments, showClient, showInJson } from "../observability/redact";
 import { Bulk, type BulkOptions } from "../pipeline/bulk";
 import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
@@ -69,18 +69,18 @@ interface PipelineMethods {
 }
 
 /** First dispatcher of the chain (the auto-pipeliner, if there is one). */
-export const CHAIN = Symbol("chain");
-export const LIMITS = Symbol("limits");
-export const PASS_BATCH = Symbol("passBatch");
-export const INITIALIZE = Symbol("initialize");
+export const CHAIN: unique symbol = Symbol("chain");
+export const LIMITS: unique symbol = Symbol("limits");
+export const PASS_BATCH: unique symbol = Symbol("passBatch");
+export const INITIALIZE: unique symbol = Symbol("initialize");
 /** Whether a `sendCommand` that commands pass on their way has been replaced. */
-export const IS_INTERCEPTED = Symbol("isIntercepted");
-const ISSUE = Symbol("issue");
-const COLLECTED = Symbol("collected");
-const METHODS = Symbol("methods");
-const IS_PLAIN = Symbol("isPlain");
-const LIMITER = Symbol("limiter");
-const VIEW_PROTOTYPE = Symbol("viewPrototype");
+export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
+const ISSUE: unique symbol = Symbol("issue");
+const COLLECTED: unique symbol = Symbol("collected");
+const METHODS: unique symbol = Symbol("methods");
+const IS_PLAIN: unique symbol = Symbol("isPlain");
+const LIMITER: unique symbol = Symbol("limiter");
+const VIEW_PROTOTYPE: unique symbol = Symbol("viewPrototype");
 
 /** The methods of the command table, attached when the module is loaded. */
 export interface ClientBase<Mode extends ReplyMappingMode = "legacy"> extends ClientCommands<Mode> {}
@@ -459,3 +459,4 @@ function makeMethod<Client>(
 }
 
 attachCommands(ClientBase.prototype);
+showInJson(ClientBase.prototype);

@@ -28,7 +28,7 @@ import type { RedisOptions } from "./redis-options";
 const debug = debugLog("redis");
 
 /** Key of the method that clients with traced transactions have; see `PipelinePort.observe`. */
-export const OBSERVE = Symbol("observe");
+export const OBSERVE: unique symbol = Symbol("observe");
 
 /** What the tracer asks its client. */
 export interface TracedClient {

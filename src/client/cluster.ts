@@ -39,7 +39,7 @@ type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options decide about the type parameter of the client. */
 type OptionsOf<Mode extends ReplyMappingMode> = ClusterOptions & { redisOptions: { replyMapping: Mode } };
 
-const WIRING = Symbol("wiring");
+const WIRING: unique symbol = Symbol("wiring");
 const ROLES: readonly string[] = ["all", "master", "slave"];
 
 /** Listeners whose arguments are known. */

@@ -8,6 +8,7 @@ import type { ExpiringCredentials } from "../link/credentials";
 import { dismiss } from "../link/farewell";
 import type { LinkOwner } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
+import { explain, hintOnReply } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
@@ -98,7 +99,10 @@ export class RedisEvents implements LinkOwner {
   }
 
   onReplyError(command: Command, error: Error): boolean {
-    return this.supervisor?.onReplyError(command, error) ?? false;
+    const { supervisor } = this;
+    if (supervisor !== null) return supervisor.onReplyError(command, error);
+    explain(error, hintOnReply(error.message));
+    return false;
   }
 
   adopts(command: Command): boolean {

@@ -50,9 +50,9 @@ type RedisArguments =
   | [options: RedisOptions];
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
-export const LINK = Symbol("link");
-export const EVENTS = Symbol("events");
-const TRACER = Symbol("tracer");
+export const LINK: unique symbol = Symbol("link");
+export const EVENTS: unique symbol = Symbol("events");
+const TRACER: unique symbol = Symbol("tracer");
 
 const NO_OTHER_PROMISE =
   "sluice does not support plugging third-party Promise library anymore. Native Promise will be used.";

@@ -18,7 +18,7 @@ import type { Completion } from "./completion";
 import { mapReply } from "./map-reply";
 import { UNROUTED } from "./slot";
 
-const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
 
 export const CommandState = {
   Created: 0,

@@ -8,7 +8,7 @@
 import type { CommandSpec } from "./command-spec";
 import { commandNames, specOf } from "./command-table";
 
-export const EXECUTE = Symbol("execute");
+export const EXECUTE: unique symbol = Symbol("execute");
 
 export interface Commander {
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): unknown;

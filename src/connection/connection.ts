@@ -93,6 +93,10 @@ export class Connection implements Dispatcher, ReplySink {
   socket: Duplex | null = null;
   /** Number of this connection on the server, when the handshake told it. */
   clientId: number | null = null;
+  /** `standalone`, `cluster` or `sentinel`, when the handshake told it. */
+  serverMode: string | null = null;
+  /** Tells one run of one server from all others, when the handshake told it. */
+  serverRunId: string | null = null;
   isMonitoring = false;
 
   private readonly output = new OutputBuffer();
@@ -252,7 +256,9 @@ export class Connection implements Dispatcher, ReplySink {
   onErrorReply(error: Error): void {
     const command = this.queue.shift();
     if (command === undefined) {
-      this.breakOff(new UnexpectedReplyError(`error reply "${error.message}"`));
+      // A server that turns a client away says so before it is asked anything.
+      if (this.state < ConnectionState.Ready) this.destroy(error);
+      else this.breakOff(new UnexpectedReplyError(`error reply "${error.message}"`));
       return;
     }
     markAnswered(command);

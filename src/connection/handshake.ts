@@ -9,6 +9,7 @@ import { Command } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
+import { explain, hintOnDatabase, hintOnRefusal } from "../observability/hints";
 import type { Argument, Reply } from "../protocol/resp-types";
 import type { Connection } from "./connection";
 import { ConnectionState } from "./connection-state";
@@ -17,7 +18,6 @@ import { type Fieldset, prepareArgumentsOf } from "./fieldsets";
 export interface HandshakeOptions {
   readonly protocol?: number | undefined;
   readonly replyMapping?: string | undefined;
-  readonly db?: number | undefined;
   readonly connectionName?: string | null | undefined;
   readonly readOnly?: boolean | undefined;
   readonly disableClientInfo?: boolean | undefined;
@@ -44,26 +44,36 @@ export type HandshakeOutcome =
   | { kind: "failed"; error: Error };
 
 /** Completion of the commands that the connection sends on its own account. */
-export class RequestCompletion extends PromiseCompletion {}
+export class RequestCompletion extends PromiseCompletion {
+  /** The text of the error reply before credentials were masked in it. */
+  said: string | null = null;
+}
 
-type Answer = { value: Reply; error: null } | { value: null; error: Error };
+/** `said` is the text of the error as the server sent it; in the error itself credentials are masked. */
+type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Error; said: string };
 
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
 export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
   if (connection.state === ConnectionState.Closed) {
-    return Promise.resolve({ value: null, error: new ConnectionClosedError() });
+    return Promise.resolve(failed(new ConnectionClosedError()));
   }
   const completion = new RequestCompletion();
   connection.dispatch(new Command(specOf(name), normalizeArguments(args, name), false, completion));
   return completion.promise.then(
-    (value): Answer => ({ value, error: null }),
-    (error: Error): Answer => ({ value: null, error }),
+    (value): Answer => ({ value, error: null, said: "" }),
+    (error: Error): Answer => failed(error, completion.said ?? error.message),
   );
+}
+
+function failed(error: Error, said = ""): Answer {
+  return { value: null, error, said };
 }
 
 /** Who we are and what we want. */
 export interface Introduction {
   readonly options: HandshakeOptions;
+  /** Database to select. */
+  readonly db: number;
   readonly credentials: Credentials;
   readonly identity: ClientIdentity;
 }
@@ -77,14 +87,24 @@ export async function handshake(
   const { options } = introduction;
   const wanted = options.protocol === 2 ? 2 : 3;
   const first = await introduce(connection, introduction, wanted);
-  if (!first.isDowngraded) return judge(first, options, onError);
+  if (!first.isDowngraded) return noteServer(connection, judge(first, introduction, onError));
   if (options.replyMapping === "resp3") {
     console.warn(
       '[WARN] replyMapping "resp3" was requested, but the server does not support RESP3. Legacy reply shapes are used.',
     );
   }
   const second = await introduce(connection, introduction, 2);
-  return judge(second, options, onError);
+  return noteServer(connection, judge(second, introduction, onError));
+}
+
+/** Keeps what INFO says about who the server is. */
+function noteServer(connection: Connection, outcome: HandshakeOutcome): HandshakeOutcome {
+  if (outcome.kind === "ready") {
+    connection.serverMode =
+      outcome.info["redis_mode"] ?? outcome.info["server_mode"] ?? connection.serverMode;
+    connection.serverRunId = outcome.info["run_id"] ?? null;
+  }
+  return outcome;
 }
 
 interface Answers {
@@ -97,12 +117,12 @@ interface Answers {
 
 async function introduce(
   connection: Connection,
-  { options, credentials, identity }: Introduction,
+  { options, db, credentials, identity }: Introduction,
   protocol: 2 | 3,
 ): Promise<Answers> {
   const ask = (name: string, ...args: Argument[]): Promise<Answer> => request(connection, name, args);
   const login = logIn(ask, credentials, protocol);
-  const select = options.db ? ask("select", String(options.db)) : null;
+  const select = db ? ask("select", String(db)) : null;
   const rest: Promise<Answer>[] = [];
   if (options.connectionName) rest.push(ask("client", "setname", options.connectionName));
   if (options.readOnly) rest.push(ask("readonly"));
@@ -115,8 +135,11 @@ async function introduce(
   const fieldsets = (options.himportFieldsets ?? []).map((one) => ask("himport", ...prepareArgumentsOf(one)));
   const info = options.enableReadyCheck ? ask("info") : null;
   const loginAnswer = await login;
-  if (protocol === 3 && loginAnswer?.error === null) connection.clientId = clientIdIn(loginAnswer.value);
-  const isDowngraded = protocol === 3 && loginAnswer?.error != null && lacksResp3(loginAnswer.error);
+  if (protocol === 3 && loginAnswer?.error === null) {
+    connection.clientId = wholeNumber(fieldOf(loginAnswer.value, "id"));
+    connection.serverMode = String(fieldOf(loginAnswer.value, "mode") ?? "") || null;
+  }
+  const isDowngraded = protocol === 3 && loginAnswer !== null && lacksResp3(loginAnswer.said);
   if (protocol === 2) connection.setProtocol(2);
   else if (loginAnswer?.error === null) connection.setProtocol(3);
   await Promise.all(rest);
@@ -143,30 +166,49 @@ function logIn(
   return username ? ask("auth", username, password ?? "") : ask("auth", password ?? "");
 }
 
-/** HELLO tells it under `id`, in a map that arrives as an object or as a flat list. */
-function clientIdIn(reply: Reply): number | null {
-  const id = Array.isArray(reply)
-    ? reply[reply.indexOf("id") + 1]
-    : (reply as Record<string, unknown> | null)?.["id"];
-  return Number.isInteger(Number(id)) ? Number(id) : null;
+/** A field of the answer to HELLO, a map that arrives as an object or as a flat list. */
+function fieldOf(reply: Reply, name: string): unknown {
+  if (!Array.isArray(reply)) return (reply as Record<string, unknown> | null)?.[name];
+  const at = reply.findIndex((element, index) => index % 2 === 0 && String(element) === name);
+  return at < 0 ? undefined : reply[at + 1];
 }
 
-function lacksResp3(error: Error): boolean {
-  return error.message.startsWith("NOPROTO") || /unknown command/i.test(error.message);
+function wholeNumber(value: unknown): number | null {
+  return Number.isInteger(Number(value ?? Number.NaN)) ? Number(value) : null;
 }
 
-function judge(said: Answers, options: HandshakeOptions, onError: (error: Error) => void): HandshakeOutcome {
-  const refused = said.login?.error;
-  if (refused && !isHarmless(refused)) return { kind: "failed", error: refused };
-  if (said.select?.error) onError(said.select.error);
+function lacksResp3(said: string): boolean {
+  return said.startsWith("NOPROTO") || /unknown command/i.test(said);
+}
+
+function judge(
+  said: Answers,
+  { options, db, credentials }: Introduction,
+  onError: (error: Error) => void,
+): HandshakeOutcome {
+  const { login, select } = said;
+  if (login !== null && login.error !== null && !isHarmless(login.said)) {
+    return refused(login, Boolean(credentials.password));
+  }
+  // What was issued for this database must not run in another one.
+  if (select !== null && select.error !== null) {
+    explain(select.error, hintOnDatabase(db, select.said));
+    return { kind: "failed", error: select.error };
+  }
   for (const { error } of said.fieldsets) if (error !== null) onError(error);
-  return said.info === null ? { kind: "ready", info: {} } : judgeInfo(said.info, options);
+  if (said.info === null) return { kind: "ready", info: {} };
+  const outcome = judgeInfo(said.info, options);
+  return outcome.kind === "failed" ? refused(said.info, Boolean(credentials.password)) : outcome;
+}
+
+function refused({ error, said }: Answer, hasPassword: boolean): HandshakeOutcome {
+  return { kind: "failed", error: explain(error as Error, hintOnRefusal(said, hasPassword)) };
 }
 
 /** Judges the answer to INFO: ready, or loading its data and to be asked again. */
 export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeOutcome {
   if (answer.error !== null) {
-    if (!answer.error.message.includes("NOPERM")) return { kind: "failed", error: answer.error };
+    if (!answer.said.includes("NOPERM")) return { kind: "failed", error: answer.error };
     console.warn(
       `Skipping the ready check because INFO command fails: "${answer.error.message}". You can disable ready check with "enableReadyCheck".`,
     );
@@ -189,15 +231,14 @@ function parseInfo(text: string): Record<string, string> {
 }
 
 /** Errors of AUTH that mean that no login was needed; told once and passed over. */
-function isHarmless(error: Error): boolean {
-  const { message } = error;
-  if (message.includes("no password is set")) {
+function isHarmless(said: string): boolean {
+  if (said.includes("no password is set")) {
     console.warn("[WARN] Redis server does not require a password, but a password was supplied.");
-  } else if (message.includes("without any password configured for the default user")) {
+  } else if (said.includes("without any password configured for the default user")) {
     console.warn(
       "[WARN] This Redis server's `default` user does not require a password, but a password was supplied",
     );
-  } else if (message.includes("wrong number of arguments for 'auth' command")) {
+  } else if (said.includes("wrong number of arguments for 'auth' command")) {
     console.warn(
       `[ERROR] The server returned "wrong number of arguments for 'auth' command". You are probably passing both username and password to Redis version 5 or below. You should only pass the 'password' option for Redis version 5 and under.`,
     );

@@ -7,6 +7,7 @@
 
 import type { Duplex } from "node:stream";
 import type { Connection } from "../connection/connection";
+import { ConnectionState } from "../connection/connection-state";
 import {
   type ClientIdentity,
   type HandshakeOptions,
@@ -16,6 +17,7 @@ import {
   request,
 } from "../connection/handshake";
 import { ConnectTimeoutError } from "../errors";
+import { explain, hintOnSilence } from "../observability/hints";
 import { toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { ExpiringCredentials } from "./credentials";
@@ -61,10 +63,11 @@ export class Establishment {
     );
   }
 
-  async introduce(): Promise<void> {
+  /** The socket is open. The connection is ready once `db` is selected. */
+  async introduce(db: number): Promise<void> {
     let outcome: HandshakeOutcome;
     try {
-      outcome = await this.shakeHands();
+      outcome = await this.shakeHands(db);
     } catch (error) {
       outcome = { kind: "failed", error: toError(error) };
     }
@@ -96,11 +99,11 @@ export class Establishment {
     this.connection.attach(socket, this.connector.firstError);
   }
 
-  private async shakeHands(): Promise<HandshakeOutcome> {
+  private async shakeHands(db: number): Promise<HandshakeOutcome> {
     const { connection, options, owner } = this;
     // A source that gives nothing has nothing to say: no credentials.
     this.credentials = (await owner.credentials()) ?? {};
-    const introduction = { options, credentials: this.credentials, identity: owner.identity };
+    const introduction = { options, db, credentials: this.credentials, identity: owner.identity };
     return handshake(connection, introduction, (error) => owner.onNamedError("error", error));
   }
 
@@ -129,7 +132,17 @@ export class Establishment {
   private armTimer(): void {
     const limitMs = this.options.connectTimeout;
     if (!limitMs) return;
-    this.timer = setTimeout(() => this.connection.destroy(new ConnectTimeoutError()), limitMs);
+    this.timer = setTimeout(() => this.connection.destroy(this.timeoutError()), limitMs);
+  }
+
+  /** Says more than "connect ETIMEDOUT" where the port is open. */
+  private timeoutError(): Error {
+    const { state } = this.connection;
+    const socket = this.connection.socket as { encrypted?: boolean; connecting?: boolean } | null;
+    const error = new ConnectTimeoutError();
+    if (state === ConnectionState.Handshaking) return explain(error, hintOnSilence(false));
+    const isOpen = socket?.encrypted === true && socket.connecting === false;
+    return isOpen ? explain(error, hintOnSilence(true)) : error;
   }
 }
 

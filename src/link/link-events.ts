@@ -13,7 +13,16 @@ import { type Fieldset, missingFieldset, prepareArgumentsOf } from "../connectio
 import type { ClientIdentity, Credentials } from "../connection/handshake";
 import { RequestCompletion, request } from "../connection/handshake";
 import type { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
-import { ReplyError } from "../errors";
+import { ParserError, ReplyError } from "../errors";
+import {
+  explain,
+  hintOnCut,
+  hintOnGreeting,
+  hintOnRefusal,
+  hintOnTls,
+  hintOnUnknown,
+  isTurnedAway,
+} from "../observability/hints";
 import { attachCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
@@ -93,7 +102,9 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   }
 
   onConnectionError(error: Error): void {
-    this.link.onNamedError("error", error);
+    // An error reply that nothing had asked for, in front of the handshake.
+    if (error instanceof ReplyError) this.onTurnedAway(error);
+    else this.link.onNamedError("error", explain(error, this.hintOn(error)));
   }
 
   isTracing(): boolean {
@@ -105,8 +116,14 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   }
 
   onReplyError(command: Command, error: Error): boolean {
+    const { completion } = command;
+    if (completion instanceof RequestCompletion) completion.said = error.message;
     if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
-    if (command.completion instanceof RequestCompletion) return false;
+    if (completion instanceof RequestCompletion) {
+      const isEarly = this.link.connection?.state === ConnectionState.Handshaking;
+      if (isEarly && isTurnedAway(error.message)) this.onTurnedAway(error);
+      return false;
+    }
     // EXEC outside of MULTI tells nothing about a SELECT before it, which then has run.
     if (error.message.startsWith("EXECABORT")) this.link.onExecSettled(command, null);
     if (this.link.unblocker.takes(command, error)) return true;
@@ -116,12 +133,16 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
     if ((command.spec.flags & CommandFlag.Select) !== 0) this.link.onSelectRefused(command);
     if ((command.spec.flags & CommandFlag.Monitor) !== 0) this.link.onNamedError("error", error);
     if (this.reconnects(command, error)) return true;
-    return this.owner.onReplyError(command, error) || this.wrongServer.leaves(command, error);
+    if (this.owner.onReplyError(command, error) || this.wrongServer.leaves(command, error)) return true;
+    explain(error, hintOnUnknown(error.message, this.link.connection?.serverMode ?? null));
+    return false;
   }
 
   onStateReply(command: Command, reply: Reply): void {
     const { flags } = command.spec;
     if ((flags & TRANSACTION_END) !== 0) this.link.onExecSettled(command, reply);
+    const isSelected = (flags & CommandFlag.Select) !== 0 && command.group?.kind !== BatchKind.Transaction;
+    if (isSelected) this.link.onSelected(Number(command.args[0]));
     if (command.spec.lowerName === "hello") {
       const version = Number(command.args[0]);
       if (version === 2 || version === 3) this.link.connection?.setProtocol(version);
@@ -157,6 +178,19 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   }
 
   // --- inside ------------------------------------------------------------------------------
+
+  private hintOn(error: Error): string | null {
+    const { connection, options } = this.link;
+    const isGreeting = connection?.state === ConnectionState.Handshaking;
+    if (isGreeting && error instanceof ParserError)
+      return hintOnGreeting(error.message, Boolean(options.tls));
+    if (options.tls) return hintOnTls(error);
+    return isGreeting && connection.bytesRead === 0 ? hintOnCut(error) : null;
+  }
+
+  private onTurnedAway(error: Error): void {
+    this.link.onRefused(explain(error, hintOnRefusal(error.message, false)));
+  }
 
   /** The server forgot a script (SCRIPT FLUSH, restart): the command goes again with its text. */
   private recoversScript(command: Command, error: Error): boolean {

@@ -26,6 +26,7 @@ export interface LinkOptions extends EstablishmentOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | null | undefined;
+  readonly db?: number | undefined;
   readonly replyMapping?: "legacy" | "resp3" | undefined;
   readonly stringNumbers?: boolean | undefined;
   /** Which of a Sentinel group's servers is wanted. */

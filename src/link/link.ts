@@ -63,6 +63,8 @@ export class Link implements Dispatcher {
   private direct: Connection | null = null;
   /** `disconnect()` was called. */
   isClosing = false;
+  /** Database that the server has last agreed to. */
+  private selectedDb: number;
   /** QUIT was answered: the server is about to close. */
   private hasQuit = false;
 
@@ -71,7 +73,8 @@ export class Link implements Dispatcher {
     readonly connector: AbstractConnector,
     private readonly owner: LinkOwner,
   ) {
-    this.session = new Session(options.db ?? 0, (exec) => this.onExecSettled(exec, null));
+    this.selectedDb = options.db ?? 0;
+    this.session = new Session(this.selectedDb, (exec) => this.onExecSettled(exec, null));
     this.events = new LinkEvents(this, owner);
     this.watch = new LinkWatch(this, owner);
     this.unblocker = new Unblocker(this);
@@ -187,8 +190,8 @@ export class Link implements Dispatcher {
 
   onOpen(): void {
     this.setStatus("connect");
-    this.outlet.open(this.options.db ?? 0);
-    void this.establishment?.introduce();
+    this.outlet.open(this.selectedDb);
+    void this.establishment?.introduce(this.selectedDb);
   }
 
   onNamedError(type: string, error: Error): void {
@@ -216,6 +219,7 @@ export class Link implements Dispatcher {
     this.watch.start(connection);
     this.attempts = 0;
     this.setStatus("ready");
+    if (this.selectedDb !== (this.options.db ?? 0)) this.owner.onSelect(this.selectedDb);
     if (this.options.monitor) this.outlet.request("monitor", []);
     this.sendWaiting(connection);
     this.waiters.resolve();
@@ -257,6 +261,11 @@ export class Link implements Dispatcher {
       ...this.offline.pending(),
     ];
     relabel(pending, exec, correction);
+  }
+
+  /** The server has said that the database is selected: the next connection is ready with it only. */
+  onSelected(db: number): void {
+    this.selectedDb = db;
   }
 
   /** The server is about to close, or to print what it executes. */

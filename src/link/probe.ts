@@ -90,7 +90,11 @@ class Probe implements ConnectionOwner, Probing {
     const { protocol } = options;
     const identity = { name: "", version: "" };
     const bare = { protocol, disableClientInfo: true };
-    const outcome = await handshake(this.connection, { options: bare, credentials, identity }, () => {});
+    const outcome = await handshake(
+      this.connection,
+      { options: bare, db: 0, credentials, identity },
+      () => {},
+    );
     if (outcome.kind === "failed") {
       this.conclude(isAtWork(outcome.error) ? Verdict.ServerIsBusy : Verdict.LineIsDead);
       return;

@@ -40,7 +40,7 @@ export function openBeside(
   const introduce = async (): Promise<void> => {
     const identity = { name: "", version: "" };
     const bare = { protocol: options.protocol, disableClientInfo: true };
-    const outcome = await handshake(connection, { options: bare, credentials, identity }, nothing);
+    const outcome = await handshake(connection, { options: bare, db: 0, credentials, identity }, nothing);
     if (outcome.kind === "ready") connection.markReady();
     else connection.destroy();
     settle(outcome.kind === "ready" ? connection : null);

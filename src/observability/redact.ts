@@ -154,7 +154,7 @@ export function redactNode(node: unknown): unknown {
 }
 
 /** Key of the method that `util.inspect` asks how to show an object. */
-export const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+export const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
 
 type Inspect = (value: unknown, style: object) => string;
 /** What that method is given after the depth. */
@@ -203,6 +203,14 @@ export function showClient(
 ): string {
   const { status, options } = client;
   return `${client.constructor.name} ${inspect({ status, options }, style)}`;
+}
+
+/** Makes `JSON.stringify`, which loggers call for anything, show what `showClient` shows. */
+export function showInJson(prototype: object): void {
+  const value = function (this: { options: object; status?: string }): object {
+    return { status: this.status, options: redactOptions(this.options) };
+  };
+  Object.defineProperty(prototype, "toJSON", { value, configurable: true, writable: true });
 }
 
 function words(list: string): RegExp {

@@ -28,8 +28,8 @@ import { abortedTransaction, mapExecReply, transactionOutcome } from "./transact
 const NO_NODE = "CLUSTER_UNAVAILABLE";
 
 /** Key of the port of a client, and of the pipeline class with the methods that the client was given. */
-export const PORT = Symbol("port");
-export const PIPELINE_CLASS = Symbol("pipelineClass");
+export const PORT: unique symbol = Symbol("port");
+export const PIPELINE_CLASS: unique symbol = Symbol("pipelineClass");
 
 /** What a pipeline needs of the client it belongs to. */
 export interface PipelineHost {

@@ -41,7 +41,7 @@ import {
   type Rows,
 } from "./pipeline-run";
 
-const RUN = Symbol("run");
+const RUN: unique symbol = Symbol("run");
 
 /** The methods of the command table, attached when the module is loaded. */
 export interface Pipeline extends ChainableCommander {}

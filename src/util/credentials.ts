@@ -15,8 +15,28 @@ const NONE: number[] = [];
 /** A name of several words, as in `call("config set", ...)`: sent as it is, and refused. */
 const PHRASE = /\s/;
 const SECRET_SETTING = /pass|auth$|secret|token/i;
-/** Shorter credentials would be found inside of words. */
+/** Shorter credentials that stand without quotes may be anything. */
 const SHORTEST_SOUGHT = 4;
+/** What a server puts around an argument that it echoes. */
+const QUOTES = "'\"\u0060";
+/**
+ * Words of what servers say about commands that carry credentials. A mask in their place would tell
+ * that the credential is the word that stands there in everybody's message.
+ */
+const SERVER_WORDS = new Set(
+  (
+    "wrongpass noauth noperm noproto err denied acl add address aka already any are argument arguments as at auth " +
+    "authenticated authentication be been beginning but called can cannot categories category channel channels cluster " +
+    "command commands config configuration configured connect connection contain correct default denied disabled does " +
+    "doesn't error exceeds exist exists failed find for format from group has hash have hello host if in incorrect " +
+    "invalid ip is key keys length line long malformed master match maybe migrate mismatch missing mode modifier must no node not " +
+    "number of off on one only operation option options or out pair parameter parse pass password passwords pattern " +
+    "permissions permitted please port possibly protected protocol proto range redis related removed required " +
+    "requirepass reset rule rules running same secret sentinel server set setting setuser should sizes sleep string sure " +
+    "subcommand support supported syntax than that the then this timeout to token too try unknown unsupported use used " +
+    "user username users valkey valid value version was when with without wrong you your"
+  ).split(" "),
+);
 
 const FINDERS: Record<string, Finder> = {
   __proto__: null as unknown as Finder,
@@ -31,7 +51,7 @@ const FINDERS: Record<string, Finder> = {
 /** Positions of the arguments that are credentials. Do not change the array. */
 export function credentialPositions(commandName: string, args: readonly unknown[]): readonly number[] {
   const find = FINDERS[commandName.toLowerCase()];
-  if (find !== undefined) return find(args);
+  if (find !== undefined) return withRepetitions(find(args), args);
   if (!PHRASE.test(commandName)) return NONE;
   const { found, count } = findInPhrase(commandName, args);
   return found.map((position) => position - count).filter((position) => position >= 0);
@@ -51,19 +71,64 @@ export function maskCredentials(commandName: string, args: readonly Argument[]):
   return masked;
 }
 
-/** Masks the credentials that a text (an error message of the server, say) repeats. */
+/**
+ * Masks the credentials that a text (an error message of the server, say) repeats as arguments.
+ * The server's own words stay, also where they are the credential.
+ */
 export function maskInText(text: string, commandName: string, args: readonly unknown[]): string {
   const positions = credentialPositions(commandName, args);
   const name = maskName(commandName, args);
   if (positions.length === 0 && name === commandName) return text;
-  text = text.split(commandName).join(name);
+  if (name !== commandName) text = text.split(commandName).join(name);
   // Servers cut the list off anywhere, so that a part of a credential may stand at its end.
   text = text.replace(/(with args beginning with:).*$/s, `$1 ${MASK}`);
   for (const position of positions) {
     const secret = secretOf(commandName, String(args[position]));
-    if (secret.length >= SHORTEST_SOUGHT) text = text.split(secret).join(MASK);
+    if (secret.length > 0 && secret.toLowerCase() !== commandName.toLowerCase()) {
+      text = maskEchoes(text, secret);
+    }
   }
   return text;
+}
+
+/** Masks a credential where it stands as an argument does: in quotes, or as a word that is none of the server's. */
+function maskEchoes(text: string, secret: string): string {
+  const isOwnWord = secret.length >= SHORTEST_SOUGHT && !consistsOfServerWords(secret);
+  let masked = "";
+  let from = 0;
+  for (let at = text.indexOf(secret); at >= 0; at = text.indexOf(secret, from)) {
+    const end = at + secret.length;
+    const isEcho = isQuoted(text, at, end) || (isOwnWord && isDelimited(text, at, end));
+    masked += text.slice(from, at) + (isEcho ? MASK : secret);
+    from = end;
+  }
+  return masked + text.slice(from);
+}
+
+function consistsOfServerWords(secret: string): boolean {
+  return secret
+    .toLowerCase()
+    .split(/[^a-z0-9']+/)
+    .every((word) => word === "" || SERVER_WORDS.has(word));
+}
+
+/** The sign in front of a password of ACL SETUSER stands inside of the quotes. */
+function isQuoted(text: string, at: number, end: number): boolean {
+  const before = /[<>#!]/.test(text.charAt(at - 1)) ? text.charAt(at - 2) : text.charAt(at - 1);
+  return before !== "" && QUOTES.includes(before) && text.charAt(end) === before;
+}
+
+function isDelimited(text: string, at: number, end: number): boolean {
+  return !/\w\w/.test(text.slice(at - 1, at + 1)) && !/\w\w/.test(text.slice(end - 1, end + 1));
+}
+
+/** A user name may be the password too: hidden in one place and shown in the other, it is told. */
+function withRepetitions(found: number[], args: readonly unknown[]): number[] {
+  if (found.length === 0) return found;
+  const secrets = new Set(found.map((position) => String(args[position])));
+  const all: number[] = [];
+  for (let i = 0; i < args.length; i++) if (secrets.has(String(args[i]))) all.push(i);
+  return all;
 }
 
 // The sign before the password says what the rule does; it is no secret.

@@ -595,7 +595,8 @@ export const connection = group("connection", (add) => {
       const redis = stage.bare({ port: fake.port, host: fake.host, connectTimeout: 50, retryStrategy: null });
       const [error] = (await next(redis, "error")) as [NodeJS.ErrnoException & { errorno: string }];
       await next(redis, "end");
-      return [error.message, error.code, error.errno, error.errorno, error.syscall];
+      const text = error.message.replace(/ \(the port is open but .*\)$/, "");
+      return [text, error.code, error.errno, error.errorno, error.syscall];
     },
     ["connect ETIMEDOUT", "ETIMEDOUT", "ETIMEDOUT", "ETIMEDOUT", "connect"],
     { ...alone, differs: "connectTimeout and the handshake" },

@@ -192,18 +192,26 @@ export const handshake = group("handshake", (add) => {
   }
 
   add(
-    "a failing SELECT is an error event only",
+    "a failing SELECT fails what is queued and is tried again",
     async (stage) => {
       const fake = await stage.fake((words) =>
         words[0] === "select" ? new Error("ERR DB index is out of range") : modern(words),
       );
-      const redis = stage.bare({ port: fake.port, host: fake.host, db: 99 });
+      const redis = stage.bare({ port: fake.port, host: fake.host, db: 99, retryStrategy: null });
       const seen = recordEvents(redis);
-      await next(redis, "ready");
-      return seen.filter((word) => !word.startsWith("select"));
+      const queued = messageOf(redis.get("a"));
+      await next(redis, "end");
+      return [...seen, await queued].map((word) => word.replace(/ \(.*/, ""));
     },
-    ["connecting", "connect", "error ERR DB index is out of range", "ready"],
-    alone,
+    [
+      "connecting",
+      "connect",
+      "error ERR DB index is out of range",
+      "close",
+      "end",
+      "ERR DB index is out of range",
+    ],
+    { ...alone, autoPipelining: false, differs: "a database that cannot be selected" },
   );
 
   add(

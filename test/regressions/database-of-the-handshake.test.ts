@@ -1,0 +1,101 @@
+/**
+ * A connection on which the database could not be selected is not ready: what was issued for
+ * another database never runs in database 0.
+ */
+
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { Redis } from "../../src/index";
+import { type FakeReply, FakeServer, status } from "../support/fake-server";
+import { closeClient, untilReady } from "../support/matrix";
+import { failureOf } from "../support/outcome";
+import { startServer } from "../support/shared-servers";
+
+describe("the database of the handshake", () => {
+  let server: ServerProcess;
+  let redis: Redis;
+
+  before(async () => {
+    server = await startServer(ServerKind.Redis, { config: { databases: 4 } });
+  });
+  after(() => server.stop());
+  afterEach(() => closeClient(redis));
+
+  for (const protocol of [2, 3] as const) {
+    it(`is one that the server does not have: nothing is written, protocol ${protocol}`, async () => {
+      const errors: string[] = [];
+      redis = new Redis(`${server.url}/99`, { protocol, retryStrategy: (times) => (times < 3 ? 1 : null) });
+      redis.on("error", (error) => errors.push(error.message));
+      redis.on("ready", () => errors.push("ready"));
+      const failure = await failureOf(redis.set("db:a", 1));
+      expect(failure.message).to.match(/^ERR DB index is out of range/);
+      expect(failure.message).to.match(/database 99/);
+      await failureOf(redis.set("db:b", 1));
+      expect(errors.every((message) => message.startsWith("ERR DB index"))).to.equal(true);
+      expect(await server.command("DBSIZE")).to.equal(0);
+    });
+  }
+
+  it("is refused for a while: commands wait when the options say so", async () => {
+    let mayGo = false;
+    const written: string[] = [];
+    const fake = await FakeServer.start(([name = ""]): FakeReply | undefined => {
+      if (name === "select") return mayGo ? status("OK") : new Error("NOPERM no rights for SELECT");
+      if (name === "set") written.push(name);
+      return name === "set" ? status("OK") : undefined;
+    });
+    try {
+      redis = new Redis({ host: fake.host, port: fake.port, db: 3, retryStrategy: () => 5 });
+      redis.on("error", () => {});
+      expect((await failureOf(redis.set("a", 1))).message).to.match(/^NOPERM/);
+      mayGo = true;
+      await untilReady(redis);
+      expect(await redis.set("a", 1)).to.equal("OK");
+      expect(written).to.deep.equal(["set"]);
+    } finally {
+      await closeClient(redis);
+      await fake.stop();
+    }
+  });
+
+  it("is the one that was selected last, and refused on the next server", async () => {
+    let databases = 16;
+    const log: string[] = [];
+    const fake = await FakeServer.start(([name = "", word = ""]): FakeReply | undefined => {
+      log.push(`${name} ${word}`);
+      if (name === "select") {
+        return Number(word) < databases ? status("OK") : new Error("ERR DB index is out of range");
+      }
+      return name === "set" ? status("OK") : undefined;
+    });
+    try {
+      redis = new Redis({ host: fake.host, port: fake.port, retryStrategy: () => 5 });
+      redis.on("error", () => {});
+      await redis.select(7);
+      databases = 4;
+      log.length = 0;
+      fake.dropConnections();
+      await failureOf(redis.set("a", 1));
+      await failureOf(redis.set("b", 1));
+      expect(log.filter((entry) => entry.startsWith("set"))).to.deep.equal([]);
+      databases = 16;
+      await untilReady(redis);
+      expect(await redis.set("c", 1)).to.equal("OK");
+      expect(log.slice(-1)).to.deep.equal(["set c"]);
+    } finally {
+      await closeClient(redis);
+      await fake.stop();
+    }
+  });
+
+  it("a SELECT of the caller that was refused stands in nobody's way", async () => {
+    redis = new Redis({ host: server.host, port: server.port, retryStrategy: () => 5 });
+    redis.on("error", () => {});
+    await failureOf(redis.select(99));
+    redis.disconnect(true);
+    await untilReady(redis);
+    expect(await redis.set("db:c", 1)).to.equal("OK");
+    await server.command("FLUSHALL");
+  });
+});
