@@ -1,24 +1,75 @@
 /**
- * The error classes of the client (those of the cluster are in its room). Each has a constant `code` and an explicit `name`, both on
- * the prototype so that an error serialises to its own data only. Texts and names that the API
- * fixes stay verbatim (some of those classes are therefore named plainly "Error"); all other
- * messages say what happened, where, and what to do. docs/errors.md lists what to do about each.
+ * The error classes of the client; those of a cluster are in cluster/cluster-errors.ts. Each has
+ * a `code`, an own property so that logs show it, and an explicit `name`, on the prototype. Texts
+ * and names that the API fixes stay verbatim (some of those classes are therefore named plainly
+ * "Error"); all other messages say what happened, where, and what to do. docs/errors.md is
+ * generated from the comments here: the text is what happened, `@advice` is what to do.
  */
 
 import { maskName } from "./util/credentials";
 
-/** Gives a class its name and its code, both on the prototype. */
-export function label(prototype: Error, name: string, code: string): void {
-  Object.defineProperty(prototype, "name", { value: name, configurable: true, writable: true });
-  Object.defineProperty(prototype, "code", { value: code, configurable: true, writable: true });
+/** The values of `code`. They do not change. */
+export type ErrorCode =
+  | "ABORTED"
+  | "ABORTED_BY_SIGNAL"
+  | "ALREADY_CONNECTING"
+  | "ANSWERS_DIFFER"
+  | "BOUNDS_EXCEEDED"
+  | "BULK_ABORTED"
+  | "CLUSTER_ALL_FAILED"
+  | "CLUSTER_ENDED"
+  | "CLUSTER_UNAVAILABLE"
+  | "COMMAND_LOST"
+  | "COMMAND_TIMEOUT"
+  | "CONNECTION_CLOSED"
+  | "CONNECT_ABANDONED"
+  | "CROSS_SLOT_TRANSACTION"
+  | "DEAD_CONNECTION"
+  | "ERR_INVALID_URL"
+  | "ETIMEDOUT"
+  | "INVALID_ARGUMENT"
+  | "INVALID_OPTION"
+  | "MAX_RETRIES"
+  | "MONITOR_MODE"
+  | "NO_SUBSCRIBER"
+  | "OFFLINE_QUEUE_DISABLED"
+  | "OPEN_TRANSACTION"
+  | "OUTCOME_UNKNOWN"
+  | "PIPELINE_USED"
+  | "PROTOCOL"
+  | "REFRESH_VOID"
+  | "REPLY"
+  | "REPLY_TOO_LONG"
+  | "RESERVED_NAME"
+  | "SENTINELS_UNREACHABLE"
+  | "SERVER_BUSY"
+  | "SLUICE"
+  | "SOCKET_TIMEOUT"
+  | "SUBSCRIBER_MODE"
+  | "TOO_MANY_REDIRECTIONS"
+  | "TOPOLOGY"
+  | "TOPOLOGY_TIMEOUT"
+  | "UNANSWERED_COMMAND"
+  | "UNEXPECTED_REPLY"
+  | "WATCH_LOST";
+
+/**
+ * Gives a class its name, which would not survive minification otherwise, and its errors the
+ * name that the API fixes for them.
+ */
+export function label(errorClass: { readonly prototype: Error }, className: string, name: string): void {
+  Object.defineProperty(errorClass, "name", { value: className, configurable: true });
+  Object.defineProperty(errorClass.prototype, "name", { value: name, configurable: true, writable: true });
 }
 
-/** Base of the errors made by this client. */
+/** Base of the errors made by this client; never thrown itself. */
 export class SluiceError extends Error {
-  /** Constant of the class; says what kind of failure it was. */
-  declare readonly code: string;
+  /** Says what kind of failure it was. */
+  readonly code: ErrorCode = "SLUICE";
+  /** The command that failed with it, if it is the error of a command. */
+  declare command?: ErrorCommand;
   static {
-    label(SluiceError.prototype, "SluiceError", "SLUICE");
+    label(SluiceError, "SluiceError", "SluiceError");
   }
 }
 
@@ -28,82 +79,128 @@ export interface ErrorCommand {
   readonly args: readonly (string | Buffer)[];
 }
 
-/** An error reply of the server. The message is its whole line. */
+/**
+ * An error reply of the server. The message is its whole line.
+ *
+ * @advice read the message; its first word says what kind it is (`WRONGTYPE`, `NOPERM`, `OOM`)
+ * @section single commands
+ */
 export class ReplyError extends Error {
   /** `"REPLY"`; what the server complains about is the first word of the message. */
-  declare readonly code: string;
-  /** The command that it answers, `{ name, args }`; credentials among the arguments are masked. */
+  readonly code: ErrorCode = "REPLY";
+  /** The command that it answers. */
   declare command?: ErrorCommand;
   /** On a discarded transaction: the errors that made the server discard it, in order. */
   declare previousErrors?: Error[];
   static {
-    label(ReplyError.prototype, "ReplyError", "REPLY");
+    label(ReplyError, "ReplyError", "ReplyError");
   }
 }
 
-/** The bytes that arrived are not RESP, or break one of the documented limits. The connection is over. */
+/**
+ * The bytes that arrived are not RESP, or break one of the documented limits. The connection is over.
+ *
+ * @advice look at what is between you and the server: TLS on a plain port, a proxy, HTTP
+ * @section connections
+ */
 export class ParserError extends SluiceError {
+  override readonly code: ErrorCode = "PROTOCOL";
   static {
-    label(ParserError.prototype, "ParserError", "PROTOCOL");
+    label(ParserError, "ParserError", "ParserError");
   }
 }
 
-/** A value longer than the longest string of the engine. Its command fails alone; ask for a Buffer instead. */
+/**
+ * A value longer than the longest string of the engine. Its command fails alone; ask for a Buffer instead.
+ *
+ * @advice use the `...Buffer` method
+ * @section single commands
+ */
 export class ReplyTooLongError extends SluiceError {
-  declare command?: ErrorCommand;
+  override readonly code: ErrorCode = "REPLY_TOO_LONG";
   constructor(size: string) {
     super(
       `The reply holds a value of ${size}, which is more than a string can hold; use the Buffer form of the command`,
     );
   }
   static {
-    label(ReplyTooLongError.prototype, "ReplyTooLongError", "REPLY_TOO_LONG");
+    label(ReplyTooLongError, "ReplyTooLongError", "ReplyTooLongError");
   }
 }
 
-/** A reply arrived that no command waits for. The connection is over. */
+/**
+ * A reply arrived that no command waits for. The connection is over.
+ *
+ * @advice report it, with the server and its version
+ * @section connections
+ */
 export class UnexpectedReplyError extends SluiceError {
+  override readonly code: ErrorCode = "UNEXPECTED_REPLY";
   constructor(kind: string) {
     super(`Command queue state error. If you can reproduce this, please report it. Last reply: ${kind}`);
   }
   static {
-    label(UnexpectedReplyError.prototype, "UnexpectedReplyError", "UNEXPECTED_REPLY");
+    label(UnexpectedReplyError, "UnexpectedReplyError", "UnexpectedReplyError");
   }
 }
 
-/** The connection closed before the command was answered. */
+/**
+ * The connection closed before the command was answered.
+ *
+ * @advice repeat the whole batch
+ * @section single commands
+ */
 export class AbortError extends SluiceError {
-  declare command?: ErrorCommand;
+  override readonly code: ErrorCode = "ABORTED";
   declare previousErrors?: Error[];
   constructor(message = "Command aborted due to connection close", options?: ErrorOptions) {
     super(message, options);
   }
   static {
-    label(AbortError.prototype, "AbortError", "ABORTED");
+    label(AbortError, "AbortError", "AbortError");
   }
 }
 
-/** The command was written, its answer never came, and it was not sent again: it may have run. */
+/**
+ * The command was written, its answer never came, and it was not sent again: it may have run.
+ *
+ * @advice check the state, or repeat only what may run twice; `retryPolicy` decides which commands come
+ * here
+ * @section single commands
+ */
 export class OutcomeUnknownError extends AbortError {
+  override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
   static {
-    label(OutcomeUnknownError.prototype, "AbortError", "OUTCOME_UNKNOWN");
+    label(OutcomeUnknownError, "OutcomeUnknownError", "AbortError");
   }
 }
 
-/** The keys that WATCH guarded are unguarded since the connection was lost, so EXEC was not sent. */
+/**
+ * The keys that WATCH guarded are unguarded since the connection was lost, so EXEC was not sent.
+ *
+ * @advice WATCH, read and compute again
+ * @section single commands
+ */
 export class WatchLostError extends AbortError {
+  override readonly code: ErrorCode = "WATCH_LOST";
   constructor() {
     super(
       "The connection was lost after WATCH, so the watched keys may have changed unseen and EXEC was not sent; read them again under a new WATCH and retry",
     );
   }
   static {
-    label(WatchLostError.prototype, "AbortError", "WATCH_LOST");
+    label(WatchLostError, "WatchLostError", "AbortError");
   }
 }
 
-/** Given up after the connection was lost again and again while this command was the oldest unanswered one. */
+/**
+ * Given up after the connection was lost again and again while this command was the oldest unanswered one.
+ *
+ * @advice look for a command that kills the server or the line; `maxLossesPerCommand`
+ * @section single commands
+ */
 export class CommandLossError extends AbortError {
+  override readonly code: ErrorCode = "COMMAND_LOST";
   constructor(name: string, losses: number, options?: ErrorOptions) {
     super(
       `Gave up on "${name}": the connection was lost ${losses} times while it was the oldest unanswered command; it may have run (see maxLossesPerCommand)`,
@@ -111,12 +208,18 @@ export class CommandLossError extends AbortError {
     );
   }
   static {
-    label(CommandLossError.prototype, "AbortError", "COMMAND_LOST");
+    label(CommandLossError, "CommandLossError", "AbortError");
   }
 }
 
-/** The retry limit was reached while the command waited for a connection. */
+/**
+ * The retry limit was reached while the command waited for a connection.
+ *
+ * @advice is the server there? raise the option, or `null` to wait for ever
+ * @section single commands
+ */
 export class MaxRetriesPerRequestError extends AbortError {
+  override readonly code: ErrorCode = "MAX_RETRIES";
   constructor(
     readonly limit: number,
     options?: ErrorOptions,
@@ -127,82 +230,139 @@ export class MaxRetriesPerRequestError extends AbortError {
     );
   }
   static {
-    label(MaxRetriesPerRequestError.prototype, "MaxRetriesPerRequestError", "MAX_RETRIES");
+    label(MaxRetriesPerRequestError, "MaxRetriesPerRequestError", "MaxRetriesPerRequestError");
   }
 }
 
-/** As `MaxRetriesPerRequestError`, for a command that had been written before: it may have run. */
+/**
+ * As `MaxRetriesPerRequestError`, for a command that had been written before: it may have run.
+ *
+ * @advice check the state, or repeat only what may run twice; `retryPolicy` decides which commands come
+ * here
+ * @section single commands
+ */
 export class MaxRetriesOutcomeUnknownError extends MaxRetriesPerRequestError {
+  override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
   static {
-    label(MaxRetriesOutcomeUnknownError.prototype, "MaxRetriesPerRequestError", "OUTCOME_UNKNOWN");
+    label(MaxRetriesOutcomeUnknownError, "MaxRetriesOutcomeUnknownError", "MaxRetriesPerRequestError");
   }
 }
 
-/** The client was closed, or the connection ended for good. */
+const CLOSED = "Connection is closed.";
+
+/**
+ * The client was closed, or the connection ended for good.
+ *
+ * @advice connect again, or make a new client; `cause` says why it gave up
+ * @section single commands
+ */
 export class ConnectionClosedError extends SluiceError {
-  declare command?: ErrorCommand;
+  override readonly code: ErrorCode = "CONNECTION_CLOSED";
   constructor(options?: ErrorOptions) {
-    super("Connection is closed.", options);
+    super(CLOSED, options);
   }
   static {
-    label(ConnectionClosedError.prototype, "Error", "CONNECTION_CLOSED");
+    label(ConnectionClosedError, "ConnectionClosedError", "Error");
   }
 }
 
-/** As `ConnectionClosedError`, for a command that had been written: it may have run. */
+/**
+ * As `ConnectionClosedError`, for a command that had been written: it may have run. The message is the
+ * same, because programs compare it; name, code and stack say what is different.
+ *
+ * @advice check the state, or repeat only what may run twice; `retryPolicy` decides which commands come
+ * here
+ * @section single commands
+ */
 export class ClosedOutcomeUnknownError extends ConnectionClosedError {
+  override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
+  constructor(options?: ErrorOptions) {
+    super(options);
+    // Without frames: many commands end like this at once, all at the same place.
+    this.stack = `${this.name}: ${CLOSED} The command had been written and not answered: it may have run`;
+  }
   static {
-    label(ClosedOutcomeUnknownError.prototype, "Error", "OUTCOME_UNKNOWN");
+    label(ClosedOutcomeUnknownError, "ClosedOutcomeUnknownError", "OutcomeUnknownError");
   }
 }
 
-/** `connect()` on a client that is connected or connecting. */
+/**
+ * `connect()` on a client that is connected or connecting.
+ *
+ * @advice call it once, or only with `lazyConnect`
+ * @section connections
+ */
 export class AlreadyConnectingError extends SluiceError {
+  override readonly code: ErrorCode = "ALREADY_CONNECTING";
   constructor() {
     super("Redis is already connecting/connected");
   }
   static {
-    label(AlreadyConnectingError.prototype, "Error", "ALREADY_CONNECTING");
+    label(AlreadyConnectingError, "AlreadyConnectingError", "Error");
   }
 }
 
-/** A command would have to wait for a connection although the offline queue is switched off. */
+/**
+ * A command would have to wait for a connection although the offline queue is switched off.
+ *
+ * @advice wait for `ready`, then repeat
+ * @section single commands
+ */
 export class OfflineQueueDisabledError extends SluiceError {
+  override readonly code: ErrorCode = "OFFLINE_QUEUE_DISABLED";
   constructor() {
     super("Stream isn't writeable and enableOfflineQueue options is false");
   }
   static {
-    label(OfflineQueueDisabledError.prototype, "Error", "OFFLINE_QUEUE_DISABLED");
+    label(OfflineQueueDisabledError, "OfflineQueueDisabledError", "Error");
   }
 }
 
-/** Only subscriber commands may be used on a RESP2 connection that has subscriptions. */
+/**
+ * Only subscriber commands may be used on a RESP2 connection that has subscriptions.
+ *
+ * @advice use another client: `duplicate()`
+ * @section single commands
+ */
 export class SubscriberModeError extends SluiceError {
+  override readonly code: ErrorCode = "SUBSCRIBER_MODE";
   constructor() {
     super("Connection in subscriber mode, only subscriber commands may be used");
   }
   static {
-    label(SubscriberModeError.prototype, "Error", "SUBSCRIBER_MODE");
+    label(SubscriberModeError, "SubscriberModeError", "Error");
   }
 }
 
-/** A connection under MONITOR takes no commands. */
+/**
+ * A connection under MONITOR takes no commands.
+ *
+ * @advice use another client: `duplicate()`
+ * @section single commands
+ */
 export class MonitorModeError extends SluiceError {
+  override readonly code: ErrorCode = "MONITOR_MODE";
   constructor() {
     super("Connection is in monitoring mode, can't process commands.");
   }
   static {
-    label(MonitorModeError.prototype, "Error", "MONITOR_MODE");
+    label(MonitorModeError, "MonitorModeError", "Error");
   }
 }
 
-/** `exec()` was called a second time on the same pipeline. */
+/**
+ * `exec()` was called a second time on the same pipeline.
+ *
+ * @advice make a new pipeline
+ * @section single commands
+ */
 export class PipelineUsedError extends SluiceError {
+  override readonly code: ErrorCode = "PIPELINE_USED";
   constructor() {
     super("Pipeline cannot be used to send any commands when the `exec()` has been called on it.");
   }
   static {
-    label(PipelineUsedError.prototype, "Error", "PIPELINE_USED");
+    label(PipelineUsedError, "PipelineUsedError", "Error");
   }
 }
 
@@ -243,9 +403,14 @@ function whereItWas(details: TimeoutDetails): string {
   }
 }
 
-/** The time limit of the command passed before its reply came. A written command may still run. */
+/**
+ * The time limit of the command passed before its reply came. A written command may still run.
+ *
+ * @advice a sent one may still run; if most of the time was spent queued, too much waits: see `bounds`
+ * @section single commands
+ */
 export class CommandTimeoutError extends SluiceError {
-  declare command?: ErrorCommand;
+  override readonly code: ErrorCode = "COMMAND_TIMEOUT";
   constructor(
     readonly details: TimeoutDetails,
     isTelling = true,
@@ -253,12 +418,18 @@ export class CommandTimeoutError extends SluiceError {
     super(isTelling ? `Command timed out ${whereItWas(details)}` : "Command timed out");
   }
   static {
-    label(CommandTimeoutError.prototype, "Error", "COMMAND_TIMEOUT");
+    label(CommandTimeoutError, "CommandTimeoutError", "Error");
   }
 }
 
-/** The signal of the call was aborted; its reason is the `cause`. A written command may still run. */
+/**
+ * The signal of the call was aborted; its reason is the `cause`. A written command may still run.
+ *
+ * @advice a sent one may still run; if most of the time was spent queued, too much waits: see `bounds`
+ * @section single commands
+ */
 export class CommandAbortedError extends AbortError {
+  override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
   constructor(
     readonly details: TimeoutDetails,
     reason: unknown,
@@ -266,22 +437,34 @@ export class CommandAbortedError extends AbortError {
     super(`Command aborted by its signal ${whereItWas(details)}`, { cause: reason });
   }
   static {
-    label(CommandAbortedError.prototype, "AbortError", "ABORTED_BY_SIGNAL");
+    label(CommandAbortedError, "CommandAbortedError", "AbortError");
   }
 }
 
-/** No byte arrived for `socketTimeout` although commands were waiting. */
+/**
+ * No byte arrived for `socketTimeout` although commands were waiting.
+ *
+ * @advice nothing; raise the option if the server is merely slow, or leave it to `watchdog`
+ * @section connections
+ */
 export class SocketTimeoutError extends SluiceError {
+  override readonly code: ErrorCode = "SOCKET_TIMEOUT";
   constructor(timeoutMs: number) {
     super(`Socket timeout. Expecting data, but didn't receive any in ${timeoutMs}ms.`);
   }
   static {
-    label(SocketTimeoutError.prototype, "Error", "SOCKET_TIMEOUT");
+    label(SocketTimeoutError, "SocketTimeoutError", "Error");
   }
 }
 
-/** The connection was not ready within `connectTimeout`. */
+/**
+ * The connection was not ready within `connectTimeout`.
+ *
+ * @advice nothing; if it does not end, is something else listening there?
+ * @section connections
+ */
 export class ConnectTimeoutError extends SluiceError {
+  override readonly code: ErrorCode = "ETIMEDOUT";
   readonly errno = "ETIMEDOUT";
   readonly errorno = "ETIMEDOUT";
   readonly syscall = "connect";
@@ -289,12 +472,18 @@ export class ConnectTimeoutError extends SluiceError {
     super("connect ETIMEDOUT");
   }
   static {
-    label(ConnectTimeoutError.prototype, "Error", "ETIMEDOUT");
+    label(ConnectTimeoutError, "ConnectTimeoutError", "Error");
   }
 }
 
-/** No sentinel knew the address of the server; `cause` is what the last failing one said. */
+/**
+ * No sentinel knew the address of the server; `cause` is what the last failing one said.
+ *
+ * @advice check `sentinels`, `name` and `sentinelPassword`; asking goes on as `sentinelRetryStrategy` says
+ * @section connections
+ */
 export class SentinelsUnreachableError extends SluiceError {
+  override readonly code: ErrorCode = "SENTINELS_UNREACHABLE";
   constructor(retryDelayMs: number | null, lastError?: Error) {
     const outlook =
       retryDelayMs === null ? " and retry is disabled." : `. Retrying from scratch after ${retryDelayMs}ms.`;
@@ -302,68 +491,107 @@ export class SentinelsUnreachableError extends SluiceError {
     super(`All sentinels are unreachable${outlook}${reason}`, { cause: lastError });
   }
   static {
-    label(SentinelsUnreachableError.prototype, "Error", "SENTINELS_UNREACHABLE");
+    label(SentinelsUnreachableError, "SentinelsUnreachableError", "Error");
   }
 }
 
-/** An argument that cannot be sent. Only its command is rejected; nothing of it was written. */
+/**
+ * An argument that cannot be sent. Only its command is rejected; nothing of it was written.
+ *
+ * @advice pass a string, number or Buffer
+ * @section single commands
+ */
 export class ArgumentError extends SluiceError {
+  override readonly code: ErrorCode = "INVALID_ARGUMENT";
   constructor(commandName: string, position: number, reason: string, options?: ErrorOptions) {
     super(`Argument ${position} of "${maskName(commandName, [])}" cannot be sent: ${reason}`, options);
   }
   static {
-    label(ArgumentError.prototype, "ArgumentError", "INVALID_ARGUMENT");
+    label(ArgumentError, "ArgumentError", "ArgumentError");
   }
 }
 
-/** A script or an added command has a name that the client itself needs. */
+/**
+ * A script or an added command has a name that the client itself needs.
+ *
+ * @advice choose another name
+ * @section construction
+ */
 export class ReservedNameError extends SluiceError {
+  override readonly code: ErrorCode = "RESERVED_NAME";
   constructor(name: string) {
     super(
       `"${name}" cannot be the name of a script or command: the client itself needs it; choose another name`,
     );
   }
   static {
-    label(ReservedNameError.prototype, "ReservedNameError", "RESERVED_NAME");
+    label(ReservedNameError, "ReservedNameError", "ReservedNameError");
   }
 }
 
-/** Its replies could not be told from those of other commands, so it was not sent. */
+/**
+ * Its replies could not be told from those of other commands, so it was not sent.
+ *
+ * @advice do without it; for MONITOR there is `monitor()`
+ * @section single commands
+ */
 export class UnansweredCommandError extends SluiceError {
+  override readonly code: ErrorCode = "UNANSWERED_COMMAND";
   constructor(commandName: string, advice: string) {
     super(
       `"${maskName(commandName, [])}" cannot be sent on a shared connection: it brings no reply, or replies without end${advice}`,
     );
   }
   static {
-    label(UnansweredCommandError.prototype, "UnansweredCommandError", "UNANSWERED_COMMAND");
+    label(UnansweredCommandError, "UnansweredCommandError", "UnansweredCommandError");
   }
 }
 
-/** A bulk was ended by its signal; the commands of unfinished batches may have run. */
+/**
+ * A bulk was ended by its signal; the commands of unfinished batches may have run.
+ *
+ * @advice later commands may have run: begin again behind what `progress.settled` says, if they may run
+ * twice
+ * @section single commands
+ */
 export class BulkAbortedError extends SluiceError {
+  override readonly code: ErrorCode = "BULK_ABORTED";
   constructor(settled: number, options?: ErrorOptions) {
     super(`The bulk was aborted after ${settled} commands had settled; later ones may have run`, options);
   }
   static {
-    label(BulkAbortedError.prototype, "AbortError", "BULK_ABORTED");
+    label(BulkAbortedError, "BulkAbortedError", "AbortError");
   }
 }
 
-/** More commands or bytes than `bounds` allows are waiting, and its policy is to reject. */
+/**
+ * More commands or bytes than `bounds` allows are waiting, and its policy is to reject.
+ *
+ * @advice slow down, or `policy: "wait"`
+ * @section single commands
+ */
 export class BoundsExceededError extends SluiceError {
+  override readonly code: ErrorCode = "BOUNDS_EXCEEDED";
   constructor(what: string, limit: number) {
     super(
       `Too much is waiting for the server: the limit of ${limit} ${what} is reached, so the command was not sent; slow down, raise "bounds", or set its policy to "wait"`,
     );
   }
   static {
-    label(BoundsExceededError.prototype, "BoundsExceededError", "BOUNDS_EXCEEDED");
+    label(BoundsExceededError, "BoundsExceededError", "BoundsExceededError");
   }
 }
 
-/** The server does not answer on this connection although it answers on a fresh one, or cannot be reached at all. */
+/**
+ * The server does not answer on this connection although it answers on a fresh one, or cannot be reached
+ * at all.
+ *
+ * @advice nothing; if it comes often, look for a firewall that forgets idle connections and set
+ * `keepAlive`
+ * @section connections
+ */
 export class DeadConnectionError extends SluiceError {
+  override readonly code: ErrorCode = "DEAD_CONNECTION";
   constructor(server: string, silentMs: number, isReachable = true) {
     const other = isReachable
       ? "the server answers on another connection"
@@ -373,36 +601,53 @@ export class DeadConnectionError extends SluiceError {
     );
   }
   static {
-    label(DeadConnectionError.prototype, "DeadConnectionError", "DEAD_CONNECTION");
+    label(DeadConnectionError, "DeadConnectionError", "DeadConnectionError");
   }
 }
 
-/** The server accepts connections and does not answer: it is at work or paused. Only reported. */
+/**
+ * The server accepts connections and does not answer: it is at work or paused. Only reported.
+ *
+ * @advice find the slow command (SLOWLOG); the client waits
+ * @section connections
+ */
 export class ServerBusyError extends SluiceError {
+  override readonly code: ErrorCode = "SERVER_BUSY";
   constructor(server: string, silentMs: number) {
     super(
       `${server} has not answered for ${Math.round(silentMs)} ms although it is reachable: a slow command, script or pause; waiting`,
     );
   }
   static {
-    label(ServerBusyError.prototype, "ServerBusyError", "SERVER_BUSY");
+    label(ServerBusyError, "ServerBusyError", "ServerBusyError");
   }
 }
 
-/** A constructor argument or an option that has no meaning. */
+/**
+ * A constructor argument or an option that has no meaning.
+ *
+ * @advice correct it; see [options](options.md)
+ * @section construction
+ */
 export class OptionError extends SluiceError {
+  override readonly code: ErrorCode = "INVALID_OPTION";
   static {
-    label(OptionError.prototype, "Error", "INVALID_OPTION");
+    label(OptionError, "OptionError", "Error");
   }
 }
 
-/** The address of a server cannot be read. `input` shows it without its password. */
+/**
+ * The address of a server cannot be read. `input` shows it without its password.
+ *
+ * @advice percent-encode special characters of the password
+ * @section construction
+ */
 export class InvalidUrlError extends TypeError {
-  declare readonly code: string;
+  readonly code: ErrorCode = "ERR_INVALID_URL";
   constructor(readonly input: string) {
     super("Invalid URL: check the port, and percent-encode special characters of the password");
   }
   static {
-    label(InvalidUrlError.prototype, "TypeError", "ERR_INVALID_URL");
+    label(InvalidUrlError, "InvalidUrlError", "TypeError");
   }
 }

@@ -40,6 +40,23 @@ export { Redis } from "./client/redis";
 export type { CommonRedisOptions, RedisOptions, StandaloneConnectionOptions } from "./client/redis-options";
 export type { NatMap, SentinelAddress, SentinelConnectionOptions } from "./client/sentinel-options";
 export type { ClusterStatus, RedisStatus } from "./client/types";
+export {
+  AnswersDifferError,
+  ClusterAllFailedError,
+  ClusterEndedError,
+  ClusterEndedOutcomeUnknownError,
+  ClusterNotReadyError,
+  ClusterUnavailableError,
+  ConnectAbandonedError,
+  CrossSlotTransactionError,
+  NoSubscriberError,
+  OpenTransactionError,
+  RedirectionsOutcomeUnknownError,
+  RefreshVoidError,
+  TooManyRedirectionsError,
+  TopologyError,
+  TopologyTimeoutError,
+} from "./cluster/cluster-errors";
 export type {
   Callback,
   ChainableCommander,
@@ -56,7 +73,43 @@ export type {
   Result,
 } from "./command/generated/signatures";
 export type { ScriptDefinition } from "./command/script";
-export { ReplyError } from "./errors";
+export {
+  AbortError,
+  AlreadyConnectingError,
+  ArgumentError,
+  BoundsExceededError,
+  BulkAbortedError,
+  ClosedOutcomeUnknownError,
+  CommandAbortedError,
+  CommandLossError,
+  CommandTimeoutError,
+  ConnectionClosedError,
+  ConnectTimeoutError,
+  DeadConnectionError,
+  type ErrorCode,
+  type ErrorCommand,
+  InvalidUrlError,
+  MaxRetriesOutcomeUnknownError,
+  MaxRetriesPerRequestError,
+  MonitorModeError,
+  OfflineQueueDisabledError,
+  OptionError,
+  OutcomeUnknownError,
+  ParserError,
+  PipelineUsedError,
+  ReplyError,
+  ReplyTooLongError,
+  ReservedNameError,
+  SentinelsUnreachableError,
+  ServerBusyError,
+  SluiceError,
+  SocketTimeoutError,
+  SubscriberModeError,
+  type TimeoutDetails,
+  UnansweredCommandError,
+  UnexpectedReplyError,
+  WatchLostError,
+} from "./errors";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
 export type { WatchdogOptions } from "./link/link-options";

@@ -6,7 +6,7 @@
 
 import { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
-import { applyPrefix, makeCommand, nameError, refusalByHand } from "../command/command-factory";
+import { applyPrefix, makeCommand, nameError, refusalByHand, refusalOf } from "../command/command-factory";
 import { CommandFlag, type CommandSpec } from "../command/command-spec";
 import { commandNames, specOf } from "../command/command-table";
 import {
@@ -42,7 +42,6 @@ import {
 import { wrapExecReply } from "../pipeline/transaction";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
-import { toError } from "../util/user-code";
 import { captureCallSite } from "./call-site";
 import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
@@ -140,7 +139,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       const command = makeCommand(spec, args, wantsBuffers, completion);
       outcome = this[ISSUE](applyPrefix(command, this.options.keyPrefix));
     } catch (error) {
-      completion.refuse(toError(error));
+      completion.refuse(refusalOf(error, spec.name));
     }
     return callback === null ? outcome : asCallback(outcome, callback);
   }
@@ -290,6 +289,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   createBuiltinCommand(name: string): { string: AnyMethod; buffer: AnyMethod } {
     const make = (wantsBuffers: boolean): AnyMethod =>
       makeMethod<ClientBase>(
+        name,
         ({ options }, args, completion) =>
           applyPrefix(makeCommand(specOf(name), args, wantsBuffers, completion), options.keyPrefix),
         dispatchDirectly,
@@ -425,6 +425,7 @@ function isUnwatched(client: ClientBase<ReplyMappingMode>): boolean {
 
 function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
   return makeMethod<ClientBase>(
+    script.bySha.name,
     (_client, args, completion) => script.makeCommand(args, wantsBuffers, completion),
     (client, command) => client[ISSUE](command),
   );
@@ -442,6 +443,7 @@ function makePipelineClass(client: ClientBase<ReplyMappingMode>): typeof Pipelin
 
 /** A method that makes a command of its arguments and hands it on; a callback may come last. */
 function makeMethod<Client>(
+  name: string,
   make: (client: Client, args: unknown[], completion: Completion) => Command,
   issue: (client: Client, command: Command) => Promise<unknown>,
 ): (this: Client, ...args: unknown[]) => Promise<unknown> {
@@ -452,7 +454,7 @@ function makeMethod<Client>(
     try {
       outcome = issue(this, make(this, args, completion));
     } catch (error) {
-      completion.refuse(toError(error));
+      completion.refuse(refusalOf(error, name));
     }
     return asCallback(outcome, callback ?? undefined);
   };

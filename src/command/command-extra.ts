@@ -27,6 +27,12 @@ export interface SettleHook {
   onFailed(error: Error): void;
 }
 
+/** Where a command was called. */
+export interface CallSite {
+  /** Makes it the stack of the command's error. */
+  showIn(error: Error): void;
+}
+
 /** The tries of a command on a cluster so far. */
 export interface RedirectTrail {
   count: number;
@@ -46,8 +52,8 @@ export class CommandExtra {
   reject: ((error: Error) => void) | null = null;
   /** Shape of the reply that is on its way through a replaced `resolve`. */
   shape: ReplyShape = LEGACY_SHAPE;
-  /** Stack of the caller, when `showFriendlyErrorStack` asks for it. */
-  callSite: string | null = null;
+  /** Where it was called, when `showFriendlyErrorStack` asks for it; formatted when it is read. */
+  callSite: CallSite | null = null;
   script: ScriptReference | null = null;
   /** The batch that its caller put it into; a cluster takes commands out of their batches. */
   scriptBatch: Batch | null = null;
@@ -103,9 +109,7 @@ export class CommandExtra {
   }
 
   onFailed(error: Error): void {
-    // Without effect on a frozen error.
-    if (this.callSite !== null)
-      Reflect.set(error, "stack", `${error.name}: ${error.message}\n${this.callSite}`);
+    if (this.callSite !== null) this.callSite.showIn(error);
     const hooks = this.hooks;
     if (hooks === null) return;
     this.hooks = null;

@@ -5,8 +5,9 @@
  * rejects that command alone with it.
  */
 
-import { ArgumentError } from "../errors";
+import { ArgumentError, SluiceError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
+import { maskName } from "../util/credentials";
 import { toError } from "../util/user-code";
 import { prepareArguments, toArgument } from "./argument-mappers";
 import { Command } from "./command";
@@ -86,4 +87,11 @@ function refuseUnanswered(spec: CommandSpec, args: readonly Argument[]): void {
 export function applyPrefix(command: Command, prefix: KeyPrefix | undefined): Command {
   if (prefix !== undefined && prefix.length > 0) prefixKeys(command.spec, command.args, prefix);
   return command;
+}
+
+/** The error of a call that did not become a command. Its arguments may be of any kind and are left out. */
+export function refusalOf(thrown: unknown, name: string): Error {
+  const error = toError(thrown);
+  if (error instanceof SluiceError) error.command ??= { name: maskName(name, []), args: [] };
+  return error;
 }

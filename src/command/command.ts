@@ -8,6 +8,7 @@
  *                                    comes, and its late reply is dropped)
  */
 
+import { ReplyError, SluiceError } from "../errors";
 import type { Argument, Reply } from "../protocol/resp-types";
 import { maskCredentials, maskName } from "../util/credentials";
 import { callUser, toError } from "../util/user-code";
@@ -180,10 +181,17 @@ export class Command {
   private abandon(error: Error): void {
     if (this.state >= CommandState.Settled) return;
     this.state = CommandState.Settled;
+    nameCommand(error, this);
     if (this.extra !== null) this.extra.onFailed(error);
     this.completion.reject(this, error);
     if (this.batch !== null) this.batch.settleOne();
   }
+}
+
+/** Notes the command on its error, unless it is there already or the error is somebody else's. */
+function nameCommand(error: Error, { name, args }: Command): void {
+  if (!(error instanceof SluiceError || error instanceof ReplyError) || error.command !== undefined) return;
+  error.command = { name: maskName(name, args), args: maskCredentials(name, args) };
 }
 
 /** Strings in place of Buffers, at any depth of lists. A list without Buffers is returned as it is. */

@@ -3,7 +3,7 @@
  * in tracing payloads, credentials nowhere: not in errors, debug output or `util.inspect`.
  */
 
-import type { ErrorCommand } from "../errors";
+import { type ErrorCommand, ReplyError } from "../errors";
 import {
   type Argument,
   credentialPositions,
@@ -14,6 +14,10 @@ import {
 } from "../util/credentials";
 
 const HIDDEN = "?";
+/** Arguments and characters of each that the stack of an error shows. */
+const MOST_SHOWN = 4;
+const LONGEST_SHOWN = 64;
+const LINE_END = /[\r\n]/;
 
 // First match by the beginning of the name decides; the words are those that tracers of this API expect.
 const SHOWN_FIRST = words("GETSET LPUSH MSET PFA PSETEX PUBLISH RPUSH SADD SET SPUBLISH XADD ZADD");
@@ -91,11 +95,34 @@ export function attachCommand(
   args: readonly Argument[],
 ): void {
   error.command = describeCommand(name, args);
-  if (error.command.args === args && error.command.name === name) return;
-  const message = maskInText(error.message, name, args);
-  if (message === error.message) return;
-  error.stack = error.stack?.replace(error.message, () => message) ?? "";
-  error.message = message;
+  if (error.command.args !== args || error.command.name !== name) {
+    const message = maskInText(error.message, name, args);
+    if (message !== error.message) {
+      error.stack = error.stack?.replace(error.message, () => message) ?? "";
+      error.message = message;
+    }
+  }
+  // Error replies have no frames: those of the parser would say nothing.
+  if (error instanceof ReplyError) {
+    error.stack = `${error.name}: ${error.message}\n    at (${commandLine(name, args, error.command)})`;
+  }
+}
+
+/** A command for the stack of its error: its first arguments, those that may hold values as "?". */
+function commandLine(name: string, args: readonly Argument[], masked: ErrorCommand): string {
+  const { count, carriesMore, hasBody } = visibilityOf(name);
+  const limit = carriesMore ? shownOf(name, args) : count;
+  const length = Math.min(args.length, MOST_SHOWN);
+  let line = masked.name;
+  for (let i = 0; i < length; i++) {
+    line += i < limit && !(hasBody && i === 0) ? ` ${inOneLine(String(masked.args[i]))}` : ` ${HIDDEN}`;
+  }
+  return args.length > length ? `${line} ...` : line;
+}
+
+function inOneLine(text: string): string {
+  const short = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}...` : text;
+  return LINE_END.test(short) ? short.replace(/[\r\n]/g, " ") : short;
 }
 
 /**

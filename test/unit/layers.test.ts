@@ -48,7 +48,7 @@ const KNOWN_CIRCLES: readonly (readonly string[])[] = [
 ];
 /** Files that import more than they may, and how many. */
 const KNOWN_IMPORTS: Readonly<Record<string, number>> = {
-  "client/client-base.ts": 27,
+  "client/client-base.ts": 28,
   "client/cluster-wiring.ts": 24,
   "client/cluster.ts": 24,
   "client/redis.ts": 26,

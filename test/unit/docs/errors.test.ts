@@ -3,6 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
+import { errorEntries, isFresh } from "../../../scripts/errors-docs/generate";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
 
 const root = checkoutDirectory();
@@ -12,27 +13,10 @@ const page = readFileSync(join(root, "docs/errors.md"), "utf8");
 const INSIDE = ["withdrawn", "A connection cannot go from "];
 const BASE = "SluiceError";
 
-interface Labelled {
-  readonly className: string;
-  readonly code: string;
-}
-
 function sources(): string[] {
   return readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".ts"))
     .map((path) => readFileSync(join(root, "src", path), "utf8"));
-}
-
-function labelled(): Labelled[] {
-  const found: Labelled[] = [];
-  for (const source of sources()) {
-    for (const [, className = "", code = ""] of source.matchAll(
-      /label\(\s*(\w+)\.prototype,\s*"[^"]*",\s*"([^"]*)",?\s*\)/g,
-    )) {
-      found.push({ className, code });
-    }
-  }
-  return found;
 }
 
 /** The first words of the messages of errors that have no class of their own. */
@@ -62,13 +46,17 @@ function rows(): string[][] {
 }
 
 describe("docs/errors.md", () => {
-  const classes = labelled();
+  const classes = errorEntries();
   const messages = plainMessages();
   const table = rows();
 
   it("finds the classes and the messages of the source", () => {
     expect(classes.length).to.be.greaterThan(40);
-    expect(classes).to.deep.include({ className: "WatchLostError", code: "WATCH_LOST" });
+    expect(classes.find(({ className }) => className === "WatchLostError")).to.include({
+      code: "WATCH_LOST",
+    });
+    const declared = sources().flatMap((text) => [...text.matchAll(/export class (\w+Error) /g)]);
+    expect(classes.map(({ className }) => className)).to.have.members(declared.map(([, name]) => name));
     expect(messages.length).to.be.greaterThan(15);
     expect(table.length).to.be.greaterThan(45);
   });
@@ -93,6 +81,10 @@ describe("docs/errors.md", () => {
       );
     });
   }
+
+  it("is fresh (npm run generate)", () => {
+    expect(isFresh()).to.equal(true);
+  });
 
   it("lists no code and no class that does not exist", () => {
     const codes = new Set(classes.map(({ code }) => code));

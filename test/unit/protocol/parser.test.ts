@@ -183,7 +183,7 @@ describe("parser: errors as replies", () => {
       expect(error).to.be.instanceOf(ReplyError);
       expect(error.message).to.equal("ERR bad thing");
       expect(error.stack).to.equal("ReplyError: ERR bad thing");
-      expect(JSON.stringify(error)).to.equal("{}");
+      expect(JSON.stringify(error)).to.equal('{"code":"REPLY"}');
     }
   });
 
