@@ -23,6 +23,8 @@ export interface Chain {
   readonly top: Dispatcher;
   readonly auto: AutoPipeliner | null;
   readonly lease: BlockingLease | null;
+  /** Hands everything that is held back on to the bottom: the client is closing. */
+  letGo(): void;
 }
 
 export function buildChain(
@@ -36,6 +38,11 @@ export function buildChain(
   const maxLines = options.blockingConnections ?? 0;
   const lease = maxLines > 0 ? new BlockingLease(gathered, { ...lines, maxLines }) : null;
   const leased = lease ?? gathered;
-  const top = options.bounds === undefined ? leased : new Admission(leased, options.bounds, lines.onGivenUp);
-  return { top, auto, lease };
+  const admission =
+    options.bounds === undefined ? null : new Admission(leased, options.bounds, lines.onGivenUp);
+  const letGo = (): void => {
+    admission?.letGo();
+    auto?.flush();
+  };
+  return { top: admission ?? leased, auto, lease, letGo };
 }

@@ -10,6 +10,7 @@ import { type NodeAddress, nodeKey } from "../cluster/node-address";
 import type { Command } from "../command/command";
 import { ConnectionClosedError } from "../errors";
 import type { Link } from "../link/link";
+import { PARTS } from "./chain";
 import { CHAIN, ClientBase, PASS_BATCH } from "./client-base";
 import type { ClusterOptions } from "./cluster-options";
 import type { Message } from "./events";
@@ -31,6 +32,10 @@ export class NodeFace implements NodePort {
 
   get gathered(): number {
     return this.redis.autoPipelineQueueSize;
+  }
+
+  handOn(): void {
+    this.redis[PARTS].auto?.flush();
   }
 
   // Tracers patch `Redis.prototype.sendCommand`: what goes to a node then passes through it.

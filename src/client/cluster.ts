@@ -40,6 +40,7 @@ type AnyListener = Parameters<EventEmitter["on"]>[1];
 type OptionsOf<Mode extends ReplyMappingMode> = ClusterOptions & { redisOptions: { replyMapping: Mode } };
 
 const WIRING: unique symbol = Symbol("wiring");
+const ADMISSION: unique symbol = Symbol("admission");
 const ROLES: readonly string[] = ["all", "master", "slave"];
 
 /** Listeners whose arguments are known. */
@@ -74,6 +75,7 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
   private readonly [WIRING]: ClusterWiring;
+  private readonly [ADMISSION]: Admission | null;
 
   // Options that leave the reply mapping open come second: they mean the default of the parameter.
   constructor(startupNodes: readonly ClusterNode[] | undefined, options: OptionsOf<Mode>);
@@ -86,7 +88,9 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     const wiring = new ClusterWiring(this.options, makeOwner(this as unknown as Cluster));
     this[WIRING] = wiring;
     const { bounds } = this.options;
-    this[CHAIN] = bounds === undefined ? wiring.router : new Admission(wiring.router, bounds);
+    const admission = bounds === undefined ? null : new Admission(wiring.router, bounds);
+    this[ADMISSION] = admission;
+    this[CHAIN] = admission ?? wiring.router;
     this[LIMITS] = {
       get isWritable() {
         return wiring.router.isOpen;
@@ -129,8 +133,12 @@ export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends Cl
     return asCallback(this[WIRING].lifecycle.connect(), callback);
   }
 
-  /** Closes all connections; what is unanswered rejects with "Connection is closed.". */
+  /**
+   * Writes what was issued before and closes all connections. Replies that still arrive settle
+   * their callers; the rest rejects with "Connection is closed.".
+   */
   disconnect(reconnect = false): void {
+    if (!reconnect) this[ADMISSION]?.letGo();
     this[WIRING].lifecycle.disconnect(reconnect);
   }
 

@@ -216,8 +216,12 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return asCallback(this[LINK].connect(), callback);
   }
 
-  /** Closes the connection; what is unanswered rejects with "Connection is closed.". */
+  /**
+   * Writes what was issued before and closes the connection. Replies that still arrive within
+   * `disconnectTimeout` settle their callers; the rest rejects with "Connection is closed.".
+   */
   disconnect(reconnect = false): void {
+    if (!reconnect) this[PARTS].letGo();
     this[LINK].disconnect(reconnect);
     if (!reconnect) this[PARTS].lease?.close((commands) => this[EVENTS].dismissWaiting(commands));
   }

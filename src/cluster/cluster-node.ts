@@ -16,6 +16,8 @@ export interface NodePort extends Dispatcher {
   readonly link: Link;
   /** Commands gathered for the next automatic batch. */
   readonly gathered: number;
+  /** Hands on what is gathered, although a batch may be unanswered. */
+  handOn(): void;
   /** The node serves reads of a replica from now on, or no longer. */
   setReadOnly(isReadOnly: boolean): void;
 }

@@ -192,7 +192,10 @@ export class NodePool {
   /** Closes everything. Nodes are forgotten as their connections end: an empty list means that all are closed. */
   clear(): void {
     this.seal();
-    for (const port of [...this.ports.keys()]) port.link.disconnect();
+    for (const port of [...this.ports.keys()]) {
+      port.handOn();
+      port.link.disconnect();
+    }
     for (const timer of this.leaving.values()) clearInterval(timer);
     this.leaving.clear();
     for (const node of [...this.nodes.values()]) this.forgetClosed(node);
@@ -251,7 +254,7 @@ function oneOf(nodes: readonly ClusterNode[]): ClusterNode | null {
 
 /** Closes at once; what is unanswered goes elsewhere. */
 function retire(port: NodePort): void {
-  const { connection } = port.link;
+  // Destroyed first: what is unsent must not be written to a node that has left.
+  port.link.connection?.destroy();
   port.link.disconnect();
-  connection?.destroy();
 }

@@ -5,6 +5,7 @@
  * Commands are encoded when they are written, so what is unsent is known exactly.
  */
 
+import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
@@ -16,11 +17,12 @@ import { OutputBuffer } from "../protocol/output-buffer";
 import { Parser } from "../protocol/parser";
 import type { ReplySink } from "../protocol/reply-sink";
 import { Decode, type Reply } from "../protocol/resp-types";
+import { atTurnEnd, nextTick, nowMs, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import { CommandQueue } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
 import { FlushEncoder, type WriteListener } from "./flush-encoder";
-import { FlushScheduler } from "./flush-scheduler";
+import { type Flushable, flushScheduler } from "./flush-scheduler";
 import { type PushOwner, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
@@ -73,10 +75,12 @@ const UNUSUAL = SUBSCRIBING | CommandFlag.Stretch;
 /** Unsent commands at which a flush starts without waiting for the end of the run. */
 const EARLY_FLUSH_COMMANDS = 8192;
 
+const SOCKET_WRITE = Socket.prototype.write;
+
 /** Time after which reading goes on in the next turn of the event loop. */
 const READ_BURST_MS = 5;
 
-export class Connection implements Dispatcher, ReplySink {
+export class Connection implements Dispatcher, ReplySink, Flushable {
   readonly queue = new CommandQueue();
   readonly scripts = new ScriptMemory();
   state: ConnectionState = ConnectionState.Dialing;
@@ -98,15 +102,22 @@ export class Connection implements Dispatcher, ReplySink {
   /** Tells one run of one server from all others, when the handshake told it. */
   serverRunId: string | null = null;
   isMonitoring = false;
+  isBooked = false;
 
   private readonly output = new OutputBuffer();
   private readonly parser = new Parser(this);
   private readonly pushes: PushRouter;
   private readonly encoder: FlushEncoder;
-  private readonly scheduler = new FlushScheduler(() => this.flush());
   private readonly decoding: number;
   private readonly socketTimeout: SocketTimeout | null;
   private isBlocked = false;
+  private halfClose: () => void = () => {};
+  /** Half-closes as soon as everything is written. */
+  private isFinishing = false;
+  /** Commands are being encoded; whoever traces them may issue others meanwhile. */
+  private isFlushing = false;
+  /** The socket is one of the runtime's, which does not look at what it has written again. */
+  private isOwnSocket = false;
   private roomBytes = 0;
   private burstStartMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
@@ -150,6 +161,8 @@ export class Connection implements Dispatcher, ReplySink {
   attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }, firstError?: Error): void {
     this.socket = socket;
     hideBytes(socket);
+    this.isOwnSocket = isSocketOfRuntime(socket);
+    this.watchEnd(socket);
     socket.on("data", (chunk: Buffer) => {
       this.noteArrival(chunk.length);
       try {
@@ -170,7 +183,7 @@ export class Connection implements Dispatcher, ReplySink {
       this.onSocketClose();
     } else if (socket.connecting === true) {
       socket.once(socket.encrypted === true ? "secureConnect" : "connect", () => this.onOpen());
-    } else process.nextTick(() => this.onOpen());
+    } else nextTick(() => this.onOpen());
   }
 
   setProtocol(protocol: 2 | 3): void {
@@ -179,7 +192,7 @@ export class Connection implements Dispatcher, ReplySink {
 
   markReady(): void {
     this.state = move(this.state, ConnectionState.Ready);
-    this.readyAtMs = performance.now();
+    this.readyAtMs = nowMs();
   }
 
   get isWritable(): boolean {
@@ -188,36 +201,35 @@ export class Connection implements Dispatcher, ReplySink {
 
   dispatch(command: Command): void {
     this.queue.push(command);
-    this.scheduler.request(this.queue.inFlight);
-    if (this.queue.unsent === EARLY_FLUSH_COMMANDS) this.flush();
+    if (!this.isBooked) flushScheduler.request(this, this.queue.inFlight);
+    if (this.queue.unsent === EARLY_FLUSH_COMMANDS) this.flushEarly();
   }
 
   dispatchBatch(commands: readonly Command[]): void {
     this.queue.pushBatch(commands);
-    this.scheduler.request(this.queue.inFlight);
+    if (!this.isBooked) flushScheduler.request(this, this.queue.inFlight);
   }
 
   /** Whoever traces wants to see commands. */
   dispatchCalls(calls: PlainCalls): boolean {
     if (this.owner.isTracing()) return false;
     this.queue.pushCalls(calls);
-    this.scheduler.request(this.queue.inFlight);
+    if (!this.isBooked) flushScheduler.request(this, this.queue.inFlight);
     return true;
   }
 
   /** Half-closes: replies that are on their way still arrive, then the socket closes. */
   end(): void {
-    if (this.state >= ConnectionState.Draining) return;
-    const wasOpen = this.state !== ConnectionState.Dialing;
-    this.state = move(this.state, ConnectionState.Draining);
-    const socket = this.socket;
-    if (socket === null) return;
-    if (!wasOpen) {
-      socket.destroy();
-      return;
-    }
-    socket.end();
-    this.destroyTimer = setTimeout(() => socket.destroy(), this.options.disconnectTimeoutMs);
+    if (this.beginToDrain()) this.halfClose();
+  }
+
+  /** As `end`, behind everything that was handed over before, which is written first. */
+  finish(): void {
+    if (!this.beginToDrain()) return;
+    this.isFinishing = true;
+    flushScheduler.flushBefore(this);
+    this.flushWhole();
+    this.closeWhenWritten();
   }
 
   /** Closes at once; `error` is reported first. */
@@ -273,7 +285,46 @@ export class Connection implements Dispatcher, ReplySink {
     this.breakOff(error);
   }
 
+  // --- Flushable -------------------------------------------------------------------------
+
+  flush(): void {
+    this.writeStretch();
+    if (this.isFinishing) this.closeWhenWritten();
+  }
+
+  flushWhole(): void {
+    const { socket, queue } = this;
+    if (socket === null || this.isFlushing) return;
+    let before: number;
+    do {
+      before = queue.unsentCommands;
+      // The stream tells only in the next tick that the kernel has taken all of it.
+      if (socket.writableLength === 0) this.isBlocked = false;
+      this.writeStretch();
+    } while (queue.unsentCommands > 0 && queue.unsentCommands < before && socket.writableLength === 0);
+  }
+
   // --- inside ----------------------------------------------------------------------------
+
+  /** False if there is nothing that could drain. */
+  private beginToDrain(): boolean {
+    const { state, socket } = this;
+    if (state >= ConnectionState.Draining) return false;
+    this.state = move(state, ConnectionState.Draining);
+    if (socket === null) return false;
+    if (state === ConnectionState.Dialing) {
+      socket.destroy();
+      return false;
+    }
+    this.destroyTimer = startTimer(() => socket.destroy(), this.options.disconnectTimeoutMs);
+    return true;
+  }
+
+  private closeWhenWritten(): void {
+    if (this.queue.unsent > 0) return;
+    this.isFinishing = false;
+    this.halfClose();
+  }
 
   private get isInSubscriberMode(): boolean {
     return this.shape.protocol === 2 && !this.owner.subscriptions.isEmpty;
@@ -324,15 +375,15 @@ export class Connection implements Dispatcher, ReplySink {
   private mayReadOn(isMoreWaiting: boolean): boolean {
     if (!isMoreWaiting) this.burstStartMs = 0;
     else if (this.burstStartMs === 0) this.burstStartMs = this.lastActivityMs;
-    if (!isMoreWaiting || performance.now() - this.burstStartMs < READ_BURST_MS) return true;
+    if (!isMoreWaiting || nowMs() - this.burstStartMs < READ_BURST_MS) return true;
     this.burstStartMs = 0;
-    setImmediate(() => this.socket?.resume());
+    atTurnEnd(() => this.socket?.resume());
     return false;
   }
 
   private noteArrival(size: number): void {
     this.bytesRead += size;
-    this.lastActivityMs = performance.now();
+    this.lastActivityMs = nowMs();
   }
 
   /** The stream of replies cannot be trusted any more. */
@@ -344,21 +395,38 @@ export class Connection implements Dispatcher, ReplySink {
   private onOpen(): void {
     if (this.state !== ConnectionState.Dialing) return;
     this.state = move(this.state, ConnectionState.Handshaking);
-    this.lastActivityMs = performance.now();
+    this.lastActivityMs = nowMs();
     this.owner.onOpen();
   }
 
   private onDrain(): void {
     this.isBlocked = false;
-    if (this.queue.unsent > 0) this.scheduler.requestNextTurn();
+    if (this.queue.unsent > 0) flushScheduler.requestNextTurn(this);
   }
 
-  private flush(): void {
+  /** A user who ends the stream means the end behind what was issued before. */
+  private watchEnd(socket: Duplex): void {
+    const { end } = socket;
+    this.halfClose = () => Reflect.apply(end, socket, []);
+    socket.end = ((...args: unknown[]) => {
+      // A peer that has closed takes nothing more: what is unsent goes to the next connection.
+      if (this.state < ConnectionState.Draining && !socket.readableEnded) this.flushWhole();
+      return Reflect.apply(end, socket, args);
+    }) as Duplex["end"];
+  }
+
+  private flushEarly(): void {
+    if (this.isFlushing) return;
+    flushScheduler.flushBefore(this);
+    this.flush();
+  }
+
+  private writeStretch(): void {
     const { queue, output, socket } = this;
     if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;
-    if (queue.inFlight === 0) this.lastActivityMs = performance.now();
-    const trouble = this.encoder.fill();
+    if (queue.inFlight === 0) this.lastActivityMs = nowMs();
+    const trouble = this.fill();
     if (trouble !== null) {
       this.destroy(trouble);
       return;
@@ -372,11 +440,22 @@ export class Connection implements Dispatcher, ReplySink {
       return;
     }
     if (this.socketTimeout !== null) this.socketTimeout.windUp();
-    if (queue.unsent > 0 && !this.isBlocked) this.scheduler.requestNextTurn();
+    if (queue.unsent > 0 && !this.isBlocked) flushScheduler.requestNextTurn(this);
+  }
+
+  private fill(): Error | null {
+    this.isFlushing = true;
+    try {
+      return this.encoder.fill();
+    } finally {
+      this.isFlushing = false;
+    }
   }
 
   private write(socket: Duplex, segments: Buffer[]): void {
-    const onWritten = (): void => this.output.release(segments);
+    // Any other stream may hold what it was given for as long as it likes.
+    const canRecycle = this.isOwnSocket && socket.write === SOCKET_WRITE;
+    const onWritten = canRecycle ? (): void => this.output.release(segments) : undefined;
     const last = segments.length - 1;
     this.writes++;
     if (last > 0) socket.cork();
@@ -386,16 +465,26 @@ export class Connection implements Dispatcher, ReplySink {
       if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
     }
     if (last > 0) socket.uncork();
+    if (!canRecycle) this.output.forget(segments);
   }
 
   private onSocketClose(): void {
     if (this.state === ConnectionState.Closed) return;
     this.state = move(this.state, ConnectionState.Closed);
     this.parser.stop();
-    clearTimeout(this.destroyTimer);
+    stopTimer(this.destroyTimer);
     this.socketTimeout?.stop();
     this.owner.onClose();
   }
+}
+
+/** A plain or TLS socket as the runtime makes it, not a stream that a user has made or derived. */
+function isSocketOfRuntime(socket: Duplex & { encrypted?: boolean }): boolean {
+  const prototype: unknown = Object.getPrototypeOf(socket);
+  if (socket.encrypted !== true) return prototype === Socket.prototype;
+  // Loaded already: something has made this socket.
+  const { TLSSocket } = require("node:tls") as typeof import("node:tls");
+  return prototype === TLSSocket.prototype;
 }
 
 function markAnswered(command: Command): void {

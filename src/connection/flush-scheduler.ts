@@ -1,31 +1,116 @@
 /**
- * The only code that decides when bytes leave. Nothing in flight: end of the current run
- * (`nextTick`), so a lone caller waits for nobody. Replies outstanding: end of the event-loop
- * turn (`setImmediate`), so commands issued from separate callbacks, as request handlers do,
- * still share one write. A batch larger than one stretch goes on in the next turn, so that
- * replies are read in between.
+ * The only code that decides when bytes leave, one for all connections of the process. A
+ * connection with nothing in flight is flushed at the end of the current run (`nextTick`), so a
+ * lone caller waits for nobody. With replies outstanding it is flushed at the end of the
+ * event-loop turn (`setImmediate`), so that commands issued from separate callbacks, as request
+ * handlers do, still share one write. A batch larger than one stretch goes on in the next turn, so
+ * that replies are read in between.
+ *
+ * Connections are flushed in the order in which they were first written to: what is due at the end
+ * of the run takes along what was booked before it. A write on one client of the process thus
+ * leaves before what another client is told afterwards.
+ *
+ *   booked:  | busy | busy | idle | busy |
+ *            `------- due -------' the rest leaves at the end of the turn
  */
 
+import { atTurnEnd, nextTick } from "../util/scheduling";
+
+export interface Flushable {
+  /** Set while it is booked; belongs to the scheduler. */
+  isBooked: boolean;
+  /** Writes one stretch of what has gathered. */
+  flush(): void;
+  /** Writes all that the kernel takes at once. */
+  flushWhole(): void;
+}
+
 export class FlushScheduler {
-  private isBooked = false;
-  private readonly run = (): void => {
-    this.isBooked = false;
-    this.flush();
+  private booked: Flushable[] = [];
+  /** So many of them leave at the end of the run. */
+  private dueCount = 0;
+  private isRunBooked = false;
+  private isTurnBooked = false;
+  private hasExitHook = false;
+  private readonly onRunEnd = (): void => {
+    this.isRunBooked = false;
+    this.flushFirst(this.dueCount);
+  };
+  private readonly onTurnEnd = (): void => {
+    this.isTurnBooked = false;
+    this.flushFirst(this.booked.length);
   };
 
-  constructor(private readonly flush: () => void) {}
-
-  request(inFlight: number): void {
-    if (this.isBooked) return;
-    this.isBooked = true;
-    if (inFlight === 0) process.nextTick(this.run);
-    else setImmediate(this.run);
+  /** To be called when `one` has something to write and is not booked. */
+  request(one: Flushable, inFlight: number): void {
+    if (!this.hasExitHook) this.hookExit();
+    one.isBooked = true;
+    this.booked.push(one);
+    if (inFlight > 0) {
+      this.bookTurn();
+      return;
+    }
+    this.dueCount = this.booked.length;
+    if (this.isRunBooked) return;
+    this.isRunBooked = true;
+    nextTick(this.onRunEnd);
   }
 
   /** The next stretch of what did not fit into this flush. */
-  requestNextTurn(): void {
-    if (this.isBooked) return;
-    this.isBooked = true;
-    setImmediate(this.run);
+  requestNextTurn(one: Flushable): void {
+    if (one.isBooked) return;
+    one.isBooked = true;
+    this.booked.push(one);
+    this.bookTurn();
+  }
+
+  /** Flushes everything that was booked before `one`, which is about to write. */
+  flushBefore(one: Flushable): void {
+    if (this.booked[0] === one) return;
+    const place = this.booked.indexOf(one);
+    this.flushFirst(place < 0 ? this.booked.length : place);
+  }
+
+  private bookTurn(): void {
+    if (this.isTurnBooked) return;
+    this.isTurnBooked = true;
+    atTurnEnd(this.onTurnEnd);
+  }
+
+  private flushFirst(count: number): void {
+    const due = this.booked;
+    this.booked = count === due.length ? [] : due.slice(count);
+    this.dueCount = Math.max(0, this.dueCount - count);
+    let next = 0;
+    try {
+      while (next < count) {
+        const one = due[next++] as Flushable;
+        one.isBooked = false;
+        one.flush();
+      }
+    } finally {
+      // A flush that has thrown holds up nobody.
+      if (next < count) this.putBack(due.slice(next, count));
+    }
+  }
+
+  private putBack(rest: Flushable[]): void {
+    this.booked = [...rest, ...this.booked];
+    this.dueCount = 0;
+    this.bookTurn();
+  }
+
+  /** `process.exit()` runs neither ticks nor turns: what was issued before it is written here. */
+  private hookExit(): void {
+    this.hasExitHook = true;
+    process.once("exit", () => {
+      for (const one of this.booked.splice(0)) {
+        one.isBooked = false;
+        one.flushWhole();
+      }
+    });
   }
 }
+
+/** The scheduler of this thread. */
+export const flushScheduler = new FlushScheduler();

@@ -67,6 +67,14 @@ export class Admission implements Dispatcher {
     this.take({ commands, bytes, isBatch: true });
   }
 
+  /** The client is closing: what waits goes out now or never, whatever the bounds. */
+  letGo(): void {
+    for (let group = this.waiting.shift(); group !== undefined; group = this.waiting.shift()) {
+      this.waitingCount -= group.commands.length;
+      this.admit(group);
+    }
+  }
+
   private take(group: Group): void {
     if (this.isRefusing) abort(group);
     // A client can always be left, a transaction always be ended.

@@ -131,7 +131,10 @@ export class Link implements Dispatcher {
     return outcome;
   }
 
-  /** Half-closes the connection; with `isReconnect` a new one follows and commands are kept. */
+  /**
+   * Writes what was issued before and half-closes the connection; with `isReconnect` a new one
+   * follows and commands are kept.
+   */
   disconnect(isReconnect = false): void {
     const { status } = this;
     if (status === "end") return;
@@ -147,7 +150,9 @@ export class Link implements Dispatcher {
     else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
     else {
       this.establishment?.stop();
-      this.connection.end();
+      // With another connection to come, what is unsent is left to that one.
+      if (isReconnect) this.connection.end();
+      else this.connection.finish();
       this.onModeChange();
     }
     callUser(() => this.connector.disconnect());

@@ -24,6 +24,8 @@ const NOTHING = Buffer.alloc(0);
 interface Lease {
   readonly block: Buffer;
   pieces: number;
+  /** Some stream may hold a piece for ever: the block does not return to the pool. */
+  isLost: boolean;
 }
 
 export class OutputBuffer {
@@ -36,6 +38,8 @@ export class OutputBuffer {
   private closedBytes = 0;
   private segments: Buffer[] = [];
   private leases: Lease[] = [];
+  /** The present block does not return to the pool. */
+  private isLost = false;
 
   /** Bytes written since the last `take`. */
   get length(): number {
@@ -70,6 +74,18 @@ export class OutputBuffer {
     if (this.leases.length === 0 && this.at === this.start) this.leaveBlock();
   }
 
+  /** As `release`, for a stream that may look at the pieces later: their blocks are not used again. */
+  forget(segments: readonly Buffer[]): void {
+    for (const segment of segments) {
+      const place = this.leaseOf(segment);
+      const lease = this.leases[place];
+      if (lease === undefined) continue;
+      lease.isLost = true;
+      if (lease.block === this.bytes) this.isLost = true;
+      if (--lease.pieces === 0) this.leases.splice(place, 1);
+    }
+  }
+
   private renew(byteCount: number): void {
     this.closePiece();
     this.leaveBlock();
@@ -84,7 +100,7 @@ export class OutputBuffer {
     this.start = this.at;
     const last = this.leases.length - 1;
     if (last >= 0 && this.leases[last].block === this.bytes) this.leases[last].pieces++;
-    else this.leases.push({ block: this.bytes, pieces: 1 });
+    else this.leases.push({ block: this.bytes, pieces: 1, isLost: this.isLost });
   }
 
   /** No more is written to the present block. */
@@ -93,19 +109,23 @@ export class OutputBuffer {
     this.bytes = NOTHING;
     this.at = 0;
     this.start = 0;
-    const isLeased = this.leases.some((lease) => lease.block === block);
-    if (!isLeased && block.length > 0) blockPool.release(block);
+    const isHeld = this.isLost || this.leases.some((lease) => lease.block === block);
+    this.isLost = false;
+    if (!isHeld && block.length > 0) blockPool.release(block);
   }
 
   private releasePiece(segment: Buffer): void {
+    const place = this.leaseOf(segment);
+    const lease = this.leases[place];
+    if (lease === undefined || --lease.pieces > 0) return;
+    this.leases.splice(place, 1);
+    if (lease.block !== this.bytes && !lease.isLost) blockPool.release(lease.block);
+  }
+
+  /** Place of the lease that the piece belongs to; -1 for a Buffer of the caller. */
+  private leaseOf(segment: Buffer): number {
     const memory = segment.buffer;
-    for (let i = 0; i < this.leases.length; i++) {
-      const lease = this.leases[i];
-      if (lease.block.buffer !== memory) continue;
-      if (--lease.pieces > 0) return;
-      this.leases.splice(i, 1);
-      if (lease.block !== this.bytes) blockPool.release(lease.block);
-      return;
-    }
+    for (let i = 0; i < this.leases.length; i++) if (this.leases[i].block.buffer === memory) return i;
+    return -1;
   }
 }

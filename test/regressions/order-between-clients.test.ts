@@ -1,0 +1,130 @@
+/** What one client of the process was told first leaves first, whatever its neighbours are doing. */
+
+import type { Duplex } from "node:stream";
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { Redis } from "../../src/index";
+import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
+import { closeClient, untilReady } from "../support/matrix";
+import { randomSource } from "../support/random";
+import { sharedServer } from "../support/shared-servers";
+
+const ROUNDS = 300;
+
+/** The places of the streams in the order of their writes. The server may read its sockets in any order. */
+function record(streams: readonly (Duplex | null)[]): number[] {
+  const written: number[] = [];
+  for (const [place, stream] of streams.entries()) {
+    if (stream === null) continue;
+    const { write } = stream;
+    stream.write = ((...args: unknown[]) => {
+      written.push(place);
+      return Reflect.apply(write, stream, args);
+    }) as Duplex["write"];
+  }
+  return written;
+}
+
+describe("order between the clients of a process", () => {
+  let server: ServerProcess;
+  let clients: Redis[] = [];
+  before(async () => {
+    server = await sharedServer(ServerKind.Redis);
+  });
+  afterEach(async () => {
+    await Promise.all(clients.map(closeClient));
+    clients = [];
+  });
+
+  async function open(options: object = {}): Promise<Redis> {
+    const redis = new Redis({ port: server.port, host: server.host, ...options });
+    clients.push(redis);
+    await untilReady(redis);
+    return redis;
+  }
+
+  const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+  it("a message does not overtake the pipeline that it tells of", async () => {
+    const [writer, publisher] = [await open(), await open()];
+    const written = record([writer.stream, publisher.stream]);
+    for (let round = 0; round < ROUNDS; round++) {
+      const under = Array.from({ length: 20 }, () => writer.get("x"));
+      await turn();
+      written.length = 0;
+      const outcomes = [writer.pipeline().set("key", round).exec(), publisher.publish("news", "written")];
+      await Promise.all([...outcomes, ...under]);
+      expect(written).to.deep.equal([0, 1]);
+    }
+  });
+
+  it("socket writes follow the order of the first calls, in any state", async () => {
+    const all = [await open(), await open(), await open(), await open()];
+    const random = randomSource(11);
+    const written = record(all.map((redis) => redis.stream));
+    for (let round = 0; round < ROUNDS; round++) {
+      const outcomes: Promise<unknown>[] = [];
+      // Some are busy, some are not.
+      for (const redis of all) if (random() < 0.5) outcomes.push(redis.get("x"));
+      await turn();
+      written.length = 0;
+      const first: number[] = [];
+      for (let call = 0; call < 8; call++) {
+        const i = Math.floor(random() * all.length);
+        if (!first.includes(i)) first.push(i);
+        const redis = all[i] as Redis;
+        outcomes.push(random() < 0.5 ? redis.get("x") : redis.pipeline().get("x").get("x").exec());
+      }
+      await turn();
+      await turn();
+      expect(written).to.deep.equal(first);
+      await Promise.all(outcomes);
+    }
+  });
+
+  it("a huge batch that is flushed early does not overtake either", async () => {
+    const [small, large] = [await open(), await open()];
+    const written = record([small.stream, large.stream]);
+    const under = small.get("x");
+    await turn();
+    written.length = 0;
+    const outcomes: Promise<unknown>[] = [under, small.set("key", "before")];
+    for (let i = 0; i < 10_000; i++) outcomes.push(large.get("key"));
+    await Promise.all(outcomes);
+    expect(written.slice(0, 2)).to.deep.equal([0, 1]);
+  });
+
+  it("what a client writes as it closes comes behind what others were told before", async () => {
+    const [other, closing] = [await open(), await open()];
+    const written = record([other.stream, closing.stream]);
+    const under = other.get("x");
+    await turn();
+    written.length = 0;
+    const outcomes = [under, other.set("key", "closing"), closing.get("key")];
+    closing.disconnect();
+    await Promise.all(outcomes);
+    expect(written).to.deep.equal([0, 1]);
+  });
+
+  describe("of a cluster", () => {
+    const fixture = new ClusterFixture().install();
+
+    it("a busy node is not overtaken by an idle client of another one", async () => {
+      const [busy, idle] = [fixture.connect(), fixture.connect()];
+      await untilClusterReady(busy);
+      await untilClusterReady(idle);
+      await Promise.all([busy.get("key"), idle.get("key")]);
+      const streams = [busy, idle].map((cluster) => cluster.nodes().map((node) => node.stream));
+      const written = record(streams.flat());
+      for (let round = 0; round < ROUNDS; round++) {
+        const under = busy.get("key");
+        await turn();
+        written.length = 0;
+        await Promise.all([busy.set("key", round), idle.get("key"), under]);
+        const owners = written.map((place) => (place < (streams[0]?.length ?? 0) ? "busy" : "idle"));
+        expect(owners).to.deep.equal(["busy", "idle"]);
+      }
+    });
+  });
+});
