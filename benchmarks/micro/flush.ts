@@ -3,7 +3,7 @@
  * (`setImmediate`), and how many flushes 200 callbacks of their own lead to in either state.
  */
 
-import { FlushScheduler } from "../../src/connection/flush-scheduler";
+import { type Flushable, FlushScheduler } from "../../src/connection/flush-scheduler";
 
 const FLUSHES = 20_000;
 const ROUNDS = 9;
@@ -20,14 +20,19 @@ async function nanosPerFlush(inFlight: number): Promise<number> {
   return least;
 }
 
+function connectionThat(flush: () => void): Flushable {
+  return { isBooked: false, flush, flushWhole: flush };
+}
+
 function flushes(inFlight: number, count: number): Promise<void> {
   return new Promise((resolve) => {
     let left = count;
-    const scheduler: FlushScheduler = new FlushScheduler(() => {
+    const scheduler = new FlushScheduler();
+    const one: Flushable = connectionThat(() => {
       if (--left === 0) resolve();
-      else scheduler.request(inFlight);
+      else scheduler.request(one, inFlight);
     });
-    scheduler.request(inFlight);
+    scheduler.request(one, inFlight);
   });
 }
 
@@ -35,10 +40,14 @@ function flushes(inFlight: number, count: number): Promise<void> {
 function flushesOfCallbacks(inFlight: number): Promise<number> {
   return new Promise((resolve) => {
     let count = 0;
-    const scheduler = new FlushScheduler(() => {
+    const scheduler = new FlushScheduler();
+    const one = connectionThat(() => {
       count++;
     });
-    for (let index = 0; index < CALLBACKS; index++) setImmediate(() => scheduler.request(inFlight));
+    const call = (): void => {
+      if (!one.isBooked) scheduler.request(one, inFlight);
+    };
+    for (let index = 0; index < CALLBACKS; index++) setImmediate(call);
     setTimeout(() => resolve(count), 20);
   });
 }
