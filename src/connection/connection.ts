@@ -27,7 +27,6 @@ import { type PushOwner, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
 import { type Stretch, stretchOf } from "./stretch";
-import type { Subscriptions } from "./subscriptions";
 
 export interface ConnectionOptions {
   /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
@@ -41,7 +40,6 @@ export interface ConnectionOptions {
 }
 
 export interface ConnectionOwner extends PushOwner, WriteListener {
-  readonly subscriptions: Subscriptions;
   /** The socket is connected; the handshake may begin. */
   onOpen(): void;
   /** An error reply. True when the owner took the command over; otherwise it fails with the error. */
@@ -136,7 +134,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
         ? new SocketTimeout(this, limitMs, () => this.destroy(new SocketTimeoutError(limitMs)))
         : null;
     this.encoder = new FlushEncoder(this, this.output, options.highWaterBytes, owner);
-    this.pushes = new PushRouter(this.queue, owner.subscriptions, owner, options.stringNumbers);
+    this.pushes = new PushRouter(this.queue, owner, options.stringNumbers);
   }
 
   /** Read hooks for `net.connect({ onread })`: reads land where the parser needs them. */

@@ -31,7 +31,6 @@ export class FlushScheduler {
   private dueCount = 0;
   private isRunBooked = false;
   private isTurnBooked = false;
-  private hasExitHook = false;
   private readonly onRunEnd = (): void => {
     this.isRunBooked = false;
     this.flushFirst(this.dueCount);
@@ -41,9 +40,12 @@ export class FlushScheduler {
     this.flushFirst(this.booked.length);
   };
 
+  /** @param process Whose exit is watched from the first request on; none = it is not watched. */
+  constructor(private process: Pick<NodeJS.Process, "once"> | null = null) {}
+
   /** To be called when `one` has something to write and is not booked. */
   request(one: Flushable, inFlight: number): void {
-    if (!this.hasExitHook) this.hookExit();
+    if (this.process !== null) this.watchExit(this.process);
     one.isBooked = true;
     this.booked.push(one);
     if (inFlight > 0) {
@@ -101,8 +103,8 @@ export class FlushScheduler {
   }
 
   /** `process.exit()` runs neither ticks nor turns: what was issued before it is written here. */
-  private hookExit(): void {
-    this.hasExitHook = true;
+  private watchExit(process: Pick<NodeJS.Process, "once">): void {
+    this.process = null;
     process.once("exit", () => {
       for (const one of this.booked.splice(0)) {
         one.isBooked = false;
@@ -113,4 +115,4 @@ export class FlushScheduler {
 }
 
 /** The scheduler of this thread. */
-export const flushScheduler = new FlushScheduler();
+export const flushScheduler = new FlushScheduler(process);

@@ -15,6 +15,8 @@ import type { CommandQueue } from "./command-queue";
 import { SubscriptionKind, type Subscriptions } from "./subscriptions";
 
 export interface PushOwner {
+  /** The confirmed subscriptions. */
+  readonly subscriptions: Subscriptions;
   /** `pattern` is null but for pattern messages. The payload is a Buffer but for client tracking over RESP2. */
   onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void;
   /** The set of confirmed subscriptions has changed. */
@@ -48,7 +50,6 @@ export class PushRouter {
 
   constructor(
     private readonly queue: CommandQueue,
-    private readonly subscriptions: Subscriptions,
     private readonly owner: PushOwner,
     private readonly stringNumbers: boolean,
   ) {}
@@ -94,8 +95,8 @@ export class PushRouter {
     const isAsked = command !== undefined && this.isAnswerTo(command, word, name);
     if (isAsked && this.left === 0) this.left = this.confirmationsOf(command, kind);
     if (name !== null) {
-      if (isEntry) this.subscriptions.add(kind, name);
-      else this.subscriptions.delete(kind, name);
+      if (isEntry) this.owner.subscriptions.add(kind, name);
+      else this.owner.subscriptions.delete(kind, name);
       this.owner.onSubscriptionsChanged();
     }
     if (!isAsked) {
@@ -121,7 +122,7 @@ export class PushRouter {
   /** Without names, the server confirms every subscription of the kind, or once if there is none. */
   private confirmationsOf(command: Command, kind: SubscriptionKind): number {
     if (command.args.length > 0) return command.args.length;
-    return Math.max(1, this.subscriptions.size(kind));
+    return Math.max(1, this.owner.subscriptions.size(kind));
   }
 }
 

@@ -52,7 +52,7 @@ export interface LinkOptions extends EstablishmentOptions {
 }
 
 /** Who is told what happens to a link. */
-export interface LinkOwner extends Omit<PushOwner, "onSubscriptionsChanged"> {
+export interface LinkOwner extends Omit<PushOwner, "subscriptions" | "onSubscriptionsChanged"> {
   readonly identity: ClientIdentity;
   /** Called for each connection, and again before they expire. */
   credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;

@@ -2,9 +2,6 @@
  * Turns of the event loop, timers and the clock, for the client's own work. They are taken when
  * the module is loaded, so that the fake timers of a test framework neither hold the client up nor
  * find work of its own in their list. Nothing else in `src` names the globals.
- *
- * Delays that users ask for (`commandTimeout`, what `retryStrategy` returns) do follow a faked
- * clock: see `Delay`.
  */
 
 import { performance as processPerformance } from "node:perf_hooks";
@@ -30,18 +27,5 @@ export const stopTimer: (timer: NodeJS.Timeout | undefined) => void = genuine(
   globalThis.clearTimeout,
   timers.clearTimeout,
 );
-export const startInterval: (work: () => void, periodMs: number) => NodeJS.Timeout = genuine(
-  globalThis.setInterval,
-  timers.setInterval,
-);
-export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine(
-  globalThis.clearInterval,
-  timers.clearInterval,
-);
 /** Milliseconds on a clock that is never set. */
 export const nowMs: () => number = processPerformance.now.bind(processPerformance);
-
-/** A promise of a time that has passed. */
-export function sleep(delayMs: number): Promise<void> {
-  return new Promise((resolve) => startTimer(resolve, delayMs));
-}

@@ -1,0 +1,149 @@
+import { expect } from "chai";
+import fc from "fast-check";
+import { type Flushable, FlushScheduler } from "../../../src/connection/flush-scheduler";
+import { fixedRuns } from "../../support/properties";
+
+class Writer implements Flushable {
+  isBooked = false;
+  /** Stretches that are still to be written. */
+  stretches = 0;
+  inFlight = 0;
+
+  constructor(
+    readonly name: number,
+    private readonly scheduler: FlushScheduler,
+    private readonly log: number[],
+  ) {}
+
+  call(stretches = 1): void {
+    this.stretches += stretches;
+    if (!this.isBooked) this.scheduler.request(this, this.inFlight);
+  }
+
+  flush(): void {
+    if (this.stretches === 0) return;
+    this.log.push(this.name);
+    this.stretches--;
+    if (this.stretches > 0) this.scheduler.requestNextTurn(this);
+  }
+
+  flushWhole(): void {
+    while (this.stretches > 0) this.flush();
+  }
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const runEnd = (): Promise<void> => new Promise((resolve) => process.nextTick(resolve));
+
+describe("FlushScheduler", () => {
+  let scheduler: FlushScheduler;
+  let log: number[];
+  const writer = (name: number, inFlight = 0): Writer => {
+    const made = new Writer(name, scheduler, log);
+    made.inFlight = inFlight;
+    return made;
+  };
+  beforeEach(() => {
+    scheduler = new FlushScheduler();
+    log = [];
+  });
+
+  it("writes at the end of the run when nothing is in flight, and of the turn otherwise", async () => {
+    const [idle, busy] = [writer(1), writer(2, 5)];
+    idle.call();
+    busy.call();
+    expect(log).to.deep.equal([]);
+    await runEnd();
+    expect(log).to.deep.equal([1]);
+    await turn();
+    await turn();
+    expect(log).to.deep.equal([1, 2]);
+  });
+
+  it("writes what was booked before as soon as something is due", async () => {
+    const [idle, busy, last] = [writer(1), writer(2, 5), writer(3, 5)];
+    busy.call();
+    idle.call();
+    last.call();
+    await runEnd();
+    expect(log).to.deep.equal([2, 1]);
+  });
+
+  it("goes on with the rest of a batch in the next turn", async () => {
+    const [large, small] = [writer(1), writer(2)];
+    large.call(3);
+    small.call();
+    await runEnd();
+    expect(log).to.deep.equal([1, 2]);
+    await turn();
+    await turn();
+    await turn();
+    expect(log).to.deep.equal([1, 2, 1, 1]);
+  });
+
+  it("writes what was booked before one that cannot wait", () => {
+    const [first, second, third] = [writer(1, 5), writer(2), writer(3)];
+    first.call();
+    second.call();
+    third.call();
+    scheduler.flushBefore(third);
+    expect(log).to.deep.equal([1, 2]);
+    expect([first.isBooked, second.isBooked, third.isBooked]).to.deep.equal([false, false, true]);
+  });
+
+  it("goes on when a flush throws", async () => {
+    const [bad, good] = [writer(1), writer(2)];
+    bad.flush = () => {
+      throw new Error("bad");
+    };
+    const listeners = process.listeners("uncaughtException");
+    process.removeAllListeners("uncaughtException");
+    const thrown = new Promise((resolve) => process.once("uncaughtException", resolve));
+    try {
+      bad.call();
+      good.call();
+      expect(((await thrown) as Error).message).to.equal("bad");
+    } finally {
+      for (const listener of listeners) process.on("uncaughtException", listener);
+    }
+    await turn();
+    await turn();
+    expect(log).to.deep.equal([2]);
+  });
+
+  it("keeps the order of first calls, writes everything, and each once", async () => {
+    const step = fc.record({
+      who: fc.nat(4),
+      inFlight: fc.nat(1),
+      stretches: fc.integer({ min: 1, max: 3 }),
+    });
+    const runs = fc.array(fc.array(step, { maxLength: 12 }), { maxLength: 5 });
+    await fc.assert(
+      fc.asyncProperty(runs, async (program) => {
+        scheduler = new FlushScheduler();
+        log = [];
+        const writers = Array.from({ length: 5 }, (_, name) => writer(name));
+        let expected = 0;
+        for (const steps of program) {
+          const before = log.length;
+          const order: number[] = writers.filter((one) => one.isBooked).map((one) => one.name);
+          const isFresh = order.length === 0;
+          for (const { who, inFlight, stretches } of steps) {
+            const one = writers[who] as Writer;
+            one.inFlight = inFlight;
+            if (!order.includes(who)) order.push(who);
+            one.call(stretches);
+            expected += stretches;
+          }
+          await turn();
+          await turn();
+          if (isFresh) expect(log.slice(before, before + order.length)).to.deep.equal(order);
+        }
+        for (let i = 0; i < 200 && writers.some((one) => one.isBooked); i++) await turn();
+        expect(log.length).to.equal(expected);
+        expect(writers.every((one) => one.stretches === 0)).to.equal(true);
+      }),
+      fixedRuns(200),
+    );
+  });
+});
