@@ -12,6 +12,7 @@ import { CommandFlag } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, type TimeoutDetails } from "../errors";
 import type { Whereabouts } from "../link/whereabouts";
 import { describeCommand } from "../observability/redact";
+import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 
 export interface LimitOptions {
@@ -226,14 +227,14 @@ class SignalWatch {
       return false;
     }
     command.ensureExtra().addHook(one);
-    if (this.watched.size === 0) this.signal.addEventListener("abort", this.onAbort);
+    if (this.watched.size === 0) listenToAbort(this.signal, this.onAbort);
     this.watched.add(one);
     return true;
   }
 
   forget(one: WatchedCommand): void {
     this.watched.delete(one);
-    if (this.watched.size === 0) this.signal.removeEventListener("abort", this.onAbort);
+    if (this.watched.size === 0) stopListening(this.signal, this.onAbort);
   }
 
   private abort({ command, issuedAtMs }: WatchedCommand): void {

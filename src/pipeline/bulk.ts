@@ -9,6 +9,7 @@
 
 import { BulkAbortedError } from "../errors";
 import { INSPECT, type InspectArguments } from "../observability/redact";
+import { listenToAbort, stopListening } from "../util/abort-listeners";
 import type { BulkBatch, BulkFailure } from "./bulk-batch";
 import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";
 import type { Row } from "./pipeline-run";
@@ -137,7 +138,7 @@ export class Bulk implements AsyncIterable<Row> {
       for (const batch of feed.sent) batch.abort(this.abortError());
       feed.stop().catch(() => {});
     };
-    signal?.addEventListener("abort", onAbort, { once: true });
+    if (signal) listenToAbort(signal, onAbort);
     try {
       if (signal?.aborted) throw this.abortError();
       feed.start();
@@ -153,7 +154,7 @@ export class Bulk implements AsyncIterable<Row> {
         }
       }
     } finally {
-      signal?.removeEventListener("abort", onAbort);
+      if (signal) stopListening(signal, onAbort);
       await feed.stop();
     }
   }

@@ -27,15 +27,17 @@ class Deadlines {
   private count = 0;
   private timer: NodeJS.Timeout | undefined;
   private lastTick = 0;
+  /** The list that was booked in last; an empty one is kept for the next booking of its tick. */
+  private latest: Deadline[] = [];
+  private latestTick = -1;
 
   /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
   schedule(target: Expiring, delayMs: number): Deadline {
     // The tick after the limit: never early, and never a tick that has passed already.
     const tick = Math.floor((performance.now() + Math.max(0, delayMs)) / TICK_MS) + 1;
     const deadline = new Deadline(tick, target);
-    const list = this.ticks.get(tick);
-    if (list === undefined) this.ticks.set(tick, [deadline]);
-    else deadline.position = list.push(deadline) - 1;
+    if (tick !== this.latestTick) this.turnTo(tick);
+    deadline.position = this.latest.push(deadline) - 1;
     if (this.count++ === 0) this.start();
     return deadline;
   }
@@ -50,8 +52,17 @@ class Deadlines {
         list[deadline.position] = last;
         last.position = deadline.position;
       }
+      if (list.length === 0 && list !== this.latest) this.ticks.delete(deadline.tick);
     }
     this.settle(deadline);
+  }
+
+  /** Empty lists are left out, so that long limits of calls that are answered soon leave nothing. */
+  private turnTo(tick: number): void {
+    if (this.latest.length === 0) this.ticks.delete(this.latestTick);
+    this.latest = this.ticks.get(tick) ?? [];
+    this.latestTick = tick;
+    this.ticks.set(tick, this.latest);
   }
 
   private start(): void {
@@ -83,11 +94,17 @@ class Deadlines {
     const list = this.ticks.get(tick);
     if (list === undefined) return;
     this.ticks.delete(tick);
+    if (tick === this.latestTick) this.forgetLatest();
     for (const deadline of list) {
       if (deadline.position < 0) continue;
       this.settle(deadline);
       deadline.target.onExpired();
     }
+  }
+
+  private forgetLatest(): void {
+    this.latest = [];
+    this.latestTick = -1;
   }
 
   private settle(deadline: Deadline): void {
@@ -96,6 +113,7 @@ class Deadlines {
       clearTimeout(this.timer);
       this.timer = undefined;
       this.ticks.clear();
+      this.forgetLatest();
     }
   }
 }

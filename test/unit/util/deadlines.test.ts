@@ -37,6 +37,19 @@ describe("deadlines", () => {
     });
   });
 
+  it("keeps nothing of long limits that were cancelled", () => {
+    const { ticks } = deadlines as unknown as { ticks: Map<number, unknown> };
+    const waiting = deadlines.schedule({ onExpired() {} }, 3_600_000);
+    for (let i = 0; i < 1000; i++) {
+      const own = [1_000_000, 2_000_000, 3_600_000].map((ms) => deadlines.schedule({ onExpired() {} }, ms));
+      clock.tick(9);
+      for (const deadline of own) deadlines.cancel(deadline);
+    }
+    expect(ticks.size).to.be.at.most(4);
+    deadlines.cancel(waiting);
+    expect(ticks.size).to.equal(0);
+  });
+
   it("never calls a cancelled target, and cancelling twice or late is harmless", () => {
     const targets = Array.from({ length: 10 }, () => new Target(50));
     for (const [i, target] of targets.entries()) {

@@ -1,0 +1,41 @@
+/**
+ * Listens to an AbortSignal for any number of calls with one listener: the runtime warns of a leak
+ * from the eleventh on, and a signal of a whole request or job is given to many calls.
+ */
+
+type Listener = () => void;
+
+class SharedListener {
+  private readonly listeners = new Set<Listener>();
+  private readonly onAbort = (): void => {
+    for (const listener of [...this.listeners]) listener();
+  };
+
+  constructor(private readonly signal: AbortSignal) {}
+
+  add(listener: Listener): void {
+    if (this.listeners.size === 0) this.signal.addEventListener("abort", this.onAbort);
+    this.listeners.add(listener);
+  }
+
+  remove(listener: Listener): void {
+    if (!this.listeners.delete(listener) || this.listeners.size > 0) return;
+    this.signal.removeEventListener("abort", this.onAbort);
+  }
+}
+
+const shared = new WeakMap<AbortSignal, SharedListener>();
+
+/** Calls the listener when the signal is aborted, in the order in which they were added. */
+export function listenToAbort(signal: AbortSignal, listener: Listener): void {
+  let one = shared.get(signal);
+  if (one === undefined) {
+    one = new SharedListener(signal);
+    shared.set(signal, one);
+  }
+  one.add(listener);
+}
+
+export function stopListening(signal: AbortSignal, listener: Listener): void {
+  shared.get(signal)?.remove(listener);
+}
