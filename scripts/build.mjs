@@ -117,6 +117,7 @@ async function writeCode() {
   await bundle.write({
     dir: built,
     format: "cjs",
+    strict: true,
     exports: "named",
     esModule: true,
     sourcemap: true,

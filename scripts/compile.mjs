@@ -61,7 +61,7 @@ function removeOrphans(sources) {
 
 /** Tests of the built package get its modules in the place of those that are compiled here. */
 const TARGET_SWITCH = {
-  js: `if (process.env.SLUICE_TARGET === "built") return void (module.exports = require(${JSON.stringify(
+  js: `"use strict"; if (process.env.SLUICE_TARGET === "built") return void (module.exports = require(${JSON.stringify(
     join(checkout, "test", "support", "shipped-modules.cjs"),
   )})(__filename.slice(${join(output, "src").length + 1}, -3).replaceAll("\\\\", "/")));`,
 };

@@ -42,6 +42,7 @@ import {
 import { wrapExecReply } from "../pipeline/transaction";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
+import { lookAtPrototype } from "../util/own-property";
 import { captureCallSite } from "./call-site";
 import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
@@ -109,6 +110,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   constructor() {
     super();
+    lookAtPrototype();
     this[PORT] = makePort(this);
   }
 

@@ -6,6 +6,7 @@
  */
 
 import type { Reply } from "../protocol/resp-types";
+import { setOwn } from "../util/own-property";
 import type { ReplyContext, ReplyMapper } from "./command-spec";
 
 /** Field and value pairs as an object. Field names are strings even where values are Buffers. */
@@ -16,12 +17,6 @@ function fieldsToObject(reply: Reply): Reply {
     setOwn(object, String(reply[index]), reply[index + 1]);
   }
   return object;
-}
-
-/** An ordinary own property, whatever its name is. */
-function setOwn(object: Record<string, unknown>, name: string, value: unknown): void {
-  if (name !== "__proto__") object[name] = value;
-  else Object.defineProperty(object, name, { value, configurable: true, enumerable: true, writable: true });
 }
 
 // RESP3  [[member, score], [member, score]]   nested when scores or values are asked for

@@ -9,6 +9,7 @@
  */
 
 import { ReplyTooLongError } from "../errors";
+import { toError } from "../util/user-code";
 import { MAX_DEPTH, MAX_ELEMENTS, MAX_PREALLOCATED_SLOTS } from "./limits";
 import { Ending, FrameKind, ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
@@ -139,9 +140,9 @@ export class ReplyBuilder {
     if (this.isDropping) return true;
     try {
       frame.addToDictionary(value);
-    } catch {
+    } catch (error) {
       // A key that is an aggregate becomes JSON, which may be longer than any string.
-      this.failReply(new ReplyTooLongError("a map key"));
+      this.failReply(error instanceof RangeError ? new ReplyTooLongError("a map key") : toError(error));
     }
     return true;
   }

@@ -3,6 +3,7 @@
  * costs its arrays and nothing else. What a frame holds is given away when it closes.
  */
 
+import { setOwn } from "../util/own-property";
 import type { Reply } from "./resp-types";
 
 export const FrameKind = {
@@ -85,9 +86,4 @@ function keyOf(element: Reply): string {
   if (element instanceof Error) return element.message;
   if (typeof element === "object" && element !== null) return JSON.stringify(element);
   return String(element);
-}
-
-function setOwn(target: Record<string, Reply>, key: string, value: Reply): void {
-  if (key !== "__proto__") target[key] = value;
-  else Object.defineProperty(target, key, { value, writable: true, enumerable: true, configurable: true });
 }
