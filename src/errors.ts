@@ -176,16 +176,17 @@ export class OutcomeUnknownError extends AbortError {
 }
 
 /**
- * The keys that WATCH guarded are unguarded since the connection was lost, so EXEC was not sent.
+ * The keys that WATCH guarded are unguarded, so EXEC was not sent: the connection was lost, or another
+ * user of the client has ended the guard with EXEC, DISCARD or UNWATCH.
  *
  * @advice WATCH, read and compute again
  * @section single commands
  */
 export class WatchLostError extends AbortError {
   override readonly code: ErrorCode = "WATCH_LOST";
-  constructor() {
+  constructor(why = "The connection was lost after WATCH") {
     super(
-      "The connection was lost after WATCH, so the watched keys may have changed unseen and EXEC was not sent; read them again under a new WATCH and retry",
+      `${why}, so the watched keys may have changed unseen and EXEC was not sent; read them again under a new WATCH and retry`,
     );
   }
   static {

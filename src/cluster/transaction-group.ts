@@ -37,6 +37,7 @@ export class TransactionGroup extends Batch {
   ) {
     super(BatchKind.Transaction, commands.length, null);
     this.closing = commands[commands.length - 1] as Command;
+    this.caller = this.closing.extra?.caller ?? null;
     for (const command of commands) {
       command.batch = this;
       command.slot = slot;

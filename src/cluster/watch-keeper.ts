@@ -12,10 +12,15 @@ import type { Connection } from "../connection/connection";
 import { WatchLostError } from "../errors";
 import type { Link } from "../link/link";
 
+const GUARD_ENDED =
+  "A transaction on another slot, or UNWATCH, has ended the guard of WATCH on the same node";
+
 interface Watched {
   readonly link: Link;
   /** Null until the link is connected: the WATCH waits there itself. */
   readonly connection: Connection | null;
+  /** How many guards of the link had ended before. */
+  readonly endedGuards: number;
 }
 
 export class WatchKeeper {
@@ -25,7 +30,12 @@ export class WatchKeeper {
   note(command: Command, link: Link): void {
     const { flags } = command.spec;
     if ((flags & CommandFlag.Unwatch) !== 0) this.unwatchOthers(link);
-    else if (command.slot >= 0) this.slots.set(command.slot, { link, connection: link.connection });
+    else if (command.slot >= 0)
+      this.slots.set(command.slot, {
+        link,
+        connection: link.connection,
+        endedGuards: link.session.endedGuards,
+      });
   }
 
   /** Why a transaction on the slot may not run over the link, or null. Either way its WATCH is over. */
@@ -36,7 +46,8 @@ export class WatchKeeper {
     this.slots.delete(slot);
     const { connection } = watched;
     const isLost = watched.link !== link || (connection !== null && link.connection !== connection);
-    return isLost ? new WatchLostError() : null;
+    if (isLost) return new WatchLostError();
+    return watched.endedGuards === link.session.endedGuards ? null : new WatchLostError(GUARD_ENDED);
   }
 
   /** UNWATCH has no keys and goes to one node: the other connections are told as well. */

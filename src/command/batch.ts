@@ -4,6 +4,8 @@
  * their commands; settling a command lowers the counter. Nothing else travels upward.
  */
 
+import type { Caller } from "./caller";
+
 export const BatchKind = {
   /** Gathered by the auto-pipeliner: after a loss its commands follow the rules of single ones. */
   Automatic: 0,
@@ -19,6 +21,8 @@ export class Batch {
   size = 0;
   /** All `CommandFlag` bits that any of those has. */
   flags = 0;
+  /** Who issued its EXEC, if that one has ever watched keys. */
+  caller: Caller | null = null;
   /** A reply to one of its commands has arrived. */
   isAnswered = false;
   /** Its first command has been encoded for the present connection. */

@@ -4,6 +4,7 @@
 
 import type { AsyncResource } from "node:async_hooks";
 import type { Batch } from "./batch";
+import type { Caller } from "./caller";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 
 /** A Lua script that its command stands for; sent by text or by hash as the connection needs it. */
@@ -79,6 +80,8 @@ export class CommandExtra {
   trail: RedirectTrail | null = null;
   /** It has been reported to tracers, who hear of it once however often it is sent. */
   isTraced = false;
+  /** Who issued a WATCH, or what ends it. */
+  caller: Caller | null = null;
   /** Where it was issued, kept while tracers listen: what they hang on that place goes with it. */
   scope: AsyncResource | null = null;
   private hooks: SettleHook[] | null = null;

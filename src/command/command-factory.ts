@@ -10,8 +10,9 @@ import type { Argument } from "../protocol/resp-types";
 import { maskName } from "../util/credentials";
 import { toError } from "../util/user-code";
 import { prepareArguments, toArgument } from "./argument-mappers";
+import { presentCaller, watchingCaller } from "./caller";
 import { Command } from "./command";
-import { CommandFlag, type CommandSpec } from "./command-spec";
+import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
 import type { Completion } from "./completion";
 import { prefixKeys } from "./key-positions";
 import { unansweredRefusal } from "./unanswered";
@@ -45,8 +46,21 @@ function assemble(
   wantsBuffers: boolean,
   completion: Completion,
 ): Command {
+  if ((spec.flags & SPECIAL) === 0) return new Command(spec, args, wantsBuffers, completion);
   if ((spec.flags & CommandFlag.Unanswered) !== 0) refuseUnanswered(spec, args);
-  return new Command(spec, args, wantsBuffers, completion);
+  const command = new Command(spec, args, wantsBuffers, completion);
+  if ((spec.flags & GUARDING) !== 0) noteCaller(command);
+  return command;
+}
+
+/** WATCH, and what ends it. */
+const GUARDING = CommandFlag.Watch | CommandFlag.Unwatch | TRANSACTION_END;
+const SPECIAL = CommandFlag.Unanswered | GUARDING;
+
+function noteCaller(command: Command): void {
+  const isWatch = (command.spec.flags & CommandFlag.Watch) !== 0;
+  const caller = isWatch ? watchingCaller() : presentCaller();
+  if (caller !== undefined) command.ensureExtra().caller = caller;
 }
 
 /** The arguments of a plain call of a pipeline. `args` is the callee's own array. */

@@ -371,10 +371,10 @@ export class Link implements Dispatcher {
     if (this.isLeaving) return this.closedError();
     const { flags } = command.spec;
     const wrongMode = modeRefusal(this.mode, flags);
-    if (wrongMode !== null || !this.session.isDelicate) return wrongMode;
+    if (wrongMode !== null || !this.session.mayRefuse) return wrongMode;
     const refusal = this.session.refusal(command);
     if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) {
-      this.session.note(command);
+      this.session.noteRefused(command);
       this.outlet.discardInsteadOf(command);
     }
     return refusal;

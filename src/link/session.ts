@@ -8,6 +8,7 @@
  */
 
 import { Batch, BatchKind } from "../command/batch";
+import type { Caller } from "../command/caller";
 import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { AbortError, ReplyError, WatchLostError } from "../errors";
@@ -23,10 +24,70 @@ export const SESSION_FLAGS =
   CommandFlag.Unwatch |
   CommandFlag.Reset;
 
+const GUARD_ENDED =
+  "Another user of this client has ended the guard of WATCH with its own EXEC, DISCARD or UNWATCH on the same connection";
+
+/** Users that came back for nothing are forgotten from this number on. */
+const MOST_LOST = 1000;
+
+/** Who guards keys on the connection, and whose guard was ended by somebody else. */
+class Guards {
+  ended = 0;
+  private readonly watching = new Set<Caller>();
+  private readonly lost = new Set<Caller>();
+
+  get isOneLost(): boolean {
+    return this.lost.size > 0;
+  }
+
+  add(caller: Caller | null): void {
+    if (caller === null) return;
+    this.lost.delete(caller);
+    if (caller.previous !== null) this.lost.delete(caller.previous);
+    caller.previous = null;
+    if (this.watching.has(caller)) return;
+    this.watching.add(caller);
+    caller.guards++;
+  }
+
+  /** EXEC, DISCARD or UNWATCH ends all guards of the connection. */
+  end(caller: Caller | null): void {
+    this.ended++;
+    for (const one of this.watching) {
+      one.guards--;
+      if (one !== caller) this.lost.add(one);
+    }
+    this.watching.clear();
+    if (caller !== null) this.lost.delete(caller);
+    if (this.lost.size > MOST_LOST) this.lost.clear();
+  }
+
+  isLost(command: Command): boolean {
+    const caller = callerOf(command);
+    return caller !== null && this.lost.has(caller);
+  }
+
+  forgive(command: Command): void {
+    const caller = callerOf(command);
+    if (caller !== null) this.lost.delete(caller);
+  }
+
+  clear(): void {
+    for (const one of this.watching) one.guards--;
+    this.watching.clear();
+    this.lost.clear();
+  }
+}
+
+function callerOf({ batch, extra }: Command): Caller | null {
+  return (batch?.kind === BatchKind.Transaction ? batch.caller : null) ?? extra?.caller ?? null;
+}
+
 export class Session {
   /** Database that the next command is issued for. */
   readonly selected: SelectedDb;
   private isWatching = false;
+  private readonly guards = new Guards();
   private isWatchLost = false;
   /** The transaction opened by hand that the next command belongs to. */
   private openGroup: Batch | null = null;
@@ -53,6 +114,24 @@ export class Session {
     return this.isWatchLost || this.isMultiLost || this.openGroup !== null;
   }
 
+  /** How many times guards of this connection have ended. */
+  get endedGuards(): number {
+    return this.guards.ended;
+  }
+
+  /** A command may have to be refused. */
+  get mayRefuse(): boolean {
+    return this.isDelicate || this.guards.isOneLost;
+  }
+
+  /** An EXEC was refused because its guard is lost: its user begins anew. */
+  noteRefused(exec: Command): void {
+    this.guards.forgive(exec);
+    const isWhole = exec.batch !== null && exec.batch.kind === BatchKind.Transaction;
+    // Nothing of a whole one was sent, so the guards of others go on.
+    if (this.isWatchLost || !isWhole) this.note(exec);
+  }
+
   /** True between a MULTI sent by hand and its EXEC. */
   get isInTransaction(): boolean {
     return this.openGroup !== null;
@@ -64,7 +143,12 @@ export class Session {
    */
   isConcerned(commands: readonly Command[], flags: number): boolean {
     if (flags === 0) return false;
-    if (this.isWatching || this.isDelicate || (flags & ~(CommandFlag.Multi | CommandFlag.Exec)) !== 0)
+    if (
+      this.isWatching ||
+      this.guards.isOneLost ||
+      this.isDelicate ||
+      (flags & ~(CommandFlag.Multi | CommandFlag.Exec)) !== 0
+    )
       return true;
     const last = commands[commands.length - 1] as Command;
     return last.batch?.kind !== BatchKind.Transaction || (last.spec.flags & CommandFlag.Exec) === 0;
@@ -104,9 +188,10 @@ export class Session {
         return new AbortError();
       }
     }
-    if (!this.isWatchLost) return null;
     const isWhole = command.batch !== null && command.batch.kind === BatchKind.Transaction;
-    return isWhole || (flags & CommandFlag.Exec) !== 0 ? new WatchLostError() : null;
+    if (!isWhole && (flags & CommandFlag.Exec) === 0) return null;
+    if (this.isWatchLost) return new WatchLostError();
+    return this.guards.isLost(command) ? new WatchLostError(GUARD_ENDED) : null;
   }
 
   /** A command was given up or refused on its way: a transaction that is open would run without it. */
@@ -118,6 +203,7 @@ export class Session {
 
   /** Forgets guarded keys and transactions: the client was closed on purpose, or RESET ran. */
   clear(): void {
+    this.guards.clear();
     this.selected.abandonOpen();
     this.isWatching = false;
     this.isWatchLost = false;
@@ -138,8 +224,10 @@ export class Session {
   }
 
   private noteChange(command: Command, flags: number): void {
-    if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
-    else if ((flags & CommandFlag.Multi) !== 0) this.openByHand(command);
+    if ((flags & CommandFlag.Watch) !== 0) {
+      this.isWatching = true;
+      this.guards.add(command.extra?.caller ?? null);
+    } else if ((flags & CommandFlag.Multi) !== 0) this.openByHand(command);
     else if ((flags & CommandFlag.Reset) !== 0) {
       this.clear();
       return;
@@ -150,6 +238,7 @@ export class Session {
     }
     if ((flags & TRANSACTION_END) !== 0) this.openGroup = null;
     if ((flags & (TRANSACTION_END | CommandFlag.Unwatch)) !== 0) {
+      this.guards.end(command.extra?.caller ?? null);
       this.isWatching = false;
       this.isWatchLost = false;
     }

@@ -5,6 +5,7 @@
 
 import { captureArguments } from "../command/argument-mappers";
 import { Batch, BatchKind } from "../command/batch";
+import { presentCaller } from "../command/caller";
 import { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import {
@@ -226,7 +227,7 @@ export class PipelineRun implements CallCollector {
     if (this.plain !== null && batchSize >= this.left && this.port.sendCalls(this.plain)) return;
     this.makeCommands();
     const ready = this.broken === null ? this.commands : this.withoutBroken(this.broken);
-    if ((this.batch.flags & CommandFlag.Multi) !== 0) this.batch.kind = BatchKind.Transaction;
+    if ((this.batch.flags & CommandFlag.Multi) !== 0) this.becomeTransaction();
     // A transaction is never divided.
     const isWhole = this.batch.kind === BatchKind.Transaction || batchSize >= ready.length;
     if (!isWhole) {
@@ -241,6 +242,11 @@ export class PipelineRun implements CallCollector {
   private capture(): void {
     this.plain?.capture();
     for (const command of this.commands) captureArguments(command.args);
+  }
+
+  private becomeTransaction(): void {
+    this.batch.kind = BatchKind.Transaction;
+    this.batch.caller = presentCaller() ?? null;
   }
 
   /** Fails what has not settled. */
