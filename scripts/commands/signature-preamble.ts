@@ -171,6 +171,8 @@ function specialMethods(suffix: string, text: string): string {
    * The name is sent as it is written, the reply is what the server sent.
    */
   call${suffix}(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  call${suffix}(command: string, callback?: Callback<unknown>): Result<unknown, Context>;
+  call${suffix}(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Result<unknown, Context>;
   call${suffix}(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**

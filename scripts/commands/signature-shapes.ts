@@ -10,7 +10,7 @@ import { type Node, NodeKind, type ValueType } from "./syntax";
 
 export type Element =
   | { readonly kind: "one"; readonly label: string; readonly type: string }
-  | { readonly kind: "rest"; readonly label: string; readonly type: string }
+  | { readonly kind: "rest"; readonly label: string; readonly type: string; readonly isOptional?: boolean }
   | { readonly kind: "maybe"; readonly label: string; readonly forms: readonly Element[][] };
 
 export interface Shape {
@@ -111,7 +111,8 @@ class Expansion {
       form.some((element) => this.keys.some((key) => mentions(element, key))),
     );
     const [only] = forms;
-    if (forms.length === 1 && only?.length === 1 && only[0]?.kind === "rest") return forms;
+    const rest = forms.length === 1 && only?.length === 1 ? only[0] : undefined;
+    if (rest?.kind === "rest") return [[{ ...rest, isOptional: true }]];
     if (isSplit || forms.some((form) => form.some(({ kind }) => kind === "rest"))) return [...forms, []];
     return [[{ kind: "maybe", label: only?.[0]?.label ?? "option", forms }]];
   }
@@ -217,12 +218,18 @@ function product(parts: readonly Element[][][]): Element[][] {
   );
 }
 
+/** Whether a call may do without the element. */
+function isLeftOut(element: Element): boolean {
+  return element.kind === "maybe" || (element.kind === "rest" && (element.isOptional ?? false));
+}
+
 /** Everything from the first to the last rest element becomes one. */
 function withOneRest(elements: readonly Element[]): Element[] {
   const first = elements.findIndex(({ kind }) => kind === "rest");
   const last = elements.findLastIndex(({ kind }) => kind === "rest");
   if (first === last) return [...elements];
-  const rest: Element = { kind: "rest", label: "args", type: FREE_LIST };
+  const isOptional = elements.slice(first, last + 1).every(isLeftOut);
+  const rest: Element = { kind: "rest", label: "args", type: FREE_LIST, isOptional };
   return [...elements.slice(0, first), rest, ...elements.slice(last + 1)];
 }
 
@@ -262,5 +269,9 @@ function expanded({ elements, reply }: Shape): Shape[] {
 
 function withFreeTail({ elements, reply }: Shape): Shape {
   const first = elements.findIndex(({ kind }) => kind === "maybe");
-  return { elements: [...elements.slice(0, first), { kind: "rest", label: "args", type: FREE_LIST }], reply };
+  const isOptional = elements.slice(first).every(isLeftOut);
+  return {
+    elements: [...elements.slice(0, first), { kind: "rest", label: "args", type: FREE_LIST, isOptional }],
+    reply,
+  };
 }

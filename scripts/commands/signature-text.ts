@@ -27,8 +27,12 @@ export function signatureLines(method: Method, shape: Shape): string[] {
 }
 
 function listForms(elements: readonly Element[], callback: string): string[] {
+  const last = elements.at(-1);
+  // What a free list must hold is not known here.
+  const isOptional = last?.kind === "rest" && (last.isOptional === true || last.label === "args");
   return [
     `...args: [${[...elements.map(tuplePart), `callback: ${callback}`].join(", ")}]`,
+    ...(isOptional ? [parameters(elements.slice(0, -1), `callback?: ${callback}`)] : []),
     parameters([...elements], null),
   ];
 }

@@ -148,6 +148,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /** Sends any command by its name, which goes out as given. */
   call(...args: CallWithCallback): Promise<unknown>;
+  call(command: string, callback?: Callback<unknown>): Promise<unknown>;
+  call(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Promise<unknown>;
   call(command: string, ...args: OneOrMany<RedisValue>[]): Promise<unknown>;
   call(name: CommandName, ...args: unknown[]): Promise<unknown> {
     return callByName(this, name, args, false);
@@ -155,6 +157,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /** As `call`; strings of the reply are Buffers. */
   callBuffer(...args: CallWithCallback): Promise<unknown>;
+  callBuffer(command: string, callback?: Callback<unknown>): Promise<unknown>;
+  callBuffer(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Promise<unknown>;
   callBuffer(command: string, ...args: OneOrMany<RedisValue>[]): Promise<unknown>;
   callBuffer(name: CommandName, ...args: unknown[]): Promise<unknown> {
     return callByName(this, name, args, true);

@@ -4,7 +4,7 @@
  */
 
 import type { EventEmitter } from "node:events";
-import type { Duplex } from "node:stream";
+import type { Socket } from "node:net";
 import { specOf } from "../command/command-table";
 import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
@@ -166,9 +166,12 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return this[LINK].mode;
   }
 
-  /** The present socket. */
-  get stream(): Duplex | null {
-    return this[LINK].connection?.socket ?? null;
+  /**
+   * The present socket, or `null` while there is none: typed as the original types it. A connector of your own
+   * may give any Duplex.
+   */
+  get stream(): Socket {
+    return (this[LINK].connection?.socket ?? null) as Socket;
   }
 
   /** What opens the sockets. */

@@ -156,6 +156,8 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * The name is sent as it is written, the reply is what the server sent.
    */
   call(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  call(command: string, callback?: Callback<unknown>): Result<unknown, Context>;
+  call(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Result<unknown, Context>;
   call(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -179,6 +181,8 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * The name is sent as it is written, the reply is what the server sent.
    */
   callBuffer(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  callBuffer(command: string, callback?: Callback<unknown>): Result<unknown, Context>;
+  callBuffer(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Result<unknown, Context>;
   callBuffer(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -229,9 +233,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   acl(...args: [subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
+  acl(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, callback?: Callback<string>): Result<string, Context>;
   acl(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string, Context>;
   /** `ACL DRYRUN` with Buffers for the strings of the reply. */
   aclBuffer(...args: [subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  aclBuffer(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   aclBuffer(subcommand: "DRYRUN", username: string | Buffer, command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Generates a pseudorandom, secure password that can be used to identify ACL users.
@@ -317,9 +323,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   acl(...args: [subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  acl(subcommand: "SETUSER", username: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
   acl(subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[]): Result<"OK", Context>;
   /** `ACL SETUSER` with Buffers for the strings of the reply. */
   aclBuffer(...args: [subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  aclBuffer(subcommand: "SETUSER", username: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   aclBuffer(subcommand: "SETUSER", username: string | Buffer, ...rules: OneOrMany<string | Buffer>[]): Result<Buffer, Context>;
   /**
    * Lists all ACL users.
@@ -379,9 +387,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   ardelrange(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
+  ardelrange(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   ardelrange(key: RedisKey, ...args: OneOrMany<number | string>[]): Result<number, Context>;
   /** `ARDELRANGE` with Buffers for the strings of the reply. */
   ardelrangeBuffer(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
+  ardelrangeBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   ardelrangeBuffer(key: RedisKey, ...args: OneOrMany<number | string>[]): Result<number, Context>;
 
   /**
@@ -461,9 +471,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   armset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  armset(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   armset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `ARMSET` with Buffers for the strings of the reply. */
   armsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  armsetBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   armsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -566,9 +578,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    */
   backup(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  backup(callback?: Callback<unknown>): Result<unknown, Context>;
   backup(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `BACKUP` with Buffers for the strings of the reply. */
   backupBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  backupBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
   backupBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -620,11 +634,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   bitfield(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
+  bitfield(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
   /** `BITFIELD` with Buffers for the strings of the reply. */
   bitfieldBuffer(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
+  bitfieldBuffer(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
 
   /**
@@ -635,9 +651,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   bitfield_ro(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  bitfield_ro(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
   bitfield_ro(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** `BITFIELD_RO` with Buffers for the strings of the reply. */
   bitfield_roBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  bitfield_roBuffer(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
   bitfield_roBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
 
   /**
@@ -883,11 +901,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   client(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   client(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   client(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  client(subcommand: "KILL", callback?: Callback<unknown>): Result<unknown, Context>;
   client(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLIENT KILL` with Buffers for the strings of the reply. */
   clientBuffer(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clientBuffer(subcommand: "KILL", callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
    * Lists open connections.
@@ -903,6 +923,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   client(...args: [subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<string>]): Result<string, Context>;
   client(subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<string, Context>;
   client(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
+  client(subcommand: "LIST", filter: RedisValue, callback?: Callback<string>): Result<string, Context>;
   client(subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string, Context>;
   /** `CLIENT LIST` with Buffers for the strings of the reply. */
   clientBuffer(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", callback?: Callback<Buffer>): Result<Buffer, Context>;
@@ -912,6 +933,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   clientBuffer(...args: [subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<Buffer, Context>;
   clientBuffer(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(subcommand: "LIST", filter: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Sets the client eviction mode of the connection.
@@ -983,13 +1005,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   client(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  client(subcommand: "TRACKING", enabled: "ON" | "OFF", callback?: Callback<"OK">): Result<"OK", Context>;
   client(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   client(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  client(subcommand: "TRACKING", callback?: Callback<"OK">): Result<"OK", Context>;
   client(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CLIENT TRACKING` with Buffers for the strings of the reply. */
   clientBuffer(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(subcommand: "TRACKING", enabled: "ON" | "OFF", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   clientBuffer(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clientBuffer(subcommand: "TRACKING", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Returns information about server-assisted client-side caching for the connection.
@@ -1044,9 +1070,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   cluster(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(subcommand: "ADDSLOTSRANGE", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<"OK", Context>;
   /** `CLUSTER ADDSLOTSRANGE` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "ADDSLOTSRANGE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
    * Advances the cluster config epoch.
@@ -1108,9 +1136,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   cluster(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(subcommand: "DELSLOTSRANGE", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<"OK", Context>;
   /** `CLUSTER DELSLOTSRANGE` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "DELSLOTSRANGE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
    * Forces a replica to perform a manual failover of its primary.
@@ -1236,15 +1266,19 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   cluster(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  cluster(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CLUSTER MIGRATESLOTS` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  clusterBuffer(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /** Sends `CLUSTER MIGRATION`. */
   cluster(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  cluster(subcommand: "MIGRATION", callback?: Callback<unknown>): Result<unknown, Context>;
   cluster(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLUSTER MIGRATION` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clusterBuffer(subcommand: "MIGRATION", callback?: Callback<unknown>): Result<unknown, Context>;
   clusterBuffer(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
    * Returns the ID of a node.
@@ -1397,9 +1431,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   cluster(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  cluster(subcommand: "SYNCSLOTS", callback?: Callback<unknown>): Result<unknown, Context>;
   cluster(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLUSTER SYNCSLOTS` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  clusterBuffer(subcommand: "SYNCSLOTS", callback?: Callback<unknown>): Result<unknown, Context>;
   clusterBuffer(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1420,9 +1456,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   command(...args: [subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  command(subcommand: "DOCS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   command(subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /** `COMMAND DOCS` with Buffers for the strings of the reply. */
   commandBuffer(...args: [subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  commandBuffer(subcommand: "DOCS", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   commandBuffer(subcommand: "DOCS", ...commandNames: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /**
    * Extracts the key names from an arbitrary command.
@@ -1432,9 +1470,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   command(...args: [subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
+  command(subcommand: "GETKEYS", command: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
   command(subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string[], Context>;
   /** `COMMAND GETKEYS` with Buffers for the strings of the reply. */
   commandBuffer(...args: [subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  commandBuffer(subcommand: "GETKEYS", command: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   commandBuffer(subcommand: "GETKEYS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
   /**
    * Extracts the key names and access flags for an arbitrary command.
@@ -1444,9 +1484,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   command(...args: [subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<[key: string, flags: string[]][]>]): Result<[key: string, flags: string[]][], Context>;
+  command(subcommand: "GETKEYSANDFLAGS", command: RedisValue, callback?: Callback<[key: string, flags: string[]][]>): Result<[key: string, flags: string[]][], Context>;
   command(subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<[key: string, flags: string[]][], Context>;
   /** `COMMAND GETKEYSANDFLAGS` with Buffers for the strings of the reply. */
   commandBuffer(...args: [subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<[key: Buffer, flags: Buffer[]][]>]): Result<[key: Buffer, flags: Buffer[]][], Context>;
+  commandBuffer(subcommand: "GETKEYSANDFLAGS", command: RedisValue, callback?: Callback<[key: Buffer, flags: Buffer[]][]>): Result<[key: Buffer, flags: Buffer[]][], Context>;
   commandBuffer(subcommand: "GETKEYSANDFLAGS", command: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<[key: Buffer, flags: Buffer[]][], Context>;
   /**
    * Returns helpful text about the different subcommands.
@@ -1466,9 +1508,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   command(...args: [subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  command(subcommand: "INFO", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   command(subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `COMMAND INFO` with Buffers for the strings of the reply. */
   commandBuffer(...args: [subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  commandBuffer(subcommand: "INFO", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(subcommand: "INFO", ...commandNames: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /**
    * Returns a list of command names.
@@ -1491,10 +1535,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   command(callback?: Callback<unknown[]>): Result<unknown[], Context>;
   command(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  command(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   command(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `COMMAND` with Buffers for the strings of the reply. */
   commandBuffer(callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  commandBuffer(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -1547,9 +1593,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   config(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  config(subcommand: "SET", callback?: Callback<"OK">): Result<"OK", Context>;
   config(subcommand: "SET", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CONFIG SET` with Buffers for the strings of the reply. */
   configBuffer(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  configBuffer(subcommand: "SET", callback?: Callback<Buffer>): Result<Buffer, Context>;
   configBuffer(subcommand: "SET", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -1588,9 +1636,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   debug(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  debug(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   debug(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `DEBUG` with Buffers for the strings of the reply. */
   debugBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  debugBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   debugBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1692,9 +1742,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   eval(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  eval(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   eval(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `EVAL` with Buffers for the strings of the reply. */
   evalBuffer(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  evalBuffer(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalBuffer(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1705,9 +1757,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   eval_ro(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  eval_ro(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   eval_ro(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `EVAL_RO` with Buffers for the strings of the reply. */
   eval_roBuffer(...args: [script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  eval_roBuffer(script: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   eval_roBuffer(script: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1718,9 +1772,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.6.0
    */
   evalsha(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  evalsha(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalsha(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `EVALSHA` with Buffers for the strings of the reply. */
   evalshaBuffer(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  evalshaBuffer(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalshaBuffer(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1731,9 +1787,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   evalsha_ro(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  evalsha_ro(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalsha_ro(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `EVALSHA_RO` with Buffers for the strings of the reply. */
   evalsha_roBuffer(...args: [sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  evalsha_roBuffer(sha1: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   evalsha_roBuffer(sha1: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1805,9 +1863,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   fcall(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  fcall(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   fcall(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `FCALL` with Buffers for the strings of the reply. */
   fcallBuffer(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  fcallBuffer(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   fcallBuffer(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1818,9 +1878,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   fcall_ro(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  fcall_ro(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   fcall_ro(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `FCALL_RO` with Buffers for the strings of the reply. */
   fcall_roBuffer(...args: [function: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  fcall_roBuffer(functionName: string | Buffer, numkeys: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   fcall_roBuffer(functionName: string | Buffer, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1960,21 +2022,29 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.2.0
    */
   geoadd(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoadd(key: RedisKey, condition: "NX" | "XX", ch: "CH", callback?: Callback<number>): Result<number, Context>;
   geoadd(key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoadd(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoadd(key: RedisKey, condition: "NX" | "XX", callback?: Callback<number>): Result<number, Context>;
   geoadd(key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoadd(...args: [key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoadd(key: RedisKey, ch: "CH", callback?: Callback<number>): Result<number, Context>;
   geoadd(key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoadd(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   geoadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `GEOADD` with Buffers for the strings of the reply. */
   geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ch: "CH", callback?: Callback<number>): Result<number, Context>;
   geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoaddBuffer(key: RedisKey, condition: "NX" | "XX", callback?: Callback<number>): Result<number, Context>;
   geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoaddBuffer(...args: [key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoaddBuffer(key: RedisKey, ch: "CH", callback?: Callback<number>): Result<number, Context>;
   geoaddBuffer(key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geoaddBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   geoaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -1999,9 +2069,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * @remarks The element of a member that does not exist is null.
    */
   geohash(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
+  geohash(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
   geohash(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<string[], Context>;
   /** `GEOHASH` with Buffers for the strings of the reply. */
   geohashBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  geohashBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
   geohashBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
 
   /**
@@ -2012,9 +2084,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.2.0
    */
   geopos(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>]): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
+  geopos(key: RedisKey, callback?: Callback<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   geopos(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<([longitude: string, latitude: string] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   /** `GEOPOS` with Buffers for the strings of the reply. */
   geoposBuffer(...args: [key: RedisKey, ...members: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>]): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
+  geoposBuffer(key: RedisKey, callback?: Callback<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>>): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
   geoposBuffer(key: RedisKey, ...members: OneOrMany<RedisValue>[]): Result<ReplyShape<([longitude: Buffer, latitude: Buffer] | null)[], ([longitude: number, latitude: number] | null)[], Context["mapping"]>, Context>;
 
   /**
@@ -2027,11 +2101,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number>]): Result<number, Context>;
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS` with Buffers for the strings of the reply. */
   georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number>]): Result<number, Context>;
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2043,10 +2119,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_ro(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS_RO` with Buffers for the strings of the reply. */
   georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_roBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2059,11 +2137,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number>]): Result<number, Context>;
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER` with Buffers for the strings of the reply. */
   georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number>]): Result<number, Context>;
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2075,10 +2155,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_ro(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER_RO` with Buffers for the strings of the reply. */
   georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_roBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2093,6 +2175,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearch(...args: [key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]>]): Result<unknown[], Context>;
   geosearch(...args: [key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]>]): Result<unknown[], Context>;
   geosearch(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  geosearch(key: RedisKey, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   geosearch(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEOSEARCH` with Buffers for the strings of the reply. */
   geosearchBuffer(...args: [key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]>]): Result<unknown[], Context>;
@@ -2100,6 +2183,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearchBuffer(...args: [key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]>]): Result<unknown[], Context>;
   geosearchBuffer(...args: [key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]>]): Result<unknown[], Context>;
   geosearchBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
+  geosearchBuffer(key: RedisKey, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   geosearchBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2114,6 +2198,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearchstore(...args: [destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number>]): Result<number, Context>;
   geosearchstore(...args: [destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number>]): Result<number, Context>;
   geosearchstore(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geosearchstore(destination: RedisKey, source: RedisKey, callback?: Callback<number>): Result<number, Context>;
   geosearchstore(destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `GEOSEARCHSTORE` with Buffers for the strings of the reply. */
   geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number>]): Result<number, Context>;
@@ -2121,6 +2206,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number>]): Result<number, Context>;
   geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number>]): Result<number, Context>;
   geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, callback?: Callback<number>): Result<number, Context>;
   geosearchstoreBuffer(destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2443,11 +2529,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hmset(key: RedisKey, data: object, callback?: Callback<"OK">): Result<"OK", Context>;
   hmset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<"OK">): Result<"OK", Context>;
   hmset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  hmset(key: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
   hmset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `HMSET` with Buffers for the strings of the reply. */
   hmsetBuffer(key: RedisKey, data: object, callback?: Callback<Buffer>): Result<Buffer, Context>;
   hmsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer>): Result<Buffer, Context>;
   hmsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  hmsetBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
   hmsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -2456,9 +2544,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    */
   hotkeys(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  hotkeys(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   hotkeys(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `HOTKEYS` with Buffers for the strings of the reply. */
   hotkeysBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  hotkeysBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   hotkeysBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -2572,11 +2662,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hset(key: RedisKey, data: object, callback?: Callback<number>): Result<number, Context>;
   hset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   hset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  hset(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   hset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `HSET` with Buffers for the strings of the reply. */
   hsetBuffer(key: RedisKey, data: object, callback?: Callback<number>): Result<number, Context>;
   hsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   hsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  hsetBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   hsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2587,9 +2679,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   hsetex(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  hsetex(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, callback?: Callback<number>]): Result<number, Context>;
   hsetex(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
   /** `HSETEX` with Buffers for the strings of the reply. */
   hsetexBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  hsetexBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, callback?: Callback<number>]): Result<number, Context>;
   hsetexBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
 
   /**
@@ -2677,9 +2771,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: string
    */
   increx(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
+  increx(key: RedisKey, callback?: Callback<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>>): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
   increx(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
   /** `INCREX` with Buffers for the strings of the reply. */
   increxBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
+  increxBuffer(key: RedisKey, callback?: Callback<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>>): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
   increxBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
 
   /**
@@ -2690,9 +2786,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   info(...args: [...sections: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
+  info(callback?: Callback<string>): Result<string, Context>;
   info(...sections: OneOrMany<RedisValue>[]): Result<string, Context>;
   /** `INFO` with Buffers for the strings of the reply. */
   infoBuffer(...args: [...sections: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  infoBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
   infoBuffer(...sections: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -2755,9 +2853,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   latency(...args: [subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  latency(subcommand: "HISTOGRAM", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   latency(subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /** `LATENCY HISTOGRAM` with Buffers for the strings of the reply. */
   latencyBuffer(...args: [subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
+  latencyBuffer(subcommand: "HISTOGRAM", callback?: Callback<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>>): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   latencyBuffer(subcommand: "HISTOGRAM", ...commands: OneOrMany<RedisValue>[]): Result<ReplyShape<unknown[], Record<string, unknown>, Context["mapping"]>, Context>;
   /**
    * Returns timestamp-latency samples for an event.
@@ -2787,9 +2887,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   latency(...args: [subcommand: "RESET", ...events: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  latency(subcommand: "RESET", callback?: Callback<number>): Result<number, Context>;
   latency(subcommand: "RESET", ...events: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `LATENCY RESET` with Buffers for the strings of the reply. */
   latencyBuffer(...args: [subcommand: "RESET", ...events: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  latencyBuffer(subcommand: "RESET", callback?: Callback<number>): Result<number, Context>;
   latencyBuffer(subcommand: "RESET", ...events: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3089,10 +3191,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   migrate(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<"OK" | "NOKEY">]): Result<"OK" | "NOKEY", Context>;
   migrate(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK" | "NOKEY">]): Result<"OK" | "NOKEY", Context>;
+  migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, callback?: Callback<"OK" | "NOKEY">): Result<"OK" | "NOKEY", Context>;
   migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[]): Result<"OK" | "NOKEY", Context>;
   /** `MIGRATE` with Buffers for the strings of the reply. */
   migrateBuffer(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<Buffer>]): Result<Buffer, Context>;
   migrateBuffer(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -3123,9 +3227,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 4.0.0
    */
   module(...args: [subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(subcommand: "LOAD", path: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
   module(subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `MODULE LOAD` with Buffers for the strings of the reply. */
   moduleBuffer(...args: [subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOAD", path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOAD", path: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Loads a module using extended parameters.
@@ -3135,14 +3241,24 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", callback?: Callback<"OK">): Result<"OK", Context>;
+  module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", callback?: Callback<"OK">): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   module(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  module(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", callback?: Callback<"OK">): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
   /** `MODULE LOADEX` with Buffers for the strings of the reply. */
   moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", callback?: Callback<Buffer>): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", callback?: Callback<Buffer>): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -3177,11 +3293,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   mset(data: object, callback?: Callback<"OK">): Result<"OK", Context>;
   mset(map: Map<RedisValue, RedisValue>, callback?: Callback<"OK">): Result<"OK", Context>;
   mset(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  mset(callback?: Callback<"OK">): Result<"OK", Context>;
   mset(...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `MSET` with Buffers for the strings of the reply. */
   msetBuffer(data: object, callback?: Callback<Buffer>): Result<Buffer, Context>;
   msetBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer>): Result<Buffer, Context>;
   msetBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  msetBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
   msetBuffer(...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -3207,11 +3325,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   msetnx(data: object, callback?: Callback<number>): Result<number, Context>;
   msetnx(map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   msetnx(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  msetnx(callback?: Callback<number>): Result<number, Context>;
   msetnx(...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `MSETNX` with Buffers for the strings of the reply. */
   msetnxBuffer(data: object, callback?: Callback<number>): Result<number, Context>;
   msetnxBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   msetnxBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  msetnxBuffer(callback?: Callback<number>): Result<number, Context>;
   msetnxBuffer(...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3321,9 +3441,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.9
    */
   pfadd(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  pfadd(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   pfadd(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `PFADD` with Buffers for the strings of the reply. */
   pfaddBuffer(...args: [key: RedisKey, ...elements: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  pfaddBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   pfaddBuffer(key: RedisKey, ...elements: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3347,9 +3469,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.9
    */
   pfdebug(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  pfdebug(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   pfdebug(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `PFDEBUG` with Buffers for the strings of the reply. */
   pfdebugBuffer(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  pfdebugBuffer(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   pfdebugBuffer(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -3360,9 +3484,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.9
    */
   pfmerge(...args: [destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  pfmerge(destkey: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
   pfmerge(destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[]): Result<"OK", Context>;
   /** `PFMERGE` with Buffers for the strings of the reply. */
   pfmergeBuffer(...args: [destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  pfmergeBuffer(destkey: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
   pfmergeBuffer(destkey: RedisKey, ...sourcekeies: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
 
   /**
@@ -3485,9 +3611,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.0
    */
   pubsub(...args: [subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[], callback: Callback<(string | number)[]>]): Result<(string | number)[], Context>;
+  pubsub(subcommand: "NUMSUB", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
   pubsub(subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[]): Result<(string | number)[], Context>;
   /** `PUBSUB NUMSUB` with Buffers for the strings of the reply. */
   pubsubBuffer(...args: [subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | number)[]>]): Result<(Buffer | number)[], Context>;
+  pubsubBuffer(subcommand: "NUMSUB", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
   pubsubBuffer(subcommand: "NUMSUB", ...channels: OneOrMany<string | Buffer>[]): Result<(Buffer | number)[], Context>;
   /**
    * Returns the active shard channels.
@@ -3509,9 +3637,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   pubsub(...args: [subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<(string | number)[]>]): Result<(string | number)[], Context>;
+  pubsub(subcommand: "SHARDNUMSUB", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
   pubsub(subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[]): Result<(string | number)[], Context>;
   /** `PUBSUB SHARDNUMSUB` with Buffers for the strings of the reply. */
   pubsubBuffer(...args: [subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<(Buffer | number)[]>]): Result<(Buffer | number)[], Context>;
+  pubsubBuffer(subcommand: "SHARDNUMSUB", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
   pubsubBuffer(subcommand: "SHARDNUMSUB", ...shardchannels: OneOrMany<string | Buffer>[]): Result<(Buffer | number)[], Context>;
 
   /**
@@ -3522,9 +3652,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   punsubscribe(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  punsubscribe(callback?: Callback<number>): Result<number, Context>;
   punsubscribe(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `PUNSUBSCRIBE` with Buffers for the strings of the reply. */
   punsubscribeBuffer(...args: [...patterns: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  punsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
   punsubscribeBuffer(...patterns: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -3601,9 +3733,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   replconf(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  replconf(callback?: Callback<unknown>): Result<unknown, Context>;
   replconf(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `REPLCONF` with Buffers for the strings of the reply. */
   replconfBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  replconfBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
   replconfBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -3897,9 +4031,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    */
   sentinel(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  sentinel(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   sentinel(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `SENTINEL` with Buffers for the strings of the reply. */
   sentinelBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  sentinelBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   sentinelBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4336,9 +4472,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   sunsubscribe(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  sunsubscribe(callback?: Callback<number>): Result<number, Context>;
   sunsubscribe(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `SUNSUBSCRIBE` with Buffers for the strings of the reply. */
   sunsubscribeBuffer(...args: [...shardchannels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  sunsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
   sunsubscribeBuffer(...shardchannels: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -4393,13 +4531,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    */
   trimslots(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  trimslots(ranges: "RANGES", numranges: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   trimslots(ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[]): Result<unknown, Context>;
   trimslots(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  trimslots(callback?: Callback<unknown>): Result<unknown, Context>;
   trimslots(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `TRIMSLOTS` with Buffers for the strings of the reply. */
   trimslotsBuffer(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  trimslotsBuffer(ranges: "RANGES", numranges: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   trimslotsBuffer(ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[]): Result<unknown, Context>;
   trimslotsBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  trimslotsBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
   trimslotsBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4445,9 +4587,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   unsubscribe(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  unsubscribe(callback?: Callback<number>): Result<number, Context>;
   unsubscribe(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
   /** `UNSUBSCRIBE` with Buffers for the strings of the reply. */
   unsubscribeBuffer(...args: [...channels: OneOrMany<string | Buffer>[], callback: Callback<number>]): Result<number, Context>;
+  unsubscribeBuffer(callback?: Callback<number>): Result<number, Context>;
   unsubscribeBuffer(...channels: OneOrMany<string | Buffer>[]): Result<number, Context>;
 
   /**
@@ -4467,9 +4611,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vadd(key: RedisKey, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   vadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `VADD` with Buffers for the strings of the reply. */
   vaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vaddBuffer(key: RedisKey, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   vaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
@@ -4652,9 +4798,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<string | null>]): Result<string | null, Context>;
+  xadd(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
   xadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<string | null, Context>;
   /** `XADD` with Buffers for the strings of the reply. */
   xaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer | null>]): Result<Buffer | null, Context>;
+  xaddBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   xaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<Buffer | null, Context>;
 
   /**
@@ -4680,9 +4828,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: stream
    */
   xcfgset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  xcfgset(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   xcfgset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `XCFGSET` with Buffers for the strings of the reply. */
   xcfgsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  xcfgsetBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   xcfgsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4819,9 +4969,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: stream
    */
   xidmprecord(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  xidmprecord(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   xidmprecord(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `XIDMPRECORD` with Buffers for the strings of the reply. */
   xidmprecordBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  xidmprecordBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   xidmprecordBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4942,13 +5094,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
+  xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", callback?: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
+  xread(callback?: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   /** `XREAD` with Buffers for the strings of the reply. */
   xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
+  xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", callback?: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
+  xreadBuffer(callback?: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
 
   /**
@@ -4959,13 +5115,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", callback?: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, callback?: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   /** `XREADGROUP` with Buffers for the strings of the reply. */
   xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", callback?: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
+  xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, callback?: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
 
   /**
@@ -5032,17 +5192,23 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * @remarks With INCR the reply is null if GT or LT prevented the change.
    */
   zadd(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string | null, number | null, Context["mapping"]>>]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
+  zadd(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", callback?: Callback<ReplyShape<string | null, number | null, Context["mapping"]>>]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string, number, Context["mapping"]>>]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  zadd(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", callback?: Callback<ReplyShape<string, number, Context["mapping"]>>]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], callback?: Callback<number>]): Result<number, Context>;
   zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
   /** `ZADD` with Buffers for the strings of the reply. */
   zaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
+  zaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", callback?: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer, number, Context["mapping"]>>]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  zaddBuffer(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], callback?: Callback<number>]): Result<number, Context>;
   zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
 
   /**
@@ -5115,23 +5281,23 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N*K)+O(M*log(M)) worst case with N being the smallest input sorted set, K being the number of input sorted sets and M being the number of elements in the resulting sorted set.
    * - Since: 6.2.0
    */
-  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<string[]>]): Result<string[], Context>;
-  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<string[], Context>;
-  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
-  zinter(numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<string[], Context>;
+  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zinter(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zinter(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
+  zinter(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
+  zinter(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
+  zinter(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
   /** `ZINTER` with Buffers for the strings of the reply. */
-  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<Buffer[], Context>;
-  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  zinterBuffer(numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
+  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zinterBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zinterBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zinterBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<Buffer[], Context>;
+  zinterBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zinterBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<Buffer[], Context>;
 
   /**
    * Returns the number of members of the intersect of multiple sorted sets.
@@ -5160,12 +5326,22 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zinterstore(destination: RedisKey, numkeys: number | string, callback?: Callback<number>): Result<number, Context>;
   zinterstore(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
+  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
+  zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zinterstore(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `ZINTERSTORE` with Buffers for the strings of the reply. */
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zinterstoreBuffer(destination: RedisKey, numkeys: number | string, callback?: Callback<number>): Result<number, Context>;
   zinterstoreBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
+  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
+  zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zinterstoreBuffer(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 
   /**
    * Returns the number of members in a sorted set within a lexicographical range.
@@ -5473,23 +5649,23 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(N)+O(M*log(M)) with N being the sum of the sizes of the input sorted sets, and M being the number of elements in the resulting sorted set.
    * - Since: 6.2.0
    */
-  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
-  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<string[]>]): Result<string[], Context>;
-  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<string[], Context>;
-  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
-  zunion(numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<string[], Context>;
+  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zunion(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>>]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zunion(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<string[], [member: string, score: number][], Context["mapping"]>, Context>;
+  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
+  zunion(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
+  zunion(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<string[]>]): Result<string[], Context>;
+  zunion(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<string[], Context>;
   /** `ZUNION` with Buffers for the strings of the reply. */
-  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
-  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<Buffer[], Context>;
-  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
-  zunionBuffer(numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
+  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zunionBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES", callback: Callback<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>>]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zunionBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], withscores: "WITHSCORES"]): Result<ReplyShape<Buffer[], [member: Buffer, score: number][], Context["mapping"]>, Context>;
+  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zunionBuffer(...args: [numkeys: number | string, ...args: OneOrMany<RedisValue>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<Buffer[], Context>;
+  zunionBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  zunionBuffer(...args: [numkeys: number | string, ...keys: OneOrMany<RedisKey>[], ...aggregate: [] | [aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]]): Result<Buffer[], Context>;
 
   /**
    * Stores the union of multiple sorted sets in a key.
@@ -5501,10 +5677,20 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zunionstore(destination: RedisKey, numkeys: number | string, callback?: Callback<number>): Result<number, Context>;
   zunionstore(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
+  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
+  zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zunionstore(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
   /** `ZUNIONSTORE` with Buffers for the strings of the reply. */
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  zunionstoreBuffer(destination: RedisKey, numkeys: number | string, callback?: Callback<number>): Result<number, Context>;
   zunionstoreBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
+  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
+  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
+  zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
+  zunionstoreBuffer(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 }

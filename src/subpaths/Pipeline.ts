@@ -1,0 +1,3 @@
+/** The sub-path `built/Pipeline`. */
+
+export { Pipeline, Pipeline as default } from "../pipeline/pipeline";

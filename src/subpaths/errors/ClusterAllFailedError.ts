@@ -1,0 +1,3 @@
+/** The sub-path `built/errors/ClusterAllFailedError`. */
+
+export { ClusterAllFailedError, ClusterAllFailedError as default } from "../../cluster/cluster-errors";

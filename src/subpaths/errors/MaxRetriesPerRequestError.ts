@@ -1,0 +1,3 @@
+/** The sub-path `built/errors/MaxRetriesPerRequestError`. */
+
+export { MaxRetriesPerRequestError, MaxRetriesPerRequestError as default } from "../../errors";
