@@ -42,10 +42,9 @@ function parameters(elements: readonly Element[], callback: string | null): stri
   const isPlain = elements.every(({ kind }, index) => {
     return kind === "one" || (kind === "rest" && index === elements.length - 1 && callback === null);
   });
-  const parts = [
-    ...elements.map(isPlain ? parameterPart : tuplePart),
-    ...(callback === null ? [] : [callback]),
-  ];
+  // Under exactOptionalPropertyTypes an optional place of a tuple takes `undefined` only where it says so.
+  const last = callback === null ? [] : [isPlain ? callback : `${callback} | undefined`];
+  const parts = [...elements.map(isPlain ? parameterPart : tuplePart), ...last];
   return isPlain ? parts.join(", ") : `...args: [${parts.join(", ")}]`;
 }
 

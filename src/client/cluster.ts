@@ -44,7 +44,7 @@ const ADMISSION: unique symbol = Symbol("admission");
 const ROLES: readonly string[] = ["all", "master", "slave"];
 
 /** Listeners whose arguments are known. */
-export interface Cluster<in out Mode extends ReplyMappingMode = "legacy"> {
+export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
   on(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
   on(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
   on(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
@@ -65,7 +65,7 @@ export interface Cluster<in out Mode extends ReplyMappingMode = "legacy"> {
   once(event: string | symbol, listener: AnyListener): this;
 }
 
-export class Cluster<in out Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
+export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
   /** Tells a `Cluster` from a `Redis`. */
   readonly isCluster: boolean = true;
   /** All options, defaults included. What was passed to the constructor is not changed. */

@@ -1,9 +1,8 @@
 /** The sub-path `built/cluster/ClusterOptions`. */
 
-export {
-  type ClusterOptions,
-  type DNSLookupFunction,
-  type DNSResolveSrvFunction,
-  defaultClusterOptions as DEFAULT_CLUSTER_OPTIONS,
-} from "../../client/cluster-options";
+import { type ClusterOptions, defaultClusterOptions } from "../../client/cluster-options";
+
+export type { ClusterOptions, DNSLookupFunction, DNSResolveSrvFunction } from "../../client/cluster-options";
 export type { NatMap } from "../../client/sentinel-options";
+
+export const DEFAULT_CLUSTER_OPTIONS = defaultClusterOptions as ClusterOptions;
