@@ -242,9 +242,15 @@ function limited(shapes: readonly Shape[]): Shape[] {
   );
 }
 
-/** A list is accepted with a callback behind it and without. */
+/** A list is accepted with a callback behind it and without; one that may be empty also without itself. */
 function overloadsOf(elements: readonly Element[]): number {
-  return elements.some(({ kind }) => kind === "rest") ? 2 : 1;
+  const list = elements.find(({ kind }) => kind === "rest");
+  if (list === undefined) return 1;
+  return mayBeEmpty(list) ? 3 : 2;
+}
+
+export function mayBeEmpty(element: Element | undefined): boolean {
+  return element?.kind === "rest" && element.isOptional === true;
 }
 
 function formCount(elements: readonly Element[]): number {

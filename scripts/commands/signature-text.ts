@@ -3,7 +3,7 @@
  * callback behind them; a list takes single values and arrays of them, with and without a callback.
  */
 
-import type { Element, Shape } from "./signature-shapes";
+import { type Element, mayBeEmpty, type Shape } from "./signature-shapes";
 
 /** Names that are no parameter names. */
 const RESERVED = new Set(["function", "default", "delete", "new", "in", "with", "arguments", "eval", "this"]);
@@ -27,12 +27,9 @@ export function signatureLines(method: Method, shape: Shape): string[] {
 }
 
 function listForms(elements: readonly Element[], callback: string): string[] {
-  const last = elements.at(-1);
-  // What a free list must hold is not known here.
-  const isOptional = last?.kind === "rest" && (last.isOptional === true || last.label === "args");
   return [
     `...args: [${[...elements.map(tuplePart), `callback: ${callback}`].join(", ")}]`,
-    ...(isOptional ? [parameters(elements.slice(0, -1), `callback?: ${callback}`)] : []),
+    ...(mayBeEmpty(elements.at(-1)) ? [parameters(elements.slice(0, -1), `callback?: ${callback}`)] : []),
     parameters([...elements], null),
   ];
 }

@@ -387,11 +387,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   ardelrange(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
-  ardelrange(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   ardelrange(key: RedisKey, ...args: OneOrMany<number | string>[]): Result<number, Context>;
   /** `ARDELRANGE` with Buffers for the strings of the reply. */
   ardelrangeBuffer(...args: [key: RedisKey, ...args: OneOrMany<number | string>[], callback: Callback<number>]): Result<number, Context>;
-  ardelrangeBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   ardelrangeBuffer(key: RedisKey, ...args: OneOrMany<number | string>[]): Result<number, Context>;
 
   /**
@@ -471,11 +469,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: array
    */
   armset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  armset(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   armset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `ARMSET` with Buffers for the strings of the reply. */
   armsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  armsetBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   armsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -578,11 +574,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    */
   backup(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  backup(callback?: Callback<unknown>): Result<unknown, Context>;
   backup(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `BACKUP` with Buffers for the strings of the reply. */
   backupBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  backupBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
   backupBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -634,13 +628,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   bitfield(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
-  bitfield(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
   /** `BITFIELD` with Buffers for the strings of the reply. */
   bitfieldBuffer(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
-  bitfieldBuffer(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
 
   /**
@@ -651,11 +643,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   bitfield_ro(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  bitfield_ro(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
   bitfield_ro(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** `BITFIELD_RO` with Buffers for the strings of the reply. */
   bitfield_roBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
-  bitfield_roBuffer(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
   bitfield_roBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
 
   /**
@@ -901,13 +891,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   client(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   client(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   client(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  client(subcommand: "KILL", callback?: Callback<unknown>): Result<unknown, Context>;
   client(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLIENT KILL` with Buffers for the strings of the reply. */
   clientBuffer(subcommand: "KILL", address: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(subcommand: "KILL", option: "TYPE" | "SKIPME" | "ID" | "USER" | "ADDR" | "LADDR" | "MAXAGE", value: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(...args: [subcommand: "KILL", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  clientBuffer(subcommand: "KILL", callback?: Callback<unknown>): Result<unknown, Context>;
   clientBuffer(subcommand: "KILL", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
    * Lists open connections.
@@ -923,7 +911,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   client(...args: [subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<string>]): Result<string, Context>;
   client(subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<string, Context>;
   client(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<string>]): Result<string, Context>;
-  client(subcommand: "LIST", filter: RedisValue, callback?: Callback<string>): Result<string, Context>;
   client(subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<string, Context>;
   /** `CLIENT LIST` with Buffers for the strings of the reply. */
   clientBuffer(subcommand: "LIST", typeToken: "TYPE", type: "NORMAL" | "MASTER" | "REPLICA" | "PUBSUB", callback?: Callback<Buffer>): Result<Buffer, Context>;
@@ -933,7 +920,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   clientBuffer(...args: [subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
   clientBuffer(subcommand: "LIST", id: "ID", ...clientIds: OneOrMany<number | string>[]): Result<Buffer, Context>;
   clientBuffer(...args: [subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  clientBuffer(subcommand: "LIST", filter: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(subcommand: "LIST", filter: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Sets the client eviction mode of the connection.
@@ -1005,17 +991,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 6.0.0
    */
   client(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  client(subcommand: "TRACKING", enabled: "ON" | "OFF", callback?: Callback<"OK">): Result<"OK", Context>;
   client(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   client(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  client(subcommand: "TRACKING", callback?: Callback<"OK">): Result<"OK", Context>;
   client(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CLIENT TRACKING` with Buffers for the strings of the reply. */
   clientBuffer(...args: [subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  clientBuffer(subcommand: "TRACKING", enabled: "ON" | "OFF", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(subcommand: "TRACKING", enabled: "ON" | "OFF", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   clientBuffer(...args: [subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  clientBuffer(subcommand: "TRACKING", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clientBuffer(subcommand: "TRACKING", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /**
    * Returns information about server-assisted client-side caching for the connection.
@@ -1070,11 +1052,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   cluster(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  cluster(subcommand: "ADDSLOTSRANGE", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<"OK", Context>;
   /** `CLUSTER ADDSLOTSRANGE` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "ADDSLOTSRANGE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "ADDSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
    * Advances the cluster config epoch.
@@ -1136,11 +1116,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   cluster(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  cluster(subcommand: "DELSLOTSRANGE", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<"OK", Context>;
   /** `CLUSTER DELSLOTSRANGE` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "DELSLOTSRANGE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "DELSLOTSRANGE", ...args: OneOrMany<number | string>[]): Result<Buffer, Context>;
   /**
    * Forces a replica to perform a manual failover of its primary.
@@ -1266,19 +1244,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   cluster(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  cluster(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", callback?: Callback<"OK">): Result<"OK", Context>;
   cluster(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CLUSTER MIGRATESLOTS` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  clusterBuffer(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", callback?: Callback<Buffer>): Result<Buffer, Context>;
   clusterBuffer(subcommand: "MIGRATESLOTS", slotsrange: "SLOTSRANGE", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   /** Sends `CLUSTER MIGRATION`. */
   cluster(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  cluster(subcommand: "MIGRATION", callback?: Callback<unknown>): Result<unknown, Context>;
   cluster(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLUSTER MIGRATION` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  clusterBuffer(subcommand: "MIGRATION", callback?: Callback<unknown>): Result<unknown, Context>;
   clusterBuffer(subcommand: "MIGRATION", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /**
    * Returns the ID of a node.
@@ -1431,11 +1405,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   cluster(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  cluster(subcommand: "SYNCSLOTS", callback?: Callback<unknown>): Result<unknown, Context>;
   cluster(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `CLUSTER SYNCSLOTS` with Buffers for the strings of the reply. */
   clusterBuffer(...args: [subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  clusterBuffer(subcommand: "SYNCSLOTS", callback?: Callback<unknown>): Result<unknown, Context>;
   clusterBuffer(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -1535,12 +1507,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   command(callback?: Callback<unknown[]>): Result<unknown[], Context>;
   command(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  command(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   command(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `COMMAND` with Buffers for the strings of the reply. */
   commandBuffer(callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  commandBuffer(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -1593,11 +1563,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.0.0
    */
   config(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  config(subcommand: "SET", callback?: Callback<"OK">): Result<"OK", Context>;
   config(subcommand: "SET", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `CONFIG SET` with Buffers for the strings of the reply. */
   configBuffer(...args: [subcommand: "SET", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  configBuffer(subcommand: "SET", callback?: Callback<Buffer>): Result<Buffer, Context>;
   configBuffer(subcommand: "SET", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -1636,11 +1604,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 1.0.0
    */
   debug(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  debug(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   debug(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `DEBUG` with Buffers for the strings of the reply. */
   debugBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  debugBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   debugBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -2022,29 +1988,21 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.2.0
    */
   geoadd(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geoadd(key: RedisKey, condition: "NX" | "XX", ch: "CH", callback?: Callback<number>): Result<number, Context>;
   geoadd(key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoadd(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geoadd(key: RedisKey, condition: "NX" | "XX", callback?: Callback<number>): Result<number, Context>;
   geoadd(key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoadd(...args: [key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geoadd(key: RedisKey, ch: "CH", callback?: Callback<number>): Result<number, Context>;
   geoadd(key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geoadd(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   geoadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `GEOADD` with Buffers for the strings of the reply. */
   geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ch: "CH", callback?: Callback<number>): Result<number, Context>;
   geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geoaddBuffer(key: RedisKey, condition: "NX" | "XX", callback?: Callback<number>): Result<number, Context>;
   geoaddBuffer(key: RedisKey, condition: "NX" | "XX", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoaddBuffer(...args: [key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geoaddBuffer(key: RedisKey, ch: "CH", callback?: Callback<number>): Result<number, Context>;
   geoaddBuffer(key: RedisKey, ch: "CH", ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   geoaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geoaddBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   geoaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2101,13 +2059,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS` with Buffers for the strings of the reply. */
   georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2119,12 +2075,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_ro(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_ro(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUS_RO` with Buffers for the strings of the reply. */
   georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_roBuffer(...args: [key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadius_roBuffer(key: RedisKey, longitude: number | string, latitude: number | string, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2137,13 +2091,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER` with Buffers for the strings of the reply. */
   georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...order: [] | [order: "ASC" | "DESC"], option: "STORE" | "STOREDIST", storekey: RedisKey, callback?: Callback<number> | undefined]): Result<number, Context>;
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymemberBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymemberBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2155,12 +2107,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_ro(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_ro(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEORADIUSBYMEMBER_RO` with Buffers for the strings of the reply. */
   georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, unit: "M" | "KM" | "FT" | "MI", callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_roBuffer(...args: [key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   georadiusbymember_roBuffer(key: RedisKey, member: RedisValue, radius: number | string, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2175,7 +2125,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearch(...args: [key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
   geosearch(...args: [key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
   geosearch(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  geosearch(key: RedisKey, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   geosearch(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `GEOSEARCH` with Buffers for the strings of the reply. */
   geosearchBuffer(...args: [key: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
@@ -2183,7 +2132,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearchBuffer(...args: [key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
   geosearchBuffer(...args: [key: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], callback?: Callback<unknown[]> | undefined]): Result<unknown[], Context>;
   geosearchBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
-  geosearchBuffer(key: RedisKey, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   geosearchBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
   /**
@@ -2198,7 +2146,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearchstore(...args: [destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
   geosearchstore(...args: [destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
   geosearchstore(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geosearchstore(destination: RedisKey, source: RedisKey, callback?: Callback<number>): Result<number, Context>;
   geosearchstore(destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `GEOSEARCHSTORE` with Buffers for the strings of the reply. */
   geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, frommember: "FROMMEMBER", member: RedisValue, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
@@ -2206,7 +2153,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, byradius: "BYRADIUS", radius: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
   geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, fromlonlat: "FROMLONLAT", longitude: number | string, latitude: number | string, bybox: "BYBOX", width: number | string, height: number | string, unit: "M" | "KM" | "FT" | "MI", ...order: [] | [order: "ASC" | "DESC"], ...count: [] | [countToken: "COUNT", count: number | string, ...any: [] | [any: "ANY"]], ...storedist: [] | [storedist: "STOREDIST"], callback?: Callback<number> | undefined]): Result<number, Context>;
   geosearchstoreBuffer(...args: [destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  geosearchstoreBuffer(destination: RedisKey, source: RedisKey, callback?: Callback<number>): Result<number, Context>;
   geosearchstoreBuffer(destination: RedisKey, source: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2529,13 +2475,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hmset(key: RedisKey, data: object, callback?: Callback<"OK">): Result<"OK", Context>;
   hmset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<"OK">): Result<"OK", Context>;
   hmset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  hmset(key: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
   hmset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `HMSET` with Buffers for the strings of the reply. */
   hmsetBuffer(key: RedisKey, data: object, callback?: Callback<Buffer>): Result<Buffer, Context>;
   hmsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer>): Result<Buffer, Context>;
   hmsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  hmsetBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
   hmsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -2544,11 +2488,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    */
   hotkeys(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  hotkeys(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   hotkeys(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `HOTKEYS` with Buffers for the strings of the reply. */
   hotkeysBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  hotkeysBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   hotkeysBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -2662,13 +2604,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   hset(key: RedisKey, data: object, callback?: Callback<number>): Result<number, Context>;
   hset(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   hset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  hset(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   hset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `HSET` with Buffers for the strings of the reply. */
   hsetBuffer(key: RedisKey, data: object, callback?: Callback<number>): Result<number, Context>;
   hsetBuffer(key: RedisKey, map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   hsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  hsetBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
   hsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -2679,11 +2619,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 9.0.0
    */
   hsetex(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  hsetex(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, callback?: Callback<number> | undefined]): Result<number, Context>;
   hsetex(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
   /** `HSETEX` with Buffers for the strings of the reply. */
   hsetexBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  hsetexBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, callback?: Callback<number> | undefined]): Result<number, Context>;
   hsetexBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "FNX" | "FXX"], ...expiration: [] | [expiration: "EX" | "PX" | "EXAT" | "PXAT", value: number | string] | [keepttl: "KEEPTTL"], fields: "FIELDS", numfields: number | string, ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
 
   /**
@@ -2771,11 +2709,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: string
    */
   increx(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
-  increx(key: RedisKey, callback?: Callback<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>>): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
   increx(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: string, increment: string], [value: number, increment: number], Context["mapping"]>, Context>;
   /** `INCREX` with Buffers for the strings of the reply. */
   increxBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>>]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
-  increxBuffer(key: RedisKey, callback?: Callback<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>>): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
   increxBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[value: number, increment: number] | [value: Buffer, increment: Buffer], [value: number, increment: number], Context["mapping"]>, Context>;
 
   /**
@@ -3191,12 +3127,10 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   migrate(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<"OK" | "NOKEY"> | undefined]): Result<"OK" | "NOKEY", Context>;
   migrate(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK" | "NOKEY">]): Result<"OK" | "NOKEY", Context>;
-  migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, callback?: Callback<"OK" | "NOKEY">): Result<"OK" | "NOKEY", Context>;
   migrate(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[]): Result<"OK" | "NOKEY", Context>;
   /** `MIGRATE` with Buffers for the strings of the reply. */
   migrateBuffer(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...copy: [] | [copy: "COPY"], ...replace: [] | [replace: "REPLACE"], ...auth: [] | [auth: "AUTH", password: string | Buffer] | [auth2: "AUTH2", username: string | Buffer, password: string | Buffer], callback?: Callback<Buffer> | undefined]): Result<Buffer, Context>;
   migrateBuffer(...args: [host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
   migrateBuffer(host: string | Buffer, port: number | string, key: RedisValue, destinationDb: number | string, timeout: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -3241,24 +3175,18 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 7.0.0
    */
   module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", callback?: Callback<"OK">): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   module(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", callback?: Callback<"OK">): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   module(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  module(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", callback?: Callback<"OK">): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   module(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<"OK">): Result<"OK", Context>;
   /** `MODULE LOADEX` with Buffers for the strings of the reply. */
   moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", callback?: Callback<Buffer>): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", callback?: Callback<Buffer>): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, config: "CONFIG", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   moduleBuffer(...args: [subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  moduleBuffer(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", callback?: Callback<Buffer>): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, argsToken: "ARGS", ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
   moduleBuffer(subcommand: "LOADEX", path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
   /**
@@ -3293,13 +3221,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   mset(data: object, callback?: Callback<"OK">): Result<"OK", Context>;
   mset(map: Map<RedisValue, RedisValue>, callback?: Callback<"OK">): Result<"OK", Context>;
   mset(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
-  mset(callback?: Callback<"OK">): Result<"OK", Context>;
   mset(...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
   /** `MSET` with Buffers for the strings of the reply. */
   msetBuffer(data: object, callback?: Callback<Buffer>): Result<Buffer, Context>;
   msetBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<Buffer>): Result<Buffer, Context>;
   msetBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
-  msetBuffer(callback?: Callback<Buffer>): Result<Buffer, Context>;
   msetBuffer(...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
 
   /**
@@ -3325,13 +3251,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   msetnx(data: object, callback?: Callback<number>): Result<number, Context>;
   msetnx(map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   msetnx(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  msetnx(callback?: Callback<number>): Result<number, Context>;
   msetnx(...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   /** `MSETNX` with Buffers for the strings of the reply. */
   msetnxBuffer(data: object, callback?: Callback<number>): Result<number, Context>;
   msetnxBuffer(map: Map<RedisValue, RedisValue>, callback?: Callback<number>): Result<number, Context>;
   msetnxBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  msetnxBuffer(callback?: Callback<number>): Result<number, Context>;
   msetnxBuffer(...args: OneOrMany<RedisValue>[]): Result<number, Context>;
 
   /**
@@ -3469,11 +3393,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.9
    */
   pfdebug(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  pfdebug(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   pfdebug(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `PFDEBUG` with Buffers for the strings of the reply. */
   pfdebugBuffer(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  pfdebugBuffer(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   pfdebugBuffer(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -3733,11 +3655,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 3.0.0
    */
   replconf(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  replconf(callback?: Callback<unknown>): Result<unknown, Context>;
   replconf(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `REPLCONF` with Buffers for the strings of the reply. */
   replconfBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  replconfBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
   replconfBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4031,11 +3951,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    */
   sentinel(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  sentinel(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   sentinel(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `SENTINEL` with Buffers for the strings of the reply. */
   sentinelBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  sentinelBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   sentinelBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4531,17 +4449,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: server
    */
   trimslots(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  trimslots(ranges: "RANGES", numranges: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   trimslots(ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[]): Result<unknown, Context>;
   trimslots(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  trimslots(callback?: Callback<unknown>): Result<unknown, Context>;
   trimslots(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `TRIMSLOTS` with Buffers for the strings of the reply. */
   trimslotsBuffer(...args: [ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  trimslotsBuffer(ranges: "RANGES", numranges: number | string, callback?: Callback<unknown>): Result<unknown, Context>;
   trimslotsBuffer(ranges: "RANGES", numranges: number | string, ...args: OneOrMany<number | string>[]): Result<unknown, Context>;
   trimslotsBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  trimslotsBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
   trimslotsBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4611,11 +4525,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: module
    */
   vadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  vadd(key: RedisKey, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   vadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `VADD` with Buffers for the strings of the reply. */
   vaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  vaddBuffer(key: RedisKey, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   vaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
@@ -4798,11 +4710,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<string | null>]): Result<string | null, Context>;
-  xadd(key: RedisKey, callback?: Callback<string | null>): Result<string | null, Context>;
   xadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<string | null, Context>;
   /** `XADD` with Buffers for the strings of the reply. */
   xaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer | null>]): Result<Buffer | null, Context>;
-  xaddBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
   xaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<Buffer | null, Context>;
 
   /**
@@ -4828,11 +4738,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: stream
    */
   xcfgset(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  xcfgset(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   xcfgset(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `XCFGSET` with Buffers for the strings of the reply. */
   xcfgsetBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  xcfgsetBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   xcfgsetBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -4969,11 +4877,9 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Group: stream
    */
   xidmprecord(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  xidmprecord(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   xidmprecord(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `XIDMPRECORD` with Buffers for the strings of the reply. */
   xidmprecordBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
-  xidmprecordBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   xidmprecordBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
@@ -5094,17 +5000,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
-  xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", callback?: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>> | undefined]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
-  xread(callback?: Callback<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>>): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   xread(...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[]][]][] | null, Record<string, [id: string, fields: string[]][]> | null, Context["mapping"]>, Context>;
   /** `XREAD` with Buffers for the strings of the reply. */
   xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
-  xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", callback?: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>> | undefined]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: [...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
-  xreadBuffer(callback?: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>>): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
   xreadBuffer(...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[]][]][] | null, Record<string, [id: Buffer, fields: Buffer[]][]> | null, Context["mapping"]>, Context>;
 
   /**
@@ -5115,17 +5017,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 5.0.0
    */
   xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
-  xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", callback?: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>> | undefined]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
-  xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, callback?: Callback<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>>): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroup(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: string, items: [id: string, fields: string[] | null][]][] | null, Record<string, [id: string, fields: string[] | null][]> | null, Context["mapping"]>, Context>;
   /** `XREADGROUP` with Buffers for the strings of the reply. */
   xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
-  xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", callback?: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>> | undefined]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...count: [] | [countToken: "COUNT", count: number | string], ...block: [] | [block: "BLOCK", milliseconds: number | string], ...noack: [] | [noack: "NOACK"], streams: "STREAMS", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(...args: [groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
-  xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, callback?: Callback<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>>): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
   xreadgroupBuffer(groupToken: "GROUP", group: string | Buffer, consumer: string | Buffer, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<[key: Buffer, items: [id: Buffer, fields: Buffer[] | null][]][] | null, Record<string, [id: Buffer, fields: Buffer[] | null][]> | null, Context["mapping"]>, Context>;
 
   /**
@@ -5192,23 +5090,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * @remarks With INCR the reply is null if GT or LT prevented the change.
    */
   zadd(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string | null, number | null, Context["mapping"]>>]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
-  zadd(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", callback?: Callback<ReplyShape<string | null, number | null, Context["mapping"]>> | undefined]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string | null, number | null, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<string, number, Context["mapping"]>>]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
-  zadd(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", callback?: Callback<ReplyShape<string, number, Context["mapping"]>> | undefined]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
   zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], callback?: Callback<number> | undefined]): Result<number, Context>;
   zadd(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
   /** `ZADD` with Buffers for the strings of the reply. */
   zaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>>]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
-  zaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", callback?: Callback<ReplyShape<Buffer | null, number | null, Context["mapping"]>> | undefined]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, condition: "NX" | "XX", ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer | null, number | null, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<Buffer, number, Context["mapping"]>>]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
-  zaddBuffer(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>> | undefined]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], incr: "INCR", ...args: OneOrMany<RedisValue>[]]): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
   zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], callback?: Callback<number> | undefined]): Result<number, Context>;
   zaddBuffer(...args: [key: RedisKey, ...condition: [] | [condition: "NX" | "XX"], ...comparison: [] | [comparison: "GT" | "LT"], ...ch: [] | [ch: "CH"], ...args: OneOrMany<RedisValue>[]]): Result<number, Context>;
 
   /**
@@ -5326,7 +5218,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  zinterstore(destination: RedisKey, numkeys: number | string, callback?: Callback<number>): Result<number, Context>;
   zinterstore(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zinterstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
@@ -5336,7 +5227,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  zinterstoreBuffer(destination: RedisKey, numkeys: number | string, callback?: Callback<number>): Result<number, Context>;
   zinterstoreBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zinterstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
@@ -5677,7 +5567,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  zunionstore(destination: RedisKey, numkeys: number | string, callback?: Callback<number>): Result<number, Context>;
   zunionstore(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zunionstore(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
@@ -5687,7 +5576,6 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
-  zunionstoreBuffer(destination: RedisKey, numkeys: number | string, callback?: Callback<number>): Result<number, Context>;
   zunionstoreBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX", callback: Callback<number>]): Result<number, Context>;
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], aggregateToken: "AGGREGATE", aggregate: "SUM" | "MIN" | "MAX"]): Result<number, Context>;
