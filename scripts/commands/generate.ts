@@ -11,6 +11,7 @@ import { formatCommandDocs } from "./command-docs";
 import { signaturesSource } from "./signatures";
 import { readSnapshots, repositoryRoot } from "./snapshot";
 import { buildTable, formatDetails, type TableRow } from "./table-rows";
+import { testServerTable } from "./test-server-table";
 
 export interface GeneratedFile {
   /** From the root of the checkout. */
@@ -55,6 +56,7 @@ export function generateFiles(): GeneratedFile[] {
   return [
     { path: "src/command/generated/table.ts", content: tableSource },
     { path: "src/command/generated/signatures.ts", content: signaturesSource(snapshots) },
+    { path: "src/testing/generated/command-rows.ts", content: testServerTable(snapshots) },
     { path: "docs/commands.md", content: formatCommandDocs(table) },
   ];
 }

@@ -1,0 +1,44 @@
+/**
+ * EX, PX, EXAT, PXAT: times of expiry as options and as arguments.
+ */
+
+import { NOT_AN_INTEGER, parseInteger } from "../protocol/numbers";
+import { ErrorReply } from "../protocol/reply";
+
+const MAX_INT64 = 9223372036854775807n;
+
+export interface ExpiryUnit {
+  readonly isSeconds: boolean;
+  readonly isAbsolute: boolean;
+}
+
+export const EXPIRY_OPTIONS: Readonly<Record<string, ExpiryUnit>> = {
+  EX: { isSeconds: true, isAbsolute: false },
+  PX: { isSeconds: false, isAbsolute: false },
+  EXAT: { isSeconds: true, isAbsolute: true },
+  PXAT: { isSeconds: false, isAbsolute: true },
+};
+
+export function invalidExpire(command: string): ErrorReply {
+  return new ErrorReply(`ERR invalid expire time in '${command}' command`);
+}
+
+/** Milliseconds since 1970. What does not fit into 64 bits is no time. */
+export function expiryTime(text: string, unit: ExpiryUnit, context: { now: number; command: string }): number {
+  const parsed = parseInteger(text);
+  if (parsed === null) throw new ErrorReply(NOT_AN_INTEGER);
+  let value = BigInt(parsed);
+  if (unit.isSeconds) value *= 1000n;
+  if (value > MAX_INT64 || value < -MAX_INT64 - 1n) throw invalidExpire(context.command);
+  if (!unit.isAbsolute) value += BigInt(context.now);
+  if (value > MAX_INT64 || value < -MAX_INT64 - 1n) throw invalidExpire(context.command);
+  return Number(value);
+}
+
+/** As `expiryTime`, for options that take only positive numbers. */
+export function positiveExpiryTime(text: string, unit: ExpiryUnit, context: { now: number; command: string }): number {
+  const parsed = parseInteger(text);
+  if (parsed === null) throw new ErrorReply(NOT_AN_INTEGER);
+  if (parsed <= 0) throw invalidExpire(context.command);
+  return expiryTime(text, unit, context);
+}

@@ -1,0 +1,63 @@
+/**
+ * Direct looks at a database of a test server: no command, no connection, no effect on the data.
+ */
+
+import { ListValue } from "./keyspace/list-value";
+import { SortedSetValue } from "./keyspace/sorted-set-value";
+import { HashValue, SetValue, typeOf, type ValueType } from "./keyspace/values";
+import { toBytes, toText } from "./protocol/numbers";
+import type { Engine } from "./server/engine";
+
+/** A value as plain data: text, list, set as array, hash as object, sorted set as pairs. */
+export type PlainValue = string | string[] | Record<string, string> | [string, number][];
+
+export class ServerState {
+  constructor(
+    private readonly engine: Engine,
+    private readonly index: number,
+  ) {}
+
+  /** Number of keys. */
+  get size(): number {
+    return this.engine.database(this.index).size;
+  }
+
+  keys(): string[] {
+    return [...this.engine.database(this.index).liveKeys()].map(toText).sort();
+  }
+
+  has(key: string): boolean {
+    return this.engine.database(this.index).has(toBytes(key));
+  }
+
+  type(key: string): ValueType | "none" {
+    const value = this.engine.database(this.index).find(toBytes(key))?.value;
+    return value === undefined ? "none" : typeOf(value);
+  }
+
+  /** The value as plain data; undefined if there is none. */
+  get(key: string): PlainValue | undefined {
+    const value = this.engine.database(this.index).find(toBytes(key))?.value;
+    if (value === undefined) return undefined;
+    if (typeof value === "string") return toText(value);
+    if (value instanceof ListValue) return value.toArray().map(toText);
+    if (value instanceof SetValue) return value.list().map(toText);
+    if (value instanceof SortedSetValue) return value.members.map(({ member, score }): [string, number] => [toText(member), score]);
+    if (value instanceof HashValue) {
+      return Object.fromEntries([...value.fields].map(([field, text]) => [toText(field), toText(text)]));
+    }
+    return [];
+  }
+
+  /** The bytes of a string; undefined if there is none or it is no string. */
+  getBuffer(key: string): Buffer | undefined {
+    const value = this.engine.database(this.index).find(toBytes(key))?.value;
+    return typeof value === "string" ? Buffer.from(value, "latin1") : undefined;
+  }
+
+  /** Milliseconds until the key expires; undefined if it does not, or is not there. */
+  ttl(key: string): number | undefined {
+    const entry = this.engine.database(this.index).find(toBytes(key));
+    return entry === undefined || entry.expireAt === 0 ? undefined : entry.expireAt - this.engine.clock.now;
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * Whether a user may run a command on these keys and channels.
+ */
+
+import { matchesGlob } from "../protocol/glob";
+import { ErrorReply } from "../protocol/reply";
+import { isIn } from "./acl-categories";
+import { keysOf } from "./command-keys";
+import { type CommandEntry, Flag } from "./command-table";
+import type { User } from "./user";
+
+export function mayRun(user: User, entry: CommandEntry): boolean {
+  let isAllowed = false;
+  for (const rule of user.commandRules) {
+    const fits =
+      rule.category === null
+        ? entry.name === rule.command || entry.name.startsWith(`${rule.command}|`)
+        : isIn(entry, rule.category);
+    if (fits) isAllowed = rule.isAllowed;
+  }
+  return isAllowed;
+}
+
+export function mayUseKey(user: User, entry: CommandEntry, key: string): boolean {
+  const writes = (entry.flags & Flag.Write) !== 0;
+  return user.keyPatterns.some(
+    ({ pattern, mayRead, mayWrite }) => (writes ? mayWrite : mayRead) && matchesGlob(pattern, key),
+  );
+}
+
+/** A pattern to subscribe to must be allowed literally. */
+export function mayUseChannel(user: User, channel: string, isPattern: boolean): boolean {
+  return user.channelPatterns.some((pattern) =>
+    pattern === "*" || isPattern ? pattern === channel || pattern === "*" : matchesGlob(pattern, channel),
+  );
+}
+
+const CHANNEL_COMMANDS: Readonly<Record<string, "one" | "all" | "patterns">> = {
+  publish: "one",
+  spublish: "one",
+  subscribe: "all",
+  ssubscribe: "all",
+  psubscribe: "patterns",
+};
+
+export function channelsOf(entry: CommandEntry, args: readonly string[]): readonly string[] {
+  const kind = CHANNEL_COMMANDS[entry.name];
+  if (kind === undefined) return [];
+  return kind === "one" ? args.slice(1, 2) : args.slice(1);
+}
+
+export function checkAccess(user: User, entry: CommandEntry, args: readonly string[]): void {
+  if ((entry.flags & Flag.NoAuth) !== 0) return;
+  if (!mayRun(user, entry)) {
+    throw new ErrorReply(
+      `NOPERM User ${user.name} has no permissions to run the '${entry.name}' command`,
+    );
+  }
+  for (const key of keysOf(entry, args)) {
+    if (!mayUseKey(user, entry, key)) throw new ErrorReply("NOPERM No permissions to access a key");
+  }
+  const isPattern = entry.name === "psubscribe";
+  for (const channel of channelsOf(entry, args)) {
+    if (!mayUseChannel(user, channel, isPattern)) throw new ErrorReply("NOPERM No permissions to access a channel");
+  }
+}

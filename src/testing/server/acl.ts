@@ -1,0 +1,45 @@
+/**
+ * The users of a server. Rules of ACL SETUSER are applied as a whole or not at all.
+ */
+
+import { ErrorReply } from "../protocol/reply";
+import type { Engine } from "./engine";
+import { applyRule } from "./acl-rules";
+import { hashPassword, User } from "./user";
+
+const DEFAULT_RULES = ["on", "nopass", "~*", "&*", "+@all"];
+
+export class Acl {
+  readonly users = new Map<string, User>();
+  readonly defaultUser = new User("default");
+
+  constructor(private readonly engine: Engine) {
+    for (const rule of DEFAULT_RULES) applyRule(this.defaultUser, rule, engine);
+    this.users.set("default", this.defaultUser);
+  }
+
+  /** The user, or an error as AUTH gives it. */
+  authenticate(name: string, password: string): User {
+    const user = this.users.get(name);
+    if (user?.accepts(password)) return user;
+    throw new ErrorReply("WRONGPASS invalid username-password pair or user is disabled.");
+  }
+
+  setUser(name: string, rules: readonly string[]): void {
+    const present = this.users.get(name);
+    const draft = new User(name);
+    if (present === undefined) draft.channelPatterns = [];
+    else present.copyTo(draft);
+    for (const rule of rules) applyRule(draft, rule, this.engine);
+    const user = present ?? new User(name);
+    draft.copyTo(user);
+    this.users.set(name, user);
+  }
+
+  /** `requirepass`: the only password of the default user; empty for none. */
+  setDefaultPassword(password: string): void {
+    this.defaultUser.passwords.clear();
+    this.defaultUser.needsNoPassword = password === "";
+    if (password !== "") this.defaultUser.passwords.add(hashPassword(password));
+  }
+}

@@ -1,0 +1,148 @@
+/**
+ * Callers that wait for a key to hold something (BLPOP, XREAD BLOCK and their kind), in the order
+ * in which they came. When keys were written and the command, transaction or script is over, each
+ * waiting command is tried again.
+ */
+
+import type { Database } from "../keyspace/database";
+import { BLOCKED, ErrorReply, NULL_ARRAY, type ReplyValue } from "../protocol/reply";
+import type { Caller } from "./caller";
+import type { Engine } from "./engine";
+import type { Session } from "./session";
+
+export interface Wait {
+  readonly keys: readonly string[];
+  /** Milliseconds to wait; 0 for ever. */
+  readonly timeoutMs: number;
+  /** What is answered when the time is over. */
+  readonly timeoutReply?: ReplyValue;
+  /** Tries again; `BLOCKED` if there is still nothing. */
+  readonly attempt: () => ReplyValue;
+}
+
+interface Waiter extends Wait {
+  readonly session: Session;
+  readonly database: Database;
+  readonly deadline: number;
+}
+
+export class Blocking {
+  private readonly waiters = new Map<string, Set<Waiter>>();
+  private readonly bySession = new Map<Session, Waiter>();
+  private readonly ready = new Set<string>();
+  private isServing = false;
+
+  constructor(private readonly engine: Engine) {}
+
+  /** Sessions that wait. */
+  get size(): number {
+    return this.bySession.size;
+  }
+
+  get nextDeadline(): number {
+    let next = Number.POSITIVE_INFINITY;
+    for (const { deadline } of this.bySession.values()) next = Math.min(next, deadline);
+    return next;
+  }
+
+  /** Answers at once if something is there or the caller cannot wait; else the caller is blocked. */
+  attemptOrWait(caller: Caller, wait: Wait): ReplyValue {
+    const reply = wait.attempt();
+    if (reply !== BLOCKED) return reply;
+    const { session } = caller;
+    if (session === null || caller.isBatch) return wait.timeoutReply ?? NULL_ARRAY;
+    this.add(session, wait);
+    return BLOCKED;
+  }
+
+  isWaiting(session: Session): boolean {
+    return this.bySession.has(session);
+  }
+
+  /** A key was written. */
+  signal(database: Database, key: string): void {
+    const id = idOf(database, key);
+    if (this.waiters.has(id)) this.ready.add(id);
+  }
+
+  /** Tries the waiting commands of keys that were written. */
+  serve(): void {
+    if (this.isServing) return;
+    this.isServing = true;
+    try {
+      for (const id of this.ready) {
+        this.ready.delete(id);
+        for (const waiter of [...(this.waiters.get(id) ?? [])]) this.tryAgain(waiter);
+      }
+    } finally {
+      this.isServing = false;
+    }
+  }
+
+  endOverdue(): void {
+    const { now } = this.engine.clock;
+    for (const waiter of [...this.bySession.values()]) {
+      if (waiter.deadline <= now) this.end(waiter, waiter.timeoutReply ?? NULL_ARRAY);
+    }
+  }
+
+  /** CLIENT UNBLOCK: as if the time were over, or with an error. False if it does not wait. */
+  unblock(session: Session, error: ErrorReply | null): boolean {
+    const waiter = this.bySession.get(session);
+    if (waiter === undefined) return false;
+    this.end(waiter, error ?? waiter.timeoutReply ?? NULL_ARRAY);
+    return true;
+  }
+
+  /** The connection is gone. */
+  forget(session: Session): void {
+    const waiter = this.bySession.get(session);
+    if (waiter !== undefined) this.remove(waiter);
+  }
+
+  private add(session: Session, wait: Wait): void {
+    const { timeoutMs } = wait;
+    const deadline = timeoutMs === 0 ? Number.POSITIVE_INFINITY : this.engine.clock.now + timeoutMs;
+    const waiter: Waiter = { ...wait, session, database: session.database, deadline };
+    this.bySession.set(session, waiter);
+    for (const key of wait.keys) {
+      const id = idOf(waiter.database, key);
+      const others = this.waiters.get(id);
+      if (others === undefined) this.waiters.set(id, new Set([waiter]));
+      else others.add(waiter);
+    }
+  }
+
+  private tryAgain(waiter: Waiter): void {
+    if (this.bySession.get(waiter.session) !== waiter) return;
+    let reply: ReplyValue;
+    try {
+      reply = waiter.attempt();
+    } catch (error) {
+      if (!(error instanceof ErrorReply)) throw error;
+      // A key of another kind is not what it waits for.
+      if (error.message.startsWith("WRONGTYPE")) return;
+      reply = error;
+    }
+    if (reply !== BLOCKED) this.end(waiter, reply);
+  }
+
+  private end(waiter: Waiter, reply: ReplyValue): void {
+    this.remove(waiter);
+    waiter.session.unblock(reply);
+  }
+
+  private remove(waiter: Waiter): void {
+    this.bySession.delete(waiter.session);
+    for (const key of waiter.keys) {
+      const id = idOf(waiter.database, key);
+      const others = this.waiters.get(id);
+      others?.delete(waiter);
+      if (others?.size === 0) this.waiters.delete(id);
+    }
+  }
+}
+
+function idOf(database: Database, key: string): string {
+  return `${database.index}:${key}`;
+}

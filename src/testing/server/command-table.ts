@@ -1,0 +1,113 @@
+/**
+ * The commands of one server version: arity, flags and keys from the generated table, joined with
+ * the handlers of the command families. A command without handler is known and not supported.
+ */
+
+import { COMMAND_ROWS } from "../generated/command-rows";
+import type { ReplyValue } from "../protocol/reply";
+import type { Caller } from "./caller";
+import type { ServerVersion } from "./version";
+
+/** Bits of `CommandEntry.flags`; the generator writes them. */
+export const Flag = {
+  Write: 1,
+  Readonly: 2,
+  DenyOom: 4,
+  NoScript: 8,
+  Blocking: 16,
+  Fast: 32,
+  NoAuth: 64,
+  NoMulti: 128,
+  Pubsub: 256,
+  Admin: 512,
+  Stale: 1024,
+  Loading: 2048,
+  AllowBusy: 4096,
+  MovableKeys: 8192,
+} as const;
+
+/** Runs a command; `args[0]` is the command word. Throws an `ErrorReply`. */
+export type Handler = (caller: Caller, args: readonly string[]) => ReplyValue;
+/** By name in lower case; subcommands as `config|get`. */
+export type Handlers = Readonly<Record<string, Handler>>;
+
+export interface CommandEntry {
+  readonly name: string;
+  /** Words with the command word; negative: at least so many. */
+  readonly arity: number;
+  readonly flags: number;
+  /** First key, last key (negative from the end) and step, counted from 1 after the command word. */
+  readonly keys: readonly [number, number, number];
+  readonly group: string;
+  readonly run: Handler | null;
+  /** Null where the command has none. */
+  readonly subcommands: Map<string, CommandEntry> | null;
+}
+
+export type CommandTable = ReadonlyMap<string, CommandEntry>;
+
+interface Row extends Omit<CommandEntry, "run" | "subcommands"> {
+  readonly versions: string;
+}
+
+function parseRow(line: string): Row {
+  const [name = "", arity, flags = "0", first, last, step, group = "", versions = ""] = line.split(" ");
+  return {
+    name,
+    arity: Number(arity),
+    flags: Number.parseInt(flags, 16),
+    keys: [Number(first), Number(last), Number(step)],
+    group,
+    versions,
+  };
+}
+
+let parsedRows: readonly Row[] | null = null;
+
+function buildTable(version: ServerVersion, handlers: Handlers): CommandTable {
+  parsedRows ??= COMMAND_ROWS.map(parseRow);
+  const table = new Map<string, CommandEntry>();
+  for (const row of parsedRows) {
+    if (!row.versions.includes(version.letter)) continue;
+    const [parent = "", child] = row.name.split("|");
+    const entry: CommandEntry = {
+      name: row.name,
+      arity: row.arity,
+      flags: row.flags,
+      keys: row.keys,
+      group: row.group,
+      run: handlers[row.name] ?? null,
+      subcommands: child === undefined && CONTAINERS.has(parent) ? new Map() : null,
+    };
+    if (child === undefined) table.set(parent, entry);
+    else table.get(parent)?.subcommands?.set(child, entry);
+  }
+  return table;
+}
+
+const CONTAINERS: ReadonlySet<string> = new Set(
+  COMMAND_ROWS.filter((line) => line.slice(0, line.indexOf(" ")).includes("|")).map((line) =>
+    line.slice(0, line.indexOf("|")),
+  ),
+);
+
+const tables = new Map<string, CommandTable>();
+
+/** The table of a version; made once in a process. */
+export function commandTable(version: ServerVersion, handlers: Handlers): CommandTable {
+  let table = tables.get(version.name);
+  if (table === undefined) {
+    table = buildTable(version, handlers);
+    tables.set(version.name, table);
+  }
+  return table;
+}
+
+/** The words that are keys, by the entry's simple rule. */
+export function simpleKeys({ keys: [first, last, step] }: CommandEntry, args: readonly string[]): string[] {
+  if (first === 0) return [];
+  const end = last < 0 ? args.length + last : last;
+  const found: string[] = [];
+  for (let at = first; at <= end && at < args.length; at += step) found.push(args[at] as string);
+  return found;
+}

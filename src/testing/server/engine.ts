@@ -1,0 +1,203 @@
+/**
+ * A server without sockets: its databases, clock, configuration, users and clients, and the way of
+ * a command from its words to its reply. Connections and scripts run their commands here.
+ */
+
+import { Clock } from "../keyspace/clock";
+import { Database, type DatabaseListener, type EventClass } from "../keyspace/database";
+import { Randomness } from "../keyspace/randomness";
+import type { NodeState } from "../cluster/node-state";
+import { FaultSwitches } from "../faults/fault-switches";
+import { ErrorReply, type ReplyValue } from "../protocol/reply";
+import { Scripting } from "../scripting/scripting";
+import { Acl } from "./acl";
+import { Alarm } from "./alarm";
+import { Blocking } from "./blocking";
+import type { Caller } from "./caller";
+import { type CommandEntry, type CommandTable, commandTable, Flag } from "./command-table";
+import { Configuration } from "./configuration";
+import { publishEvent } from "./keyspace-events";
+import { ALL_HANDLERS } from "./handlers";
+import { PubSub } from "./pubsub";
+import type { Session } from "./session";
+import { Tracking } from "./tracking";
+import type { ServerVersion } from "./version";
+
+const DATABASES = 16;
+const SEED = 20_260_601;
+const MAX_SHOWN_ARGUMENT = 128;
+
+export class Engine implements DatabaseListener {
+  readonly clock = new Clock();
+  readonly random = new Randomness(SEED);
+  readonly configuration: Configuration;
+  readonly acl: Acl;
+  readonly pubsub: PubSub;
+  readonly blocking: Blocking;
+  readonly tracking: Tracking;
+  readonly scripting: Scripting;
+  readonly faults = new FaultSwitches();
+  readonly alarm: Alarm;
+  readonly commands: CommandTable;
+  readonly sessions = new Map<number, Session>();
+  readonly monitors = new Set<Session>();
+  readonly startedAt: number;
+  readonly runId: string;
+  /** Its place in a cluster, null outside of one. */
+  cluster: NodeState | null = null;
+  /** Commands run since the start. */
+  commandCount = 0;
+  connectionCount = 0;
+  /** Commands wait until then (CLIENT PAUSE); all, or those that write. */
+  pause: { readonly until: number; readonly onlyWrites: boolean } | null = null;
+  port = 0;
+  private databases: Database[];
+  private nextSessionId = 1;
+
+  constructor(readonly version: ServerVersion) {
+    this.databases = Array.from({ length: DATABASES }, (_, index) => new Database(index, this.clock, this));
+    this.configuration = new Configuration(version);
+    this.acl = new Acl(this);
+    this.pubsub = new PubSub();
+    this.blocking = new Blocking(this);
+    this.tracking = new Tracking();
+    this.scripting = new Scripting(this);
+    this.alarm = new Alarm(this);
+    this.commands = commandTable(version, ALL_HANDLERS);
+    this.startedAt = this.clock.now;
+    this.runId = this.random.hex(40);
+  }
+
+  get allDatabases(): readonly Database[] {
+    return this.databases;
+  }
+
+  database(index: number): Database {
+    return this.databases[index] as Database;
+  }
+
+  takeSessionId(): number {
+    return this.nextSessionId++;
+  }
+
+  /** The time goes on and what is due expires; once for each batch of bytes that comes in. */
+  tick(): void {
+    const now = this.clock.tick();
+    for (const database of this.databases) if (database.nextExpiry <= now) database.expireDue();
+    if (this.pause !== null && this.pause.until <= now) this.pause = null;
+  }
+
+  /** Finds the command and checks the number of its arguments. */
+  lookup(args: readonly string[]): CommandEntry {
+    const word = args[0] as string;
+    const entry = this.commands.get(word) ?? this.commands.get(word.toLowerCase());
+    if (entry === undefined) throw new ErrorReply(this.unknownCommand(args));
+    const found = entry.subcommands === null ? entry : this.subcommandOf(entry, args);
+    const { arity } = found;
+    if (arity > 0 ? args.length !== arity : args.length < -arity) {
+      throw new ErrorReply(`ERR wrong number of arguments for '${found.name}' command`);
+    }
+    return found;
+  }
+
+  /** Runs a command that was looked up and admitted. An error is a reply like any other. */
+  call(caller: Caller, entry: CommandEntry, args: readonly string[]): ReplyValue {
+    this.commandCount++;
+    if (this.monitors.size > 0) this.feedMonitors(caller, entry, args);
+    if (entry.run === null) return new ErrorReply(notSupported(entry, this.version));
+    let reply: ReplyValue;
+    try {
+      reply = entry.run(caller, args);
+    } catch (error) {
+      if (!(error instanceof ErrorReply)) throw error;
+      return error;
+    }
+    const { session } = caller;
+    if (session?.trackingMode && (entry.flags & Flag.Readonly) !== 0) this.tracking.remember(caller, entry, args);
+    return reply;
+  }
+
+  onModified(database: Database, key: string): void {
+    if (this.blocking.size > 0) this.blocking.signal(database, key);
+    if (this.watchCount > 0) this.markWatchers(database, key);
+    if (this.tracking.isActive) this.tracking.invalidate(key);
+  }
+
+  onEvent(database: Database, key: string, event: { readonly kind: EventClass; readonly name: string }): void {
+    const flags = this.configuration.notifications;
+    if (flags !== "") publishEvent(this, flags, { database: database.index, key, ...event });
+  }
+
+  onFlush(database: Database): void {
+    if (this.watchCount > 0) {
+      for (const session of this.sessions.values()) session.watched?.markFlushed(database);
+    }
+    if (this.tracking.isActive) this.tracking.invalidateAll();
+  }
+
+  onSwap(one: Database, other: Database): void {
+    for (const session of this.sessions.values()) session.watched?.markSwapped(one, other);
+    if (this.tracking.isActive) this.tracking.invalidateAll();
+  }
+
+  /** Sessions that watch something. */
+  watchCount = 0;
+
+  /** Everything a snapshot of the data needs; see `TestServer.snapshot`. */
+  replaceDatabases(databases: Database[]): void {
+    this.databases = databases;
+  }
+
+  private markWatchers(database: Database, key: string): void {
+    for (const session of this.sessions.values()) session.watched?.mark(database, key);
+  }
+
+  private subcommandOf(parent: CommandEntry, args: readonly string[]): CommandEntry {
+    const word = args[1];
+    // COMMAND alone lists the table; the others need a word.
+    if (word === undefined) return parent;
+    const entry = parent.subcommands?.get(word.toLowerCase());
+    if (entry !== undefined) return entry;
+    if (parent.arity > 0 || (parent.run !== null && parent.name !== "command")) return parent;
+    const shown = word.slice(0, MAX_SHOWN_ARGUMENT);
+    throw new ErrorReply(`ERR unknown subcommand '${shown}'. Try ${parent.name.toUpperCase()} HELP.`);
+  }
+
+  private unknownCommand(args: readonly string[]): string {
+    let shown = "";
+    for (const arg of args.slice(1)) {
+      if (shown.length >= MAX_SHOWN_ARGUMENT) break;
+      // Servers print up to the first byte 0.
+      const [text = ""] = arg.split("\0", 1);
+      shown += `'${text.slice(0, MAX_SHOWN_ARGUMENT - shown.length)}' `;
+    }
+    const word = (args[0] as string).slice(0, MAX_SHOWN_ARGUMENT);
+    return `ERR unknown command '${word}', with args beginning with: ${shown}`;
+  }
+
+  private feedMonitors(caller: Caller, entry: CommandEntry, args: readonly string[]): void {
+    if ((entry.flags & Flag.Admin) !== 0) return;
+    const { now } = this.clock;
+    const time = `${Math.floor(now / 1000)}.${String(now % 1000).padStart(3, "0")}000`;
+    const source = caller.session === null || caller.isScript ? "lua" : caller.session.address;
+    const words = args.map((arg) => quote(arg)).join(" ");
+    for (const monitor of this.monitors) {
+      monitor.write(`+${time} [${caller.databaseIndex} ${source}] ${words}\r\n`);
+    }
+  }
+}
+
+/** A text as MONITOR and DEBUG print it. */
+export function quote(text: string): string {
+  const escaped = text.replace(/[\\"]|[^\x20-\x7e]/g, (char) => {
+    if (char === "\\" || char === '"') return `\\${char}`;
+    const short = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\x07": "\\a", "\b": "\\b" }[char];
+    return short ?? `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  });
+  return `"${escaped}"`;
+}
+
+function notSupported(entry: CommandEntry, version: ServerVersion): string {
+  const name = entry.name.replace("|", " ").toUpperCase();
+  return `ERR TestServer does not support ${name} of version ${version.name}; test it with RealServer`;
+}

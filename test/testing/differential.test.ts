@@ -1,0 +1,84 @@
+/**
+ * The proof of the test server: random programs run on it and on the real server of the same
+ * version, and everything must be equal: replies, errors, the keyspace afterwards.
+ */
+
+import { expect } from "chai";
+import fc from "fast-check";
+import { ServerKind } from "../../scripts/servers/find-server";
+import { TestServer, type VersionName } from "../../src/testing";
+import { serverKinds, sharedServer } from "../support/shared-servers";
+import { fixedRuns } from "../support/properties";
+import { GRAMMAR, KINDS } from "./support/command-grammar";
+import { type Command, describeDifference, Differential } from "./support/differential";
+import { commandArbitrary } from "./support/grammar";
+
+const VERSIONS: Readonly<Record<ServerKind, VersionName>> = {
+  [ServerKind.Redis]: "7.0",
+  [ServerKind.Redis8]: "8.2",
+  [ServerKind.Valkey]: "valkey-9.1",
+};
+const PROGRAM_LENGTH = 60;
+const RUNS_PER_FAMILY = Number(process.env.SLUICE_DIFFERENTIAL_RUNS ?? 40);
+/** Commands of other families come in between, so that keys hold other kinds of values. */
+const MIXED_IN = ["strings", "keys", "lists", "sets", "hashes", "sorted sets"];
+const RANDOM: ReadonlySet<string> = new Set(["spop", "srandmember", "hrandfield", "zrandmember"]);
+const ODDITY = fc.oneof(
+  { weight: 30, arbitrary: fc.constant("none" as const) },
+  { weight: 1, arbitrary: fc.constant("drop" as const) },
+  { weight: 1, arbitrary: fc.constant("add" as const) },
+);
+
+function commandsOf(family: string): fc.Arbitrary<Command> {
+  return fc.oneof(...(GRAMMAR[family] ?? []).map((line) => commandArbitrary(line, KINDS)));
+}
+
+/** Now and then an argument is missing or too many. */
+function withOddities(commands: fc.Arbitrary<Command>): fc.Arbitrary<Command> {
+  return fc.tuple(commands, ODDITY).map(([command, oddity]) => {
+    // Without its count a command answers something random.
+    if (RANDOM.has(command[0] ?? "")) return command;
+    if (oddity === "drop" && command.length > 1) return command.slice(0, -1);
+    return oddity === "add" ? [...command, "extra"] : command;
+  });
+}
+
+function programsOf(family: string): fc.Arbitrary<readonly Command[]> {
+  const others = fc.oneof(...MIXED_IN.map(commandsOf));
+  const one = fc.oneof({ weight: 5, arbitrary: commandsOf(family) }, { weight: 1, arbitrary: others });
+  return fc.array(withOddities(one), { minLength: 1, maxLength: PROGRAM_LENGTH, size: "max" });
+}
+
+describe("the test server answers as the real ones do", () => {
+  for (const kind of serverKinds()) {
+    describe(`${kind}`, () => {
+      let server: TestServer;
+      let differential: Differential;
+
+      before(async () => {
+        server = await TestServer.start({ version: VERSIONS[kind] });
+        const real = await sharedServer(kind);
+        differential = await Differential.open({ path: real.unixSocketPath }, { host: server.host, port: server.port });
+      });
+
+      after(async () => {
+        await differential.close();
+        await server.stop();
+      });
+
+      for (const family of Object.keys(GRAMMAR)) {
+        it(family, async function () {
+          this.timeout(600_000);
+          let commands = 0;
+          const property = fc.asyncProperty(programsOf(family), fc.constantFrom(2 as const, 3 as const), async (program, protocol) => {
+            commands += program.length;
+            const difference = await differential.run(program, protocol);
+            if (difference !== null) throw new Error(describeDifference(difference, program));
+          });
+          await fc.assert(property, fixedRuns(RUNS_PER_FAMILY));
+          expect(commands).to.be.greaterThan(RUNS_PER_FAMILY * (PROGRAM_LENGTH / 4));
+        });
+      }
+    });
+  }
+});

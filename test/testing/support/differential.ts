@@ -1,0 +1,140 @@
+/**
+ * Runs the same program on two servers and says where they differ: replies one by one, then the
+ * keyspace.
+ */
+
+import type { NetConnectOpts } from "node:net";
+import { type ReplyTree, WireClient } from "./wire-client";
+
+export type Command = readonly string[];
+
+/** Replies whose order means nothing. */
+const UNORDERED = new Set([
+  "keys",
+  "smembers",
+  "sinter",
+  "sunion",
+  "sdiff",
+  "hgetall",
+  "hkeys",
+  "hvals",
+  "scan",
+  "sscan",
+  "hscan",
+  "zscan",
+  "srandmember",
+  "spop",
+  "hrandfield",
+  "zrandmember",
+]);
+/** Their replies go with the clock: so many units apart is equal. */
+const CLOCK_TOLERANCE: Readonly<Record<string, number>> = {
+  ttl: 1,
+  pttl: 1500,
+  expiretime: 1,
+  pexpiretime: 1500,
+  httl: 1,
+  hpttl: 1500,
+  hexpiretime: 1,
+  hpexpiretime: 1500,
+};
+const DATABASES = [0, 1, 2];
+const KEYS = ["a", "b", "c", "d"];
+
+function sorted(tree: ReplyTree): ReplyTree {
+  const [type, content] = tree;
+  if (!Array.isArray(content)) return tree;
+  const items = content.map((item) => sorted(item as ReplyTree));
+  return [type, items.sort((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1))];
+}
+
+function isNear(a: ReplyTree, b: ReplyTree, tolerance: number): boolean {
+  if (Array.isArray(a[1]) && Array.isArray(b[1])) {
+    const [left, right] = [a[1] as ReplyTree[], b[1] as ReplyTree[]];
+    return left.length === right.length && left.every((one, at) => isNear(one, right[at] as ReplyTree, tolerance));
+  }
+  const [x, y] = [Number(a[1]), Number(b[1])];
+  if (a[0] !== ":" || b[0] !== ":" || x < 0 || y < 0) return JSON.stringify(a) === JSON.stringify(b);
+  return Math.abs(x - y) <= tolerance;
+}
+
+function isSame(command: Command, a: ReplyTree, b: ReplyTree): boolean {
+  const name = (command[0] ?? "").toLowerCase();
+  const tolerance = CLOCK_TOLERANCE[name];
+  if (tolerance !== undefined) return isNear(a, b, tolerance);
+  if (UNORDERED.has(name)) return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
+  return JSON.stringify(a) === JSON.stringify(b);
+}
+
+/** In RESP2 commands of every key; only the one of its kind does not answer WRONGTYPE. */
+function dumpOf(key: string): Command[] {
+  return [
+    ["type", key],
+    ["pttl", key],
+    ["get", key],
+    ["lrange", key, "0", "-1"],
+    ["smembers", key],
+    ["zrange", key, "0", "-1", "WITHSCORES"],
+    ["hgetall", key],
+  ];
+}
+
+const DUMP: readonly Command[] = DATABASES.flatMap((database) => [
+  ["select", String(database)],
+  ["keys", "*"],
+  ...KEYS.flatMap(dumpOf),
+]);
+
+export interface Difference {
+  readonly command: Command;
+  readonly index: number;
+  readonly real: ReplyTree;
+  readonly test: ReplyTree;
+}
+
+export class Differential {
+  private constructor(
+    private readonly real: WireClient,
+    private readonly test: WireClient,
+  ) {}
+
+  static async open(real: NetConnectOpts, test: NetConnectOpts): Promise<Differential> {
+    return new Differential(await WireClient.connect(real), await WireClient.connect(test));
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.real.close(), this.test.close()]);
+  }
+
+  /** Null if the servers agree on every reply and on what is in their keyspaces. */
+  async run(program: readonly Command[], protocol: 2 | 3): Promise<Difference | null> {
+    const all: Command[] = [
+      ["reset"],
+      ["flushall"],
+      ["config", "set", "notify-keyspace-events", ""],
+      ["hello", String(protocol)],
+      ...program,
+      ["reset"],
+      ...DUMP,
+    ];
+    const [real, test] = await Promise.all([this.real.run(all), this.test.run(all)]);
+    for (const [index, command] of all.entries()) {
+      if (command[0] === "hello") continue;
+      const [a, b] = [real[index] as ReplyTree, test[index] as ReplyTree];
+      if (!isSame(command, a, b)) return { command, index, real: a, test: b };
+    }
+    return null;
+  }
+}
+
+export function describeDifference(difference: Difference, program: readonly Command[]): string {
+  const { command, real, test } = difference;
+  const words = (one: Command): string => one.map((word) => JSON.stringify(word)).join(" ");
+  return [
+    `the servers differ on ${words(command)}`,
+    `  real ${JSON.stringify(real)}`,
+    `  test ${JSON.stringify(test)}`,
+    "  of the program",
+    ...program.map((one) => `    ${words(one)}`),
+  ].join("\n");
+}
