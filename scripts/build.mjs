@@ -134,6 +134,40 @@ async function writeCode() {
   return names.map(({ name }) => name);
 }
 
+/** `sluice/testing` is a program of its own beside the client, which loads nothing of it. */
+const TESTING = { testing: "testing/index" };
+
+/** What stands beside the package: its run-time dependencies, and what users of the test kit install. */
+function externals({ dependencies, peerDependencies = {} }) {
+  return [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
+}
+
+async function writeTesting() {
+  const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
+  const input = Object.entries(TESTING).map(([name, module]) => [name, join(source, `${module}.ts`)]);
+  const bundle = await rolldown({
+    input: Object.fromEntries(input),
+    cwd: checkout,
+    platform: "node",
+    external: externals(manifest),
+    treeshake: { moduleSideEffects: false },
+  });
+  await bundle.write({
+    dir: built,
+    format: "cjs",
+    exports: "named",
+    esModule: true,
+    sourcemap: true,
+    keepNames: true,
+    comments: { legal: true, annotation: true, jsdoc: false },
+    minify: false,
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name].js",
+    codeSplitting: { groups: [{ name: "test-server", minShareCount: 2 }] },
+  });
+  await bundle.close();
+}
+
 /** The same classes as require() gives, under the names of an ES module. */
 function writeModuleEntry(names) {
   const main = createRequire(import.meta.url)(join(built, "index.js"));
@@ -165,6 +199,7 @@ export async function buildCode({ ifStale = false } = {}) {
   if (ifStale && existsSync(made) && statSync(made).mtimeMs > newest) return;
   removeFiles(/\.m?js(?:\.map)?$/);
   writeModuleEntry(await writeCode());
+  await writeTesting();
 }
 
 /** What the compiler writes for each module, before it is put together. */
@@ -235,8 +270,27 @@ async function buildDeclarations() {
     codeSplitting: { groups: [{ name: "declarations", minShareCount: 1 }] },
   });
   await bundle.close();
+  await buildTestingDeclarations();
   const path = join(built, "declarations.d.ts");
   writeFileSync(path, NODE_TYPES + withEnd(path, publicExports()));
+}
+
+async function buildTestingDeclarations() {
+  for (const [name, module] of Object.entries(TESTING)) {
+    const bundle = await rolldown({
+      input: { [name]: join(declarations, `${module}.d.ts`) },
+      cwd: checkout,
+      checks: { pluginTimings: false },
+      plugins: [dts({ dtsInput: true, sourcemap: false })],
+    });
+    await bundle.write({
+      dir: built,
+      format: "es",
+      entryFileNames: "[name].ts",
+      chunkFileNames: "[name].d.ts",
+    });
+    await bundle.close();
+  }
 }
 
 /** Streams, sockets and Buffers are in the types of nearly everything. */

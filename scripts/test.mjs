@@ -13,6 +13,7 @@ import { readOptions } from "./test-options.mjs";
 
 const GROUPS = [
   "unit",
+  "testing",
   "integration",
   "conformance",
   "fault",

@@ -6,14 +6,14 @@ import { ListValue } from "./keyspace/list-value";
 import { SortedSetValue } from "./keyspace/sorted-set-value";
 import { HashValue, SetValue, typeOf, type ValueType } from "./keyspace/values";
 import { toBytes, toText } from "./protocol/numbers";
-import type { Engine } from "./server/engine";
+import type { ServerEngine } from "./server/model";
 
 /** A value as plain data: text, list, set as array, hash as object, sorted set as pairs. */
 export type PlainValue = string | string[] | Record<string, string> | [string, number][];
 
 export class ServerState {
   constructor(
-    private readonly engine: Engine,
+    private readonly engine: ServerEngine,
     private readonly index: number,
   ) {}
 
@@ -42,7 +42,8 @@ export class ServerState {
     if (typeof value === "string") return toText(value);
     if (value instanceof ListValue) return value.toArray().map(toText);
     if (value instanceof SetValue) return value.list().map(toText);
-    if (value instanceof SortedSetValue) return value.members.map(({ member, score }): [string, number] => [toText(member), score]);
+    if (value instanceof SortedSetValue)
+      return value.members.map(({ member, score }): [string, number] => [toText(member), score]);
     if (value instanceof HashValue) {
       return Object.fromEntries([...value.fields].map(([field, text]) => [toText(field), toText(text)]));
     }

@@ -5,6 +5,7 @@
 
 import type { Duplex } from "node:stream";
 import type { FaultSwitches } from "./faults/fault-switches";
+import { type MemoryConnectorClass, memoryConnector } from "./memory-connector";
 import { Engine } from "./server/engine";
 import { Listener } from "./server/listener";
 import { DEFAULT_VERSION, serverVersion, type VersionName } from "./server/version";
@@ -17,7 +18,7 @@ export interface TestServerOptions {
   readonly port?: number;
   /** Listens on a unix socket instead of a port. */
   readonly path?: string;
-  /** Opens no socket at all; clients connect with `connector`. Default: true. */
+  /** Opens no socket at all; clients connect with `Connector`. Default: true. */
   readonly listen?: boolean;
   /** Password of the default user. Default: none. */
   readonly password?: string;
@@ -101,8 +102,10 @@ export class TestServer {
     return this.listener.connect();
   }
 
-  /** For the client's option `connector`: connections in memory. */
-  readonly connector = (): Promise<Duplex> => Promise.resolve(this.connect());
+  /** A class for the option `Connector` of clients, ioredis included: connections in memory. */
+  get Connector(): MemoryConnectorClass {
+    return memoryConnector(() => this.connect());
+  }
 
   /** The server's clock goes on by so much: keys expire, waiting commands end. */
   advance(milliseconds: number): void {
@@ -139,7 +142,9 @@ export class TestServer {
     const { engine } = this;
     for (const [index, epoch] of snapshot.databases.entries()) {
       if (!engine.database(index).restore(epoch)) {
-        throw new Error("This snapshot is gone: an older one was restored after it had been taken. Take a new one.");
+        throw new Error(
+          "This snapshot is gone: an older one was restored after it had been taken. Take a new one.",
+        );
       }
     }
     engine.clock.moveTo(snapshot.clock);

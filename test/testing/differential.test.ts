@@ -7,10 +7,10 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { ServerKind } from "../../scripts/servers/find-server";
 import { TestServer, type VersionName } from "../../src/testing";
-import { serverKinds, sharedServer } from "../support/shared-servers";
 import { fixedRuns } from "../support/properties";
+import { serverKinds, sharedServer } from "../support/shared-servers";
 import { GRAMMAR, KINDS } from "./support/command-grammar";
-import { type Command, describeDifference, Differential } from "./support/differential";
+import { type Command, Differential, describeDifference } from "./support/differential";
 import { commandArbitrary } from "./support/grammar";
 
 const VERSIONS: Readonly<Record<ServerKind, VersionName>> = {
@@ -58,7 +58,10 @@ describe("the test server answers as the real ones do", () => {
       before(async () => {
         server = await TestServer.start({ version: VERSIONS[kind] });
         const real = await sharedServer(kind);
-        differential = await Differential.open({ path: real.unixSocketPath }, { host: server.host, port: server.port });
+        differential = await Differential.open(
+          { path: real.unixSocketPath },
+          { host: server.host, port: server.port },
+        );
       });
 
       after(async () => {
@@ -70,11 +73,15 @@ describe("the test server answers as the real ones do", () => {
         it(family, async function () {
           this.timeout(600_000);
           let commands = 0;
-          const property = fc.asyncProperty(programsOf(family), fc.constantFrom(2 as const, 3 as const), async (program, protocol) => {
-            commands += program.length;
-            const difference = await differential.run(program, protocol);
-            if (difference !== null) throw new Error(describeDifference(difference, program));
-          });
+          const property = fc.asyncProperty(
+            programsOf(family),
+            fc.constantFrom(2 as const, 3 as const),
+            async (program, protocol) => {
+              commands += program.length;
+              const difference = await differential.run(program, protocol);
+              if (difference !== null) throw new Error(describeDifference(difference, program));
+            },
+          );
           await fc.assert(property, fixedRuns(RUNS_PER_FAMILY));
           expect(commands).to.be.greaterThan(RUNS_PER_FAMILY * (PROGRAM_LENGTH / 4));
         });

@@ -5,9 +5,8 @@
 import { parseFloatText } from "../protocol/numbers";
 import { ErrorReply } from "../protocol/reply";
 
-export const SYNTAX = "ERR syntax error";
+const SYNTAX = "ERR syntax error";
 export const NO_SUCH_KEY = "ERR no such key";
-export const OUT_OF_RANGE = "ERR value is out of range";
 export const NOT_POSITIVE = "ERR value is out of range, must be positive";
 
 export function syntaxError(): ErrorReply {

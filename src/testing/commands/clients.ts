@@ -4,14 +4,12 @@
 
 import { integerOf } from "../protocol/numbers";
 import { ErrorReply, MapReply, OK, type ReplyValue, VerbatimReply } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handlers } from "../server/command-table";
-import type { Session } from "../server/session";
+import type { Caller, ClientSession, Handlers } from "../server/model";
 import type { TrackingMode } from "../server/tracking";
 import { at, following, syntaxError, word } from "./arguments";
 import { checkName, sessionOf } from "./connection";
 
-function flagsOf(session: Session): string {
+function flagsOf(session: ClientSession): string {
   let flags = "";
   if (session.isMonitor) flags += "O";
   if (session.subscriptionCount + session.subscriptions.shardChannels.size > 0) flags += "P";
@@ -22,7 +20,7 @@ function flagsOf(session: Session): string {
 }
 
 /** One line of CLIENT LIST. */
-function describe(session: Session): string {
+function describe(session: ClientSession): string {
   const { now } = session.engine.clock;
   const seconds = (since: number): number => Math.floor((now - since) / 1000);
   const facts: readonly (readonly [string, string | number])[] = [
@@ -65,9 +63,9 @@ function describe(session: Session): string {
   return facts.map(([name, value]) => `${name}=${value}`).join(" ");
 }
 
-type Filter = (session: Session) => boolean;
+type Filter = (session: ClientSession) => boolean;
 
-function typeOf(session: Session): string {
+function typeOf(session: ClientSession): string {
   return session.subscriptionCount + session.subscriptions.shardChannels.size > 0 ? "pubsub" : "normal";
 }
 
@@ -143,7 +141,7 @@ function kill(caller: Caller, args: readonly string[]): ReplyValue {
 }
 
 /** The caller itself gets its reply first. */
-function end(caller: Caller, session: Session): void {
+function end(caller: Caller, session: ClientSession): void {
   if (session === caller.session) setImmediate(() => session.close());
   else session.kill();
 }
@@ -174,7 +172,7 @@ function tracking(caller: Caller, args: readonly string[]): ReplyValue {
   return OK;
 }
 
-function redirectOf(session: Session, text: string): number {
+function redirectOf(session: ClientSession, text: string): number {
   const id = integerOf(text);
   if (!session.engine.sessions.has(id)) {
     throw new ErrorReply("ERR The client ID you want redirect to does not exist");
@@ -182,7 +180,10 @@ function redirectOf(session: Session, text: string): number {
   return id;
 }
 
-function checkTracking(mode: { isBroadcast: boolean; optIn: boolean; optOut: boolean }, prefixes: string[]): void {
+function checkTracking(
+  mode: { isBroadcast: boolean; optIn: boolean; optOut: boolean },
+  prefixes: string[],
+): void {
   if (prefixes.length > 0 && !mode.isBroadcast) {
     throw new ErrorReply("ERR PREFIX option requires BCAST mode to be enabled");
   }
@@ -197,7 +198,9 @@ function checkTracking(mode: { isBroadcast: boolean; optIn: boolean; optOut: boo
 function caching(caller: Caller, args: readonly string[]): ReplyValue {
   const mode = sessionOf(caller).trackingMode;
   if (mode === null || !(mode.optIn || mode.optOut)) {
-    throw new ErrorReply("ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled");
+    throw new ErrorReply(
+      "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled",
+    );
   }
   const choice = word(args, 2);
   if (choice !== "YES" && choice !== "NO") throw syntaxError();
@@ -220,7 +223,14 @@ function trackingInfo(caller: Caller): ReplyValue {
   if (mode?.nextIs === "yes") flags.push("caching-yes");
   if (mode?.nextIs === "no") flags.push("caching-no");
   if (mode?.noLoop) flags.push("noloop");
-  return new MapReply(["flags", flags, "redirect", mode?.redirect ?? -1, "prefixes", [...(mode?.prefixes ?? [])]]);
+  return new MapReply([
+    "flags",
+    flags,
+    "redirect",
+    mode?.redirect ?? -1,
+    "prefixes",
+    [...(mode?.prefixes ?? [])],
+  ]);
 }
 
 function setInfo(caller: Caller, args: readonly string[]): ReplyValue {

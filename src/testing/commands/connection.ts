@@ -4,9 +4,7 @@
 
 import { integerOf } from "../protocol/numbers";
 import { ErrorReply, MapReply, OK, PONG, type ReplyValue, Status } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handlers } from "../server/command-table";
-import type { Session } from "../server/session";
+import type { Caller, ClientSession, Handlers } from "../server/model";
 import { at, following, word } from "./arguments";
 
 const NAME = /^[!-~]*$/;
@@ -19,7 +17,7 @@ export function checkName(text: string, message: string = BAD_NAME): string {
   return name;
 }
 
-export function sessionOf(caller: Caller): Session {
+export function sessionOf(caller: Caller): ClientSession {
   if (caller.session === null) throw new ErrorReply("ERR This command needs a connection");
   return caller.session;
 }
@@ -27,11 +25,12 @@ export function sessionOf(caller: Caller): Session {
 function ping(caller: Caller, args: readonly string[]): ReplyValue {
   if (args.length > 2) throw new ErrorReply("ERR wrong number of arguments for 'ping' command");
   const { session } = caller;
-  if (session !== null && caller.protocol === 2 && session.subscriptionCount > 0) return ["pong", args[1] ?? ""];
+  if (session !== null && caller.protocol === 2 && session.subscriptionCount > 0)
+    return ["pong", args[1] ?? ""];
   return args[1] ?? PONG;
 }
 
-function logIn(session: Session, name: string, password: string): void {
+function logIn(session: ClientSession, name: string, password: string): void {
   session.user = session.engine.acl.authenticate(name, password);
   session.isAuthenticated = true;
 }
@@ -56,7 +55,7 @@ interface Greeting {
   name: string | null;
 }
 
-function greetingOf(session: Session, args: readonly string[]): Greeting {
+function greetingOf(session: ClientSession, args: readonly string[]): Greeting {
   const greeting: Greeting = { protocol: session.protocol, login: null, name: null };
   if (args.length > 1) {
     const version = integerOf(at(args, 1), "ERR Protocol version is not an integer or out of range");
@@ -89,7 +88,14 @@ function hello(caller: Caller, args: readonly string[]): ReplyValue {
   if (greeting.name !== null) session.name = greeting.name;
   const { version } = engine;
   const facts: ReplyValue[] = ["server", version.product, "version", version.serverVersion];
-  facts.push("proto", session.protocol, "id", session.id, "mode", engine.cluster === null ? "standalone" : "cluster");
+  facts.push(
+    "proto",
+    session.protocol,
+    "id",
+    session.id,
+    "mode",
+    engine.cluster === null ? "standalone" : "cluster",
+  );
   facts.push("role", engine.cluster?.isReplica ? "replica" : "master");
   if (version.product === "valkey") facts.push("availability_zone", "");
   facts.push("modules", []);
@@ -140,17 +146,20 @@ export const connectionHandlers: Handlers = {
     return OK;
   },
   asking(caller) {
-    if (caller.engine.cluster === null) throw new ErrorReply("ERR This instance has cluster support disabled");
+    if (caller.engine.cluster === null)
+      throw new ErrorReply("ERR This instance has cluster support disabled");
     sessionOf(caller).isAsking = true;
     return OK;
   },
   readonly(caller) {
-    if (caller.engine.cluster === null) throw new ErrorReply("ERR This instance has cluster support disabled");
+    if (caller.engine.cluster === null)
+      throw new ErrorReply("ERR This instance has cluster support disabled");
     sessionOf(caller).readsReplica = true;
     return OK;
   },
   readwrite(caller) {
-    if (caller.engine.cluster === null) throw new ErrorReply("ERR This instance has cluster support disabled");
+    if (caller.engine.cluster === null)
+      throw new ErrorReply("ERR This instance has cluster support disabled");
     sessionOf(caller).readsReplica = false;
     return OK;
   },

@@ -3,11 +3,11 @@
  */
 
 import type { Entry } from "../keyspace/database";
-import { HashValue, isIntegerMember, SetValue } from "../keyspace/values";
 import { ListValue } from "../keyspace/list-value";
 import { SortedSetValue } from "../keyspace/sorted-set-value";
+import { HashValue, isIntegerMember, SetValue } from "../keyspace/values";
 import { parseInteger } from "../protocol/numbers";
-import type { Engine } from "../server/engine";
+import type { ServerEngine } from "../server/model";
 
 const EMBEDDED_BYTES = 44;
 const SHARED_INTEGERS = 10_000;
@@ -26,24 +26,27 @@ function fitsListpack(list: ListValue, limit: number): boolean {
   return true;
 }
 
-export function encodingOf({ value, form }: Entry, engine: Engine): string {
+export function encodingOf({ value, form }: Entry, engine: ServerEngine): string {
   if (typeof value === "string") {
     if (form === "raw") return "raw";
     if (form === "plain" && value.length <= 20 && parseInteger(value) !== null) return "int";
     return value.length <= EMBEDDED_BYTES ? "embstr" : "raw";
   }
-  if (value instanceof HashValue) return value.isBig ? "hashtable" : value.expiries ? "listpackex" : "listpack";
+  if (value instanceof HashValue)
+    return value.isBig ? "hashtable" : value.expiries ? "listpackex" : "listpack";
   if (value instanceof SetValue) return value.encoding;
   if (value instanceof SortedSetValue) return value.isBig ? "skiplist" : "listpack";
   if (value instanceof ListValue) {
     if (!engine.version.isModern) return "quicklist";
-    return fitsListpack(value, engine.configuration.number("list-max-listpack-size")) ? "listpack" : "quicklist";
+    return fitsListpack(value, engine.configuration.number("list-max-listpack-size"))
+      ? "listpack"
+      : "quicklist";
   }
   return "stream";
 }
 
 /** Small integers are shared objects. */
-export function referenceCount({ value, form }: Entry, { version }: Engine): number {
+export function referenceCount({ value, form }: Entry, { version }: ServerEngine): number {
   if (version.isModern) return 1;
   if (typeof value !== "string" || form !== "plain") return 1;
   const number = parseInteger(value);
@@ -51,7 +54,7 @@ export function referenceCount({ value, form }: Entry, { version }: Engine): num
 }
 
 /** Notes that a hash has outgrown its small form. */
-export function growHash(hash: HashValue, field: string, value: string, engine: Engine): void {
+export function growHash(hash: HashValue, field: string, value: string, engine: ServerEngine): void {
   if (hash.isBig) return;
   const limit = engine.configuration.number("hash-max-listpack-value");
   const entries = engine.configuration.number("hash-max-listpack-entries");
@@ -59,7 +62,7 @@ export function growHash(hash: HashValue, field: string, value: string, engine: 
 }
 
 /** Notes what a new member does to the form of a set. */
-export function growSet(set: SetValue, member: string, engine: Engine): void {
+export function growSet(set: SetValue, member: string, engine: ServerEngine): void {
   const { configuration, version } = engine;
   if (set.encoding === "hashtable") return;
   if (set.encoding === "intset") {
@@ -82,7 +85,7 @@ function reorder(set: SetValue, last: string): void {
   set.members.add(last);
 }
 
-export function growSortedSet(zset: SortedSetValue, member: string, engine: Engine): void {
+export function growSortedSet(zset: SortedSetValue, member: string, engine: ServerEngine): void {
   if (zset.isBig) return;
   const { configuration } = engine;
   const isTooLong = member.length > configuration.number("zset-max-listpack-value");

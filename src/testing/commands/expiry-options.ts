@@ -19,12 +19,16 @@ export const EXPIRY_OPTIONS: Readonly<Record<string, ExpiryUnit>> = {
   PXAT: { isSeconds: false, isAbsolute: true },
 };
 
-export function invalidExpire(command: string): ErrorReply {
+function invalidExpire(command: string): ErrorReply {
   return new ErrorReply(`ERR invalid expire time in '${command}' command`);
 }
 
 /** Milliseconds since 1970. What does not fit into 64 bits is no time. */
-export function expiryTime(text: string, unit: ExpiryUnit, context: { now: number; command: string }): number {
+export function expiryTime(
+  text: string,
+  unit: ExpiryUnit,
+  context: { now: number; command: string },
+): number {
   const parsed = parseInteger(text);
   if (parsed === null) throw new ErrorReply(NOT_AN_INTEGER);
   let value = BigInt(parsed);
@@ -36,7 +40,11 @@ export function expiryTime(text: string, unit: ExpiryUnit, context: { now: numbe
 }
 
 /** As `expiryTime`, for options that take only positive numbers. */
-export function positiveExpiryTime(text: string, unit: ExpiryUnit, context: { now: number; command: string }): number {
+export function positiveExpiryTime(
+  text: string,
+  unit: ExpiryUnit,
+  context: { now: number; command: string },
+): number {
   const parsed = parseInteger(text);
   if (parsed === null) throw new ErrorReply(NOT_AN_INTEGER);
   if (parsed <= 0) throw invalidExpire(context.command);

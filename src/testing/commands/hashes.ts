@@ -5,19 +5,18 @@
 
 import type { Database } from "../keyspace/database";
 import { HashValue } from "../keyspace/values";
+import { matchesGlob } from "../protocol/glob";
 import { addLongDoubles, formatLongDouble, parseLongDouble } from "../protocol/long-double";
 import { integerOf, isInt64, NOT_AN_INTEGER, narrow, parseInteger } from "../protocol/numbers";
 import { ErrorReply, MapReply, OK, type ReplyValue } from "../protocol/reply";
-import { matchesGlob } from "../protocol/glob";
-import type { Caller } from "../server/caller";
-import type { Handlers } from "../server/command-table";
+import type { Caller, Handlers } from "../server/model";
 import { at, syntaxError, word } from "./arguments";
 import { growHash } from "./encodings";
 import { sample } from "./sampling";
 import { cursorOf, scanKeys, scanOptions } from "./scan";
 
 /** Removes fields whose time is over; an emptied hash is no key. */
-export function liveHash(database: Database, key: string, now: number): HashValue | undefined {
+function liveHash(database: Database, key: string, now: number): HashValue | undefined {
   const hash = database.read(key, HashValue);
   if (hash === undefined || hash.expiries === null) return hash;
   let isDue = false;
@@ -33,13 +32,13 @@ function hashOf(caller: Caller, key: string): HashValue | undefined {
   return liveHash(caller.database, key, caller.engine.clock.now);
 }
 
-export function hashToWrite(caller: Caller, key: string): HashValue {
+function hashToWrite(caller: Caller, key: string): HashValue {
   hashOf(caller, key);
   return caller.database.writeOrCreate(key, HashValue);
 }
 
 /** Sets a field and ends its time of expiry. True if it is new. */
-export function setField(caller: Caller, hash: HashValue, pair: readonly [string, string]): boolean {
+function setField(caller: Caller, hash: HashValue, pair: readonly [string, string]): boolean {
   const [field, value] = pair;
   const isNew = !hash.fields.has(field);
   hash.fields.set(field, value);

@@ -3,12 +3,11 @@
  */
 
 import type { Database } from "../keyspace/database";
-import { type Value, type ValueType, typeOf } from "../keyspace/values";
+import { typeOf, type Value, type ValueType } from "../keyspace/values";
 import { matchesGlob } from "../protocol/glob";
 import { integerOf } from "../protocol/numbers";
 import { ErrorReply, OK, type ReplyValue, Status } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handler, Handlers } from "../server/command-table";
+import type { Caller, Handler, Handlers } from "../server/model";
 import { at, following, NO_SUCH_KEY, syntaxError, word } from "./arguments";
 import { encodingOf, referenceCount } from "./encodings";
 import { EXPIRY_OPTIONS, type ExpiryUnit, expiryTime } from "./expiry-options";
@@ -33,7 +32,7 @@ interface ExpireConditions {
   isLess: boolean;
 }
 
-export function expireConditions(args: readonly string[], from: number): ExpireConditions {
+function expireConditions(args: readonly string[], from: number): ExpireConditions {
   const found: ExpireConditions = { isNew: false, isPresent: false, isGreater: false, isLess: false };
   for (let index = from; index < args.length; index++) {
     const option = word(args, index);
@@ -53,7 +52,7 @@ export function expireConditions(args: readonly string[], from: number): ExpireC
 }
 
 /** Whether a time of expiry may replace another (0: none). */
-export function mayExpire(conditions: ExpireConditions, old: number, next: number): boolean {
+function mayExpire(conditions: ExpireConditions, old: number, next: number): boolean {
   if (conditions.isNew) return old === 0;
   if (conditions.isPresent && old === 0) return false;
   if (conditions.isGreater && (old === 0 || next <= old)) return false;

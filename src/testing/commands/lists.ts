@@ -5,9 +5,17 @@
 import { ListValue } from "../keyspace/list-value";
 import { integerOf } from "../protocol/numbers";
 import { BLOCKED, ErrorReply, NULL_ARRAY, OK, type ReplyValue } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handler, Handlers } from "../server/command-table";
-import { at, blockingTimeout, clampRange, following, NO_SUCH_KEY, NOT_POSITIVE, syntaxError, word } from "./arguments";
+import type { Caller, Handler, Handlers } from "../server/model";
+import {
+  at,
+  blockingTimeout,
+  clampRange,
+  following,
+  NO_SUCH_KEY,
+  NOT_POSITIVE,
+  syntaxError,
+  word,
+} from "./arguments";
 
 type End = "LEFT" | "RIGHT";
 

@@ -4,8 +4,7 @@
 
 import { matchesGlob } from "../protocol/glob";
 import { ANSWERED, ErrorReply, MapReply, type ReplyValue } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handler, Handlers } from "../server/command-table";
+import type { Caller, Handler, Handlers } from "../server/model";
 import type { Kind } from "../server/pubsub";
 import { at } from "./arguments";
 

@@ -3,9 +3,9 @@
  * from the first to the last call is returned, whatever was added or removed meanwhile.
  */
 
+import { integerOf } from "../protocol/numbers";
 import { ErrorReply } from "../protocol/reply";
 import { at, following, syntaxError, word } from "./arguments";
-import { integerOf } from "../protocol/numbers";
 
 export interface ScanOptions {
   readonly cursor: bigint;
@@ -32,7 +32,11 @@ export function cursorOf(text: string): bigint {
 }
 
 /** `args[cursorAt]` is the cursor. */
-export function scanOptions(args: readonly string[], cursorAt: number, known: readonly string[]): ScanOptions {
+export function scanOptions(
+  args: readonly string[],
+  cursorAt: number,
+  known: readonly string[],
+): ScanOptions {
   const cursor = cursorOf(at(args, cursorAt));
   const options = { pattern: null as string | null, count: DEFAULT_COUNT, type: null as string | null };
   let hasNoValues = false;
@@ -77,5 +81,8 @@ export function scanKeys(keys: Iterable<string>, { cursor, count }: ScanOptions)
   // Keys of one place go together, so that the cursor can stand behind them.
   while (end < places.length && places[end]?.place === places[end - 1]?.place) end++;
   const next = places[end];
-  return { cursor: next === undefined ? "0" : String(next.place), keys: places.slice(0, end).map(({ key }) => key) };
+  return {
+    cursor: next === undefined ? "0" : String(next.place),
+    keys: places.slice(0, end).map(({ key }) => key),
+  };
 }

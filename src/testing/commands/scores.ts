@@ -5,7 +5,7 @@
 import type { ScoredMember } from "../keyspace/sorted-set-value";
 import { formatSeventeen, formatShortest, NOT_A_FLOAT, parseFloatText } from "../protocol/numbers";
 import { DoubleReply, ErrorReply, type ReplyValue } from "../protocol/reply";
-import type { Caller } from "../server/caller";
+import type { Caller } from "../server/model";
 
 /** A score that a command gives; Valkey reads no hexadecimal numbers. */
 export function scoreOf(caller: Caller, text: string): number {
@@ -23,7 +23,11 @@ export function score(caller: Caller, value: number): DoubleReply {
 }
 
 /** Members, or members with scores: pairs in RESP3, in turn in RESP2. */
-export function withScores(caller: Caller, members: readonly ScoredMember[], wantsScores: boolean): ReplyValue {
+export function withScores(
+  caller: Caller,
+  members: readonly ScoredMember[],
+  wantsScores: boolean,
+): ReplyValue {
   if (!wantsScores) return members.map(({ member }) => member);
   const pairs = members.map(({ member, score: value }): ReplyValue[] => [member, score(caller, value)]);
   return caller.protocol === 3 ? pairs : pairs.flat();

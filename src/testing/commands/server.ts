@@ -3,11 +3,19 @@
  */
 
 import { integerOf } from "../protocol/numbers";
-import { ANSWERED, ErrorReply, MapReply, OK, type ReplyValue, Status, VerbatimReply } from "../protocol/reply";
-import type { Caller } from "../server/caller";
+import {
+  ANSWERED,
+  ErrorReply,
+  MapReply,
+  OK,
+  type ReplyValue,
+  Status,
+  VerbatimReply,
+} from "../protocol/reply";
 import { keysOf } from "../server/command-keys";
-import { type CommandEntry, Flag, type Handlers } from "../server/command-table";
+import { Flag } from "../server/flags";
 import { infoText } from "../server/info";
+import type { Caller, CommandEntry, Handlers } from "../server/model";
 import { at, NO_SUCH_KEY, syntaxError, word } from "./arguments";
 import { sessionOf } from "./connection";
 import { encodingOf } from "./encodings";
@@ -77,7 +85,9 @@ function debugObject(caller: Caller, args: readonly string[]): ReplyValue {
   const entry = caller.database.find(at(args, 2));
   if (entry === undefined) throw new ErrorReply(NO_SUCH_KEY);
   const encoding = encodingOf(entry, caller.engine);
-  return new Status(`Value at:0x0 refcount:1 encoding:${encoding} serializedlength:1 lru:1 lru_seconds_idle:0`);
+  return new Status(
+    `Value at:0x0 refcount:1 encoding:${encoding} serializedlength:1 lru:1 lru_seconds_idle:0`,
+  );
 }
 
 /** DEBUG of the servers has dozens of forms; these are what tests use. */
@@ -86,10 +96,13 @@ function debug(caller: Caller, args: readonly string[]): ReplyValue {
   switch (word(args, 1)) {
     case "SLEEP": {
       const goOn = sessionOf(caller).hold();
-      setTimeout(() => {
-        sessionOf(caller).reply(OK);
-        goOn();
-      }, Number(at(args, 2)) * 1000);
+      setTimeout(
+        () => {
+          sessionOf(caller).reply(OK);
+          goOn();
+        },
+        Number(at(args, 2)) * 1000,
+      );
       return ANSWERED;
     }
     case "OBJECT":
@@ -100,7 +113,9 @@ function debug(caller: Caller, args: readonly string[]): ReplyValue {
     case "ERROR":
       throw new ErrorReply(at(args, 2));
     default:
-      throw new ErrorReply(`ERR TestServer does not support DEBUG ${word(args, 1)} of version ${engine.version.name}`);
+      throw new ErrorReply(
+        `ERR TestServer does not support DEBUG ${word(args, 1)} of version ${engine.version.name}`,
+      );
   }
 }
 
@@ -117,7 +132,8 @@ function memoryUsage(caller: Caller, args: readonly string[]): ReplyValue {
 }
 
 function slowlogGet(_caller: Caller, args: readonly string[]): ReplyValue {
-  if (args.length > 2 && integerOf(at(args, 2)) < -1) throw new ErrorReply("ERR count should be greater than or equal to -1");
+  if (args.length > 2 && integerOf(at(args, 2)) < -1)
+    throw new ErrorReply("ERR count should be greater than or equal to -1");
   return [];
 }
 
@@ -156,7 +172,9 @@ export const serverHandlers: Handlers = {
   "memory|usage": memoryUsage,
   "memory|purge": () => OK,
   "memory|doctor": () =>
-    new VerbatimReply("Hi Sam, this instance is empty or is using very little memory, my issue detector can't be used in these conditions. Please, leave for your mission on Earth and fill it with some data. The new Sam and I will be back to our programming as soon as I finished rebooting.\n"),
+    new VerbatimReply(
+      "Hi Sam, this instance is empty or is using very little memory, my issue detector can't be used in these conditions. Please, leave for your mission on Earth and fill it with some data. The new Sam and I will be back to our programming as soon as I finished rebooting.\n",
+    ),
   "slowlog|get": slowlogGet,
   "slowlog|len": () => 0,
   "slowlog|reset": () => OK,

@@ -2,13 +2,12 @@
  * ZUNION, ZINTER, ZDIFF and what they store: sets and sorted sets, weights and aggregates.
  */
 
+import { WRONG_TYPE } from "../keyspace/database";
 import { type ScoredMember, SortedSetValue } from "../keyspace/sorted-set-value";
 import { SetValue } from "../keyspace/values";
-import { WRONG_TYPE } from "../keyspace/database";
 import { floatOf, integerOf } from "../protocol/numbers";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handler, Handlers } from "../server/command-table";
+import type { Caller, Handler, Handlers } from "../server/model";
 import { at, following, syntaxError, word } from "./arguments";
 import { withScores } from "./scores";
 import { storeSortedSet } from "./sorted-sets";
@@ -26,7 +25,8 @@ interface AlgebraRequest {
 function scoresOf(caller: Caller, key: string): Scores {
   const value = caller.database.find(key)?.value;
   const scores: Scores = new Map();
-  if (value instanceof SortedSetValue) for (const { member, score } of value.members) scores.set(member, score);
+  if (value instanceof SortedSetValue)
+    for (const { member, score } of value.members) scores.set(member, score);
   else if (value instanceof SetValue) for (const member of value.list()) scores.set(member, 1);
   else if (value !== undefined) throw new ErrorReply(WRONG_TYPE);
   return scores;
@@ -52,7 +52,11 @@ interface Options {
   readonly mayHaveScores: boolean;
 }
 
-function requestOf(caller: Caller, args: readonly string[], { kind, from, mayHaveScores }: Options): AlgebraRequest {
+function requestOf(
+  caller: Caller,
+  args: readonly string[],
+  { kind, from, mayHaveScores }: Options,
+): AlgebraRequest {
   const size = integerOf(at(args, from));
   if (size < 1) {
     throw new ErrorReply(`ERR at least 1 input key is needed for '${at(args, 0).toLowerCase()}' command`);
@@ -66,7 +70,9 @@ function requestOf(caller: Caller, args: readonly string[], { kind, from, mayHav
   for (let index = from + 1 + size; index < args.length; index++) {
     const option = word(args, index);
     if (kind !== "diff" && option === "WEIGHTS" && index + size < args.length) {
-      weights = args.slice(index + 1, index + 1 + size).map((text) => floatOf(text, "ERR weight value is not a float"));
+      weights = args
+        .slice(index + 1, index + 1 + size)
+        .map((text) => floatOf(text, "ERR weight value is not a float"));
       index += size;
     } else if (kind !== "diff" && option === "AGGREGATE") {
       const name = following(args, index++).toUpperCase();
@@ -116,7 +122,11 @@ function show(kind: Kind): Handler {
 function store(kind: Kind): Handler {
   return (caller, args) => {
     const request = requestOf(caller, args, { kind, from: 2, mayHaveScores: false });
-    return storeSortedSet(caller, { target: at(args, 1), members: combine(kind, request), event: `z${kind}store` });
+    return storeSortedSet(caller, {
+      target: at(args, 1),
+      members: combine(kind, request),
+      event: `z${kind}store`,
+    });
   };
 }
 

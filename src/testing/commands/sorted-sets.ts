@@ -7,8 +7,7 @@ import { type ScoredMember, SortedSetValue } from "../keyspace/sorted-set-value"
 import { matchesGlob } from "../protocol/glob";
 import { integerOf } from "../protocol/numbers";
 import { BLOCKED, ErrorReply, NULL_ARRAY, type ReplyValue } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handler, Handlers } from "../server/command-table";
+import type { Caller, Handler, Handlers } from "../server/model";
 import { at, blockingTimeout, following, NOT_POSITIVE, syntaxError, word } from "./arguments";
 import { growSortedSet } from "./encodings";
 import { sample } from "./sampling";
@@ -20,7 +19,7 @@ function zsetOf(caller: Caller, key: string): SortedSetValue | undefined {
   return caller.database.read(key, SortedSetValue);
 }
 
-export function setScore(caller: Caller, zset: SortedSetValue, node: ScoredMember): boolean {
+function setScore(caller: Caller, zset: SortedSetValue, node: ScoredMember): boolean {
   const isNew = zset.set(node.member, node.score);
   growSortedSet(zset, node.member, caller.engine);
   return isNew;
@@ -67,7 +66,11 @@ function addOptions(args: readonly string[]): AddOptions {
   if (options.onlyNew && options.onlyPresent) {
     throw new ErrorReply("ERR XX and NX options at the same time are not compatible");
   }
-  if ((options.onlyGreater && options.onlyNew) || (options.onlyLess && options.onlyNew) || (options.onlyGreater && options.onlyLess)) {
+  if (
+    (options.onlyGreater && options.onlyNew) ||
+    (options.onlyLess && options.onlyNew) ||
+    (options.onlyGreater && options.onlyLess)
+  ) {
     throw new ErrorReply("ERR GT, LT, and/or NX options at the same time are not compatible");
   }
   if (options.increments && pairs > 2) {
@@ -90,7 +93,8 @@ function addAll(caller: Caller, args: readonly string[], options: AddOptions): R
   const { database } = caller;
   const key = at(args, 1);
   const scores: number[] = [];
-  for (let index = options.from; index < args.length; index += 2) scores.push(scoreOf(caller, at(args, index)));
+  for (let index = options.from; index < args.length; index += 2)
+    scores.push(scoreOf(caller, at(args, index)));
   const present = zsetOf(caller, key);
   if (present === undefined && options.onlyPresent) return options.increments ? null : 0;
   const zset = database.writeOrCreate(key, SortedSetValue);
@@ -179,7 +183,14 @@ interface RangeOptions {
 }
 
 function rangeOptions(args: readonly string[], from: number, form: RangeForm): RangeOptions {
-  const options: RangeOptions = { by: form.by, isReverse: form.isReverse, withScores: false, hasLimit: false, offset: 0, count: -1 };
+  const options: RangeOptions = {
+    by: form.by,
+    isReverse: form.isReverse,
+    withScores: false,
+    hasLimit: false,
+    offset: 0,
+    count: -1,
+  };
   for (let index = from; index < args.length; index++) {
     const option = word(args, index);
     if (option === "WITHSCORES" && form.mayHaveScores) options.withScores = true;
@@ -204,7 +215,7 @@ function rangeOptions(args: readonly string[], from: number, form: RangeForm): R
 }
 
 /** Limits of a range stand at `from` and behind it; reversed ranges by score and bytes name the higher first. */
-export function rangeRequest(caller: Caller, args: readonly string[], from: number, form: RangeForm): RangeRequest {
+function rangeRequest(caller: Caller, args: readonly string[], from: number, form: RangeForm): RangeRequest {
   const options = rangeOptions(args, from + 2, form);
   const [first, second] = [at(args, from), at(args, from + 1)];
   const [low, high] = options.isReverse ? [second, first] : [first, second];
@@ -363,7 +374,8 @@ function zrandmember(caller: Caller, args: readonly string[]): ReplyValue {
 }
 
 function zscan(caller: Caller, args: readonly string[]): ReplyValue {
-  const known = caller.engine.version.product === "valkey" ? ["MATCH", "COUNT", "NOSCORES"] : ["MATCH", "COUNT"];
+  const known =
+    caller.engine.version.product === "valkey" ? ["MATCH", "COUNT", "NOSCORES"] : ["MATCH", "COUNT"];
   cursorOf(at(args, 2));
   const zset = zsetOf(caller, at(args, 1));
   if (zset === undefined) return ["0", []];
@@ -415,7 +427,10 @@ export const sortedSetHandlers: Handlers = {
   zrevrangebylex: range(closed("lex", true)),
   zrangestore,
   zremrangebyrank: removeRange(ranksOf, "zremrangebyrank"),
-  zremrangebyscore: removeRange((args, mayBeHex) => byScore(at(args, 2), at(args, 3), mayBeHex), "zremrangebyscore"),
+  zremrangebyscore: removeRange(
+    (args, mayBeHex) => byScore(at(args, 2), at(args, 3), mayBeHex),
+    "zremrangebyscore",
+  ),
   zremrangebylex: removeRange((args) => byLex(at(args, 2), at(args, 3)), "zremrangebylex"),
   zpopmin: pop("MIN"),
   zpopmax: pop("MAX"),

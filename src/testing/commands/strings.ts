@@ -14,8 +14,7 @@ import {
   parseInteger,
 } from "../protocol/numbers";
 import { ErrorReply, MapReply, OK, type ReplyValue } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handlers } from "../server/command-table";
+import type { Caller, Handlers } from "../server/model";
 import { at, clampRange, following, syntaxError, word } from "./arguments";
 import { EXPIRY_OPTIONS, positiveExpiryTime } from "./expiry-options";
 import { longestCommonSubsequence } from "./longest-common-subsequence";
@@ -181,7 +180,11 @@ function addInteger(caller: Caller, key: string, increment: Integer): ReplyValue
   const parsed = parseInteger(old);
   if (parsed === null) throw new ErrorReply(NOT_AN_INTEGER);
   let sum: Integer;
-  if (typeof parsed === "number" && typeof increment === "number" && Number.isSafeInteger(parsed + increment)) {
+  if (
+    typeof parsed === "number" &&
+    typeof increment === "number" &&
+    Number.isSafeInteger(parsed + increment)
+  ) {
     sum = parsed + increment;
   } else {
     const exact = BigInt(parsed) + BigInt(increment);
@@ -210,7 +213,8 @@ function incrbyfloat(caller: Caller, args: readonly string[]): ReplyValue {
   const key = at(args, 1);
   const old = parseLongDouble(database.readString(key) ?? "0");
   if (old === null) throw new ErrorReply(NOT_A_FLOAT);
-  if (/^[+-]?inf(inity)?$/i.test(at(args, 2))) throw new ErrorReply("ERR increment would produce NaN or Infinity");
+  if (/^[+-]?inf(inity)?$/i.test(at(args, 2)))
+    throw new ErrorReply("ERR increment would produce NaN or Infinity");
   const increment = parseLongDouble(at(args, 2));
   if (increment === null) throw new ErrorReply(NOT_A_FLOAT);
   const sum = formatLongDouble(addLongDoubles(old, increment));
@@ -373,4 +377,3 @@ export const stringHandlers: Handlers = {
   lcs,
   delifeq,
 };
-

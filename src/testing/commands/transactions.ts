@@ -3,13 +3,11 @@
  */
 
 import { ErrorReply, NULL_ARRAY, OK, type ReplyValue } from "../protocol/reply";
-import type { Caller } from "../server/caller";
-import type { Handlers } from "../server/command-table";
-import type { Session } from "../server/session";
+import type { Caller, ClientSession, Handlers } from "../server/model";
 import { Transaction } from "../server/transaction";
 import { WatchList } from "../server/watch-list";
 
-function sessionOf(caller: Caller): Session {
+function sessionOf(caller: Caller): ClientSession {
   if (caller.session === null) throw new ErrorReply("ERR This command needs a connection");
   return caller.session;
 }

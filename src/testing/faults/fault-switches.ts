@@ -3,10 +3,9 @@
  * read-only. What goes wrong on the wire is the proxy's (fault-proxy.ts).
  */
 
-import { ErrorReply } from "../protocol/reply";
 import { toBytes } from "../protocol/numbers";
-import { type CommandEntry, Flag } from "../server/command-table";
-import type { Session } from "../server/session";
+import { ErrorReply } from "../protocol/reply";
+import { Flag } from "../server/flags";
 
 export interface ReplyFault {
   /** How many times; without it until `clear`. */
@@ -33,7 +32,10 @@ export class FaultSwitches {
    */
   reply(command: string, line: string, { times = Number.POSITIVE_INFINITY }: ReplyFault = {}): void {
     const bytes = toBytes(line);
-    this.replies.set(command.toLowerCase(), { bytes: bytes.endsWith("\r\n") ? bytes : `${bytes}\r\n`, left: times });
+    this.replies.set(command.toLowerCase(), {
+      bytes: bytes.endsWith("\r\n") ? bytes : `${bytes}\r\n`,
+      left: times,
+    });
     this.isActive = true;
   }
 
@@ -65,7 +67,7 @@ export class FaultSwitches {
   }
 
   /** Not for tests: true if the request was dealt with. */
-  intercept(session: Session, args: readonly string[]): boolean {
+  intercept(session: { write(bytes: string): void }, args: readonly string[]): boolean {
     const word = (args[0] ?? "").toLowerCase();
     const rule = this.replies.get(word) ?? this.replies.get("*");
     if (rule !== undefined && rule.left > 0) {
@@ -82,11 +84,11 @@ export class FaultSwitches {
   }
 
   /** Not for tests: throws what a full or read-only server answers. */
-  refuse(entry: CommandEntry): void {
-    if (this.isFull && (entry.flags & Flag.DenyOom) !== 0) {
+  refuse(flags: number): void {
+    if (this.isFull && (flags & Flag.DenyOom) !== 0) {
       throw new ErrorReply("OOM command not allowed when used memory > 'maxmemory'.");
     }
-    if (this.isReadonly && (entry.flags & Flag.Write) !== 0) {
+    if (this.isReadonly && (flags & Flag.Write) !== 0) {
       throw new ErrorReply("READONLY You can't write against a read only replica.");
     }
   }

@@ -56,7 +56,8 @@ export function matchesGlob(pattern: string, text: string, ignoreCase = false): 
       starPosition = position;
       continue;
     }
-    const next = at < pattern.length ? step(pattern, at, fold(text[position] ?? "", ignoreCase), ignoreCase) : -1;
+    const next =
+      at < pattern.length ? step(pattern, at, fold(text[position] ?? "", ignoreCase), ignoreCase) : -1;
     if (next >= 0) {
       at = next;
       position++;

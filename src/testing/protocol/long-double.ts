@@ -55,8 +55,7 @@ export function parseLongDouble(text: string): LongDouble | null {
 
 export function addLongDoubles(a: LongDouble, b: LongDouble): LongDouble {
   const exponent = Math.min(a.exponent, b.exponent);
-  const sum =
-    (a.mantissa << BigInt(a.exponent - exponent)) + (b.mantissa << BigInt(b.exponent - exponent));
+  const sum = (a.mantissa << BigInt(a.exponent - exponent)) + (b.mantissa << BigInt(b.exponent - exponent));
   return round(sum, 1n, exponent);
 }
 

@@ -45,18 +45,12 @@ export function integerOf(text: string, message: string = NOT_AN_INTEGER): numbe
   return Number(value);
 }
 
-/** A count, an index in a range of its own. */
-export function integerBetween(text: string, range: readonly [number, number], message: string = NOT_AN_INTEGER): number {
-  const value = integerOf(text, message);
-  if (value < range[0] || value > range[1]) throw new ErrorReply(message);
-  return value;
-}
-
 /** A double, `inf` included, or null. Newer servers read no hexadecimal numbers. */
 export function parseFloatText(text: string, mayBeHex = false): number | null {
   if (FLOAT.test(text)) {
     const lower = text.toLowerCase();
-    if (lower.includes("inf")) return lower.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
+    if (lower.includes("inf"))
+      return lower.startsWith("-") ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY;
     const value = Number(text);
     // strtod reports a range error for these.
     return Number.isFinite(value) ? value : null;
@@ -92,7 +86,7 @@ export function formatSeventeen(value: number): string {
 }
 
 /** `%.<digits>g`. */
-export function general(value: number, digits: number): string {
+function general(value: number, digits: number): string {
   if (value === 0) return Object.is(value, -0) ? "-0" : "0";
   const [mantissa = "", power = "0"] = value.toExponential(digits - 1).split("e");
   const exponent = Number(power);

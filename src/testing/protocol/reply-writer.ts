@@ -20,7 +20,7 @@ const SMALL_INTEGERS = Array.from({ length: 1024 }, (_, value) => `:${value}\r\n
 const BULK_HEADS = Array.from({ length: 256 }, (_, length) => `$${length}\r\n`);
 const LINE_BREAK = /[\r\n]/g;
 
-export function writeBulk(text: string): string {
+function writeBulk(text: string): string {
   const { length } = text;
   return `${length < 256 ? BULK_HEADS[length] : `$${length}\r\n`}${text}\r\n`;
 }
@@ -36,7 +36,7 @@ function writeAll(head: string, values: readonly ReplyValue[], protocol: Protoco
 }
 
 /** A line cannot hold line breaks; servers put spaces there. */
-export function writeError(message: string): string {
+function writeError(message: string): string {
   return `-${message.replace(LINE_BREAK, " ")}\r\n`;
 }
 
@@ -61,7 +61,10 @@ export function writeReply(value: ReplyValue, protocol: Protocol): string {
   }
 }
 
-function writeObject(value: Exclude<ReplyValue, string | number | bigint | boolean>, protocol: Protocol): string {
+function writeObject(
+  value: Exclude<ReplyValue, string | number | bigint | boolean>,
+  protocol: Protocol,
+): string {
   if (value === null) return protocol === 3 ? "_\r\n" : "$-1\r\n";
   if (value instanceof Status) return `+${value.text}\r\n`;
   if (Array.isArray(value)) return writeAll(`*${value.length}`, value, protocol);

@@ -49,7 +49,8 @@ export class RequestParser {
 
   private join(): void {
     const rest = this.at === this.text.length ? "" : this.text.slice(this.at);
-    this.text = rest === "" && this.waiting.length === 1 ? (this.waiting[0] ?? "") : rest + this.waiting.join("");
+    this.text =
+      rest === "" && this.waiting.length === 1 ? (this.waiting[0] ?? "") : rest + this.waiting.join("");
     this.at = 0;
     this.waiting = [];
     this.waitingBytes = 0;
@@ -69,7 +70,8 @@ export class RequestParser {
       end = text.indexOf("\r\n", at);
       if (end < 0) return this.awaitLine("too big bulk count string");
       const length = readCount(text, at + 1, end);
-      if (length === null || length < 0 || length > MAX_BULK_BYTES) throw new RequestError("invalid bulk length");
+      if (length === null || length < 0 || length > MAX_BULK_BYTES)
+        throw new RequestError("invalid bulk length");
       const start = end + 2;
       at = start + length + 2;
       if (at > text.length) {
@@ -112,7 +114,7 @@ const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t", b
 const SPACE = /\s/;
 
 /** Words of an inline command, with quotes and escapes as servers read them; null if a quote stays open. */
-export function splitInline(line: string): string[] | null {
+function splitInline(line: string): string[] | null {
   const words: string[] = [];
   let at = 0;
   while (true) {

@@ -2,11 +2,10 @@
  * Scripts and functions of a server. The interpreter is loaded when the first script comes.
  */
 
-import type { CommandEntry } from "../server/command-table";
-import type { Engine } from "../server/engine";
+import type { CommandEntry, ScriptHost, ServerEngine } from "../server/model";
 
-export class Scripting {
-  constructor(readonly engine: Engine) {}
+export class Scripting implements ScriptHost {
+  constructor(readonly engine: ServerEngine) {}
 
   /** Whether the command needs the interpreter and it is not there yet. */
   mustLoad(_entry: CommandEntry): boolean {

@@ -2,7 +2,14 @@
  * Command categories of the access control list, from a command's group and flags.
  */
 
-import { type CommandEntry, Flag } from "./command-table";
+import { Flag } from "./flags";
+
+/** What the access control list looks at in a command. */
+export interface AclSubject {
+  readonly name: string;
+  readonly flags: number;
+  readonly group: string;
+}
 
 const BY_GROUP: Readonly<Record<string, string>> = {
   "sorted-set": "sortedset",
@@ -69,11 +76,7 @@ export function isCategory(name: string): boolean {
   return name === "all" || CATEGORIES.includes(name);
 }
 
-export function categories(): readonly string[] {
-  return CATEGORIES;
-}
-
-export function isIn(entry: CommandEntry, category: string): boolean {
+export function isIn(entry: AclSubject, category: string): boolean {
   const { flags, group, name } = entry;
   switch (category) {
     case "all":

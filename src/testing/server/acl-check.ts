@@ -4,12 +4,11 @@
 
 import { matchesGlob } from "../protocol/glob";
 import { ErrorReply } from "../protocol/reply";
-import { isIn } from "./acl-categories";
-import { keysOf } from "./command-keys";
-import { type CommandEntry, Flag } from "./command-table";
+import { type AclSubject, isIn } from "./acl-categories";
+import { Flag } from "./flags";
 import type { User } from "./user";
 
-export function mayRun(user: User, entry: CommandEntry): boolean {
+function mayRun(user: User, entry: AclSubject): boolean {
   let isAllowed = false;
   for (const rule of user.commandRules) {
     const fits =
@@ -21,7 +20,7 @@ export function mayRun(user: User, entry: CommandEntry): boolean {
   return isAllowed;
 }
 
-export function mayUseKey(user: User, entry: CommandEntry, key: string): boolean {
+function mayUseKey(user: User, entry: AclSubject, key: string): boolean {
   const writes = (entry.flags & Flag.Write) !== 0;
   return user.keyPatterns.some(
     ({ pattern, mayRead, mayWrite }) => (writes ? mayWrite : mayRead) && matchesGlob(pattern, key),
@@ -29,7 +28,7 @@ export function mayUseKey(user: User, entry: CommandEntry, key: string): boolean
 }
 
 /** A pattern to subscribe to must be allowed literally. */
-export function mayUseChannel(user: User, channel: string, isPattern: boolean): boolean {
+function mayUseChannel(user: User, channel: string, isPattern: boolean): boolean {
   return user.channelPatterns.some((pattern) =>
     pattern === "*" || isPattern ? pattern === channel || pattern === "*" : matchesGlob(pattern, channel),
   );
@@ -43,24 +42,28 @@ const CHANNEL_COMMANDS: Readonly<Record<string, "one" | "all" | "patterns">> = {
   psubscribe: "patterns",
 };
 
-export function channelsOf(entry: CommandEntry, args: readonly string[]): readonly string[] {
+function channelsOf(entry: AclSubject, args: readonly string[]): readonly string[] {
   const kind = CHANNEL_COMMANDS[entry.name];
   if (kind === undefined) return [];
   return kind === "one" ? args.slice(1, 2) : args.slice(1);
 }
 
-export function checkAccess(user: User, entry: CommandEntry, args: readonly string[]): void {
+export interface AclRequest {
+  readonly args: readonly string[];
+  readonly keys: readonly string[];
+}
+
+export function checkAccess(user: User, entry: AclSubject, { args, keys }: AclRequest): void {
   if ((entry.flags & Flag.NoAuth) !== 0) return;
   if (!mayRun(user, entry)) {
-    throw new ErrorReply(
-      `NOPERM User ${user.name} has no permissions to run the '${entry.name}' command`,
-    );
+    throw new ErrorReply(`NOPERM User ${user.name} has no permissions to run the '${entry.name}' command`);
   }
-  for (const key of keysOf(entry, args)) {
+  for (const key of keys) {
     if (!mayUseKey(user, entry, key)) throw new ErrorReply("NOPERM No permissions to access a key");
   }
   const isPattern = entry.name === "psubscribe";
   for (const channel of channelsOf(entry, args)) {
-    if (!mayUseChannel(user, channel, isPattern)) throw new ErrorReply("NOPERM No permissions to access a channel");
+    if (!mayUseChannel(user, channel, isPattern))
+      throw new ErrorReply("NOPERM No permissions to access a channel");
   }
 }

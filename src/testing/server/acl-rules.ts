@@ -5,10 +5,12 @@
 
 import { ErrorReply } from "../protocol/reply";
 import { isCategory } from "./acl-categories";
-import type { Engine } from "./engine";
 import { type CommandRule, hashPassword, type User } from "./user";
 
-type Action = (user: User) => void;
+/** Whether a server knows a command, or a subcommand as `config|get`. */
+export type KnowsCommand = (name: string) => boolean;
+
+type Action = (user: User, rule: string, knows: KnowsCommand) => void;
 
 const WORDS: Readonly<Record<string, Action>> = {
   on: (user) => void (user.isEnabled = true),
@@ -30,6 +32,7 @@ const WORDS: Readonly<Record<string, Action>> = {
   "sanitize-payload": () => {},
   "skip-sanitize-payload": () => {},
   clearselectors: () => {},
+  reset,
 };
 
 function setAllCommands(user: User, isAllowed: boolean): void {
@@ -40,7 +43,7 @@ function problem(rule: string, text: string): ErrorReply {
   return new ErrorReply(`ERR Error in ACL SETUSER modifier '${rule}': ${text}`);
 }
 
-function applyCommandRule(user: User, rule: string, engine: Engine): void {
+function applyCommandRule(user: User, rule: string, knows: KnowsCommand): void {
   const isAllowed = rule[0] === "+";
   const name = rule.slice(1).toLowerCase();
   if (name === "@all") {
@@ -52,11 +55,7 @@ function applyCommandRule(user: User, rule: string, engine: Engine): void {
     if (!isCategory(name.slice(1))) throw problem(rule, "Unknown command or category name in ACL");
     added = { isAllowed, category: name.slice(1), command: "" };
   } else {
-    const [parent = "", child] = name.split("|");
-    const entry = engine.commands.get(parent);
-    if (entry === undefined || (child !== undefined && entry.subcommands?.get(child) === undefined)) {
-      throw problem(rule, "Unknown command or category name in ACL");
-    }
+    if (!knows(name)) throw problem(rule, "Unknown command or category name in ACL");
     added = { isAllowed, category: null, command: name };
   }
   user.commandRules = [...user.commandRules, added];
@@ -74,7 +73,10 @@ function applyPasswordRule(user: User, rule: string): void {
   const text = rule.slice(1);
   const isHash = rule[0] === "#" || rule[0] === "!";
   if (isHash && !/^[0-9a-f]{64}$/.test(text)) {
-    throw problem(rule, "The provided password hash must be exactly 64 characters and contain only lowercase hexadecimal characters");
+    throw problem(
+      rule,
+      "The provided password hash must be exactly 64 characters and contain only lowercase hexadecimal characters",
+    );
   }
   const hash = isHash ? text : hashPassword(text);
   if (rule[0] === ">" || rule[0] === "#") {
@@ -86,30 +88,28 @@ function applyPasswordRule(user: User, rule: string): void {
 }
 
 function reset(user: User): void {
-  for (const word of ["resetpass", "resetkeys", "resetchannels", "off", "nocommands"]) WORDS[word]?.(user);
+  user.isEnabled = false;
+  user.needsNoPassword = false;
+  user.passwords.clear();
+  user.keyPatterns = [];
+  user.channelPatterns = [];
+  setAllCommands(user, false);
 }
 
-export function applyRule(user: User, rule: string, engine: Engine): void {
-  const word = rule.toLowerCase();
-  if (word === "reset") return reset(user);
-  const action = WORDS[word];
-  if (action !== undefined) return action(user);
-  switch (rule[0]) {
-    case "+":
-    case "-":
-      return applyCommandRule(user, rule, engine);
-    case "~":
-    case "%":
-      return applyKeyRule(user, rule);
-    case "&":
-      user.channelPatterns.push(rule.slice(1));
-      return;
-    case ">":
-    case "<":
-    case "#":
-    case "!":
-      return applyPasswordRule(user, rule);
-    default:
-      throw problem(rule, "Syntax error");
-  }
+const BY_FIRST_LETTER: Readonly<Record<string, Action>> = {
+  "+": applyCommandRule,
+  "-": applyCommandRule,
+  "~": applyKeyRule,
+  "%": applyKeyRule,
+  ">": applyPasswordRule,
+  "<": applyPasswordRule,
+  "#": applyPasswordRule,
+  "!": applyPasswordRule,
+  "&": (user, rule) => void user.channelPatterns.push(rule.slice(1)),
+};
+
+export function applyRule(user: User, rule: string, knows: KnowsCommand): void {
+  const apply = WORDS[rule.toLowerCase()] ?? BY_FIRST_LETTER[rule[0] ?? ""];
+  if (apply === undefined) throw problem(rule, "Syntax error");
+  apply(user, rule, knows);
 }

@@ -3,8 +3,7 @@
  */
 
 import { ErrorReply } from "../protocol/reply";
-import type { Engine } from "./engine";
-import { applyRule } from "./acl-rules";
+import { applyRule, type KnowsCommand } from "./acl-rules";
 import { hashPassword, User } from "./user";
 
 const DEFAULT_RULES = ["on", "nopass", "~*", "&*", "+@all"];
@@ -13,8 +12,8 @@ export class Acl {
   readonly users = new Map<string, User>();
   readonly defaultUser = new User("default");
 
-  constructor(private readonly engine: Engine) {
-    for (const rule of DEFAULT_RULES) applyRule(this.defaultUser, rule, engine);
+  constructor(private readonly knows: KnowsCommand) {
+    for (const rule of DEFAULT_RULES) applyRule(this.defaultUser, rule, knows);
     this.users.set("default", this.defaultUser);
   }
 
@@ -30,7 +29,7 @@ export class Acl {
     const draft = new User(name);
     if (present === undefined) draft.channelPatterns = [];
     else present.copyTo(draft);
-    for (const rule of rules) applyRule(draft, rule, this.engine);
+    for (const rule of rules) applyRule(draft, rule, this.knows);
     const user = present ?? new User(name);
     draft.copyTo(user);
     this.users.set(name, user);

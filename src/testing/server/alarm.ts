@@ -3,15 +3,15 @@
  * to wait is over, the end of a pause. It never keeps the process alive.
  */
 
-import type { Engine } from "./engine";
+import type { ServerEngine } from "./model";
 
 const MAX_DELAY_MS = 2 ** 31 - 1;
 
-export class Alarm {
+export class EngineAlarm {
   private timer: NodeJS.Timeout | null = null;
   private dueAt = Number.POSITIVE_INFINITY;
 
-  constructor(private readonly engine: Engine) {}
+  constructor(private readonly engine: ServerEngine) {}
 
   /** Looks what is due next; after commands have run, or the clock was moved. */
   set(): void {

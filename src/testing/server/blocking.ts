@@ -4,11 +4,20 @@
  * waiting command is tried again.
  */
 
+import type { Clock } from "../keyspace/clock";
 import type { Database } from "../keyspace/database";
 import { BLOCKED, ErrorReply, NULL_ARRAY, type ReplyValue } from "../protocol/reply";
-import type { Caller } from "./caller";
-import type { Engine } from "./engine";
-import type { Session } from "./session";
+
+/** A connection that can wait. */
+interface WaitingSession {
+  readonly database: Database;
+  unblock(reply: ReplyValue): void;
+}
+
+interface BlockingCaller {
+  readonly session: WaitingSession | null;
+  readonly isBatch: boolean;
+}
 
 export interface Wait {
   readonly keys: readonly string[];
@@ -21,18 +30,18 @@ export interface Wait {
 }
 
 interface Waiter extends Wait {
-  readonly session: Session;
+  readonly session: WaitingSession;
   readonly database: Database;
   readonly deadline: number;
 }
 
 export class Blocking {
   private readonly waiters = new Map<string, Set<Waiter>>();
-  private readonly bySession = new Map<Session, Waiter>();
+  private readonly bySession = new Map<WaitingSession, Waiter>();
   private readonly ready = new Set<string>();
   private isServing = false;
 
-  constructor(private readonly engine: Engine) {}
+  constructor(private readonly clock: Clock) {}
 
   /** Sessions that wait. */
   get size(): number {
@@ -46,7 +55,7 @@ export class Blocking {
   }
 
   /** Answers at once if something is there or the caller cannot wait; else the caller is blocked. */
-  attemptOrWait(caller: Caller, wait: Wait): ReplyValue {
+  attemptOrWait(caller: BlockingCaller, wait: Wait): ReplyValue {
     const reply = wait.attempt();
     if (reply !== BLOCKED) return reply;
     const { session } = caller;
@@ -55,7 +64,7 @@ export class Blocking {
     return BLOCKED;
   }
 
-  isWaiting(session: Session): boolean {
+  isWaiting(session: WaitingSession): boolean {
     return this.bySession.has(session);
   }
 
@@ -80,14 +89,14 @@ export class Blocking {
   }
 
   endOverdue(): void {
-    const { now } = this.engine.clock;
+    const { now } = this.clock;
     for (const waiter of [...this.bySession.values()]) {
       if (waiter.deadline <= now) this.end(waiter, waiter.timeoutReply ?? NULL_ARRAY);
     }
   }
 
   /** CLIENT UNBLOCK: as if the time were over, or with an error. False if it does not wait. */
-  unblock(session: Session, error: ErrorReply | null): boolean {
+  unblock(session: WaitingSession, error: ErrorReply | null): boolean {
     const waiter = this.bySession.get(session);
     if (waiter === undefined) return false;
     this.end(waiter, error ?? waiter.timeoutReply ?? NULL_ARRAY);
@@ -95,14 +104,14 @@ export class Blocking {
   }
 
   /** The connection is gone. */
-  forget(session: Session): void {
+  forget(session: WaitingSession): void {
     const waiter = this.bySession.get(session);
     if (waiter !== undefined) this.remove(waiter);
   }
 
-  private add(session: Session, wait: Wait): void {
+  private add(session: WaitingSession, wait: Wait): void {
     const { timeoutMs } = wait;
-    const deadline = timeoutMs === 0 ? Number.POSITIVE_INFINITY : this.engine.clock.now + timeoutMs;
+    const deadline = timeoutMs === 0 ? Number.POSITIVE_INFINITY : this.clock.now + timeoutMs;
     const waiter: Waiter = { ...wait, session, database: session.database, deadline };
     this.bySession.set(session, waiter);
     for (const key of wait.keys) {

@@ -1,25 +1,21 @@
 /**
- * A source of commands: a connection, or a script. Handlers see this and never a socket.
+ * What connections and scripts have in common as callers of commands.
  */
 
 import type { Database } from "../keyspace/database";
 import type { Protocol } from "../protocol/reply-writer";
+import type { Caller, ClientSession, ServerEngine } from "./model";
 import type { User } from "./user";
-import type { Engine } from "./engine";
-import type { Session } from "./session";
 
-export abstract class Caller {
-  /** How replies are shaped: HELLO, or `redis.setresp` in a script. */
+export abstract class CallerState implements Caller {
   protocol: Protocol = 2;
   databaseIndex = 0;
   user: User;
-  /** Inside EXEC, or a script: nothing may wait. */
   isBatch = false;
-  /** The connection behind it; null for a script that the test itself runs. */
-  abstract readonly session: Session | null;
+  abstract readonly session: ClientSession | null;
   abstract readonly isScript: boolean;
 
-  constructor(readonly engine: Engine) {
+  constructor(readonly engine: ServerEngine) {
     this.user = engine.acl.defaultUser;
   }
 

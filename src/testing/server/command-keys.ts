@@ -4,7 +4,9 @@
 
 import { specOf } from "../../command/command-table";
 import { keyPositions } from "../../command/key-positions";
-import { type CommandEntry, Flag, simpleKeys } from "./command-table";
+import { simpleKeys } from "./command-table";
+import { Flag } from "./flags";
+import type { CommandEntry } from "./model";
 
 export function keysOf(entry: CommandEntry, args: readonly string[]): readonly string[] {
   if (entry.keys[0] !== 0 && (entry.flags & Flag.MovableKeys) === 0) return simpleKeys(entry, args);

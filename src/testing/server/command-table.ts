@@ -4,47 +4,8 @@
  */
 
 import { COMMAND_ROWS } from "../generated/command-rows";
-import type { ReplyValue } from "../protocol/reply";
-import type { Caller } from "./caller";
+import type { CommandEntry, CommandTable, Handlers } from "./model";
 import type { ServerVersion } from "./version";
-
-/** Bits of `CommandEntry.flags`; the generator writes them. */
-export const Flag = {
-  Write: 1,
-  Readonly: 2,
-  DenyOom: 4,
-  NoScript: 8,
-  Blocking: 16,
-  Fast: 32,
-  NoAuth: 64,
-  NoMulti: 128,
-  Pubsub: 256,
-  Admin: 512,
-  Stale: 1024,
-  Loading: 2048,
-  AllowBusy: 4096,
-  MovableKeys: 8192,
-} as const;
-
-/** Runs a command; `args[0]` is the command word. Throws an `ErrorReply`. */
-export type Handler = (caller: Caller, args: readonly string[]) => ReplyValue;
-/** By name in lower case; subcommands as `config|get`. */
-export type Handlers = Readonly<Record<string, Handler>>;
-
-export interface CommandEntry {
-  readonly name: string;
-  /** Words with the command word; negative: at least so many. */
-  readonly arity: number;
-  readonly flags: number;
-  /** First key, last key (negative from the end) and step, counted from 1 after the command word. */
-  readonly keys: readonly [number, number, number];
-  readonly group: string;
-  readonly run: Handler | null;
-  /** Null where the command has none. */
-  readonly subcommands: Map<string, CommandEntry> | null;
-}
-
-export type CommandTable = ReadonlyMap<string, CommandEntry>;
 
 interface Row extends Omit<CommandEntry, "run" | "subcommands"> {
   readonly versions: string;

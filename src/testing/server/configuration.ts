@@ -3,8 +3,8 @@
  * that is not here is unknown to CONFIG GET (an empty answer) and an error to CONFIG SET.
  */
 
-import { ErrorReply } from "../protocol/reply";
 import { matchesGlob } from "../protocol/glob";
+import { ErrorReply } from "../protocol/reply";
 import { parseClasses, printClasses } from "./keyspace-events";
 import type { ServerVersion } from "./version";
 
@@ -118,7 +118,8 @@ export class Configuration {
   /** For the test kit itself; checks nothing. */
   put(name: string, value: string): void {
     this.values.set(name, value);
-    if (name === "notify-keyspace-events") this.notifications = value === "" ? "" : (parseClasses(value) ?? "");
+    if (name === "notify-keyspace-events")
+      this.notifications = value === "" ? "" : (parseClasses(value) ?? "");
   }
 
   entries(): Map<string, string> {

@@ -3,23 +3,23 @@
  * a command from its words to its reply. Connections and scripts run their commands here.
  */
 
+import { FaultSwitches } from "../faults/fault-switches";
 import { Clock } from "../keyspace/clock";
 import { Database, type DatabaseListener, type EventClass } from "../keyspace/database";
 import { Randomness } from "../keyspace/randomness";
-import type { NodeState } from "../cluster/node-state";
-import { FaultSwitches } from "../faults/fault-switches";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import { Scripting } from "../scripting/scripting";
 import { Acl } from "./acl";
-import { Alarm } from "./alarm";
+import { EngineAlarm } from "./alarm";
 import { Blocking } from "./blocking";
-import type { Caller } from "./caller";
-import { type CommandEntry, type CommandTable, commandTable, Flag } from "./command-table";
+import { keysOf } from "./command-keys";
+import { commandTable } from "./command-table";
 import { Configuration } from "./configuration";
-import { publishEvent } from "./keyspace-events";
+import { Flag } from "./flags";
 import { ALL_HANDLERS } from "./handlers";
+import { publishEvent } from "./keyspace-events";
+import type { Caller, ClientSession, ClusterPlace, CommandEntry, CommandTable, ServerEngine } from "./model";
 import { PubSub } from "./pubsub";
-import type { Session } from "./session";
 import { Tracking } from "./tracking";
 import type { ServerVersion } from "./version";
 
@@ -27,7 +27,7 @@ const DATABASES = 16;
 const SEED = 20_260_601;
 const MAX_SHOWN_ARGUMENT = 128;
 
-export class Engine implements DatabaseListener {
+export class Engine implements ServerEngine, DatabaseListener {
   readonly clock = new Clock();
   readonly random = new Randomness(SEED);
   readonly configuration: Configuration;
@@ -37,32 +37,32 @@ export class Engine implements DatabaseListener {
   readonly tracking: Tracking;
   readonly scripting: Scripting;
   readonly faults = new FaultSwitches();
-  readonly alarm: Alarm;
+  readonly alarm: EngineAlarm;
   readonly commands: CommandTable;
-  readonly sessions = new Map<number, Session>();
-  readonly monitors = new Set<Session>();
+  readonly sessions = new Map<number, ClientSession>();
+  readonly monitors = new Set<ClientSession>();
   readonly startedAt: number;
   readonly runId: string;
   /** Its place in a cluster, null outside of one. */
-  cluster: NodeState | null = null;
+  cluster: ClusterPlace | null = null;
   /** Commands run since the start. */
   commandCount = 0;
   connectionCount = 0;
   /** Commands wait until then (CLIENT PAUSE); all, or those that write. */
   pause: { readonly until: number; readonly onlyWrites: boolean } | null = null;
   port = 0;
-  private databases: Database[];
+  private readonly databases: readonly Database[];
   private nextSessionId = 1;
 
   constructor(readonly version: ServerVersion) {
     this.databases = Array.from({ length: DATABASES }, (_, index) => new Database(index, this.clock, this));
     this.configuration = new Configuration(version);
-    this.acl = new Acl(this);
+    this.acl = new Acl((name) => this.knows(name));
     this.pubsub = new PubSub();
-    this.blocking = new Blocking(this);
-    this.tracking = new Tracking();
+    this.blocking = new Blocking(this.clock);
+    this.tracking = new Tracking(this.sessions);
     this.scripting = new Scripting(this);
-    this.alarm = new Alarm(this);
+    this.alarm = new EngineAlarm(this);
     this.commands = commandTable(version, ALL_HANDLERS);
     this.startedAt = this.clock.now;
     this.runId = this.random.hex(40);
@@ -113,7 +113,8 @@ export class Engine implements DatabaseListener {
       return error;
     }
     const { session } = caller;
-    if (session?.trackingMode && (entry.flags & Flag.Readonly) !== 0) this.tracking.remember(caller, entry, args);
+    if (session?.trackingMode && (entry.flags & Flag.Readonly) !== 0)
+      this.tracking.remember(session, keysOf(entry, args));
     return reply;
   }
 
@@ -123,9 +124,13 @@ export class Engine implements DatabaseListener {
     if (this.tracking.isActive) this.tracking.invalidate(key);
   }
 
-  onEvent(database: Database, key: string, event: { readonly kind: EventClass; readonly name: string }): void {
+  onEvent(
+    database: Database,
+    key: string,
+    event: { readonly kind: EventClass; readonly name: string },
+  ): void {
     const flags = this.configuration.notifications;
-    if (flags !== "") publishEvent(this, flags, { database: database.index, key, ...event });
+    if (flags !== "") publishEvent(this.pubsub, flags, { database: database.index, key, ...event });
   }
 
   onFlush(database: Database): void {
@@ -143,9 +148,10 @@ export class Engine implements DatabaseListener {
   /** Sessions that watch something. */
   watchCount = 0;
 
-  /** Everything a snapshot of the data needs; see `TestServer.snapshot`. */
-  replaceDatabases(databases: Database[]): void {
-    this.databases = databases;
+  private knows(name: string): boolean {
+    const [parent = "", child] = name.split("|");
+    const entry = this.commands.get(parent);
+    return entry !== undefined && (child === undefined || entry.subcommands?.get(child) !== undefined);
   }
 
   private markWatchers(database: Database, key: string): void {
@@ -188,7 +194,7 @@ export class Engine implements DatabaseListener {
 }
 
 /** A text as MONITOR and DEBUG print it. */
-export function quote(text: string): string {
+function quote(text: string): string {
   const escaped = text.replace(/[\\"]|[^\x20-\x7e]/g, (char) => {
     if (char === "\\" || char === '"') return `\\${char}`;
     const short = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\x07": "\\a", "\b": "\\b" }[char];

@@ -14,7 +14,7 @@ import { sortedSetAlgebraHandlers } from "../commands/sorted-set-algebra";
 import { sortedSetHandlers } from "../commands/sorted-sets";
 import { stringHandlers } from "../commands/strings";
 import { transactionHandlers } from "../commands/transactions";
-import type { Handlers } from "./command-table";
+import type { Handlers } from "./model";
 
 export const ALL_HANDLERS: Handlers = {
   ...connectionHandlers,

@@ -2,23 +2,28 @@
  * The text of INFO: what clients and tools look at. Figures that a test server does not have are 0.
  */
 
-import type { Engine } from "./engine";
+import type { ServerEngine } from "./model";
 
 type Fact = readonly [string, string | number];
-type Section = (engine: Engine) => readonly Fact[];
+type Section = (engine: ServerEngine) => readonly Fact[];
 
-function serverFacts(engine: Engine): readonly Fact[] {
+function serverFacts(engine: ServerEngine): readonly Fact[] {
   const { version, clock, startedAt, runId, port } = engine;
   const uptime = Math.floor((clock.now - startedAt) / 1000);
   const names: Fact[] = [["redis_version", version.redisVersion]];
-  if (version.product === "valkey") names.push(["server_name", "valkey"], ["valkey_version", version.serverVersion]);
+  if (version.product === "valkey")
+    names.push(["server_name", "valkey"], ["valkey_version", version.serverVersion]);
   names.push(["redis_mode", engine.cluster === null ? "standalone" : "cluster"]);
   names.push(["os", "TestServer"], ["arch_bits", 64], ["process_id", process.pid], ["run_id", runId]);
-  names.push(["tcp_port", port], ["uptime_in_seconds", uptime], ["uptime_in_days", Math.floor(uptime / 86_400)]);
+  names.push(
+    ["tcp_port", port],
+    ["uptime_in_seconds", uptime],
+    ["uptime_in_days", Math.floor(uptime / 86_400)],
+  );
   return names;
 }
 
-function replicationFacts(engine: Engine): readonly Fact[] {
+function replicationFacts(engine: ServerEngine): readonly Fact[] {
   return [
     ["role", engine.cluster?.isReplica ? "slave" : "master"],
     ["connected_slaves", engine.cluster?.replicaCount ?? 0],
@@ -28,7 +33,7 @@ function replicationFacts(engine: Engine): readonly Fact[] {
   ];
 }
 
-function keyspaceFacts(engine: Engine): readonly Fact[] {
+function keyspaceFacts(engine: ServerEngine): readonly Fact[] {
   return engine.allDatabases
     .filter(({ size }) => size > 0)
     .map((database) => {
@@ -73,7 +78,7 @@ const SECTIONS: Readonly<Record<string, Section>> = {
 };
 const EVERYTHING: ReadonlySet<string> = new Set(["all", "everything", "default"]);
 
-export function infoText(engine: Engine, wanted: readonly string[]): string {
+export function infoText(engine: ServerEngine, wanted: readonly string[]): string {
   const words = wanted.map((word) => word.toLowerCase());
   const hasAll = words.length === 0 || words.some((word) => EVERYTHING.has(word));
   const parts: string[] = [];

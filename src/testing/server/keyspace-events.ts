@@ -4,7 +4,7 @@
  */
 
 import type { EventClass } from "../keyspace/database";
-import type { Engine } from "./engine";
+import type { PubSub } from "./pubsub";
 
 export interface KeyspaceEvent {
   readonly database: number;
@@ -36,9 +36,9 @@ export function printClasses(letters: string): string {
   return (hasAll ? "A" : common) + rest;
 }
 
-export function publishEvent(engine: Engine, flags: string, event: KeyspaceEvent): void {
+export function publishEvent(pubsub: PubSub, flags: string, event: KeyspaceEvent): void {
   if (!flags.includes(event.kind)) return;
   const { database, key, name } = event;
-  if (flags.includes("K")) engine.pubsub.publish(`__keyspace@${database}__:${key}`, name);
-  if (flags.includes("E")) engine.pubsub.publish(`__keyevent@${database}__:${name}`, key);
+  if (flags.includes("K")) pubsub.publish(`__keyspace@${database}__:${key}`, name);
+  if (flags.includes("E")) pubsub.publish(`__keyevent@${database}__:${name}`, key);
 }

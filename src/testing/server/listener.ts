@@ -2,9 +2,9 @@
  * Sockets in front of an engine: TCP, a unix socket, or a duplex stream in memory.
  */
 
-import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { Duplex } from "node:stream";
-import type { Engine } from "./engine";
+import type { ServerEngine } from "./model";
 import { Session, type Transport } from "./session";
 
 const HOST = "127.0.0.1";
@@ -19,7 +19,7 @@ function transportOf(stream: Duplex, addresses: { remote: string; local: string 
   };
 }
 
-function serve(engine: Engine, stream: Duplex, addresses: { remote: string; local: string }): Session {
+function serve(engine: ServerEngine, stream: Duplex, addresses: { remote: string; local: string }): Session {
   const session = new Session(engine, transportOf(stream, addresses));
   stream.on("data", (chunk: Buffer) => session.receive(chunk));
   stream.on("end", () => stream.end());
@@ -33,7 +33,7 @@ export class Listener {
   private readonly streams = new Set<Duplex>();
   private nextMemoryId = 1;
 
-  constructor(private readonly engine: Engine) {}
+  constructor(private readonly engine: ServerEngine) {}
 
   /** Listens on a port; 0 for a free one. The port. */
   async listen(port: number): Promise<number> {
@@ -60,7 +60,9 @@ export class Listener {
   }
 
   async close(): Promise<void> {
-    const closed = this.servers.splice(0).map((server) => new Promise<void>((done) => server.close(() => done())));
+    const closed = this.servers
+      .splice(0)
+      .map((server) => new Promise<void>((done) => server.close(() => done())));
     this.cutAll();
     await Promise.all(closed);
   }
@@ -79,7 +81,8 @@ export class Listener {
 
   private accept(socket: Socket): void {
     this.track(socket);
-    const remote = socket.remoteAddress === undefined ? "unix:0" : `${socket.remoteAddress}:${socket.remotePort}`;
+    const remote =
+      socket.remoteAddress === undefined ? "unix:0" : `${socket.remoteAddress}:${socket.remotePort}`;
     const local = socket.localAddress === undefined ? "unix:0" : `${socket.localAddress}:${socket.localPort}`;
     serve(this.engine, socket, { remote, local });
   }
@@ -102,7 +105,10 @@ class MemoryEnd extends Duplex {
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
     const { other } = this;
-    if (other === null || other.destroyed) return done();
+    if (other === null || other.destroyed) {
+      done();
+      return;
+    }
     // The reader takes it in a later turn, as from a socket.
     process.nextTick(() => {
       if (other.push(chunk)) done();

@@ -4,17 +4,21 @@
  */
 
 import { matchesGlob } from "../protocol/glob";
-import type { Session } from "./session";
+import type { ReplyValue } from "../protocol/reply";
+
+interface Subscriber {
+  push(values: readonly ReplyValue[]): void;
+}
 
 export type Kind = "channels" | "patterns" | "shardChannels";
 
 export class PubSub {
-  readonly channels = new Map<string, Set<Session>>();
-  readonly patterns = new Map<string, Set<Session>>();
-  readonly shardChannels = new Map<string, Set<Session>>();
+  readonly channels = new Map<string, Set<Subscriber>>();
+  readonly patterns = new Map<string, Set<Subscriber>>();
+  readonly shardChannels = new Map<string, Set<Subscriber>>();
 
   /** False if it listened before. */
-  add(kind: Kind, name: string, session: Session): boolean {
+  add(kind: Kind, name: string, session: Subscriber): boolean {
     const listeners = this[kind].get(name);
     if (listeners?.has(session)) return false;
     if (listeners === undefined) this[kind].set(name, new Set([session]));
@@ -22,7 +26,7 @@ export class PubSub {
     return true;
   }
 
-  remove(kind: Kind, name: string, session: Session): boolean {
+  remove(kind: Kind, name: string, session: Subscriber): boolean {
     const listeners = this[kind].get(name);
     if (listeners === undefined || !listeners.delete(session)) return false;
     if (listeners.size === 0) this[kind].delete(name);

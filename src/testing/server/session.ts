@@ -8,11 +8,12 @@ import { BLOCKED, ErrorReply, NoReply, QUEUED, type ReplyValue } from "../protoc
 import { writePush, writeReply } from "../protocol/reply-writer";
 import { RequestError, RequestParser } from "../protocol/request-parser";
 import { checkAccess } from "./acl-check";
-import { Caller } from "./caller";
-import { type CommandEntry, Flag } from "./command-table";
-import type { Engine } from "./engine";
+import { CallerState } from "./caller";
+import { keysOf } from "./command-keys";
+import { Flag } from "./flags";
+import type { ClientSession, CommandEntry, ReplyMode, ServerEngine } from "./model";
 import type { TrackingMode } from "./tracking";
-import { Transaction } from "./transaction";
+import type { Transaction } from "./transaction";
 import type { WatchList } from "./watch-list";
 
 /** What carries the bytes of a connection. */
@@ -24,8 +25,6 @@ export interface Transport {
   end(): void;
   destroy(): void;
 }
-
-export type ReplyMode = "on" | "off" | "skip-next" | "skip";
 
 /** What a connection in subscriber mode may send in RESP2. */
 const SUBSCRIBER_COMMANDS: ReadonlySet<string> = new Set([
@@ -42,7 +41,7 @@ const SUBSCRIBER_COMMANDS: ReadonlySet<string> = new Set([
 /** What runs at once inside MULTI. */
 const NEVER_QUEUED: ReadonlySet<string> = new Set(["exec", "discard", "multi", "watch", "quit", "reset"]);
 
-export class Session extends Caller {
+export class Session extends CallerState implements ClientSession {
   readonly isScript = false;
   readonly id: number;
   readonly connectedAt: number;
@@ -76,7 +75,7 @@ export class Session extends Caller {
   private isClosing = false;
 
   constructor(
-    engine: Engine,
+    engine: ServerEngine,
     private readonly transport: Transport,
   ) {
     super(engine);
@@ -317,7 +316,7 @@ export class Session extends Caller {
     if (!this.isAuthenticated && (entry.flags & Flag.NoAuth) === 0) {
       throw new ErrorReply("NOAUTH Authentication required.");
     }
-    if (!this.user.mayDoAll) checkAccess(this.user, entry, args);
+    if (!this.user.mayDoAll) checkAccess(this.user, entry, { args, keys: keysOf(entry, args) });
     if (engine.cluster !== null) engine.cluster.route(this, entry, args);
     if (this.protocol === 2 && this.subscriptionCount + this.subscriptions.shardChannels.size > 0) {
       if (!SUBSCRIBER_COMMANDS.has(entry.name)) throw new ErrorReply(inSubscriberMode(entry.name));
@@ -325,7 +324,7 @@ export class Session extends Caller {
     if (this.transaction !== null && (entry.flags & Flag.NoMulti) !== 0) {
       throw new ErrorReply(notInTransaction(entry, engine.version.product));
     }
-    if (engine.faults.isActive) engine.faults.refuse(entry);
+    if (engine.faults.isActive) engine.faults.refuse(entry.flags);
     return entry;
   }
 }

@@ -3,10 +3,7 @@
  * pushes that follow a write. Broadcasting mode goes by prefix and remembers nothing.
  */
 
-import type { Caller } from "./caller";
-import type { CommandEntry } from "./command-table";
-import { keysOf } from "./command-keys";
-import type { Session } from "./session";
+import type { ReplyValue } from "../protocol/reply";
 
 export interface TrackingMode {
   readonly isBroadcast: boolean;
@@ -20,21 +17,30 @@ export interface TrackingMode {
   nextIs: "yes" | "no" | null;
 }
 
+/** A connection with tracking, or one that gets the messages of another. */
+interface TrackedSession {
+  trackingMode: TrackingMode | null;
+  readonly protocol: 2 | 3;
+  readonly isRunning: boolean;
+  readonly subscriptions: { readonly channels: ReadonlySet<string> };
+  pushLater(values: readonly ReplyValue[]): void;
+}
+
 export class Tracking {
   /** Connections with tracking on. */
-  private readonly trackers = new Set<Session>();
-  private readonly readers = new Map<string, Set<Session>>();
+  private readonly trackers = new Set<TrackedSession>();
+  private readonly readers = new Map<string, Set<TrackedSession>>();
 
   get isActive(): boolean {
     return this.trackers.size > 0;
   }
 
-  start(session: Session, mode: TrackingMode): void {
+  start(session: TrackedSession, mode: TrackingMode): void {
     session.trackingMode = mode;
     this.trackers.add(session);
   }
 
-  stop(session: Session): void {
+  stop(session: TrackedSession): void {
     session.trackingMode = null;
     this.trackers.delete(session);
     for (const [key, sessions] of this.readers) {
@@ -42,14 +48,15 @@ export class Tracking {
     }
   }
 
-  /** A command that reads has run on a connection with tracking. */
-  remember(caller: Caller, entry: CommandEntry, args: readonly string[]): void {
-    const { session } = caller;
-    const mode = session?.trackingMode;
-    if (session === null || mode === null || mode === undefined || mode.isBroadcast) return;
+  constructor(private readonly sessions: ReadonlyMap<number, TrackedSession>) {}
+
+  /** A command that reads these keys has run on a connection with tracking. */
+  remember(session: TrackedSession, keys: readonly string[]): void {
+    const mode = session.trackingMode;
+    if (mode === null || mode.isBroadcast) return;
     if (mode.optIn && mode.nextIs !== "yes") return;
     if (mode.optOut && mode.nextIs === "no") return;
-    for (const key of keysOf(entry, args)) {
+    for (const key of keys) {
       const sessions = this.readers.get(key);
       if (sessions === undefined) this.readers.set(key, new Set([session]));
       else sessions.add(session);
@@ -77,20 +84,20 @@ export class Tracking {
     for (const session of this.trackers) this.send(session, null);
   }
 
-  private tell(session: Session, key: string): void {
+  private tell(session: TrackedSession, key: string): void {
     const mode = session.trackingMode;
     if (mode === null || (mode.noLoop && session.isRunning)) return;
     this.send(session, key);
   }
 
-  private send(session: Session, key: string | null): void {
+  private send(session: TrackedSession, key: string | null): void {
     const redirect = session.trackingMode?.redirect ?? 0;
     const keys = key === null ? null : [key];
     if (redirect === 0) {
       if (session.protocol === 3) session.pushLater(["invalidate", keys]);
       return;
     }
-    const target = session.engine.sessions.get(redirect);
+    const target = this.sessions.get(redirect);
     if (target === undefined) {
       if (session.protocol === 3) session.pushLater(["tracking-redir-broken", redirect]);
     } else if (target.protocol === 3) target.pushLater(["invalidate", keys]);

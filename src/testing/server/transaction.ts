@@ -2,14 +2,9 @@
  * The commands between MULTI and EXEC.
  */
 
-import type { CommandEntry } from "./command-table";
+import type { CommandEntry, OpenTransaction, QueuedCommand } from "./model";
 
-export interface QueuedCommand {
-  readonly entry: CommandEntry;
-  readonly args: readonly string[];
-}
-
-export class Transaction {
+export class Transaction implements OpenTransaction {
   readonly commands: QueuedCommand[] = [];
   /** A command was refused: EXEC will run nothing. */
   isSpoiled = false;

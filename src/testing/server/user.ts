@@ -42,7 +42,8 @@ export class User {
   /** Nothing needs to be checked. */
   get mayDoAll(): boolean {
     const [rule] = this.commandRules;
-    const hasAllCommands = this.commandRules.length === 1 && rule?.isAllowed === true && rule.category === "all";
+    const hasAllCommands =
+      this.commandRules.length === 1 && rule?.isAllowed === true && rule.category === "all";
     const [keys] = this.keyPatterns;
     const hasAllKeys = keys?.pattern === "*" && keys.mayRead && keys.mayWrite;
     return hasAllCommands && hasAllKeys && this.channelPatterns[0] === "*";

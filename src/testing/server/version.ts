@@ -17,8 +17,22 @@ export interface ServerVersion {
 }
 
 const VERSIONS: readonly ServerVersion[] = [
-  { name: "7.0", letter: "a", product: "redis", redisVersion: "7.0.15", serverVersion: "7.0.15", isModern: false },
-  { name: "8.2", letter: "b", product: "redis", redisVersion: "8.2.3", serverVersion: "8.2.3", isModern: true },
+  {
+    name: "7.0",
+    letter: "a",
+    product: "redis",
+    redisVersion: "7.0.15",
+    serverVersion: "7.0.15",
+    isModern: false,
+  },
+  {
+    name: "8.2",
+    letter: "b",
+    product: "redis",
+    redisVersion: "8.2.3",
+    serverVersion: "8.2.3",
+    isModern: true,
+  },
   {
     name: "valkey-9.1",
     letter: "c",

@@ -28,7 +28,8 @@ export class WatchList {
   /** Two databases exchange their keys: those that are in either of them count as written. */
   markSwapped(one: Database, other: Database): void {
     for (const database of [one, other]) {
-      for (const key of this.keys.get(database) ?? []) if (one.has(key) || other.has(key)) this.isDirty = true;
+      for (const key of this.keys.get(database) ?? [])
+        if (one.has(key) || other.has(key)) this.isDirty = true;
     }
   }
 

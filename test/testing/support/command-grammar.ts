@@ -23,9 +23,15 @@ const integer = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom(...ODD_INTEGERS) },
 );
 const score = fc.oneof(
-  { weight: 8, arbitrary: fc.constantFrom("0", "1", "2", "3", "-1", "1.5", "0.1", "1e3", "3.0", "1e20", "1.7e-5") },
+  {
+    weight: 8,
+    arbitrary: fc.constantFrom("0", "1", "2", "3", "-1", "1.5", "0.1", "1e3", "3.0", "1e20", "1.7e-5"),
+  },
   { weight: 1, arbitrary: fc.constantFrom("inf", "-inf", "+inf", "nan", "abc", "0x10") },
-  { weight: 1, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e6, max: 1e6 }).map(String) },
+  {
+    weight: 1,
+    arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e6, max: 1e6 }).map(String),
+  },
 );
 const float = fc.oneof(
   { weight: 9, arbitrary: fc.constantFrom("0.1", "1", "-2.5", "3.0e2", "1e-3", "10.25", "0.0001") },

@@ -51,7 +51,9 @@ function sorted(tree: ReplyTree): ReplyTree {
 function isNear(a: ReplyTree, b: ReplyTree, tolerance: number): boolean {
   if (Array.isArray(a[1]) && Array.isArray(b[1])) {
     const [left, right] = [a[1] as ReplyTree[], b[1] as ReplyTree[]];
-    return left.length === right.length && left.every((one, at) => isNear(one, right[at] as ReplyTree, tolerance));
+    return (
+      left.length === right.length && left.every((one, at) => isNear(one, right[at] as ReplyTree, tolerance))
+    );
   }
   const [x, y] = [Number(a[1]), Number(b[1])];
   if (a[0] !== ":" || b[0] !== ":" || x < 0 || y < 0) return JSON.stringify(a) === JSON.stringify(b);

@@ -1,0 +1,32 @@
+/**
+ * Clients take a class that reaches a server in its own way. This one needs no socket.
+ */
+
+import type { Duplex } from "node:stream";
+
+/** Of every client's own type: what it makes is said to be nothing, which fits everywhere. */
+export type MemoryConnectorClass = new (options: object) => never;
+
+export function memoryConnector(open: () => Duplex): MemoryConnectorClass {
+  class MemoryConnector {
+    firstError?: Error;
+    connecting = false;
+    private stream: Duplex | null = null;
+
+    connect(): Promise<Duplex> {
+      this.connecting = true;
+      this.stream = open();
+      return Promise.resolve(this.stream);
+    }
+
+    disconnect(): void {
+      this.connecting = false;
+      this.stream?.end();
+    }
+
+    check(): boolean {
+      return true;
+    }
+  }
+  return MemoryConnector as unknown as MemoryConnectorClass;
+}

@@ -1,0 +1,201 @@
+/**
+ * The test server with the client in front of it: transports, time, faults, snapshots, direct looks.
+ */
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect } from "chai";
+import { Redis, type RedisOptions } from "../../src/index";
+import { TestServer } from "../../src/testing";
+import { closeClient } from "../support/matrix";
+
+describe("TestServer", () => {
+  let server: TestServer;
+  const clients: Redis[] = [];
+
+  function connect(options: RedisOptions = {}): Redis {
+    const redis = new Redis({
+      host: server.host,
+      port: server.port,
+      retryStrategy: () => 1,
+      ...options,
+    });
+    redis.on("error", () => {});
+    clients.push(redis);
+    return redis;
+  }
+
+  beforeEach(async () => {
+    server = await TestServer.start();
+  });
+
+  afterEach(async () => {
+    await Promise.all(clients.splice(0).map(closeClient));
+    await server.stop();
+  });
+
+  for (const protocol of [2, 3] as const) {
+    it(`serves the client over TCP, protocol ${protocol}`, async () => {
+      const redis = connect({ protocol });
+      await redis.set("key", "ä\0ö");
+      expect(await redis.get("key")).to.equal("ä\0ö");
+      expect(await redis.pipeline().hset("hash", { a: "1" }).hgetall("hash").exec()).to.deep.equal([
+        [null, 1],
+        [null, { a: "1" }],
+      ]);
+      expect(server.state.get("hash")).to.deep.equal({ a: "1" });
+    });
+  }
+
+  it("serves the client in memory, with no socket at all", async () => {
+    const silent = await TestServer.start({ listen: false });
+    const redis = new Redis({ Connector: silent.Connector });
+    expect(await redis.incr("n")).to.equal(1);
+    expect(silent.port).to.equal(0);
+    await closeClient(redis);
+    await silent.stop();
+  });
+
+  it("serves the client on a unix socket", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "sluice-"));
+    const local = await TestServer.start({ path: join(directory, "s") });
+    const redis = new Redis(join(directory, "s"));
+    expect(await redis.ping()).to.equal("PONG");
+    await closeClient(redis);
+    await local.stop();
+    rmSync(directory, { recursive: true });
+  });
+
+  it("moves its clock: keys expire, waiting commands end", async () => {
+    const redis = connect();
+    await redis.set("key", "value", "EX", 60);
+    expect(server.state.ttl("key")).to.be.within(59_000, 60_000);
+    const waiting = connect().blpop("list", 30);
+    await redis.ping();
+    while (!(await redis.info("clients")).includes("blocked_clients:1"));
+    server.advance(31_000);
+    expect(await waiting).to.equal(null);
+    expect(await redis.get("key")).to.equal("value");
+    server.advance(30_000);
+    expect(await redis.get("key")).to.equal(null);
+  });
+
+  it("repeats what is random from the same seed", async () => {
+    const redis = connect();
+    await redis.sadd("set", ...Array.from({ length: 50 }, (_, index) => `m${index}`));
+    server.seed(7);
+    const first = await redis.srandmember("set", 5);
+    server.seed(7);
+    expect(await redis.srandmember("set", 5)).to.deep.equal(first);
+    server.seed(8);
+    expect(await redis.srandmember("set", 5)).not.to.deep.equal(first);
+  });
+
+  it("goes back to a snapshot", async () => {
+    const redis = connect();
+    await redis.rpush("list", "a", "b");
+    await redis.set("key", "old", "EX", 100);
+    const clean = server.snapshot();
+    for (let round = 0; round < 3; round++) {
+      await redis.rpush("list", "c");
+      await redis.set("key", "new");
+      await redis.hset("hash", "a", "1");
+      if (round === 1) await redis.flushall();
+      server.advance(200_000);
+      server.restore(clean);
+      expect(server.state.keys()).to.deep.equal(["key", "list"]);
+      expect(server.state.get("list")).to.deep.equal(["a", "b"]);
+      expect(await redis.get("key")).to.equal("old");
+      expect(await redis.ttl("key")).to.be.within(98, 100);
+    }
+  });
+
+  it("says that a snapshot is gone", async () => {
+    const first = server.snapshot();
+    const second = server.snapshot();
+    server.restore(first);
+    expect(() => server.restore(second)).to.throw(/an older one was restored/);
+  });
+
+  it("answers with faults", async () => {
+    const redis = connect();
+    server.faults.reply("get", "-ERR out of order", { times: 1 });
+    await redis.get("key").then(
+      () => expect.fail("no error"),
+      (error: Error) => expect(error.message).to.match(/out of order/),
+    );
+    expect(await redis.get("key")).to.equal(null);
+    server.faults.oom();
+    await redis.set("key", "value").then(
+      () => expect.fail("no error"),
+      (error: Error) => expect(error.message).to.match(/^OOM/),
+    );
+    server.faults.clear();
+    server.faults.latency(30);
+    const start = performance.now();
+    await redis.set("key", "value");
+    expect(performance.now() - start).to.be.greaterThan(25);
+  });
+
+  it("says what it does not support instead of guessing", async () => {
+    await connect()
+      .call("failover")
+      .then(
+        () => expect.fail("no error"),
+        (error: Error) =>
+          expect(error.message).to.match(/TestServer does not support FAILOVER of version 8\.2/),
+      );
+  });
+
+  it("cuts connections, and goes away and comes back with its data", async () => {
+    const redis = connect();
+    await redis.set("key", "value");
+    server.disconnectAll();
+    expect(await redis.get("key")).to.equal("value");
+    await server.down();
+    const waiting = redis.get("key");
+    await server.up();
+    expect(await waiting).to.equal("value");
+  });
+
+  it("answers those who wait in the order in which they came", async () => {
+    const [first, second, writer] = [connect(), connect(), connect()];
+    const a = first.blpop("list", 0);
+    while (!(await writer.info("clients")).includes("blocked_clients:1"));
+    const b = second.blpop("list", 0);
+    while (!(await writer.info("clients")).includes("blocked_clients:2"));
+    await writer.multi().rpush("list", "1").rpush("list", "2").exec();
+    expect(await a).to.deep.equal(["list", "1"]);
+    expect(await b).to.deep.equal(["list", "2"]);
+  });
+
+  it("delivers messages of channels, patterns and shards", async () => {
+    const subscriber = connect();
+    const got: string[] = [];
+    subscriber.on("message", (channel, text) => got.push(`${channel} ${text}`));
+    subscriber.on("pmessage", (pattern, channel, text) => got.push(`${pattern} ${channel} ${text}`));
+    await subscriber.subscribe("news");
+    await subscriber.psubscribe("n*");
+    const publisher = connect();
+    expect(await publisher.publish("news", "hello")).to.equal(2);
+    await subscriber.ping();
+    expect(got).to.deep.equal(["news hello", "n* news hello"]);
+  });
+
+  it("refuses a transaction whose watched key has changed", async () => {
+    const [redis, other] = [connect(), connect()];
+    await redis.watch("key");
+    await other.set("key", "other");
+    expect(await redis.multi().set("key", "mine").exec()).to.equal(null);
+    expect(await redis.get("key")).to.equal("other");
+  });
+
+  it("asks for its password", async () => {
+    const guarded = await TestServer.start({ password: "secret" });
+    const redis = new Redis(guarded.url);
+    expect(await redis.ping()).to.equal("PONG");
+    await closeClient(redis);
+    await guarded.stop();
+  });
+});
