@@ -19,30 +19,49 @@ export interface ChainOptions extends AutoPipeliningOptions {
 /** Where a client keeps its chain. */
 export const PARTS: unique symbol = Symbol("parts");
 
-export interface Chain {
-  readonly top: Dispatcher;
-  readonly auto: AutoPipeliner | null;
+export class Chain {
+  auto: AutoPipeliner | null = null;
   readonly lease: BlockingLease | null;
-  /** Hands everything that is held back on to the bottom: the client is closing. */
-  letGo(): void;
-}
+  private readonly admission: Admission | null;
 
-export function buildChain(
-  bottom: Dispatcher,
-  options: ChainOptions,
-  lines: Omit<BlockingLeaseOptions, "maxLines"> & { onGivenUp?(): void },
-): Chain {
-  const window = autoPipelinerOptions(options);
-  const auto = window === null ? null : new AutoPipeliner(bottom, { ...window, onGivenUp: lines.onGivenUp });
-  const gathered = auto ?? bottom;
-  const maxLines = options.blockingConnections ?? 0;
-  const lease = maxLines > 0 ? new BlockingLease(gathered, { ...lines, maxLines }) : null;
-  const leased = lease ?? gathered;
-  const admission =
-    options.bounds === undefined ? null : new Admission(leased, options.bounds, lines.onGivenUp);
-  const letGo = (): void => {
-    admission?.letGo();
-    auto?.flush();
-  };
-  return { top: admission ?? leased, auto, lease, letGo };
+  constructor(
+    private readonly bottom: Dispatcher,
+    private readonly options: ChainOptions,
+    private readonly lines: Omit<BlockingLeaseOptions, "maxLines"> & { onGivenUp?(): void },
+  ) {
+    const maxLines = options.blockingConnections ?? 0;
+    this.auto = this.makeAuto();
+    const gathered = this.auto ?? bottom;
+    this.lease = maxLines > 0 ? new BlockingLease(gathered, { ...lines, maxLines }) : null;
+    const { bounds } = options;
+    this.admission =
+      bounds === undefined ? null : new Admission(this.lease ?? gathered, bounds, lines.onGivenUp);
+  }
+
+  /** Where commands enter. */
+  get top(): Dispatcher {
+    return this.admission ?? this.lease ?? this.auto ?? this.bottom;
+  }
+
+  /** Takes over changed options of auto-pipelining. What is gathered leaves first, in order. */
+  renewAuto(isReady: boolean): void {
+    this.auto?.flush();
+    this.auto = this.makeAuto();
+    if (isReady) this.auto?.hold(true);
+    const gathered = this.auto ?? this.bottom;
+    if (this.lease !== null) this.lease.next = gathered;
+    else if (this.admission !== null) this.admission.next = gathered;
+  }
+
+  /** Hands everything that is held back on to the bottom: the client is closing. */
+  letGo(): void {
+    this.admission?.letGo();
+    this.auto?.flush();
+  }
+
+  private makeAuto(): AutoPipeliner | null {
+    const window = autoPipelinerOptions(this.options);
+    if (window === null) return null;
+    return new AutoPipeliner(this.bottom, { ...window, onGivenUp: this.lines.onGivenUp });
+  }
 }

@@ -48,6 +48,7 @@ import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
+import { watchOptions } from "./live-options";
 import { outcomeOf, passThrough } from "./replaced-send";
 import { refuseReserved } from "./reserved-names";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
@@ -123,9 +124,13 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Called by constructors of subclasses, once `options` is set. */
   [INITIALIZE](): void {
     const { options } = this;
-    const limiter = new Limiter(options, this[LIMITS]);
-    if (!limiter.isIdle) this[LIMITER] = limiter;
-    this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter.isIdle;
+    const heed = (): void => {
+      const limiter = new Limiter(options, this[LIMITS]);
+      this[LIMITER] = limiter.isIdle ? null : limiter;
+      this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter.isIdle;
+    };
+    heed();
+    watchOptions(options, ["commandTimeout", "blockingTimeout", "showFriendlyErrorStack"], heed);
     for (const [name, definition] of Object.entries(options.scripts ?? {})) {
       this.defineCommand(name, definition);
     }

@@ -32,6 +32,7 @@ import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 import type { LimitContext, LimitOptions } from "./command-limits";
 import { emitMessage, reportSilently } from "./events";
 import type { QuitOptions, QuitReport } from "./graceful-quit";
+import { watchOptions } from "./live-options";
 import { Redis } from "./redis";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "./types";
 
@@ -98,6 +99,11 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
       whereabouts: (command) => whereabouts(wiring, command),
     };
     this[INITIALIZE]();
+    for (const name of ["enableAutoPipelining", "autoPipeliningIgnoredCommands"] as const) {
+      watchOptions(this.options, [name], () => {
+        for (const node of nodesOf(wiring, "all")) Reflect.set(node.options, name, this.options[name]);
+      });
+    }
     if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
     else this.connect().catch(() => {});
   }

@@ -19,13 +19,14 @@ import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
-import { buildChain, type Chain, PARTS } from "./chain";
+import { Chain, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS } from "./client-base";
 import { ClientTracer, OBSERVE } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
 import { LinkLine } from "./leased-line";
+import { watchOptions } from "./live-options";
 import { RedisEvents } from "./redis-events";
 import { defaultOptions, type RedisOptions } from "./redis-options";
 import { resolveRedisOptions } from "./resolve-options";
@@ -57,6 +58,7 @@ const TRACER: unique symbol = Symbol("tracer");
 const NO_OTHER_PROMISE =
   "sluice does not support plugging third-party Promise library anymore. Native Promise will be used.";
 
+const AUTO_PIPELINING = ["enableAutoPipelining", "autoPipeliningIgnoredCommands"];
 const NO_QUEUE = { length: 0 };
 
 /** Listeners whose arguments are known. */
@@ -109,7 +111,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   readonly options: RedisOptions;
   readonly [EVENTS]: RedisEvents;
   readonly [LINK]: Link;
-  readonly [CHAIN]: Dispatcher;
+  [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
   readonly [PARTS]: Chain;
   private readonly [TRACER]: ClientTracer;
@@ -132,7 +134,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
-    this[PARTS] = buildChain(link, this.options, {
+    this[PARTS] = new Chain(link, this.options, {
       makeLine: (onTaken) => new LinkLine(this.options, makeConnector(self), events, onTaken),
       currentDb: () => link.session.db,
       onGivenUp: () => link.session.loseMember(),
@@ -147,6 +149,13 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       whereabouts: (command) => whereaboutsOf(link, command),
     };
     this[INITIALIZE]();
+    watchOptions(this.options, AUTO_PIPELINING, () => {
+      this[PARTS].renewAuto(link.status === "ready");
+      this[CHAIN] = this[PARTS].top;
+    });
+    watchOptions(this.options, ["socketTimeout"], () =>
+      link.connection?.limitSilence(this.options.socketTimeout ?? 0),
+    );
     if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
     else this.connect().catch(() => {});
   }

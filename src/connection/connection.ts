@@ -107,7 +107,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   private readonly pushes: PushRouter;
   private readonly encoder: FlushEncoder;
   private readonly decoding: number;
-  private readonly socketTimeout: SocketTimeout | null;
+  private socketTimeout: SocketTimeout | null = null;
   private isBlocked = false;
   private halfClose: () => void = () => {};
   /** Half-closes as soon as everything is written. */
@@ -128,13 +128,20 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.decoding =
       (options.stringNumbers ? Decode.StringNumbers : 0) |
       (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
-    const limitMs = options.socketTimeoutMs;
-    this.socketTimeout =
-      limitMs > 0
-        ? new SocketTimeout(this, limitMs, () => this.destroy(new SocketTimeoutError(limitMs)))
-        : null;
+    this.limitSilence(options.socketTimeoutMs);
     this.encoder = new FlushEncoder(this, this.output, options.highWaterBytes, owner);
     this.pushes = new PushRouter(this.queue, owner, options.stringNumbers);
+  }
+
+  /** Sets how long it may be silent while commands are outstanding; 0 or less: for ever. */
+  limitSilence(limitMs: number): void {
+    this.socketTimeout?.stop();
+    this.socketTimeout = null;
+    if (!(limitMs > 0)) return;
+    this.socketTimeout = new SocketTimeout(this, limitMs, () =>
+      this.destroy(new SocketTimeoutError(limitMs)),
+    );
+    if (this.queue.inFlight > 0) this.socketTimeout.windUp();
   }
 
   /** Read hooks for `net.connect({ onread })`: reads land where the parser needs them. */

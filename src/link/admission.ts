@@ -48,7 +48,8 @@ export class Admission implements Dispatcher {
   private readonly maxBytes: number;
 
   constructor(
-    private readonly next: Dispatcher,
+    /** Replaced when auto-pipelining is switched on or off. */
+    public next: Dispatcher,
     private readonly bounds: Bounds,
     /** A command was given up while it waited, or refused; it goes no further. */
     private readonly onGivenUp?: (() => void) | undefined,

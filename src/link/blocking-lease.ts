@@ -42,7 +42,8 @@ export class BlockingLease implements Dispatcher {
   private readonly waiting = new Denque<Command>();
 
   constructor(
-    private readonly next: Dispatcher,
+    /** Replaced when auto-pipelining is switched on or off. */
+    public next: Dispatcher,
     private readonly options: BlockingLeaseOptions,
   ) {}
 
