@@ -51,10 +51,10 @@ const KNOWN_CIRCLES: readonly (readonly string[])[] = [
 ];
 /** Files that import more than they may, and how many. */
 const KNOWN_IMPORTS: Readonly<Record<string, number>> = {
-  "client/client-base.ts": 28,
+  "client/client-base.ts": 29,
   "client/cluster-wiring.ts": 24,
-  "client/cluster.ts": 24,
-  "client/redis.ts": 27,
+  "client/cluster.ts": 25,
+  "client/redis.ts": 28,
   "link/link.ts": 27,
 };
 const KNOWN_VAIN: readonly string[] = [
