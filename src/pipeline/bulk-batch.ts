@@ -13,7 +13,8 @@ import type { CommandMethod } from "../command/commander";
 import { AbortError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { methodOf, type Pipeline } from "./pipeline";
-import { type PipelineHost, PipelineRun, PORT, type Rows } from "./pipeline-run";
+import { type PipelineHost, PipelineRun, PORT, type Row } from "./pipeline-run";
+import { sizeOfReply } from "./reply-size";
 
 /** One command: `[name, ...args]`, as in the pipeline constructor. */
 export type BulkCommand = readonly unknown[];
@@ -23,6 +24,9 @@ export interface BulkFailure {
   error: Error;
 }
 
+/** In the place of a row that was handed out. */
+const TAKEN: Row = [null, null];
+
 export class BulkBatch extends PipelineRun {
   /** What failed, by its place in the batch. */
   readonly failures: BulkFailure[] = [];
@@ -30,6 +34,11 @@ export class BulkBatch extends PipelineRun {
   private word: unknown = null;
   private method!: CommandMethod;
   private face: Pipeline | null = null;
+  /** Size of the replies so far, while rows are kept. */
+  replyBytes = 0;
+  /** Place of the row that the reader waits for. */
+  private awaited = -1;
+  private wakeReader: (() => void) | null = null;
 
   constructor(
     private readonly client: PipelineHost,
@@ -51,9 +60,20 @@ export class BulkBatch extends PipelineRun {
     return this.isExecuted && this.left === 0;
   }
 
-  /** All rows, once it has settled; empty places where none were wanted. */
-  get answers(): Rows {
-    return this.rows;
+  /** The row at that place, or null as long as it is not there. It is not kept here any longer. */
+  takeRow(index: number): Row | null {
+    const row = this.rows[index];
+    if (row === undefined) return null;
+    this.rows[index] = TAKEN;
+    return row;
+  }
+
+  /** Resolves when the row at that place can be taken. */
+  untilRow(index: number): Promise<void> {
+    this.awaited = index;
+    return new Promise((resolve) => {
+      this.wakeReader = resolve;
+    });
   }
 
   /** Throws a TypeError for what is no command. */
@@ -82,23 +102,42 @@ export class BulkBatch extends PipelineRun {
 
   override answer(index: number, value: Reply): void {
     if (!this.keepsRows && this.callbacks === null) this.countDown();
-    else super.answer(index, value);
+    else {
+      super.answer(index, value);
+      this.noteReply(index, value);
+    }
   }
 
   override refuse(index: number, error: Error): void {
     this.failures.push({ index, error });
     super.refuse(index, error);
+    if (index === this.awaited) this.wake();
   }
 
   override fulfil(command: Command, value: Reply, shape: ReplyShape): void {
     const isPlain = (command.spec.flags & CommandFlag.Exec) === 0;
     if (!this.keepsRows && isPlain && this.callbacks === null) this.countDown();
-    else super.fulfil(command, value, shape);
+    else {
+      super.fulfil(command, value, shape);
+      this.noteReply(command.index, value);
+    }
   }
 
   override reject(command: Command, error: Error): void {
     this.failures.push({ index: command.index, error });
     super.reject(command, error);
+    if (command.index === this.awaited) this.wake();
+  }
+
+  private noteReply(index: number, value: Reply): void {
+    if (this.keepsRows) this.replyBytes += sizeOfReply(value);
+    if (index === this.awaited) this.wake();
+  }
+
+  private wake(): void {
+    this.awaited = -1;
+    this.wakeReader?.();
+    this.wakeReader = null;
   }
 
   private breakOpen(error: Error): void {

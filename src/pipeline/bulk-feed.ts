@@ -16,7 +16,15 @@ export interface FeedLimits {
   readonly batchSize: number;
   readonly maxBytes: number;
   readonly inFlight: number;
+  /** Size of the replies that may be unread, as far as the last ones tell. */
+  readonly maxReplyBytes: number;
 }
+
+/** Before any reply has come: commands of a batch at most, and what each may bring. */
+const FIRST_COMMANDS = 128;
+const FIRST_REPLY_BYTES = 4096;
+/** The next batch is at most so many times as large as the last one: replies may grow. */
+const GROWTH = 4;
 
 export class BulkFeed {
   /** Commands taken from the source, and the size of their arguments. */
@@ -32,6 +40,9 @@ export class BulkFeed {
   private isPulling = false;
   private isBooked = false;
   private issuedWhenBooked = 0;
+  /** Commands of the next batch. */
+  private pace: number;
+  private lastMeanBytes = 0;
   private wakeFeeder: (() => void) | null = null;
   private wakeReader: (() => void) | null = null;
   private iterator: AnyIterator | null = null;
@@ -41,13 +52,16 @@ export class BulkFeed {
     private readonly source: BulkSource,
     private readonly openBatch: () => BulkBatch,
     private readonly limits: FeedLimits,
-  ) {}
+  ) {
+    this.pace = limits.batchSize;
+  }
 
-  start(): void {
+  start(keepsRows: boolean): void {
+    if (keepsRows) this.pace = Math.min(FIRST_COMMANDS, this.commandsFor(FIRST_REPLY_BYTES));
     this.work = this.run();
   }
 
-  /** The oldest batch when it has settled; null at the end. Throws what the source threw, behind what was sent. */
+  /** The oldest batch, which may be unanswered; null at the end. Throws what the source threw, behind what was sent. */
   async oldest(): Promise<BulkBatch | null> {
     while (this.sent.length === 0 && !this.isEnded && !this.isStopped) {
       await new Promise<void>((resolve) => {
@@ -55,17 +69,15 @@ export class BulkFeed {
       });
     }
     const oldest = this.sent[0];
-    if (oldest !== undefined) {
-      await oldest.outcome;
-      return oldest;
-    }
+    if (oldest !== undefined) return oldest;
     if (this.failure !== null) throw this.failure.thrown;
     return null;
   }
 
-  /** The oldest batch has been handed out: there is room for another. */
+  /** The oldest batch has been handed out: there is room for another. Its replies tell how large that may be. */
   drop(): void {
-    this.sent.shift();
+    const batch = this.sent.shift();
+    if (batch !== undefined && batch.replyBytes > 0) this.follow(batch);
     this.wakeFeeder?.();
   }
 
@@ -80,6 +92,19 @@ export class BulkFeed {
   }
 
   // --- inside ------------------------------------------------------------------------------
+
+  private follow({ replyBytes, length }: BulkBatch): void {
+    const meanBytes = replyBytes / length;
+    const largest = Math.max(meanBytes, this.lastMeanBytes);
+    this.lastMeanBytes = meanBytes;
+    this.pace = Math.min(this.commandsFor(largest), this.pace * GROWTH);
+  }
+
+  /** How many replies of that size a batch may bring. */
+  private commandsFor(replyBytes: number): number {
+    const { batchSize, inFlight, maxReplyBytes } = this.limits;
+    return Math.min(batchSize, Math.max(1, Math.floor(maxReplyBytes / inFlight / replyBytes)));
+  }
 
   private async run(): Promise<void> {
     try {
@@ -139,8 +164,8 @@ export class BulkFeed {
     this.issued++;
     this.bytes += size;
     this.batchBytes += size;
-    const { batchSize, maxBytes } = this.limits;
-    if (this.batch.isOpen || (this.batch.length < batchSize && this.batchBytes < maxBytes)) return false;
+    const { maxBytes } = this.limits;
+    if (this.batch.isOpen || (this.batch.length < this.pace && this.batchBytes < maxBytes)) return false;
     this.send();
     return true;
   }

@@ -21,6 +21,11 @@ export interface BulkOptions {
   maxBytes?: number | undefined;
   /** Batches that may be unanswered. Default 2: one is answered while the next is on its way. */
   inFlight?: number | undefined;
+  /**
+   * Size of the replies that may be unread, in characters and bytes, as far as the last ones tell:
+   * batches are smaller while replies are large. Holds while rows are read. Default 64 MiB.
+   */
+  maxReplyBytes?: number | undefined;
   /** Errors that the summary keeps. Default 100. */
   maxErrors?: number | undefined;
   /** Ends the bulk early: nothing more is taken from the source, what is unsent is removed. */
@@ -46,7 +51,14 @@ export interface BulkSummary extends BulkProgress {
   durationMs: number;
 }
 
-const DEFAULTS = { batchSize: 10_000, maxBytes: 8 * 1024 * 1024, inFlight: 2, maxErrors: 100 };
+const MEBIBYTE = 1024 * 1024;
+const DEFAULTS = {
+  batchSize: 10_000,
+  maxBytes: 8 * MEBIBYTE,
+  maxReplyBytes: 64 * MEBIBYTE,
+  inFlight: 2,
+  maxErrors: 100,
+};
 
 export class Bulk implements AsyncIterable<Row> {
   private settled = 0;
@@ -68,6 +80,7 @@ export class Bulk implements AsyncIterable<Row> {
       batchSize: atLeastOne("batchSize", options.batchSize ?? DEFAULTS.batchSize),
       maxBytes: atLeastOne("maxBytes", options.maxBytes ?? DEFAULTS.maxBytes),
       inFlight: atLeastOne("inFlight", options.inFlight ?? DEFAULTS.inFlight),
+      maxReplyBytes: atLeastOne("maxReplyBytes", options.maxReplyBytes ?? DEFAULTS.maxReplyBytes),
     };
     this.maxErrors = options.maxErrors ?? DEFAULTS.maxErrors;
     this.feed = new BulkFeed(source, () => openBatch(this.keepsRows), this.limits);
@@ -103,7 +116,13 @@ export class Bulk implements AsyncIterable<Row> {
     this.outcome.catch(() => {});
     try {
       for await (const batch of this.run()) {
-        for (const row of batch.answers) yield row;
+        // A batch of which nothing could be sent may be refused as a whole.
+        if (batch.isSettled) await batch.outcome;
+        // Each row as it comes, so that those that were read need not be kept for the rest of their batch.
+        for (let index = 0; index < batch.length; index++) {
+          if (this.options.signal?.aborted) throw this.abortError();
+          yield batch.takeRow(index) ?? (await this.rowOf(batch, index));
+        }
       }
     } catch (error) {
       finish(Promise.reject(error));
@@ -114,6 +133,13 @@ export class Bulk implements AsyncIterable<Row> {
       rest.catch(() => {});
       finish(rest);
     }
+  }
+
+  private async rowOf(batch: BulkBatch, index: number): Promise<Row> {
+    await batch.untilRow(index);
+    if (batch.isSettled) await batch.outcome;
+    if (this.options.signal?.aborted) throw this.abortError();
+    return batch.takeRow(index) as Row;
   }
 
   private async drain(): Promise<BulkSummary> {
@@ -129,7 +155,7 @@ export class Bulk implements AsyncIterable<Row> {
     return this.summarize();
   }
 
-  /** The batches in order, each when it has settled; a batch that is being read has its place in the window. */
+  /** The batches in order, each accounted for when it has settled; one that is being read has its place in the window. */
   private async *run(): AsyncGenerator<BulkBatch> {
     const { feed } = this;
     const { signal } = this.options;
@@ -141,17 +167,16 @@ export class Bulk implements AsyncIterable<Row> {
     if (signal) listenToAbort(signal, onAbort);
     try {
       if (signal?.aborted) throw this.abortError();
-      feed.start();
+      feed.start(this.keepsRows);
       for (;;) {
         const batch = await feed.oldest();
         if (signal?.aborted) throw this.abortError();
         if (batch === null) return;
-        try {
-          this.account(batch);
-          yield batch;
-        } finally {
-          feed.drop();
-        }
+        if (this.keepsRows) yield batch;
+        await batch.outcome;
+        if (signal?.aborted) throw this.abortError();
+        feed.drop();
+        this.account(batch);
       }
     } finally {
       if (signal) stopListening(signal, onAbort);

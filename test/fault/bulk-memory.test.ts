@@ -10,8 +10,10 @@ import { expect } from "chai";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import type { BulkReport, BulkSample } from "../support/bulk-program";
+import type { BulkReadReport } from "../support/bulk-read-program";
 
 const PROGRAM = join(__dirname, "..", "support", "bulk-program.js");
+const READ_PROGRAM = join(__dirname, "..", "support", "bulk-read-program.js");
 const isLong = process.env.SLUICE_LONG === "1";
 const COMMANDS = isLong ? 10_000_000 : 1_000_000;
 /** Beyond what the first fifth needed: two windows of commands, and what the collector leaves lying. */
@@ -44,4 +46,29 @@ describe("memory of a bulk", () => {
     });
     console.log(`      ${Math.round(durationMs)} ms, ${figures.join(", ")}`);
   });
+
+  for (const [reader, pauseMs] of [
+    ["fast", 0],
+    ["slow", 5],
+  ] as const) {
+    for (const [what, count, sizes] of [
+      ["3,000 values of 256 KiB", 3000, [262_144]],
+      ["values of 100 bytes and of 1 MiB in turns", 1000, [100, 1_048_576]],
+      ["100,000 values of 100 bytes", 100_000, [100]],
+    ] as const) {
+      if (pauseMs > 0 && count > 10_000) continue;
+      it(`holds for replies too: ${what} for a ${reader} reader in a heap of 300 MiB`, async function () {
+        this.timeout(120_000);
+        const env = { ...process.env, NODE_V8_COVERAGE: "" };
+        const args = ["--max-old-space-size=300", READ_PROGRAM, server.port, count, pauseMs, ...sizes];
+        const { stdout } = await run(process.execPath, args.map(String), { env });
+        const { rows, bytes, maxRssMiB } = JSON.parse(stdout) as BulkReadReport;
+        expect(rows).to.equal(count);
+        const mean = sizes.reduce<number>((sum, size) => sum + size, 0) / sizes.length;
+        expect(bytes).to.equal(count * mean);
+        expect(maxRssMiB).to.be.below(600);
+        console.log(`      at most ${maxRssMiB.toFixed(0)} MiB`);
+      });
+    }
+  }
 });
