@@ -593,7 +593,12 @@ export class BoundsExceededError extends SluiceError {
  */
 export class DeadConnectionError extends SluiceError {
   override readonly code: ErrorCode = "DEAD_CONNECTION";
-  constructor(server: string, silentMs: number, isReachable = true) {
+  constructor(
+    server: string,
+    silentMs: number,
+    /** False: nothing accepts connections there, and what was written may still be running. */
+    readonly isReachable = true,
+  ) {
     const other = isReachable
       ? "the server answers on another connection"
       : "another connection could not be made";
@@ -607,16 +612,20 @@ export class DeadConnectionError extends SluiceError {
 }
 
 /**
- * The server accepts connections and does not answer: it is at work or paused. Only reported.
+ * The server does not answer on this connection, and nothing says that the connection is dead: it is at work or
+ * paused, or cannot be asked. Only reported.
  *
  * @advice find the slow command (SLOWLOG); the client waits
  * @section connections
  */
 export class ServerBusyError extends SluiceError {
   override readonly code: ErrorCode = "SERVER_BUSY";
-  constructor(server: string, silentMs: number) {
+  constructor(server: string, silentMs: number, isKnown = true) {
+    const why = isKnown
+      ? "a slow command, script or pause"
+      : "a slow command, or a dead connection; it cannot be told, since CLIENT LIST is not to be had there";
     super(
-      `${server} has not answered for ${Math.round(silentMs)} ms although it is reachable: a slow command, script or pause; waiting`,
+      `${server} has not answered for ${Math.round(silentMs)} ms although it is reachable: ${why}; waiting`,
     );
   }
   static {

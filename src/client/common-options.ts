@@ -217,8 +217,10 @@ export interface SharedOptions {
    */
   blockingConnections?: number | undefined;
   /**
-   * Notices dead peers: when an ordinary command waits and nothing arrives, a second connection is
-   * tried; if that is answered, the silent one is replaced. Connections with subscriptions that are
+   * Notices dead peers: when an ordinary command waits and nothing arrives, the server is asked on a
+   * second connection; the silent one is replaced when the server's list of clients (CLIENT LIST)
+   * shows that it is not at work for it, or when nothing accepts connections three times in a row.
+   * Without the right to CLIENT LIST it is left to `keepAlive` and `socketTimeout`. Connections with subscriptions that are
    * silent for half of `idleMs` are sent a PING. `false` switches it off.
    * @default { idleMs: 5000, probeTimeoutMs: 2000 }
    */

@@ -132,6 +132,8 @@ async function introduce(
     rest.push(ask("client", "SETINFO", "LIB-VER", identity.version));
     rest.push(ask("client", "SETINFO", "LIB-NAME", name));
   }
+  // RESP3 has told it already. It is what the server knows this connection by.
+  const id = protocol === 2 && !options.disableClientInfo ? ask("client", "ID") : null;
   const fieldsets = (options.himportFieldsets ?? []).map((one) => ask("himport", ...prepareArgumentsOf(one)));
   const info = options.enableReadyCheck ? ask("info") : null;
   const loginAnswer = await login;
@@ -143,6 +145,7 @@ async function introduce(
   if (protocol === 2) connection.setProtocol(2);
   else if (loginAnswer?.error === null) connection.setProtocol(3);
   await Promise.all(rest);
+  if (id !== null) connection.clientId = wholeNumber((await id).value);
   return {
     isDowngraded,
     login: loginAnswer,

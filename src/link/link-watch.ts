@@ -36,27 +36,20 @@ export class LinkWatch implements WatchdogOwner {
     this.probing = null;
   }
 
-  async probe(connection: Connection): Promise<Verdict> {
+  async probe(connection: Connection, silentMs: number): Promise<Verdict> {
     const { options } = this.link;
     const socket = connection.socket as { remoteAddress?: string; remotePort?: number } | null;
     // What a custom connector has reached cannot be asked without it: a tunnel, a proxy.
     const hasAddress = options.path || socket?.remoteAddress !== undefined;
-    if (socket === null || !hasAddress || options.Connector) return Verdict.ServerIsBusy;
+    if (socket === null || !hasAddress || options.Connector) return Verdict.Unknown;
     try {
       const timeoutMs = (options.watchdog || undefined)?.probeTimeoutMs ?? DEFAULT_PROBE_TIMEOUT_MS;
       const credentials = (await this.owner.credentials()) ?? {};
-      if (this.link.connection !== connection) return Verdict.ServerIsBusy;
-      this.probing = probe({
-        options,
-        credentials,
-        socket,
-        clientId: connection.clientId,
-        timeoutMs,
-        commandName: connection.queue.oldest()?.spec.lowerName ?? "",
-      });
+      if (this.link.connection !== connection) return Verdict.Unknown;
+      this.probing = probe({ options, credentials, connection, silentMs, timeoutMs });
       return await this.probing.verdict;
     } catch {
-      return Verdict.ServerIsBusy;
+      return Verdict.Unknown;
     }
   }
 
@@ -64,8 +57,8 @@ export class LinkWatch implements WatchdogOwner {
     this.link.reset(new DeadConnectionError(this.link.server, silentMs, isReachable));
   }
 
-  onBusyServer(silentMs: number): void {
-    this.link.onNamedError("busy", new ServerBusyError(this.link.server, silentMs));
+  onBusyServer(silentMs: number, isKnown: boolean): void {
+    this.link.onNamedError("busy", new ServerBusyError(this.link.server, silentMs, isKnown));
   }
 
   /** Who only listens waits for no reply: the one to this grows old when the line is dead. */

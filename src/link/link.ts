@@ -15,6 +15,7 @@ import { Subscriptions } from "../connection/subscriptions";
 import {
   AlreadyConnectingError,
   ConnectionClosedError,
+  DeadConnectionError,
   MaxRetriesPerRequestError,
   OfflineQueueDisabledError,
   WatchLostError,
@@ -42,6 +43,9 @@ import { Unblocker } from "./unblocker";
 /** Commands that need more than being passed on. */
 const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
 
+/** A connection that lives for so many of the delays that preceded it was worth its attempt. */
+const LIFE_PER_DELAY = 5;
+
 export class Link implements Dispatcher {
   status: LinkStatus = "wait";
   readonly subscriptions = new Subscriptions();
@@ -59,6 +63,11 @@ export class Link implements Dispatcher {
   private lastError: Error | undefined;
   /** Attempts since the link was last ready. */
   attempts = 0;
+  /** What `retryStrategy` was told last, and the delay that it gave; kept while connections live shortly. */
+  private times = 0;
+  private lastDelayMs = 0;
+  /** The present connection is left on purpose, for another one. */
+  private isMovingOn = false;
   /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
   private direct: Connection | null = null;
   /** `disconnect()` was called. */
@@ -139,6 +148,7 @@ export class Link implements Dispatcher {
     const { status } = this;
     if (status === "end") return;
     if (!isReconnect) this.isClosing = true;
+    this.isMovingOn = isReconnect;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
     if (status === "wait" && isReconnect) {
       this.setStatus("close");
@@ -302,6 +312,7 @@ export class Link implements Dispatcher {
     this.keepForResend(left, connection);
     this.waiters.reject(this.closedError());
     if (!this.options.autoResubscribe) this.subscriptions.clear();
+    this.judgeLife(connection.readyAtMs);
     this.planRetry();
   }
 
@@ -315,6 +326,7 @@ export class Link implements Dispatcher {
 
   private beginAttempt(): void {
     clearTimeout(this.retryTimer);
+    this.isMovingOn = false;
     this.lastError = undefined;
     this.setStatus("connecting");
     const connection = new Connection(connectionOptions(this.options), this.events);
@@ -398,6 +410,7 @@ export class Link implements Dispatcher {
       cause: this.lastError,
       protocolError,
       livedMs: performance.now() - readyAtMs,
+      mayStillRun: this.lastError instanceof DeadConnectionError && !this.lastError.isReachable,
       server: this.server,
       takeLate: () => (readyAtMs > 0 ? this.offline.takeAll() : []),
     };
@@ -412,8 +425,17 @@ export class Link implements Dispatcher {
     );
   }
 
+  /** A server that ends each connection soon after it is ready is not dialled again and again without a pause. */
+  private judgeLife(readyAtMs: number): void {
+    if (readyAtMs === 0) return;
+    const livedMs = performance.now() - readyAtMs;
+    if (this.isMovingOn || livedMs >= this.lastDelayMs * LIFE_PER_DELAY) this.times = 0;
+  }
+
   private planRetry(): void {
-    let delayMs = retryDelay(this.options.retryStrategy, ++this.attempts);
+    this.attempts++;
+    let delayMs = retryDelay(this.options.retryStrategy, ++this.times);
+    this.lastDelayMs = delayMs ?? 0;
     const limit = this.options.maxRetriesPerRequest;
     if (delayMs !== null && typeof limit === "number" && limit >= 0 && this.attempts % (limit + 1) === 0) {
       this.failAll(() => new MaxRetriesPerRequestError(limit, causeOf(this.lastError)));
@@ -436,6 +458,7 @@ export class Link implements Dispatcher {
 
   private finish(): void {
     this.attempts = 0;
+    this.times = 0;
     callUser(() => this.connector.disconnect());
     this.setStatus("end");
   }

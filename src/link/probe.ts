@@ -1,6 +1,8 @@
 /**
  * Asks a server on a connection of its own how it is, because another connection to it is
- * silent. Says whether that other line is dead or the server is merely at work.
+ * silent. Says whether that other connection is dead or the server is merely at work. It is dead
+ * only by the word of the server itself: its list of clients. What somebody in between answers (a
+ * proxy, a limit of connections, an access rule) is no word about it.
  */
 
 import type { Socket } from "node:net";
@@ -17,13 +19,10 @@ import { Verdict } from "./watchdog";
 export interface ProbeTarget {
   readonly options: LinkOptions;
   readonly credentials: Credentials;
-  /** The silent connection's socket: the probe goes to the same address. */
-  readonly socket: Partial<Socket>;
-  /** Number that the server gave the silent connection, if it did. */
-  readonly clientId: number | null;
+  /** The silent connection, and how long it has been so. */
+  readonly connection: Connection;
+  readonly silentMs: number;
   readonly timeoutMs: number;
-  /** The command that waits there for its reply. */
-  readonly commandName: string;
 }
 
 /** A probe under way. */
@@ -33,6 +32,11 @@ export interface Probing {
   /** The answer is of no interest any more. */
   stop(): void;
 }
+
+/** What sockets say when the other side is gone; all else (too many open files, certificates) is about this side. */
+const GONE = /^(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ETIMEDOUT|ENOENT)$/;
+/** Servers count their clients' age and silence in whole seconds, of a clock of their own. */
+const CLOCK_SLACK_MS = 2000;
 
 export function probe(target: ProbeTarget): Probing {
   const attempt = new Probe(target);
@@ -46,7 +50,9 @@ class Probe implements ConnectionOwner, Probing {
   private readonly connection: Connection;
   private settle!: (verdict: Verdict) => void;
   private timer: NodeJS.Timeout | undefined;
-  private isOpen = false;
+  /** Something has accepted the connection. */
+  private isAccepted = false;
+  private error: NodeJS.ErrnoException | null = null;
   private isDone = false;
 
   constructor(private readonly target: ProbeTarget) {
@@ -57,76 +63,107 @@ class Probe implements ConnectionOwner, Probing {
   }
 
   start(): void {
-    const { options, socket } = this.target;
-    const { path } = options;
-    const address = path ? { path } : { host: socket.remoteAddress, port: socket.remotePort };
+    const { options, connection } = this.target;
+    const { remoteAddress, remotePort } = connection.socket as Partial<Socket>;
+    const address = options.path ? { path: options.path } : { host: remoteAddress, port: remotePort };
     const tls = options.tls && { servername: options.host, ...options.tls };
     this.timer = setTimeout(() => this.onTimeout(), this.target.timeoutMs);
-    this.connection.attach(openSocket({ ...address, tls: tls || undefined }, this.connection.onread));
+    const socket = openSocket({ ...address, tls: tls || undefined }, this.connection.onread);
+    // With TLS long before the connection is open.
+    socket.once("connect", () => {
+      this.isAccepted = true;
+    });
+    this.connection.attach(socket);
   }
 
   stop(): void {
-    this.conclude(Verdict.ServerIsBusy);
+    this.conclude(Verdict.Unknown);
   }
 
   onOpen(): void {
-    this.isOpen = true;
     // Credentials may be of any kind, since they come from outside.
     this.ask().catch(() => this.stop());
   }
 
+  onConnectionError(error: NodeJS.ErrnoException): void {
+    this.error = error;
+  }
+
+  /** Ended by the other side without a word, or never accepted. */
   onClose(): void {
     withoutRequests(this.connection.queue.takeAll());
-    this.conclude(Verdict.Unreachable);
+    const isSilent = this.connection.bytesRead === 0;
+    const isGone = this.error === null ? this.isAccepted : GONE.test(this.error.code ?? "");
+    this.conclude(isSilent && isGone ? Verdict.Unreachable : Verdict.Unknown);
   }
 
   private onTimeout(): void {
     // Accepted and silent: at work or paused. Not even accepted: gone.
-    this.conclude(this.isOpen ? Verdict.ServerIsBusy : Verdict.Unreachable);
+    this.conclude(this.isAccepted ? Verdict.ServerIsBusy : Verdict.Unreachable);
   }
 
   private async ask(): Promise<void> {
-    const { options, credentials, clientId } = this.target;
-    const { protocol } = options;
-    const identity = { name: "", version: "" };
-    const bare = { protocol, disableClientInfo: true };
-    const outcome = await handshake(
-      this.connection,
-      { options: bare, db: 0, credentials, identity },
-      () => {},
-    );
-    if (outcome.kind === "failed") {
-      this.conclude(isAtWork(outcome.error) ? Verdict.ServerIsBusy : Verdict.LineIsDead);
-      return;
+    const { options, credentials, connection } = this.target;
+    const introduction = {
+      options: { protocol: options.protocol, disableClientInfo: true },
+      db: 0,
+      credentials,
+      identity: { name: "", version: "" },
+    };
+    const outcome = await handshake(this.connection, introduction, () => {});
+    // It takes no more connections, or not with these credentials: no word about the other one.
+    if (outcome.kind !== "ready") this.conclude(verdictOnRefusal(outcome));
+    else {
+      const isSameRun = await this.isSameRun(connection.serverRunId);
+      const list = await this.listClients(connection.clientId);
+      this.conclude(list === null ? Verdict.Unknown : this.judge(list, isSameRun));
     }
-    const pong = await request(this.connection, "ping", []);
-    if (pong.error !== null && isAtWork(pong.error)) {
-      this.conclude(Verdict.ServerIsBusy);
-      return;
-    }
-    const which = clientId === null ? [] : ["id", String(clientId)];
-    this.judge(await request(this.connection, "client", ["list", ...which]));
   }
 
-  /** The server's own view of the silent connection: held back there (pause, script) is not dead. */
-  private judge(answer: { value: unknown }): void {
-    const line = this.lineOf(String(answer.value ?? ""));
-    const isHeld = /(?:^| )flags=\S*b/.test(line);
-    this.conclude(isHeld || isArriving(line) ? Verdict.ServerIsBusy : Verdict.LineIsDead);
+  /** Whether the same run of the same server answers here; null when that is not known. */
+  private async isSameRun(runId: string | null): Promise<boolean | null> {
+    if (runId === null) return null;
+    const info = await request(this.connection, "info", ["server"]);
+    const found = /\brun_id:(\w+)/.exec(String(info.value ?? ""));
+    return found === null ? null : found[1] === runId;
   }
 
-  /**
-   * Its line in the server's list: the only one; without a number the one with its address, which
-   * a network may have translated, or else one that is held back in the same command.
-   */
-  private lineOf(list: string): string {
-    const { clientId, socket, commandName } = this.target;
-    if (clientId !== null) return list;
-    const lines = list.split("\n");
-    const address = ` addr=${socket.localAddress?.replace(/^::ffff:/, "")}:${socket.localPort} `;
-    const isSame = (line: string): boolean =>
-      / flags=\S*b/.test(line) && / cmd=([^ |]*)/.exec(line)?.[1] === commandName;
-    return lines.find((line) => line.includes(address)) ?? lines.find(isSame) ?? "";
+  /** Null when it cannot be had, or does not show the connection that has asked for it. */
+  private async listClients(clientId: number | null): Promise<string | null> {
+    const list = await this.askForClients(clientId);
+    const ownId = this.connection.clientId;
+    if (list === null || ownId === null || clientId === null) return list;
+    return list.split("\n").some((row) => numberIn(row, "id") === ownId) ? list : null;
+  }
+
+  private async askForClients(clientId: number | null): Promise<string | null> {
+    const ids = [clientId, this.connection.clientId].filter((id) => id !== null).map(String);
+    const which = clientId === null ? [] : ["id", ...ids];
+    const answer = await request(this.connection, "client", ["list", ...which]);
+    if (answer.error === null) return String(answer.value);
+    // Before 6.2 the list has no filters.
+    if (clientId === null || !/syntax/i.test(answer.said)) return null;
+    const whole = await request(this.connection, "client", ["list"]);
+    return whole.error === null ? String(whole.value) : null;
+  }
+
+  private judge(list: string, isSameRun: boolean | null): Verdict {
+    if (isSameRun === false) return Verdict.Unknown;
+    const { connection, silentMs } = this.target;
+    const rows = list.split("\n").filter((row) => row.includes(" qbuf="));
+    const row = findOwn(rows, connection);
+    if (row === null) {
+      if (isSameRun === true && connection.clientId !== null) return Verdict.LineIsDead;
+      return rows.some((one) => isHeldIn(one, connection)) ? Verdict.ServerIsBusy : Verdict.Unknown;
+    }
+    const ageMs = numberIn(row, "age") * 1000;
+    const idleMs = numberIn(row, "idle") * 1000;
+    const livedMs = performance.now() - connection.readyAtMs;
+    // Numbers of clients are each server's own.
+    if (!(ageMs >= livedMs - CLOCK_SLACK_MS)) return Verdict.Unknown;
+    // Held back (pause, script), or still arriving.
+    if (isHeld(row) || isArriving(row)) return Verdict.ServerIsBusy;
+    return idleMs >= silentMs - CLOCK_SLACK_MS ? Verdict.LineIsDead : Verdict.Served;
   }
 
   private conclude(verdict: Verdict): void {
@@ -147,18 +184,39 @@ class Probe implements ConnectionOwner, Probing {
     return false;
   }
   onMonitorLine(): void {}
-  onConnectionError(): void {}
   onMessage(): void {}
   onSubscriptionsChanged(): void {}
   onShardLost(): void {}
   onOtherPush(): void {}
 }
 
-function isAtWork(error: Error): boolean {
-  return error.message.startsWith("BUSY") || error.message.startsWith("LOADING");
+function verdictOnRefusal(outcome: { kind: string; error?: Error }): Verdict {
+  const isAtWork = outcome.error === undefined || /^(?:BUSY|LOADING)/.test(outcome.error.message);
+  return isAtWork ? Verdict.ServerIsBusy : Verdict.Unknown;
+}
+
+/** The row of the silent connection: by its number, or by its address, which a network may have translated. */
+function findOwn(rows: readonly string[], { clientId, socket }: Connection): string | null {
+  if (clientId !== null) return rows.find((row) => numberIn(row, "id") === clientId) ?? null;
+  const { localAddress, localPort } = socket as Partial<Socket>;
+  const address = ` addr=${localAddress?.replace(/^::ffff:/, "")}:${localPort} `;
+  return rows.find((row) => row.includes(address)) ?? null;
+}
+
+/** Somebody is held back in the command that the silent connection waits for. */
+function isHeldIn(row: string, { queue }: Connection): boolean {
+  return isHeld(row) && / cmd=([^ |]*)/.exec(row)?.[1] === queue.oldest()?.spec.lowerName;
+}
+
+function numberIn(row: string, field: string): number {
+  return Number(new RegExp(`(?:^| )${field}=(\\d+)`).exec(row)?.[1] ?? Number.NaN);
+}
+
+function isHeld(row: string): boolean {
+  return /(?:^| )flags=\S*b/.test(row);
 }
 
 /** A large command is on its way: the server holds a part of it and has just read more. */
-function isArriving(line: string): boolean {
-  return / idle=[01] /.test(line) && / qbuf=[1-9]/.test(line);
+function isArriving(row: string): boolean {
+  return / idle=[01] /.test(row) && / qbuf=[1-9]/.test(row);
 }

@@ -30,6 +30,8 @@ export interface ResendRules {
   readonly protocolError: Error | null;
   /** How long the connection was ready. */
   readonly livedMs: number;
+  /** The server may still be at work on what was written: only reads go again without the caller's word. */
+  readonly mayStillRun: boolean;
   /** Address of the server, for messages. */
   readonly server: string;
   /** What waits offline already, issued since the error of the socket or admitted as others fail; taken out. */
@@ -110,17 +112,22 @@ class Sorter {
   }
 
   private refusalOfSent(command: Command): Error | null {
-    const { policy: general, maxLosses, server } = this.rules;
+    const { maxLosses, server, mayStillRun } = this.rules;
     if (command.losses >= maxLosses) {
       return this.refuse(command, new CommandLossError(command.name, command.losses, this.cause));
     }
+    const general = mayStillRun && this.rules.policy === "at-least-once" ? "reads-only" : this.rules.policy;
     const policy = command.extra?.retryPolicy ?? general;
     // Sent again, it would end the server once more.
     const isLast = (command.spec.flags & CommandFlag.WillDisconnect) !== 0;
     if (policy === "at-least-once" && !isLast) return null;
     const isRead = (command.spec.flags & CommandFlag.Readonly) !== 0;
     if (policy === "reads-only" && isRead && command.group?.kind !== BatchKind.Transaction) return null;
-    const why = isLast ? "it is never sent again" : `the retry policy "${policy}" forbids sending it again`;
+    const why = isLast
+      ? "it is never sent again"
+      : policy === this.rules.policy
+        ? `the retry policy "${policy}" forbids sending it again`
+        : "may still be running, so it is not sent again";
     const message = `Outcome unknown: "${command.name}" was written to ${server} but the connection closed before its reply; it may have run, and ${why}`;
     return this.refuse(command, new OutcomeUnknownError(message, this.cause));
   }

@@ -1,10 +1,11 @@
 /**
- * Notices dead connections: when the oldest unanswered command has grown old and no byte came,
- * it asks the server on a second connection. An answer there means that this line is dead: it is
- * closed, and the rules of a loss apply. No answer means that the server is busy or paused: it
- * waits and says so once. A command that the server holds on purpose (blocking ones, WAIT,
- * CLIENT PAUSE, a slow script) is not taken for a dead line, nor before its own timeout is over.
- * Where nothing is due, silence says nothing: the owner may ask something that grows old.
+ * Notices dead connections: when the oldest unanswered command has grown old and no byte came or
+ * went, it asks the server on a second connection. The connection is closed only on the server's
+ * own word that it is not at work for it, or when nothing accepts connections there any more. In
+ * all other cases it waits, says so once, and leaves the rest to TCP. A command that the server
+ * holds on purpose (blocking ones, WAIT, CLIENT PAUSE, a slow script) is not taken for a dead
+ * connection, nor before its own timeout is over. Where nothing is due, silence says nothing: the
+ * owner may ask something that grows old.
  */
 
 import { blockingTimeMs } from "../command/blocking";
@@ -14,29 +15,46 @@ import { flagsFor } from "../command/command-table";
 import type { Connection } from "../connection/connection";
 
 export const Verdict = {
-  /** The server answers on a fresh connection and does not hold a command of ours. */
+  /** The server knows this connection, or that it is gone, and is not at work for it. */
   LineIsDead: 0,
-  /** No answer, or the server itself says that it is at work for us. */
+  /** No answer, or the server itself says that it is at work. */
   ServerIsBusy: 1,
   /** No connection could be made: the network or the host is gone. */
   Unreachable: 2,
+  /** Something answers, but no word of the server about this connection is to be had. */
+  Unknown: 3,
+  /** The server has read from this connection or written to it since it fell silent here. */
+  Served: 4,
 } as const;
 export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 
 export interface WatchdogOwner {
   /** Asks the server on a second connection how it is. Never rejects. */
-  probe(connection: Connection): Promise<Verdict>;
+  probe(connection: Connection, silentMs: number): Promise<Verdict>;
   onDeadLine(silentMs: number, isReachable: boolean): void;
-  onBusyServer(silentMs: number): void;
+  /** It is waited for; `isKnown` tells whether the server is known to be at work. */
+  onBusyServer(silentMs: number, isKnown: boolean): void;
   /** Nothing has come for half the time, and nothing is due. */
   onQuiet(connection: Connection): void;
 }
 
+/**
+ * A server that is overloaded, at its limit of connections or about to leave a load balancer
+ * refuses new ones for a moment and still serves those it has.
+ */
+const REFUSALS_IN_A_ROW = 3;
+
 export class Watchdog {
   private timer: NodeJS.Timeout | undefined;
+  private arrival: NodeJS.Timeout | undefined;
   private connection: Connection | null = null;
   private isProbing = false;
-  private hasToldBusy = false;
+  private hasTold = false;
+  private refusals = 0;
+  private wasServed = false;
+  /** Bytes that the system still had to take when it was last looked, and when that last changed. */
+  private queuedBytes = 0;
+  private drainedAtMs = 0;
 
   constructor(
     /** Silence after which the server is asked. */
@@ -46,7 +64,11 @@ export class Watchdog {
 
   watch(connection: Connection): void {
     this.connection = connection;
-    this.hasToldBusy = false;
+    this.hasTold = false;
+    this.refusals = 0;
+    this.wasServed = false;
+    this.queuedBytes = 0;
+    this.drainedAtMs = 0;
     // A little less than half the time, so that what is asked at one check has grown old three later.
     this.timer = setInterval(() => void this.check(), Math.max(10, this.idleMs / 2.5));
     this.timer.unref();
@@ -54,33 +76,63 @@ export class Watchdog {
 
   stop(): void {
     clearInterval(this.timer);
+    clearTimeout(this.arrival);
     this.connection = null;
   }
 
   private async check(): Promise<void> {
     const { connection } = this;
     if (connection === null || this.isProbing) return;
-    const silentMs = performance.now() - connection.lastActivityMs;
+    this.noteDraining(connection);
+    const silentMs = this.silenceOf(connection);
     if (!isWaiting(connection)) {
       if (silentMs >= this.idleMs / 2) this.owner.onQuiet(connection);
       return;
     }
     if (silentMs < this.idleMs + heldMsOf(connection.queue.oldest())) {
-      this.hasToldBusy = false;
+      this.hasTold = false;
+      this.refusals = 0;
+      this.wasServed = false;
       return;
     }
     this.isProbing = true;
     const seenBytes = connection.bytesRead;
-    const verdict = await this.owner.probe(connection);
+    const verdict = await this.owner.probe(connection, silentMs);
     this.isProbing = false;
-    if (this.connection !== connection || connection.bytesRead !== seenBytes || !isWaiting(connection))
-      return;
-    if (verdict !== Verdict.ServerIsBusy) {
-      this.owner.onDeadLine(performance.now() - connection.lastActivityMs, verdict === Verdict.LineIsDead);
-    } else if (!this.hasToldBusy) {
-      this.hasToldBusy = true;
-      this.owner.onBusyServer(performance.now() - connection.lastActivityMs);
+    this.noteDraining(connection);
+    const isStale = this.connection !== connection || connection.bytesRead !== seenBytes;
+    if (!isStale && isWaiting(connection) && this.silenceOf(connection) >= silentMs) this.judge(verdict);
+  }
+
+  private judge(verdict: Verdict): void {
+    const silentMs = this.silenceOf(this.connection as Connection);
+    this.refusals = verdict === Verdict.Unreachable ? this.refusals + 1 : 0;
+    const isLost = verdict === Verdict.Served && this.wasServed;
+    this.wasServed = verdict === Verdict.Served;
+    // What the server has written must come soon. Messages to a subscriber whose connection is dead never do.
+    if (this.wasServed && !isLost) {
+      this.arrival = setTimeout(() => void this.check(), this.idleMs / 5);
+      this.arrival.unref();
     }
+    if (verdict === Verdict.LineIsDead || isLost) this.owner.onDeadLine(silentMs, true);
+    else if (this.refusals >= REFUSALS_IN_A_ROW) this.owner.onDeadLine(silentMs, false);
+    else if (!this.hasTold && (verdict === Verdict.ServerIsBusy || verdict === Verdict.Unknown)) {
+      this.hasTold = true;
+      this.owner.onBusyServer(silentMs, verdict === Verdict.ServerIsBusy);
+    }
+  }
+
+  /** How long nothing has come or gone. */
+  private silenceOf({ lastActivityMs }: Connection): number {
+    return performance.now() - Math.max(lastActivityMs, this.drainedAtMs);
+  }
+
+  /** A large value on a slow network: what the system takes is a sign of life, as for the sockets' own timeouts. */
+  private noteDraining({ socket }: Connection): void {
+    const { _handle: handle } = (socket ?? {}) as { _handle?: { writeQueueSize?: number } | null };
+    const queuedBytes = handle?.writeQueueSize ?? 0;
+    if (queuedBytes !== this.queuedBytes) this.drainedAtMs = performance.now();
+    this.queuedBytes = queuedBytes;
   }
 }
 

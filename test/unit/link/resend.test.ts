@@ -12,6 +12,7 @@ const RULES: ResendRules = {
   maxLosses: 3,
   cause: undefined,
   protocolError: null,
+  mayStillRun: false,
   takeLate: () => [],
   livedMs: 60_000,
   server: "server:1",
@@ -45,6 +46,14 @@ describe("sortLeftovers", () => {
 
   const codes = (commands: readonly Command[]): (string | undefined)[] =>
     commands.map((command) => failures.get(command));
+
+  it("sends only reads again while the server may still be at work, or what the caller allows", () => {
+    const sent = [make("incr"), make("get"), make("incr")];
+    (sent[2] as Command).ensureExtra().retryPolicy = "at-least-once";
+    const again = sortLeftovers({ sent, unsent: [] }, { ...RULES, mayStillRun: true });
+    expect(again).to.deep.equal(sent.slice(1));
+    expect(codes(sent)).to.deep.equal(["OUTCOME_UNKNOWN", undefined, undefined]);
+  });
 
   it("sends single commands again in order, written ones first", () => {
     const sent = [make("incr"), make("get")];

@@ -1,0 +1,144 @@
+import { expect } from "chai";
+import type { Command } from "../../../src/command/command";
+import { makeCommand } from "../../../src/command/command-factory";
+import { specOf } from "../../../src/command/command-table";
+import { IGNORED } from "../../../src/command/promise-completion";
+import type { Connection } from "../../../src/connection/connection";
+import { Verdict, Watchdog } from "../../../src/link/watchdog";
+
+const IDLE_MS = 40;
+
+/** What the watchdog looks at of a connection. */
+class Silent {
+  lastActivityMs = performance.now();
+  bytesRead = 0;
+  socket = { _handle: { writeQueueSize: 0 } };
+  command: Command | undefined = makeCommand(specOf("get"), ["k"], false, IGNORED);
+  readonly queue = {
+    inFlight: 1,
+    head: (): Command | undefined => this.command,
+    oldest: (): Command | undefined => this.command,
+  };
+}
+
+describe("Watchdog", () => {
+  let watchdog: Watchdog;
+  let silent: Silent;
+  let seen: string[];
+  let verdicts: Verdict[];
+
+  beforeEach(() => {
+    silent = new Silent();
+    seen = [];
+    watchdog = new Watchdog(IDLE_MS, {
+      probe: async () => {
+        seen.push("asked");
+        return verdicts.shift() ?? Verdict.ServerIsBusy;
+      },
+      onDeadLine: (_silentMs, isReachable) => {
+        seen.push(isReachable ? "dead" : "gone");
+        watchdog.stop();
+      },
+      onBusyServer: (_silentMs, isKnown) => seen.push(isKnown ? "busy" : "unknown"),
+      onQuiet: () => seen.push("quiet"),
+    });
+  });
+  afterEach(() => watchdog.stop());
+
+  async function run(found: Verdict[], ms: number): Promise<string[]> {
+    verdicts = found;
+    watchdog.watch(silent as unknown as Connection);
+    await new Promise((resolve) => setTimeout(resolve, ms));
+    watchdog.stop();
+    return seen;
+  }
+
+  async function untilOver(found: Verdict[]): Promise<string[]> {
+    verdicts = found;
+    watchdog.watch(silent as unknown as Connection);
+    while (!/dead|gone/.test(seen.at(-1) ?? "")) await new Promise((resolve) => setTimeout(resolve, 5));
+    return seen;
+  }
+
+  it("gives up on the word of the server", async () => {
+    expect(await untilOver([Verdict.LineIsDead])).to.deep.equal(["asked", "dead"]);
+  });
+
+  it("says once that it waits, and goes on asking", async () => {
+    const { ServerIsBusy, LineIsDead } = Verdict;
+    expect(await untilOver([ServerIsBusy, ServerIsBusy, LineIsDead])).to.deep.equal([
+      "asked",
+      "busy",
+      "asked",
+      "asked",
+      "dead",
+    ]);
+  });
+
+  it("does not take no answer for one", async () => {
+    const found = await run([Verdict.Unknown, Verdict.Unknown, Verdict.Unknown, Verdict.Unknown], 200);
+    expect(found.filter((word) => word !== "asked")).to.deep.equal(["unknown", "busy"].slice(0, 1));
+  });
+
+  it("needs three refusals in a row", async () => {
+    const { Unreachable, ServerIsBusy } = Verdict;
+    expect(
+      await untilOver([Unreachable, Unreachable, ServerIsBusy, Unreachable, Unreachable, Unreachable]),
+    ).to.deep.equal(["asked", "asked", "asked", "busy", "asked", "asked", "asked", "gone"]);
+  });
+
+  it("gives what the server has written the time to arrive, once", async () => {
+    const { Served, ServerIsBusy } = Verdict;
+    expect(await untilOver([Served, ServerIsBusy, Served, Served])).to.deep.equal([
+      "asked",
+      "asked",
+      "busy",
+      "asked",
+      "asked",
+      "dead",
+    ]);
+  });
+
+  it("takes what the system still sends for a sign of life", async () => {
+    const draining = setInterval(() => {
+      silent.socket._handle.writeQueueSize += 1000;
+    }, 5);
+    const found = await run([], 200);
+    clearInterval(draining);
+    expect(found).to.deep.equal([]);
+  });
+
+  it("waits as long as a blocking command says, and for ever when it says so", async () => {
+    silent.command = makeCommand(specOf("blpop"), ["k", "0.15"], false, IGNORED);
+    const startedAt = performance.now();
+    await untilOver([Verdict.LineIsDead]);
+    expect(performance.now() - startedAt).to.be.above(150);
+    seen.length = 0;
+    silent.command = makeCommand(specOf("blpop"), ["k", "0"], false, IGNORED);
+    expect(await run([Verdict.LineIsDead], 150)).to.deep.equal([]);
+  });
+
+  it("tells when nothing is due", async () => {
+    silent.command = undefined;
+    silent.queue.inFlight = 0;
+    expect(new Set(await run([], 100))).to.deep.equal(new Set(["quiet"]));
+  });
+
+  it("forgets a verdict about what has answered meanwhile", async () => {
+    verdicts = [];
+    const probe = async (): Promise<Verdict> => {
+      silent.bytesRead++;
+      return Verdict.LineIsDead;
+    };
+    const other = new Watchdog(IDLE_MS, {
+      probe,
+      onDeadLine: () => seen.push("dead"),
+      onBusyServer: () => seen.push("busy"),
+      onQuiet: () => {},
+    });
+    other.watch(silent as unknown as Connection);
+    await new Promise((resolve) => setTimeout(resolve, 150));
+    other.stop();
+    expect(seen).to.deep.equal([]);
+  });
+});
