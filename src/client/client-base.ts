@@ -26,6 +26,7 @@ import type {
   RedisValue,
   ReplyRows,
 } from "../command/generated/signatures";
+import type { PlainCalls } from "../command/plain-calls";
 import { PromiseCompletion } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
 import { INSPECT, type InspectArguments, showClient, showInJson } from "../observability/redact";
@@ -44,7 +45,7 @@ import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { lookAtPrototype } from "../util/own-property";
 import { captureCallSite } from "./call-site";
-import { keepScope, OBSERVE, refusingLate } from "./client-tracer";
+import { keepScope, NOTE_BATCH, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
@@ -116,6 +117,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   [OBSERVE]?(size: number): BatchObserver | null;
+  [NOTE_BATCH]?(size: number): void;
 
   [INSPECT](_depth: number, ...rest: InspectArguments): string {
     return showClient(this, ...rest);
@@ -399,13 +401,14 @@ function makePipeline(
 function makePort(client: ClientBase<ReplyMappingMode>): PipelinePort {
   return {
     sendBatch: (commands) => sendBatch(client, commands),
-    sendCalls: (calls) => isUnwatched(client) && client[CHAIN].dispatchCalls?.(calls) === true,
+    sendCalls: (calls) => sendCalls(client, calls),
     preparation: () => (client.options.showFriendlyErrorStack ? captureCallSite : null),
     observe: (size) => client[OBSERVE]?.(size) ?? null,
   };
 }
 
 function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Command[]): void {
+  client[NOTE_BATCH]?.(commands.length);
   keepScope(commands);
   const limiter = client[LIMITER];
   if (limiter !== null) {
@@ -427,6 +430,13 @@ function notePlaces(commands: readonly Command[]): void {
     command.pipelineIndex = command.index;
     command.inTransaction = isInTransaction;
   }
+}
+
+/** False if they have to come again as commands, which are noted then. */
+function sendCalls(client: ClientBase<ReplyMappingMode>, calls: PlainCalls): boolean {
+  if (!isUnwatched(client) || client[CHAIN].dispatchCalls?.(calls) !== true) return false;
+  client[NOTE_BATCH]?.(calls.length);
+  return true;
 }
 
 /** Neither limits nor a replaced `sendCommand` want to see each command. */

@@ -26,8 +26,11 @@ import { debugLog } from "../util/debug";
 import type { RedisOptions } from "./redis-options";
 
 const debug = debugLog("redis");
+const connectionDebug = debugLog("connection");
+const pipelineDebug = debugLog("pipeline");
 
 /** Key of the method that clients with traced transactions have; see `PipelinePort.observe`. */
+export const NOTE_BATCH: unique symbol = Symbol("noteBatch");
 export const OBSERVE: unique symbol = Symbol("observe");
 
 /** What the tracer asks its client. */
@@ -71,6 +74,7 @@ export class ClientTracer {
   private reason: Error | undefined;
   /** Looked up once for each connection: asking the environment takes longer than a flush may. */
   private isLogging = false;
+  private isLoggingBatches = false;
 
   constructor(private readonly client: TracedClient) {}
 
@@ -100,6 +104,11 @@ export class ClientTracer {
     extra.addHook(trace);
   }
 
+  /** An explicit batch of so many commands is about to be sent. */
+  onBatch(size: number): void {
+    if (this.isLoggingBatches) pipelineDebug("send %d commands to %s", size, this.place());
+  }
+
   /** A transaction of so many commands, MULTI and EXEC not counted, is about to be sent. */
   onTransaction(size: number, database: number): BatchObserver | null {
     if (!isBatchTraced()) return null;
@@ -122,6 +131,9 @@ export class ClientTracer {
       this.begin();
       return;
     }
+    if (status === "connect") connectionDebug("connected to %s", this.place());
+    else if (status === "close")
+      connectionDebug("connection to %s is closed: %s", this.place(), reason ?? "no error");
     if (attempt === null || status === "connect" || status === "monitoring") return;
     this.attempt = null;
     if (status === "ready") attempt.onFulfilled(undefined);
@@ -133,6 +145,8 @@ export class ClientTracer {
     const epoch = this.attempts++;
     this.reason = undefined;
     this.isLogging = debug.enabled;
+    this.isLoggingBatches = pipelineDebug.enabled;
+    connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
     this.attempt = isConnectTraced() ? traceConnect(epoch, this.server()).around(nothing) : null;
   }
 

@@ -10,6 +10,7 @@ import { type NodeAddress, nodeKey } from "../cluster/node-address";
 import type { Command } from "../command/command";
 import { ConnectionClosedError } from "../errors";
 import type { Link } from "../link/link";
+import { debugLog } from "../util/debug";
 import { PARTS } from "./chain";
 import { CHAIN, ClientBase, PASS_BATCH } from "./client-base";
 import type { ClusterOptions } from "./cluster-options";
@@ -17,6 +18,8 @@ import type { Message } from "./events";
 import { EVENTS, LINK, Redis } from "./redis";
 import type { LinkSupervisor } from "./redis-events";
 import type { RedisOptions } from "./redis-options";
+
+const debug = debugLog("subscriber");
 
 /** A silent node is doubted sooner than a single server: another one can take over. */
 const NODE_WATCHDOG = { idleMs: 2000, probeTimeoutMs: 1000 };
@@ -98,6 +101,7 @@ export class SubscriberSupervisor implements LinkSupervisor {
   ) {}
 
   onStatus(status: string): void {
+    debug("the connection for subscriptions is now %s", status);
     if (status === "ready") this.watcher.onReady();
     else if (status === "end") this.watcher.onEnded();
   }
@@ -165,6 +169,7 @@ export class FaceFactory {
 
   makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): SubscriberFace {
     const name = this.helperName(kind, address);
+    debug("%s connects to %s", name, nodeKey(address));
     const face = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
     return new SubscriberFace(this.make(supervisor, { ...face, retryStrategy: null }));
   }

@@ -16,6 +16,7 @@ import { type Whereabouts, whereaboutsOf } from "../link/whereabouts";
 import { hideNodes } from "../observability/redact";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
+import { debugLog } from "../util/debug";
 import { callUser } from "../util/user-code";
 import { gatheredOf } from "./auto-pipelining";
 import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS } from "./client-base";
@@ -40,6 +41,8 @@ type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options decide about the type parameter of the client. */
 type OptionsOf<Mode extends ReplyMappingMode> = ClusterOptions & { redisOptions: { replyMapping: Mode } };
 
+const debug = debugLog("cluster");
+const poolDebug = debugLog("pool");
 const WIRING: unique symbol = Symbol("wiring");
 const ADMISSION: unique symbol = Symbol("admission");
 const ROLES: readonly string[] = ["all", "master", "slave"];
@@ -240,12 +243,30 @@ function makeOwner(cluster: Cluster): WiringOwner {
   };
   return {
     startNodes: () => readStartNodes(cluster.startupNodes),
-    onStatus: (status) => later(status),
-    onError: (error) => report("error", error),
-    onNodeError: (error, key) => report("node error", error, key),
-    onNodeAdded: (redis) => later("+node", redis),
-    onNodeGone: (redis) => later("-node", redis),
-    onRefreshed: () => later("refresh"),
+    onStatus: (status) => {
+      debug("cluster is now %s", status);
+      later(status);
+    },
+    onError: (error) => {
+      debug("error: %s", error);
+      report("error", error);
+    },
+    onNodeError: (error, key) => {
+      debug("error of node %s: %s", key, error);
+      report("node error", error, key);
+    },
+    onNodeAdded: (redis) => {
+      poolDebug("connection to %s:%s added", redis.options.host, redis.options.port);
+      later("+node", redis);
+    },
+    onNodeGone: (redis) => {
+      poolDebug("connection to %s:%s removed", redis.options.host, redis.options.port);
+      later("-node", redis);
+    },
+    onRefreshed: () => {
+      debug("slots refreshed, %d nodes", cluster[WIRING].pool.list().length);
+      later("refresh");
+    },
     emit: (event, ...args) => report(event, ...args),
     onMessage: (message) => emitMessage(cluster, message),
     retryDelay: (attempts, reason) => {

@@ -21,7 +21,7 @@ import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { Chain, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS } from "./client-base";
-import { ClientTracer, OBSERVE } from "./client-tracer";
+import { ClientTracer, NOTE_BATCH, OBSERVE } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
@@ -330,6 +330,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   /** Closes the client at the end of the block that `await using redis = new Redis()` is in. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
+  }
+
+  override [NOTE_BATCH](size: number): void {
+    this[TRACER].onBatch(size);
   }
 
   override [OBSERVE](size: number): BatchObserver | null {

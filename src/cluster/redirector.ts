@@ -16,6 +16,7 @@ import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { endOf } from "../link/farewell";
+import { debugLog } from "../util/debug";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
@@ -26,6 +27,8 @@ import type { ClusterRouter } from "./router";
 import type { SlotMap } from "./slot-map";
 import { TransactionGroup } from "./transaction-group";
 import { type WaitingRooms, WaitReason } from "./waiting-rooms";
+
+const debug = debugLog("cluster");
 
 export interface RedirectOptions {
   readonly maxRedirections: number;
@@ -75,6 +78,7 @@ export class Redirector {
       batch instanceof TransactionGroup
         ? this.onGroupError(node, batch, { command, redirect, error })
         : redirect !== null && !command.isSettled && this.follow(node, command, redirect, error);
+    if (isTaken) debug("%s of slot %d goes again, %s said: %s", command.name, command.slot, node.key, error);
     if (isTaken) this.rooms.rooms.onReturned(command);
     return isTaken;
   }

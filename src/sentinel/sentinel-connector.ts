@@ -12,6 +12,7 @@ import { ConnectionClosedError, SentinelsUnreachableError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { retryDelay } from "../link/retry-policy";
 import { openSocket } from "../link/tcp-connector";
+import { debugLog } from "../util/debug";
 import { FailoverWatcher, type FailoverWatcherOwner } from "./failover-watcher";
 import { chooseReplica, isUsable, readAddress, readEntries } from "./replica-choice";
 import {
@@ -22,6 +23,8 @@ import {
 } from "./sentinel-client";
 import { type SentinelAddress, SentinelIterator } from "./sentinel-list";
 import type { NodeAddress, SentinelOptions } from "./sentinel-options";
+
+const debug = debugLog("sentinel");
 
 const DEFAULT_WATCHERS = 10;
 const DEFAULT_RECONNECT_MS = 60_000;
@@ -115,6 +118,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     let lastError: Error | undefined;
     const report = (message: string, cause?: Error): void => {
       if (cause !== undefined) lastError = cause;
+      debug("%s", message);
       emitError("sentinelError", new Error(message, { cause }));
     };
     for (let round = 1; ; round++) {
@@ -141,6 +145,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
       const where = describeSentinel(sentinel);
       try {
         const address = await this.ask(attempt, sentinel);
+        if (address !== null) debug("%s told by %s", `${address.host}:${address.port}`, where);
         if (attempt.isCancelled || address !== null) return address;
         report(`connected to sentinel ${where} successfully, but got an invalid reply: null`);
       } catch (error) {

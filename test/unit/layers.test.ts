@@ -53,7 +53,7 @@ const KNOWN_CIRCLES: readonly (readonly string[])[] = [
 const KNOWN_IMPORTS: Readonly<Record<string, number>> = {
   "client/client-base.ts": 29,
   "client/cluster-wiring.ts": 24,
-  "client/cluster.ts": 25,
+  "client/cluster.ts": 26,
   "client/redis.ts": 28,
   "link/link.ts": 27,
 };
