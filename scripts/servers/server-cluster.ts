@@ -14,6 +14,7 @@ const FORMATION_TIMEOUT_MS = 30_000;
 const MIGRATE_TIMEOUT_MS = 5_000;
 const KEYS_PER_MIGRATE = 100;
 const AGREEMENT_TIMEOUT_MS = 5_000;
+const FAILOVER_PATIENCE_MS = 1_500;
 
 export interface ServerClusterOptions {
   readonly binary: ServerBinary;
@@ -166,6 +167,31 @@ export class ServerCluster {
     await this.beginMigration(slot, target);
     await this.moveKeys(slot, source, target);
     await this.endMigration(slot, target);
+  }
+
+  /** Hands the office of a master over to its replica, as a rolling upgrade does; returns the new master. */
+  async failOver(master: ServerProcess): Promise<ServerProcess> {
+    let replica: ServerProcess | undefined;
+    const isListed = async (): Promise<boolean> => {
+      [replica] = await this.replicas(master);
+      return replica !== undefined;
+    };
+    await waitUntil(isListed, { timeoutMs: FORMATION_TIMEOUT_MS, what: "the master to have a replica" });
+    const successor = replica as unknown as ServerProcess;
+    const id = await this.idOf(successor);
+    let askAgainAtMs = 0;
+    const isDone = async (): Promise<boolean> => {
+      // A failover ends without effect when the others have voted for the same shard a moment ago.
+      if (performance.now() >= askAgainAtMs) {
+        askAgainAtMs = performance.now() + FAILOVER_PATIENCE_MS;
+        await successor.command("CLUSTER", "FAILOVER").catch(() => {});
+      }
+      const line = (await this.lines(master)).find((one) => one.id === id);
+      return line?.flags.includes("master") === true && line.slotRanges.length > 0;
+    };
+    await waitUntil(isDone, { timeoutMs: FORMATION_TIMEOUT_MS, what: "the replica to become the master" });
+    await this.untilHealthy();
+    return successor;
   }
 
   /** Starts an empty master and lets the others meet it. It owns no slot yet. */

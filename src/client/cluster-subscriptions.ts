@@ -10,7 +10,7 @@ import {
   type SubscriberPort,
   type SubscriberWatcher,
 } from "../cluster/cluster-subscriber";
-import { type NodeAddress, nodeKey } from "../cluster/node-address";
+import type { NodeAddress } from "../cluster/node-address";
 import type { NodePool } from "../cluster/node-pool";
 import { ShardedSubscribers } from "../cluster/sharded-subscribers";
 import type { SlotMap } from "../cluster/slot-map";
@@ -27,6 +27,8 @@ export interface SubscriptionsOwner {
   /** False while the client is being closed: then nothing is subscribed again. */
   isActive(): boolean;
   onStale(): void;
+  /** A node has lost slots and knows to whom. */
+  onSlotsLost(node: ClusterNode): void;
   /** The address under which a node can be reached from here (NAT). */
   translate(address: NodeAddress): NodeAddress;
   onNodeError(error: Error, key: string): void;
@@ -97,6 +99,7 @@ export class ClusterSubscriptions implements Dispatcher {
         command.fail(new TooManyRedirectionsError(error, [node.key]));
         return true;
       },
+      onRefused: (error, node) => owner.onNodeError(error, node.key),
       onGap: (gap) => owner.emit("gap", gap),
     });
   }
@@ -106,9 +109,10 @@ export class ClusterSubscriptions implements Dispatcher {
     return new ShardedSubscribers(owner.slots, maxRedirections, {
       open: (node, watcher) => this.open("ssubscriber", node, watcher),
       onStale: () => owner.onStale(),
+      onSlotsLost: (node) => owner.onSlotsLost(node),
       onMoved: (slot, target) => {
-        const node = owner.pool.get(nodeKey(owner.translate(target)));
-        if (node !== undefined) owner.slots.move(slot, node);
+        const node = owner.pool.at(owner.translate(target));
+        if (node !== null) owner.slots.move(slot, node);
       },
       onLineOpened: () => owner.emit("+subscriber"),
       onLineClosed: () => owner.emit("-subscriber"),

@@ -213,6 +213,7 @@ export class ClusterWiring {
       faces,
       isActive: () => this.redirector.isActive,
       onStale: () => this.refresher.request(null),
+      onSlotsLost: (node) => this.refresher.askAtOnce(node),
       translate: (address) => this.translateCarefully(address),
       onNodeError: (error, key) => owner.onNodeError(error, key),
       onMessage: (message) => owner.onMessage(message),

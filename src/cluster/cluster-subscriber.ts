@@ -1,18 +1,24 @@
 /**
  * The connection for SUBSCRIBE and PSUBSCRIBE: one of its own, to any node, since a cluster hands
  * classic messages to all of them. When it is lost, or its node leaves, another node is chosen
- * and everything is subscribed again; its owner hears that messages may have been missed.
+ * and everything that is wanted is subscribed there; the owner hears that messages may have been
+ * missed once that is confirmed. What is wanted and what is confirmed are compared with every
+ * event that may have changed one of them, and by a timer.
  *
  * A command is on the connection or waits; while the cluster is open and something waits, the
  * timer that opens the next connection runs.
  */
 
-import type { Command } from "../command/command";
+import { Command } from "../command/command";
+import { specOf } from "../command/command-table";
+import type { Completion } from "../command/completion";
 import type { Dispatcher } from "../command/dispatcher";
-import { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
+import { SubscriptionKind } from "../connection/subscriptions";
+import { ReplyError } from "../errors";
 import type { Link } from "../link/link";
-import { NoSubscriberError } from "./cluster-errors";
+import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
+import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
 
 export interface SubscriberPort extends Dispatcher {
   readonly link: Link;
@@ -34,20 +40,25 @@ export interface SubscriberOwner {
   choose(instead: ClusterNode | null): ClusterNode | null;
   /** A command that asks for a shard channel of another node. */
   onMisplaced(command: Command, error: Error, node: ClusterNode): boolean;
+  /** The server will not have subscriptions that it had before; they are given up. */
+  onRefused(error: Error, node: ClusterNode): void;
   /** All is subscribed again after a gap in which messages may have been missed. */
   onGap(gap: SubscriptionGap): void;
-}
-
-export interface SubscriptionGap {
-  readonly channels: string[];
-  readonly patterns: string[];
-  readonly shardChannels: string[];
-  readonly lastedMs: number;
 }
 
 const FIRST_DELAY_MS = 100;
 const LONGEST_DELAY_MS = 2000;
 const MAX_DOUBLINGS = 10;
+/** Pause between looks that nothing has asked for. */
+const LOOK_MS = 1000;
+/** A connection that has lived for less has failed. */
+const SHORT_LIFE_MS = 1000;
+
+const QUESTIONS = [
+  { kind: SubscriptionKind.Channel, enter: "subscribe", leave: "unsubscribe" },
+  { kind: SubscriptionKind.Pattern, enter: "psubscribe", leave: "punsubscribe" },
+  { kind: SubscriptionKind.Shard, enter: "ssubscribe", leave: "sunsubscribe" },
+] as const;
 
 /** Pause before the next try, with a quarter of jitter either way. */
 export function subscriberDelayMs(failures: number): number {
@@ -55,40 +66,49 @@ export function subscriberDelayMs(failures: number): number {
   return delayMs * (0.75 + Math.random() * 0.5);
 }
 
-/** Copies all names of one set of subscriptions to another. */
-export function copySubscriptions(from: Subscriptions, to: Subscriptions): void {
-  for (const kind of Object.values(SubscriptionKind)) {
-    for (const name of from.names(kind)) to.add(kind, name);
+/** The answer to a SUBSCRIBE that the client sends on its own account; null: it was confirmed. */
+export class Resubscription implements Completion {
+  readonly promise = null;
+
+  constructor(private readonly onAnswered: (error: Error | null) => void) {}
+
+  fulfil(): void {
+    this.onAnswered(null);
+  }
+
+  reject(_command: Command, error: Error): void {
+    this.onAnswered(error);
   }
 }
 
-export function gapOf(subscriptions: Subscriptions, sinceMs: number): SubscriptionGap {
-  const textOf = (kind: SubscriptionKind): string[] => subscriptions.names(kind).map(String);
-  return {
-    channels: textOf(SubscriptionKind.Channel),
-    patterns: textOf(SubscriptionKind.Pattern),
-    shardChannels: textOf(SubscriptionKind.Shard),
-    lastedMs: Math.round(performance.now() - sinceMs),
-  };
+/** Whether the client sent the command on its own account. */
+export function isOwn(command: Command): boolean {
+  return command.completion instanceof Resubscription;
 }
 
 export class ClusterSubscriber implements Dispatcher {
+  private readonly wanted = new WantedSubscriptions(() => this.look());
   private port: SubscriberPort | null = null;
   private node: ClusterNode | null = null;
-  /** What was subscribed on the connection before. */
-  private wanted = new Subscriptions();
+  private readyAtMs: number | null = null;
+  /** Own commands on the present connection that are not answered. */
+  private asked = 0;
   /** Commands that wait for the next connection. */
   private waiting: Command[] = [];
   private timer: NodeJS.Timeout | undefined;
+  private ticker: NodeJS.Timeout | undefined;
   private failures = 0;
-  private lostAtMs: number | null = null;
   private isActive = false;
 
   constructor(private readonly owner: SubscriberOwner) {}
 
   dispatch(command: Command): void {
-    if (!this.isActive) command.fail(new NoSubscriberError());
-    else if (this.timer !== undefined) this.waiting.push(command);
+    if (!this.isActive) {
+      command.fail(new NoSubscriberError());
+      return;
+    }
+    this.wanted.follow(command);
+    if (this.timer !== undefined) this.waiting.push(command);
     else if (this.port !== null || this.open()) this.port?.dispatch(command);
     else command.fail(new NoSubscriberError());
   }
@@ -100,14 +120,17 @@ export class ClusterSubscriber implements Dispatcher {
   /** The cluster is ready. */
   start(): void {
     this.isActive = true;
-    if (this.port === null && (!this.wanted.isEmpty || this.waiting.length > 0)) this.resume();
+    this.ticker ??= setInterval(() => this.look(), LOOK_MS).unref();
+    this.look();
   }
 
   /** The cluster has lost its nodes or is closing. What was subscribed is remembered. */
   stop(isForGood: boolean): void {
     this.isActive = false;
     clearTimeout(this.timer);
+    clearInterval(this.ticker);
     this.timer = undefined;
+    this.ticker = undefined;
     this.drop();
     if (!isForGood) return;
     const { waiting } = this;
@@ -122,7 +145,7 @@ export class ClusterSubscriber implements Dispatcher {
     this.drop();
     // What was under way there has to go on elsewhere; nobody answers it here.
     connection?.destroy();
-    this.resume();
+    this.look();
   }
 
   get link(): Link | null {
@@ -134,64 +157,113 @@ export class ClusterSubscriber implements Dispatcher {
     if (node === null) return false;
     let port: SubscriberPort | null = null;
     const watcher: SubscriberWatcher = {
-      onReady: () => this.onReady(),
+      onReady: () => this.onReady(port),
       onEnded: () => this.onEnded(port),
       onOrphans: (commands) => this.onOrphans(commands),
       onReplyError: (command, error) => this.owner.onMisplaced(command, error, node),
-      onShardLost: () => {},
+      onShardLost: (channel) => this.wanted.miss(SubscriptionKind.Shard, channel),
     };
     port = this.owner.open(node, watcher);
     this.node = node;
     this.port = port;
-    copySubscriptions(this.wanted, port.link.subscriptions);
+    this.asked = 0;
+    this.readyAtMs = null;
     return true;
   }
 
-  private onReady(): void {
-    this.failures = 0;
-    if (this.lostAtMs === null) return;
-    if (!this.wanted.isEmpty) this.owner.onGap(gapOf(this.wanted, this.lostAtMs));
-    this.lostAtMs = null;
+  private onReady(port: SubscriberPort | null): void {
+    if (port === null || port !== this.port) return;
+    this.readyAtMs = performance.now();
+    this.look();
   }
 
-  /** Forgets the connection, but not what it was subscribed to. */
+  /** Forgets the connection, but not what is wanted. */
   private drop(): void {
     const { port } = this;
     if (port === null) return;
     this.port = null;
-    this.remember(port.link);
+    this.forget(port.link);
     port.link.disconnect();
   }
 
   private onEnded(port: SubscriberPort | null): void {
     if (port === null || port !== this.port) return;
     this.port = null;
-    this.remember(port.link);
-    if (this.isActive) this.resume();
+    this.forget(port.link);
+    const hasLasted = this.readyAtMs !== null && performance.now() - this.readyAtMs >= SHORT_LIFE_MS;
+    this.failures = hasLasted ? 0 : this.failures + 1;
+    this.look();
   }
 
-  private remember(link: Link): void {
-    this.wanted = new Subscriptions();
-    if (link.options.autoResubscribe !== false) copySubscriptions(link.subscriptions, this.wanted);
-    this.lostAtMs ??= performance.now();
+  private forget({ subscriptions, options }: Link): void {
+    if (options.autoResubscribe === false) this.wanted.clear();
+    for (const { kind } of QUESTIONS) {
+      for (const name of subscriptions.names(kind)) this.wanted.miss(kind, name);
+    }
   }
 
   private onOrphans(commands: readonly Command[]): void {
-    for (const command of commands) this.waiting.push(command);
-    if (this.isActive && this.timer === undefined) this.resume();
+    for (const command of commands) {
+      if (isOwn(command)) command.fail(new NoSubscriberError());
+      else this.waiting.push(command);
+    }
+    this.look();
+  }
+
+  /** Compares what is wanted with what is confirmed, and makes up for the difference. */
+  private look(): void {
+    if (!this.isActive || this.timer !== undefined) return;
+    const { port } = this;
+    if (this.waiting.length > 0 || (port === null && !this.wanted.names.isEmpty)) this.resume();
+    else if (port !== null && port.link.status === "ready" && this.asked === 0) this.reconcile(port);
+  }
+
+  private reconcile(port: SubscriberPort): void {
+    const { subscriptions } = port.link;
+    for (const { kind, enter, leave } of QUESTIONS) {
+      const names = this.wanted.names.names(kind).filter((name) => !subscriptions.has(kind, name));
+      for (const name of names) this.wanted.miss(kind, name);
+      // Shard channels may live in different slots.
+      const questions = kind === SubscriptionKind.Shard ? names.map((name) => [name]) : [names];
+      for (const question of questions)
+        if (question.length > 0) this.ask(port, enter, { kind, names: question });
+      for (const name of subscriptions.names(kind)) {
+        if (this.wanted.names.has(kind, name) || this.wanted.isAsked(kind, name)) continue;
+        this.ask(port, leave, { kind, names: [name] });
+      }
+    }
+    if (this.asked > 0) return;
+    const gap = this.wanted.takeGap();
+    if (gap !== null) this.owner.onGap(gap);
+  }
+
+  private ask(port: SubscriberPort, word: string, what: { kind: SubscriptionKind; names: Buffer[] }): void {
+    const { node } = this;
+    this.asked++;
+    const completion = new Resubscription((error) => {
+      if (port !== this.port) return;
+      this.asked--;
+      const isRefused = error instanceof ReplyError || error instanceof TooManyRedirectionsError;
+      if (isRefused) {
+        this.wanted.refuse(what.kind, what.names);
+        if (node !== null) this.owner.onRefused(error, node);
+      }
+      if (error === null || isRefused) this.look();
+    });
+    port.dispatch(new Command(specOf(word), what.names, true, completion));
   }
 
   /** Subscribes at another node: at once, later if that has failed before. */
   private resume(): void {
-    if (this.wanted.isEmpty && this.waiting.length === 0) return;
     const delayMs = this.failures === 0 ? 0 : subscriberDelayMs(this.failures - 1);
-    this.failures++;
-    clearTimeout(this.timer);
     this.timer = setTimeout(() => {
       this.timer = undefined;
       if (!this.isActive) return;
       if (this.port !== null || this.open()) this.connect();
-      else this.resume();
+      else {
+        this.failures++;
+        this.look();
+      }
     }, delayMs);
   }
 

@@ -74,6 +74,8 @@ export class Refresher {
   private interval: NodeJS.Timeout | undefined;
   private hint: ClusterNode | null = null;
   private isStopped = true;
+  /** The refresh that runs began before there was news; another one follows. */
+  private isDueAgain = false;
   /** Counts stops: an answer to a question from before is not taken over. */
   private generation = 0;
 
@@ -91,6 +93,11 @@ export class Refresher {
       this.running = null;
       this.lastEndMs = performance.now();
       if (this.isStopped) return;
+      if (this.isDueAgain) {
+        this.isDueAgain = false;
+        this.refresh().catch(ignore);
+        return;
+      }
       if (this.owner.isAnxious) this.book(ANXIOUS_PAUSE_MS);
       else if (this.owner.hasLost) this.book(Math.max(this.pauseMs, ANXIOUS_PAUSE_MS));
     });
@@ -105,6 +112,19 @@ export class Refresher {
     const waitMs = this.lastEndMs + this.pauseMs - performance.now();
     if (waitMs <= 0) this.refresh().catch(ignore);
     else this.book(waitMs);
+  }
+
+  /** A node knows something new: it is asked first and without a pause. Returns at once. */
+  askAtOnce(node: ClusterNode): void {
+    this.hint = node;
+    if (this.isStopped) return;
+    if (this.running !== null) {
+      this.isDueAgain = true;
+      return;
+    }
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    this.refresh().catch(ignore);
   }
 
   /** From now on requests are heard and periodic refreshes run. */

@@ -1,38 +1,40 @@
 /**
  * Connections for SSUBSCRIBE: one to each master that has channels. A shard channel lives on the
- * node that serves its slot, so subscriptions follow their slots: whatever is wanted is held
- * against what is subscribed where, and what has lost its node is subscribed at the next owner.
+ * node that serves its slot, so subscriptions follow their slots: what is wanted is held against
+ * what is confirmed on the connections that live, and the difference is made up for.
  *
- *   wanted = subscribed on the line of its slot's owner | homeless, until a line takes it
+ *   wanted = confirmed at the owner of its slot | asked for there | missing, and a look is booked
  *
- * A command is on a line or waits; a line that ends hands over what it has, and whenever
- * something waits a round of `settle` is due, until the client is closed and ends the rest.
+ * A look comes with every event that may have changed something, and with a timer, because a slot
+ * may move without a word to subscribers. A command is on a connection or waits; a connection
+ * that ends hands over what it has, until the client is closed and ends the rest.
  */
 
 import { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import type { Completion } from "../command/completion";
 import type { Dispatcher } from "../command/dispatcher";
 import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOfKey } from "../command/slot";
-import { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
+import { SubscriptionKind } from "../connection/subscriptions";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import {
-  gapOf,
+  isOwn,
+  Resubscription,
   type SubscriberPort,
   type SubscriberWatcher,
-  type SubscriptionGap,
   subscriberDelayMs,
 } from "./cluster-subscriber";
 import type { NodeAddress } from "./node-address";
 import { parseRedirect, RedirectKind } from "./redirect";
 import type { SlotMap } from "./slot-map";
+import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
 
 export interface ShardedOwner {
   open(node: ClusterNode, watcher: SubscriberWatcher): SubscriberPort;
   /** The slot map is out of date. */
   onStale(): void;
+  /** A node has lost slots and knows to whom. */
+  onSlotsLost(node: ClusterNode): void;
   /** A slot has a new master, as a node has said. */
   onMoved(slot: number, target: NodeAddress): void;
   onLineOpened(node: ClusterNode): void;
@@ -43,10 +45,32 @@ export interface ShardedOwner {
 }
 
 const SHARD = SubscriptionKind.Shard;
+/** Pause between looks that nothing has asked for. */
+const LOOK_MS = 1000;
+/** A connection that has lived for less has failed. */
+const SHORT_LIFE_MS = 1000;
+/** Looks without a pause while slots move; nodes that send each other's subscribers to and fro get no more. */
+const MOST_QUICK_LOOKS = 4;
+const MOVING_PAUSE_MS = 100;
+/** A confirmed subscription is not given up for a table that may be older than the confirmation. */
+const TABLE_LAG_MS = 1000;
 
-class Line implements SubscriberWatcher {
+/** A node that has ended a subscription is not asked for it again so soon, whatever tables say: as a replica it would
+ * take it, and be sent messages only once its new master knows it. */
+const LEFT_MS = 1000;
+
+/** A name by the text of its bytes. */
+type NameKey = string;
+
+const keyOf = (name: Buffer): NameKey => name.toString("latin1");
+
+class ShardConnection implements SubscriberWatcher {
   readonly port: SubscriberPort;
-  isEnded = false;
+  /** Asked for by the client itself and not answered. */
+  readonly asked = new Set<NameKey>();
+  /** When the client's own SSUBSCRIBE was confirmed. */
+  readonly confirmedAtMs = new Map<NameKey, number>();
+  private readyAtMs: number | null = null;
 
   constructor(
     readonly node: ClusterNode,
@@ -56,13 +80,25 @@ class Line implements SubscriberWatcher {
     this.port = open(node, this);
   }
 
+  /** It has worked for a while. */
+  get hasLasted(): boolean {
+    return this.readyAtMs !== null && performance.now() - this.readyAtMs >= SHORT_LIFE_MS;
+  }
+
+  has(name: Buffer): boolean {
+    return this.port.link.subscriptions.has(SHARD, name);
+  }
+
+  names(): Buffer[] {
+    return this.port.link.subscriptions.names(SHARD);
+  }
+
   onReady(): void {
-    this.home.onLineReady(this);
+    this.readyAtMs = performance.now();
   }
 
   onEnded(): void {
-    this.isEnded = true;
-    this.home.onLineEnded(this);
+    this.home.onConnectionEnded(this);
   }
 
   onOrphans(commands: readonly Command[]): void {
@@ -74,24 +110,24 @@ class Line implements SubscriberWatcher {
   }
 
   onShardLost(channel: Buffer): void {
-    this.home.onShardLost(channel);
+    this.home.onShardLost(this, channel);
   }
 }
 
 export class ShardedSubscribers implements Dispatcher {
-  private readonly lines = new Map<string, Line>();
-  /** Wanted and subscribed nowhere. */
-  private readonly homeless = new Subscriptions();
-  /** What was homeless since the last gap was told; a gap is over when nothing is homeless. */
-  private readonly missed = new Subscriptions();
-  private missedSinceMs: number | null = null;
-  /** Rounds of subscribing again that are not answered. */
-  private rounds = 0;
-  /** Commands whose line was lost. */
+  private readonly wanted = new WantedSubscriptions((command) => this.onWanted(command));
+  private readonly connections = new Map<string, ShardConnection>();
+  /** By name: the node that has ended the subscription, and when it may be asked again. */
+  private readonly left = new Map<NameKey, { node: ClusterNode; untilMs: number }>();
+  /** Commands whose connection was lost. */
   private waiting: Command[] = [];
   private failures = 0;
+  private quickLooks = 0;
   private timer: NodeJS.Timeout | undefined;
+  private ticker: NodeJS.Timeout | undefined;
   private isActive = false;
+  /** Something was missing at the last look. */
+  private isUnsettled = false;
 
   constructor(
     private readonly slots: SlotMap,
@@ -102,7 +138,10 @@ export class ShardedSubscribers implements Dispatcher {
   dispatch(command: Command): void {
     if (!this.isActive) command.fail(new NoSubscriberError());
     else if (command.args.length === 0) this.leaveAll(command);
-    else this.send(command);
+    else {
+      this.wanted.follow(command);
+      this.send(command);
+    }
   }
 
   dispatchBatch(commands: readonly Command[]): void {
@@ -112,15 +151,19 @@ export class ShardedSubscribers implements Dispatcher {
   /** The cluster is ready. */
   start(): void {
     this.isActive = true;
-    this.settle();
+    this.isUnsettled = true;
+    this.ticker ??= setInterval(() => this.timer ?? this.look(), LOOK_MS).unref();
+    this.look();
   }
 
   /** The cluster has lost its nodes or is closing. What is wanted is remembered. */
   stop(isForGood: boolean): void {
     this.isActive = false;
     clearTimeout(this.timer);
+    clearInterval(this.ticker);
     this.timer = undefined;
-    for (const line of [...this.lines.values()]) this.drop(line);
+    this.ticker = undefined;
+    for (const connection of [...this.connections.values()]) this.drop(connection);
     if (!isForGood) return;
     const { waiting } = this;
     this.waiting = [];
@@ -129,71 +172,69 @@ export class ShardedSubscribers implements Dispatcher {
 
   /** Connects before there is anything to subscribe. */
   openTo(nodes: Iterable<ClusterNode>): void {
-    if (this.isActive) for (const node of nodes) this.lineTo(node);
+    if (this.isActive) for (const node of nodes) this.connectionTo(node);
   }
 
-  /** The slot map is new: subscriptions move to where their slots are. */
+  /** The slot map is new. */
   onTopology(): void {
     if (!this.isActive) return;
-    for (const line of [...this.lines.values()]) {
-      const strays = line.port.link.subscriptions
-        .names(SHARD)
-        .filter((name) => this.ownerOf(name) !== line.node);
-      for (const name of strays) this.evict(line, name);
-      if (line.node.shard === null && line.port.link.subscriptions.isEmpty) this.drop(line);
-    }
-    this.settle();
+    this.isUnsettled = true;
+    this.look();
   }
 
-  // --- called by lines ---------------------------------------------------------------------
+  // --- called by connections ---------------------------------------------------------------
 
-  onLineReady(line: Line): void {
-    if (line.isEnded) return;
-    this.failures = 0;
-  }
-
-  onLineEnded(line: Line): void {
-    if (this.lines.get(line.node.key) !== line) return;
-    this.forget(line);
+  onConnectionEnded(connection: ShardConnection): void {
+    if (this.connections.get(connection.node.key) !== connection) return;
+    this.forget(connection);
     if (!this.isActive) return;
+    this.failures = connection.hasLasted ? 0 : this.failures + 1;
     this.owner.onStale();
-    this.retry();
+    this.bookAfterFailure();
   }
 
   onOrphans(commands: readonly Command[]): void {
     for (const command of commands) {
-      // Ending a subscription is over with its line; at the next owner it would end the new one.
-      if (command.completion === UNHEARD) command.fail(new NoSubscriberError());
+      // The client's own commands are over with their connection: at another node they might mean something else.
+      if (isOwn(command)) command.fail(new NoSubscriberError());
       else this.waiting.push(command);
     }
-    if (this.isActive && this.waiting.length > 0) this.retry();
+    if (this.isActive && this.waiting.length > 0) this.bookAfterFailure();
   }
 
   /** The server ended a subscription by itself: its slot has moved. */
-  onShardLost(channel: Buffer): void {
-    this.makeHomeless(channel);
-    this.owner.onStale();
-    this.retry();
+  onShardLost(connection: ShardConnection, channel: Buffer): void {
+    connection.confirmedAtMs.delete(keyOf(channel));
+    if (this.connections.get(connection.node.key) !== connection) return;
+    this.wanted.miss(SHARD, channel);
+    this.left.set(keyOf(channel), { node: connection.node, untilMs: performance.now() + LEFT_MS });
+    if (this.quickLooks < MOST_QUICK_LOOKS) this.owner.onSlotsLost(connection.node);
+    else this.owner.onStale();
+    this.bookAfterMove();
   }
 
-  onReplyError(line: Line, command: Command, error: Error): boolean {
-    const redirect = parseRedirect(error.message, line.node.address);
+  onReplyError(connection: ShardConnection, command: Command, error: Error): boolean {
+    const redirect = parseRedirect(error.message, connection.node.address);
     if (redirect === null || !this.isActive) return false;
-    const extra = command.ensureExtra();
-    extra.trail ??= { count: 0, nodes: [], next: null, avoided: null };
-    extra.trail.nodes.push(line.node.key);
-    if (extra.trail.count++ >= this.maxRedirections) {
-      command.fail(new TooManyRedirectionsError(error, extra.trail.nodes));
-      return true;
-    }
     if (redirect.kind === RedirectKind.Moved && redirect.target !== null) {
       this.owner.onMoved(redirect.slot, redirect.target);
     }
     this.owner.onStale();
-    if (this.ownerOf(command.args[0] as string | Buffer) !== line.node) this.send(command);
+    if (isOwn(command)) {
+      command.fail(error);
+      return true;
+    }
+    const extra = command.ensureExtra();
+    extra.trail ??= { count: 0, nodes: [], next: null, avoided: null };
+    extra.trail.nodes.push(connection.node.key);
+    if (extra.trail.count++ >= this.maxRedirections) {
+      command.fail(new TooManyRedirectionsError(error, extra.trail.nodes));
+      return true;
+    }
+    if (this.ownerOf(command.args[0] as string | Buffer) !== connection.node) this.send(command);
     else {
       this.waiting.push(command);
-      this.retry();
+      this.book(MOVING_PAUSE_MS);
     }
     return true;
   }
@@ -208,159 +249,171 @@ export class ShardedSubscribers implements Dispatcher {
       );
       return;
     }
-    if ((command.spec.flags & CommandFlag.ExitSubscriber) !== 0) this.forsake(command.args);
     const node = this.slots.shardOf(slot)?.master;
     if (node === undefined) command.fail(new NoSubscriberError(`No sharded subscriber for slot: ${slot}`));
-    else this.lineTo(node).port.dispatch(command);
+    else this.connectionTo(node).port.dispatch(command);
   }
 
-  private lineTo(node: ClusterNode): Line {
-    const known = this.lines.get(node.key);
+  private connectionTo(node: ClusterNode): ShardConnection {
+    const known = this.connections.get(node.key);
     if (known !== undefined) return known;
-    const line = new Line(node, this, (at, watcher) => this.owner.open(at, watcher));
-    this.lines.set(node.key, line);
+    const connection = new ShardConnection(node, this, (at, watcher) => this.owner.open(at, watcher));
+    this.connections.set(node.key, connection);
     this.owner.onLineOpened(node);
-    line.port.link.connect().catch(() => {});
-    return line;
+    connection.port.link.connect().catch(() => {});
+    return connection;
   }
 
   private ownerOf(channel: string | Buffer): ClusterNode | null {
     return this.slots.shardOf(slotOfKey(channel))?.master ?? null;
   }
 
-  private drop(line: Line): void {
-    this.forget(line);
-    line.port.link.disconnect();
+  private drop(connection: ShardConnection): void {
+    this.forget(connection);
+    connection.port.link.disconnect();
   }
 
-  /** The line is over; what was subscribed on it has no home. */
-  private forget(line: Line): void {
-    this.lines.delete(line.node.key);
-    for (const name of line.port.link.subscriptions.names(SHARD)) this.makeHomeless(name);
-    this.owner.onLineClosed(line.node);
+  /** The connection is over: what is confirmed there late counts no more, and what was is missing. */
+  private forget(connection: ShardConnection): void {
+    this.connections.delete(connection.node.key);
+    for (const name of connection.names()) this.wanted.miss(SHARD, name);
+    this.owner.onLineClosed(connection.node);
   }
 
-  /** Ends a subscription at a node that no longer serves its slot; old messages cannot come from there. */
-  private evict(line: Line, name: Buffer): void {
-    line.port.link.subscriptions.delete(SHARD, name);
-    line.port.dispatch(new Command(specOf("sunsubscribe"), [name], true, UNHEARD));
-    this.makeHomeless(name);
+  /** A SSUBSCRIBE of the caller was confirmed, perhaps on a connection that is no longer used. */
+  private onWanted(command: Command): void {
+    const isHeld = command.args.every((name) => this.isHeld(Buffer.from(name as string)));
+    if (isHeld || !this.isActive) return;
+    this.isUnsettled = true;
+    this.book(0);
   }
 
-  /** No longer wanted, also where no line has them. */
-  private forsake(names: readonly (string | Buffer)[]): void {
-    if (this.missedSinceMs === null) return;
-    for (const name of names) {
-      this.homeless.delete(SHARD, Buffer.from(name as string));
-      this.missed.delete(SHARD, Buffer.from(name as string));
-    }
+  private isHeld(name: Buffer): boolean {
+    const owner = this.ownerOf(name);
+    return owner !== null && this.connections.get(owner.key)?.has(name) === true;
   }
 
-  /** The channel is wanted and subscribed nowhere. */
-  makeHomeless(name: Buffer): void {
-    this.missedSinceMs ??= performance.now();
-    this.homeless.add(SHARD, name);
-    this.missed.add(SHARD, name);
+  private bookAfterFailure(): void {
+    this.book(this.failures === 0 ? 0 : subscriberDelayMs(this.failures - 1));
   }
 
-  /** Tries again after a pause: at once for the first time. */
-  private retry(): void {
+  /** Slots that move are no failures: the pause does not grow. */
+  private bookAfterMove(): void {
+    this.book(this.quickLooks++ < MOST_QUICK_LOOKS ? 0 : MOVING_PAUSE_MS);
+  }
+
+  private book(delayMs: number): void {
     if (this.timer !== undefined || !this.isActive) return;
-    const delayMs = this.failures === 0 ? 0 : subscriberDelayMs(this.failures - 1);
-    this.failures++;
     this.timer = setTimeout(() => {
       this.timer = undefined;
-      if (this.isActive) this.settle();
+      this.look();
     }, delayMs);
   }
 
-  /** Gives the homeless a home, and sends what waited. */
-  private settle(): void {
+  /** Sends what waited, ends what is subscribed in the wrong place, and asks for what is missing. */
+  private look(): void {
+    if (!this.isActive) return;
     const { waiting } = this;
     this.waiting = [];
     for (const command of waiting) if (!command.isSettled) this.send(command);
-    const names = this.homeless.names(SHARD);
-    if (names.length === 0) {
-      this.endGap();
+    for (const connection of [...this.connections.values()]) this.leaveStrays(connection);
+    let missing = 0;
+    for (const name of this.wanted.names.names(SHARD))
+      if (!this.isHeld(name) && !this.isLagging(name)) {
+        missing++;
+        this.askFor(name);
+      }
+    if (missing > 0) this.isUnsettled = true;
+    else this.settle();
+  }
+
+  /** Ends subscriptions at a node that no longer serves their slot, and those that nobody wants any more. */
+  private leaveStrays(connection: ShardConnection): void {
+    for (const name of connection.names()) {
+      const isWanted = this.wanted.names.has(SHARD, name);
+      if (!isWanted && this.wanted.isAsked(SHARD, name)) continue;
+      const isInPlace = this.ownerOf(name) === connection.node;
+      if (isWanted && (isInPlace || (isRecent(connection, name) && !this.isHeld(name)))) continue;
+      this.wanted.miss(SHARD, name);
+      connection.port.link.subscriptions.delete(SHARD, name);
+      connection.confirmedAtMs.delete(keyOf(name));
+      connection.port.dispatch(new Command(specOf("sunsubscribe"), [name], true, UNHEARD));
+    }
+    const isIdle = connection.asked.size === 0 && connection.port.link.subscriptions.isEmpty;
+    if (isIdle && connection.node.shard === null) this.drop(connection);
+  }
+
+  /** The table says that the slot is elsewhere, and a node has confirmed the subscription just now. */
+  private isLagging(name: Buffer): boolean {
+    const owner = this.ownerOf(name);
+    if (owner !== null && this.connections.get(owner.key)?.asked.has(keyOf(name))) return false;
+    for (const connection of this.connections.values()) {
+      if (connection.has(name) && isRecent(connection, name)) return true;
+    }
+    return false;
+  }
+
+  private askFor(name: Buffer): void {
+    this.wanted.miss(SHARD, name);
+    const owner = this.ownerOf(name);
+    if (owner === null) return;
+    const key = keyOf(name);
+    const left = this.left.get(key);
+    if (left?.node === owner && performance.now() < left.untilMs) {
+      this.book(MOVING_PAUSE_MS);
       return;
     }
-    this.rounds++;
-    const round = new Round(names.length, (isComplete) => {
-      this.rounds--;
-      if (!isComplete) this.retry();
-      this.endGap();
-    });
-    for (const name of names) {
-      this.homeless.delete(SHARD, name);
-      this.send(new Command(specOf("ssubscribe"), [name], true, new Resubscription(round, name, this)));
-    }
+    this.left.delete(key);
+    const connection = this.connectionTo(owner);
+    if (connection.asked.has(key)) return;
+    connection.asked.add(key);
+    const completion = new Resubscription((error) => this.onAnswered(connection, key, error));
+    connection.port.dispatch(new Command(specOf("ssubscribe"), [name], true, completion));
+  }
+
+  private onAnswered(connection: ShardConnection, key: NameKey, error: Error | null): void {
+    connection.asked.delete(key);
+    if (error === null) connection.confirmedAtMs.set(key, performance.now());
+    const isOver = this.connections.get(connection.node.key) !== connection;
+    if (isOver || !this.isActive) return;
+    const isMove = error !== null && parseRedirect(error.message, connection.node.address) !== null;
+    if (isMove) this.bookAfterMove();
+    else if (error !== null) {
+      this.failures++;
+      this.bookAfterFailure();
+    } else if (![...this.connections.values()].some(({ asked }) => asked.size > 0)) this.look();
   }
 
   /** Tells that all that is wanted is subscribed, and what may have been missed until now. */
-  private endGap(): void {
-    if (this.rounds > 0 || !this.homeless.isEmpty) return;
-    const sinceMs = this.missedSinceMs;
-    const gap = gapOf(this.missed, sinceMs ?? 0);
-    this.missedSinceMs = null;
-    this.missed.clear();
-    if (sinceMs !== null && gap.shardChannels.length > 0) this.owner.onGap(gap);
+  private settle(): void {
+    if (!this.isUnsettled) return;
+    this.isUnsettled = false;
+    this.quickLooks = 0;
+    const gap = this.wanted.takeGap();
+    if (gap !== null) this.owner.onGap(gap);
     this.owner.onSettled();
   }
 
   /** SUNSUBSCRIBE without channels ends all of them, wherever they are. */
   private leaveAll(command: Command): void {
-    this.homeless.clear();
-    this.missed.clear();
-    const lines = [...this.lines.values()];
+    this.wanted.clear();
+    const connections = [...this.connections.values()];
+    let left = connections.length;
     const finish = (): void => command.fulfil(0, { protocol: 2, replyMapping: "legacy" });
-    if (lines.length === 0) {
-      finish();
-      return;
+    if (left === 0) finish();
+    const onAnswered = (): void => {
+      if (--left === 0) finish();
+    };
+    for (const { port } of connections) {
+      port.dispatch(new Command(command.spec, [], true, new Resubscription(onAnswered)));
     }
-    const round = new Round(lines.length, finish);
-    for (const { port } of lines) {
-      port.dispatch(new Command(command.spec, [], true, new Resubscription(round, null, this)));
-    }
   }
 }
 
-/** Counts the answers of commands that belong together. */
-class Round {
-  private isComplete = true;
-
-  constructor(
-    private left: number,
-    private readonly onDone: (isComplete: boolean) => void,
-  ) {}
-
-  note(isGood: boolean): void {
-    if (!isGood) this.isComplete = false;
-    if (--this.left === 0) this.onDone(this.isComplete);
-  }
+function isRecent(connection: ShardConnection, name: Buffer): boolean {
+  const atMs = connection.confirmedAtMs.get(keyOf(name));
+  return atMs !== undefined && performance.now() - atMs < TABLE_LAG_MS;
 }
 
-class Resubscription implements Completion {
-  readonly promise = null;
-
-  constructor(
-    private readonly round: Round,
-    private readonly name: Buffer | null,
-    private readonly home: ShardedSubscribers,
-  ) {}
-
-  fulfil(): void {
-    this.round.note(true);
-  }
-
-  reject(): void {
-    if (this.name !== null) this.home.makeHomeless(this.name);
-    this.round.note(false);
-  }
-}
-
-/** The answer does not matter. Not the completion that links drop. */
-const UNHEARD: Completion = {
-  promise: null,
-  fulfil() {},
-  reject() {},
-};
+/** The answer does not matter; it is no completion that links drop. */
+const UNHEARD = new Resubscription(() => {});

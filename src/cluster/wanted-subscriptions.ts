@@ -1,0 +1,115 @@
+/**
+ * What the callers of one client want to be subscribed to, whatever their connections know of it.
+ * A name is wanted from the confirmation of its SUBSCRIBE until its UNSUBSCRIBE is issued, and
+ * kept while no connection has it. The names that were missing since the last gap was told are
+ * kept as well: a gap is over when all that is wanted is confirmed on a connection that lives.
+ */
+
+import type { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
+
+export interface SubscriptionGap {
+  readonly channels: string[];
+  readonly patterns: string[];
+  readonly shardChannels: string[];
+  readonly lastedMs: number;
+}
+
+const KINDS: ReadonlyMap<string, SubscriptionKind> = new Map([
+  ["subscribe", SubscriptionKind.Channel],
+  ["unsubscribe", SubscriptionKind.Channel],
+  ["psubscribe", SubscriptionKind.Pattern],
+  ["punsubscribe", SubscriptionKind.Pattern],
+  ["ssubscribe", SubscriptionKind.Shard],
+  ["sunsubscribe", SubscriptionKind.Shard],
+]);
+
+export class WantedSubscriptions {
+  readonly names = new Subscriptions();
+  private missed = new Subscriptions();
+  private missedSinceMs: number | null = null;
+  /** SUBSCRIBE commands that are not settled: their names may be confirmed one by one before they are wanted. */
+  private readonly open = new Set<Command>();
+
+  /** `onChanged` is told when a name has become wanted that may be subscribed nowhere. */
+  constructor(private readonly onChanged: (command: Command) => void) {}
+
+  /** Follows a command of the caller that subscribes or unsubscribes. */
+  follow(command: Command): void {
+    const kind = KINDS.get(command.spec.lowerName);
+    if (kind === undefined || command.isSettled) return;
+    const isEntry = (command.spec.flags & CommandFlag.EnterSubscriber) !== 0;
+    if (isEntry) this.open.add(command);
+    else this.forget(kind, command);
+    command.ensureExtra().addHook({
+      onFulfilled: () => {
+        this.open.delete(command);
+        if (!isEntry) this.forget(kind, command);
+        else {
+          for (const name of namesOf(command)) this.names.add(kind, name);
+          this.onChanged(command);
+        }
+      },
+      onFailed: () => this.open.delete(command),
+    });
+  }
+
+  /** Whether a name belongs to a SUBSCRIBE that is under way. */
+  isAsked(kind: SubscriptionKind, name: Buffer): boolean {
+    for (const command of this.open) {
+      if (KINDS.get(command.spec.lowerName) !== kind) continue;
+      if (namesOf(command).some((one) => one.equals(name))) return true;
+    }
+    return false;
+  }
+
+  /** The server will not have these: they are no longer wanted. */
+  refuse(kind: SubscriptionKind, names: readonly Buffer[]): void {
+    for (const name of names) this.names.delete(kind, name);
+  }
+
+  /** A wanted name is confirmed nowhere from now on. */
+  miss(kind: SubscriptionKind, name: Buffer): void {
+    if (!this.names.has(kind, name)) return;
+    this.missedSinceMs ??= performance.now();
+    this.missed.add(kind, name);
+  }
+
+  /** Everything that is wanted is confirmed: the gap that is over by that, if there was one. */
+  takeGap(): SubscriptionGap | null {
+    const { missed, missedSinceMs } = this;
+    if (missedSinceMs === null) return null;
+    this.missed = new Subscriptions();
+    this.missedSinceMs = null;
+    return missed.isEmpty ? null : gapOf(missed, missedSinceMs);
+  }
+
+  clear(): void {
+    this.names.clear();
+    this.missed.clear();
+  }
+
+  /** UNSUBSCRIBE without names ends all of its kind. */
+  private forget(kind: SubscriptionKind, command: Command): void {
+    const names = command.args.length === 0 ? this.names.names(kind) : namesOf(command);
+    for (const name of names) {
+      this.names.delete(kind, name);
+      this.missed.delete(kind, name);
+    }
+  }
+}
+
+function namesOf({ args }: Command): Buffer[] {
+  return args.map((name) => (typeof name === "string" ? Buffer.from(name) : name));
+}
+
+function gapOf(subscriptions: Subscriptions, sinceMs: number): SubscriptionGap {
+  const textOf = (kind: SubscriptionKind): string[] => subscriptions.names(kind).map(String);
+  return {
+    channels: textOf(SubscriptionKind.Channel),
+    patterns: textOf(SubscriptionKind.Pattern),
+    shardChannels: textOf(SubscriptionKind.Shard),
+    lastedMs: Math.round(performance.now() - sinceMs),
+  };
+}
