@@ -21,7 +21,7 @@ const subpaths = join(source, "subpaths");
 const built = join(checkout, "built");
 /** Parts that only some programs need, with the file that each becomes. */
 const LATE = {
-  "client/cluster": "cluster-client",
+  "client/cluster/cluster": "cluster-client",
   "sentinel/sentinel-connector": "sentinel-connector",
 };
 const CORE = "core";

@@ -19,26 +19,30 @@ declare module "./client/redis" {
   }
 }
 
-export { Cluster } from "./client/cluster";
+export { Cluster } from "./client/cluster/cluster";
+export type { CallLimits } from "./client/command-limits";
+export type { QuitOptions, QuitReport } from "./client/graceful-quit";
+export { LegacyCommand as Command } from "./client/legacy-command";
 export type {
   ClusterNode,
   ClusterOptions,
   DNSLookupFunction,
   DNSResolveSrvFunction,
   NodeRole,
-} from "./client/cluster-options";
-export type { CallLimits } from "./client/command-limits";
+} from "./client/options/cluster-options";
 export type {
   AutoPipeliningWindow,
   CredentialsProvider,
   HimportFieldset,
-} from "./client/common-options";
-export type { QuitOptions, QuitReport } from "./client/graceful-quit";
-export { LegacyCommand as Command } from "./client/legacy-command";
+} from "./client/options/common-options";
+export type {
+  CommonRedisOptions,
+  RedisOptions,
+  StandaloneConnectionOptions,
+} from "./client/options/redis-options";
+export type { NatMap, SentinelAddress, SentinelConnectionOptions } from "./client/options/sentinel-options";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
-export type { CommonRedisOptions, RedisOptions, StandaloneConnectionOptions } from "./client/redis-options";
-export type { NatMap, SentinelAddress, SentinelConnectionOptions } from "./client/sentinel-options";
 export type { ClusterStatus, RedisStatus } from "./client/types";
 export {
   AnswersDifferError,

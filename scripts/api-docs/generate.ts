@@ -34,7 +34,7 @@ const CLASSES: readonly ClassSection[] = [
   },
   {
     title: "Cluster",
-    file: "client/cluster",
+    file: "client/cluster/cluster",
     name: "Cluster",
     about:
       "A cluster. It has all [commands](commands.md), the members of [all clients](#all-clients), and those of an `EventEmitter`. See [cluster.md](cluster.md).",

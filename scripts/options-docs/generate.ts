@@ -22,15 +22,23 @@ interface Section {
 
 /** In the order of the page; a level-three heading for each group with a title. */
 const SECTIONS: readonly Section[] = [
-  { title: "The server", file: "client/redis-options.ts", interfaceName: "StandaloneConnectionOptions" },
-  { title: "The client", file: "client/common-options.ts", interfaceName: "SharedOptions" },
-  { title: "Sentinel", file: "client/sentinel-options.ts", interfaceName: "SentinelConnectionOptions" },
-  { title: "Cluster", file: "client/cluster-options.ts", interfaceName: "ClusterOptions" },
+  {
+    title: "The server",
+    file: "client/options/redis-options.ts",
+    interfaceName: "StandaloneConnectionOptions",
+  },
+  { title: "The client", file: "client/options/common-options.ts", interfaceName: "SharedOptions" },
+  {
+    title: "Sentinel",
+    file: "client/options/sentinel-options.ts",
+    interfaceName: "SentinelConnectionOptions",
+  },
+  { title: "Cluster", file: "client/options/cluster-options.ts", interfaceName: "ClusterOptions" },
 ];
 const PARTS: readonly Section[] = [
   {
     title: "`enableAutoPipelining` as an object",
-    file: "client/common-options.ts",
+    file: "client/options/common-options.ts",
     interfaceName: "AutoPipeliningWindow",
   },
   { title: "`bounds`", file: "link/admission.ts", interfaceName: "Bounds" },
@@ -71,7 +79,7 @@ export function documentedOptions(): Map<string, OptionEntry[]> {
 
 /** The page as it should be on disk. */
 export function optionsPage(): string {
-  const connector = readInterface(read("src", "client/redis-options.ts"), "CommonRedisOptions");
+  const connector = readInterface(read("src", "client/options/redis-options.ts"), "CommonRedisOptions");
   const sections = SECTIONS.map((section) => {
     const own = groupsOf(section);
     return sectionText(

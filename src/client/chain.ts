@@ -8,7 +8,7 @@ import type { Dispatcher } from "../command/dispatcher";
 import { Admission, type Bounds } from "../link/admission";
 import { BlockingLease, type BlockingLeaseOptions } from "../link/blocking-lease";
 import { AutoPipeliner } from "../pipeline/auto-pipeliner";
-import { type AutoPipeliningOptions, autoPipelinerOptions } from "./auto-pipelining";
+import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 
 export interface ChainOptions extends AutoPipeliningOptions {
   readonly bounds?: Bounds | undefined;

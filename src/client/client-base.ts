@@ -49,7 +49,7 @@ import { keepScope, NOTE_BATCH, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
-import { watchOptions } from "./live-options";
+import { watchOptions } from "./options/live-options";
 import { outcomeOf, passThrough } from "./replaced-send";
 import { refuseReserved } from "./reserved-names";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";

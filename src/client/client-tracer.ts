@@ -23,7 +23,7 @@ import {
 import { describeCommand } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import { debugLog } from "../util/debug";
-import type { RedisOptions } from "./redis-options";
+import type { RedisOptions } from "./options/redis-options";
 
 const debug = debugLog("redis");
 const connectionDebug = debugLog("connection");

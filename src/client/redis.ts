@@ -26,10 +26,10 @@ import type { LimitContext } from "./command-limits";
 import { reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
 import { LinkLine } from "./leased-line";
-import { watchOptions } from "./live-options";
+import { watchOptions } from "./options/live-options";
+import { defaultOptions, type RedisOptions } from "./options/redis-options";
+import { resolveRedisOptions } from "./options/resolve-options";
 import { RedisEvents } from "./redis-events";
-import { defaultOptions, type RedisOptions } from "./redis-options";
-import { resolveRedisOptions } from "./resolve-options";
 import type { RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
 /** What is special about the present connection. */

@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
 import type { ServerProcess } from "../../scripts/servers/server-process";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import { LINK } from "../../src/client/redis";
 import { type Cluster, Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";

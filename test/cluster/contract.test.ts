@@ -6,7 +6,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { Cluster as PublishedCluster, Command as PublishedCommand } from "ioredis";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import { Cluster, Command } from "../../src/index";
 import { ClusterFixture, closeCluster, untilClusterReady } from "../support/cluster-fixture";
 import { serverKinds } from "../support/shared-servers";

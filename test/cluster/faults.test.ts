@@ -11,7 +11,7 @@ import { ServerKind } from "../../scripts/servers/find-server";
 import { freePort } from "../../scripts/servers/free-port";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { ClusterLoad, type LoadReport, loadedSlots } from "../support/cluster-load";
 import { FaultProxy } from "../support/fault-proxy";

@@ -1,7 +1,7 @@
 /** Construction, status words, events, retries, offline queue, and leaving, as the contract has them. */
 
 import { expect } from "chai";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import { Cluster, Redis } from "../../src/index";
 import { closeCluster, untilClusterReady } from "../support/cluster-fixture";
 import { FakeCluster } from "../support/fake-cluster";

@@ -4,7 +4,7 @@
  */
 
 import { expect } from "chai";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import type { Cluster } from "../../src/index";
 import { closeCluster } from "../support/cluster-fixture";
 import { FakeCluster } from "../support/fake-cluster";

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import { Cluster, type Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { serverKinds } from "../support/shared-servers";

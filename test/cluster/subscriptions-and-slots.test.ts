@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import type { Cluster } from "../../src/index";
 import { untilClusterReady } from "../support/cluster-fixture";
 import type { FakeNode } from "../support/fake-cluster";

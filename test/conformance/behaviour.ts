@@ -6,8 +6,8 @@
 
 import type { ServerKind } from "../../scripts/servers/find-server";
 import type { LegacyCommand } from "../../src/client/legacy-command";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Redis } from "../../src/client/redis";
-import type { RedisOptions } from "../../src/client/redis-options";
 import type { ReplyError } from "../../src/errors";
 import type { AbstractConnector } from "../../src/link/connector";
 import type { SentinelConnector } from "../../src/sentinel/sentinel-connector";

@@ -1,8 +1,8 @@
 /** Opens what a behaviour needs, for one class of clients, and closes it again. */
 
 import type { ServerProcess } from "../../scripts/servers/server-process";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Redis } from "../../src/client/redis";
-import type { RedisOptions } from "../../src/client/redis-options";
 import { type FakeHandler, FakeServer } from "../support/fake-server";
 import { FaultProxy } from "../support/fault-proxy";
 import { sharedServer } from "../support/shared-servers";

@@ -8,7 +8,7 @@ import { expect } from "chai";
 import { heldBytes } from "../../benchmarks/support/held-bytes";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
 

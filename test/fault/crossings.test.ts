@@ -7,7 +7,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Redis } from "../../src/index";
 import { countInjections } from "../support/injections";
 import { closeClient, untilReady } from "../support/matrix";

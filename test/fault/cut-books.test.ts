@@ -5,7 +5,7 @@
  */
 
 import { expect } from "chai";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Redis } from "../../src/index";
 import { type CutStyle, Direction } from "../support/fault-proxy";
 import { countInjections } from "../support/injections";

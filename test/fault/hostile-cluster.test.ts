@@ -9,7 +9,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import fc from "fast-check";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import type { Cluster } from "../../src/index";
 import { closeCluster } from "../support/cluster-fixture";
 import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";

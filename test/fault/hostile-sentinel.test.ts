@@ -6,7 +6,7 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../support/fake-server";
 import { closeClient } from "../support/matrix";

@@ -7,7 +7,7 @@
 import { Duplex } from "node:stream";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { AbstractConnector, type Redis } from "../../src/index";
 import type { Rows } from "../../src/pipeline/pipeline-run";
 import { FakeServer, RawReply } from "../support/fake-server";

@@ -8,7 +8,7 @@ import type { Duplex } from "node:stream";
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { AbstractConnector, Command, Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
 import { outcomeOf } from "../support/outcome";

@@ -5,7 +5,7 @@ import { Certificates } from "../../scripts/servers/certificates";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { supportsTls } from "../../scripts/servers/server-binary";
 import { ServerProcess } from "../../scripts/servers/server-process";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { closeClient } from "../support/matrix";
 

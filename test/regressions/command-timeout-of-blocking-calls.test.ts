@@ -4,7 +4,7 @@
  */
 
 import { expect } from "chai";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
 import { untilReady } from "../support/matrix";

@@ -6,7 +6,7 @@
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Cluster, Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { FakeServer, NO_REPLY } from "../support/fake-server";

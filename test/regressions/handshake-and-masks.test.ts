@@ -7,7 +7,7 @@
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Cluster, Redis } from "../../src/index";
 import { FakeServer } from "../support/fake-server";
 import { closeClient, untilReady } from "../support/matrix";

@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
 import { closeClient } from "../support/matrix";

@@ -9,7 +9,7 @@ import { expect } from "chai";
 import { Certificates } from "../../scripts/servers/certificates";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer, RawReply } from "../support/fake-server";
 import { closeClient, untilReady } from "../support/matrix";

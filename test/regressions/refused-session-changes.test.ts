@@ -4,7 +4,7 @@
  */
 
 import { expect } from "chai";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Redis } from "../../src/index";
 import { untilReady } from "../support/matrix";
 import { codeOf, outcomeOf } from "../support/outcome";

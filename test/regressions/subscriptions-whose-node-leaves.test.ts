@@ -5,7 +5,7 @@
 
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import { Cluster } from "../../src/index";
 import { closeCluster, untilClusterReady } from "../support/cluster-fixture";
 import { FakeCluster, type FakeNode } from "../support/fake-cluster";

@@ -6,7 +6,7 @@
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Redis } from "../../src/index";
 import { untilReady } from "../support/matrix";
 import { codeOf } from "../support/outcome";

@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerSentinels } from "../../scripts/servers/server-sentinels";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
 

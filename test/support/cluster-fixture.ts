@@ -8,7 +8,7 @@ import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerCluster, type ServerClusterOptions } from "../../scripts/servers/server-cluster";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import { Cluster } from "../../src/index";
 
 const START_TIMEOUT_MS = 60_000;

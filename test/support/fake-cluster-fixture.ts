@@ -4,7 +4,7 @@
  */
 
 import calculateSlot from "cluster-key-slot";
-import type { ClusterOptions } from "../../src/client/cluster-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import type { Cluster } from "../../src/index";
 import { ClusterFixture } from "./cluster-fixture";
 import { FakeCluster } from "./fake-cluster";

@@ -9,8 +9,8 @@
 
 import { getEventListeners } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ClusterOptions } from "../../src/client/cluster-options";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Cluster, Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "./fake-server";
 

@@ -5,7 +5,7 @@
  */
 
 import fc from "fast-check";
-import type { RedisOptions } from "../../src/client/redis-options";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { CutStyle, Direction } from "./fault-proxy";
 
 /** One command. All but `select` carry a token that nothing else has. */

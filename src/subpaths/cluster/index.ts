@@ -1,5 +1,5 @@
 /** The sub-path `built/cluster`. */
 
-export { Cluster, Cluster as default } from "../../client/cluster";
-export type { ClusterNode } from "../../client/cluster-options";
+export { Cluster, Cluster as default } from "../../client/cluster/cluster";
+export type { ClusterNode } from "../../client/options/cluster-options";
 export type { ClusterStatus } from "../../client/types";

@@ -1,3 +1,3 @@
 /** The sub-path `built/cluster/util`: types only. */
 
-export type { NodeRole } from "../../client/cluster-options";
+export type { NodeRole } from "../../client/options/cluster-options";

@@ -3,7 +3,7 @@
  * Nothing inside the client imports it.
  */
 
-import { parseUrl, type UrlParts } from "../../client/parse-url";
+import { parseUrl, type UrlParts } from "../../client/options/parse-url";
 import { ConnectionClosedError } from "../../errors";
 
 /** Message of the error that ends commands of a closed connection. */

@@ -6,7 +6,7 @@ import {
   defaultClusterOptions,
   parseStartupNode,
   resolveClusterOptions,
-} from "../../../src/client/cluster-options";
+} from "../../../src/client/options/cluster-options";
 
 type Options = Record<string, unknown>;
 

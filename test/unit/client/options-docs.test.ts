@@ -1,8 +1,8 @@
 import { expect } from "chai";
 import { documentedOptions, isFresh } from "../../../scripts/options-docs/generate";
 import { readInterface } from "../../../scripts/options-docs/option-comments";
-import { defaultClusterOptions } from "../../../src/client/cluster-options";
-import { defaultOptions } from "../../../src/client/redis-options";
+import { defaultClusterOptions } from "../../../src/client/options/cluster-options";
+import { defaultOptions } from "../../../src/client/options/redis-options";
 
 /** Defaults that are described, not written as a value. */
 const DESCRIBED = [

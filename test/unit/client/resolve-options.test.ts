@@ -1,8 +1,8 @@
 import { inspect } from "node:util";
 import { expect } from "chai";
 import Peer from "ioredis";
-import { defaultOptions } from "../../../src/client/redis-options";
-import { resolveRedisOptions } from "../../../src/client/resolve-options";
+import { defaultOptions } from "../../../src/client/options/redis-options";
+import { resolveRedisOptions } from "../../../src/client/options/resolve-options";
 
 type Options = Record<string, unknown>;
 

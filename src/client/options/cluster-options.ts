@@ -5,13 +5,13 @@
  */
 
 import { lookup, resolveSrv, type SrvRecord } from "node:dns";
-import type { RetryPolicy } from "../command/command-extra";
-import type { ScriptDefinition } from "../command/script";
-import { OptionError } from "../errors";
-import type { Bounds } from "../link/admission";
-import { hideSecrets } from "../observability/redact";
+import type { RetryPolicy } from "../../command/command-extra";
+import type { ScriptDefinition } from "../../command/script";
+import { OptionError } from "../../errors";
+import type { Bounds } from "../../link/admission";
+import { hideSecrets } from "../../observability/redact";
 import type { AutoPipeliningWindow, HimportFieldset, RetryDelay, RetryStrategy } from "./common-options";
-import { copyFieldsets } from "./himport-fieldsets";
+import { copyFieldsets } from "./managed-fieldsets";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
 import { fill, optionsOfAddress, toWholeNumber } from "./resolve-options";

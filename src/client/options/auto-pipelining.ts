@@ -1,7 +1,7 @@
 /** Reads the auto-pipelining options. */
 
-import type { Command } from "../command/command";
-import { type AutoPipelinerOptions, isExcluded } from "../pipeline/auto-pipeliner";
+import type { Command } from "../../command/command";
+import { type AutoPipelinerOptions, isExcluded } from "../../pipeline/auto-pipeliner";
 import type { AutoPipeliningWindow } from "./common-options";
 
 export interface AutoPipeliningOptions {

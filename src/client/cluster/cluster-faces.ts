@@ -4,20 +4,20 @@
  * what happens to a link to the cluster it is a part of.
  */
 
-import type { NodePort } from "../cluster/cluster-node";
-import type { SubscriberPort, SubscriberWatcher } from "../cluster/cluster-subscriber";
-import { type NodeAddress, nodeKey } from "../cluster/node-address";
-import type { Command } from "../command/command";
-import { ConnectionClosedError } from "../errors";
-import type { Link } from "../link/link";
-import { debugLog } from "../util/debug";
-import { PARTS } from "./chain";
-import { CHAIN, ClientBase, PASS_BATCH } from "./client-base";
-import type { ClusterOptions } from "./cluster-options";
-import type { Message } from "./events";
-import { EVENTS, LINK, Redis } from "./redis";
-import type { LinkSupervisor } from "./redis-events";
-import type { RedisOptions } from "./redis-options";
+import type { NodePort } from "../../cluster/cluster-node";
+import type { SubscriberPort, SubscriberWatcher } from "../../cluster/cluster-subscriber";
+import { type NodeAddress, nodeKey } from "../../cluster/node-address";
+import type { Command } from "../../command/command";
+import { ConnectionClosedError } from "../../errors";
+import type { Link } from "../../link/link";
+import { debugLog } from "../../util/debug";
+import { PARTS } from "../chain";
+import { CHAIN, ClientBase, PASS_BATCH } from "../client-base";
+import type { Message } from "../events";
+import type { ClusterOptions } from "../options/cluster-options";
+import type { RedisOptions } from "../options/redis-options";
+import { EVENTS, LINK, Redis } from "../redis";
+import type { LinkSupervisor } from "../redis-events";
 
 const debug = debugLog("subscriber");
 

@@ -3,22 +3,22 @@
  * connections are made, and what the client hears of them.
  */
 
-import { TooManyRedirectionsError } from "../cluster/cluster-errors";
-import type { ClusterNode } from "../cluster/cluster-node";
+import { TooManyRedirectionsError } from "../../cluster/cluster-errors";
+import type { ClusterNode } from "../../cluster/cluster-node";
 import {
   ClusterSubscriber,
   type SubscriberPort,
   type SubscriberWatcher,
-} from "../cluster/cluster-subscriber";
-import type { NodeAddress } from "../cluster/node-address";
-import type { NodePool } from "../cluster/node-pool";
-import { ShardedSubscribers } from "../cluster/sharded-subscribers";
-import type { SlotMap } from "../cluster/slot-map";
-import type { Command } from "../command/command";
-import type { Dispatcher } from "../command/dispatcher";
+} from "../../cluster/cluster-subscriber";
+import type { NodeAddress } from "../../cluster/node-address";
+import type { NodePool } from "../../cluster/node-pool";
+import { ShardedSubscribers } from "../../cluster/sharded-subscribers";
+import type { SlotMap } from "../../cluster/slot-map";
+import type { Command } from "../../command/command";
+import type { Dispatcher } from "../../command/dispatcher";
+import type { Message } from "../events";
+import type { ClusterOptions } from "../options/cluster-options";
 import { type FaceFactory, SubscriberSupervisor } from "./cluster-faces";
-import type { ClusterOptions } from "./cluster-options";
-import type { Message } from "./events";
 
 export interface SubscriptionsOwner {
   readonly slots: SlotMap;

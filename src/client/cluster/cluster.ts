@@ -4,38 +4,38 @@
  */
 
 import type { EventEmitter } from "node:events";
-import type { StartNode } from "../cluster/discovery";
-import type { ClusterStatus } from "../cluster/lifecycle";
-import type { Command } from "../command/command";
-import { specOf } from "../command/command-table";
-import { EXECUTE } from "../command/commander";
-import type { Dispatcher } from "../command/dispatcher";
-import { OptionError } from "../errors";
-import { Admission } from "../link/admission";
-import { type Whereabouts, whereaboutsOf } from "../link/whereabouts";
-import { hideNodes } from "../observability/redact";
-import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
-import { asCallback, type Callback } from "../util/callback";
-import { debugLog } from "../util/debug";
-import { callUser } from "../util/user-code";
-import { gatheredOf } from "./auto-pipelining";
-import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS } from "./client-base";
+import type { StartNode } from "../../cluster/discovery";
+import type { ClusterStatus } from "../../cluster/lifecycle";
+import type { Command } from "../../command/command";
+import { specOf } from "../../command/command-table";
+import { EXECUTE } from "../../command/commander";
+import type { Dispatcher } from "../../command/dispatcher";
+import { OptionError } from "../../errors";
+import { Admission } from "../../link/admission";
+import { type Whereabouts, whereaboutsOf } from "../../link/whereabouts";
+import { hideNodes } from "../../observability/redact";
+import { ScanStream, type ScanStreamOptions } from "../../streaming/scan-stream";
+import { asCallback, type Callback } from "../../util/callback";
+import { debugLog } from "../../util/debug";
+import { callUser } from "../../util/user-code";
+import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS } from "../client-base";
+import type { LimitContext, LimitOptions } from "../command-limits";
+import { emitMessage, reportSilently } from "../events";
+import type { QuitOptions, QuitReport } from "../graceful-quit";
+import { gatheredOf } from "../options/auto-pipelining";
 import {
   type ClusterNode,
   type ClusterOptions,
   type NodeRole,
   parseStartupNode,
   resolveClusterOptions,
-} from "./cluster-options";
+} from "../options/cluster-options";
+import { watchOptions } from "../options/live-options";
+import { Redis } from "../redis";
+import type { ReplyMappingFromCluster, ReplyMappingMode } from "../types";
 import { quitClusterWithin } from "./cluster-quit";
 import { ClusterScanner } from "./cluster-scanner";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
-import type { LimitContext, LimitOptions } from "./command-limits";
-import { emitMessage, reportSilently } from "./events";
-import type { QuitOptions, QuitReport } from "./graceful-quit";
-import { watchOptions } from "./live-options";
-import { Redis } from "./redis";
-import type { ReplyMappingFromCluster, ReplyMappingMode } from "./types";
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options decide about the type parameter of the client. */

@@ -3,10 +3,10 @@
  * nor kept; the result is the client's own, not frozen, and holds unknown keys as well.
  */
 
-import { OptionError } from "../errors";
-import { hideSecrets } from "../observability/redact";
-import { MASK } from "../util/credentials";
-import { copyFieldsets } from "./himport-fieldsets";
+import { OptionError } from "../../errors";
+import { hideSecrets } from "../../observability/redact";
+import { MASK } from "../../util/credentials";
+import { copyFieldsets } from "./managed-fieldsets";
 import { isTlsUrl, isWholeNumber, parseUrl } from "./parse-url";
 import { defaultOptions, type RedisOptions } from "./redis-options";
 

@@ -5,8 +5,8 @@
  */
 
 import { isIPv6 } from "node:net";
-import { InvalidUrlError, OptionError } from "../errors";
-import { redactUrl } from "../observability/redact";
+import { InvalidUrlError, OptionError } from "../../errors";
+import { redactUrl } from "../../observability/redact";
 
 /** The parts of an address; all are text except `family`. Items of the query stand beside them. */
 export interface UrlParts {

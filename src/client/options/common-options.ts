@@ -5,11 +5,11 @@
  * `undefined`, which means its default.
  */
 
-import type { RetryPolicy } from "../command/command-extra";
-import type { ScriptDefinition } from "../command/script";
-import type { Bounds } from "../link/admission";
-import type { ExpiringCredentials } from "../link/credentials";
-import type { WatchdogOptions } from "../link/link-options";
+import type { RetryPolicy } from "../../command/command-extra";
+import type { ScriptDefinition } from "../../command/script";
+import type { Bounds } from "../../link/admission";
+import type { ExpiringCredentials } from "../../link/credentials";
+import type { WatchdogOptions } from "../../link/link-options";
 
 // A function that returns nothing may stand where a delay is expected.
 type Nothing = ReturnType<() => void>;

@@ -3,30 +3,30 @@
  * the interfaces it declares, and this is where they are met. Nothing here decides anything.
  */
 
-import type { ClusterNode, NodePort } from "../cluster/cluster-node";
-import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../cluster/discovery";
-import { FanOut } from "../cluster/fan-out";
-import { type ClusterStatus, Lifecycle } from "../cluster/lifecycle";
-import { type NodeAddress, nodeKey } from "../cluster/node-address";
-import { NodePool } from "../cluster/node-pool";
-import { ChosenReads, type ReadPreference, RoleReads } from "../cluster/read-preference";
-import { Redirector } from "../cluster/redirector";
-import { Refresher } from "../cluster/refresher";
-import { ClusterRouter } from "../cluster/router";
-import { Shard, SlotMap, type SlotRange } from "../cluster/slot-map";
-import type { TopologyRange } from "../cluster/topology";
-import { WaitingRooms } from "../cluster/waiting-rooms";
-import { WatchKeeper } from "../cluster/watch-keeper";
-import type { Command } from "../command/command";
-import { INSPECT } from "../observability/redact";
-import { callUser } from "../util/user-code";
+import type { ClusterNode, NodePort } from "../../cluster/cluster-node";
+import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../../cluster/discovery";
+import { FanOut } from "../../cluster/fan-out";
+import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
+import { type NodeAddress, nodeKey } from "../../cluster/node-address";
+import { NodePool } from "../../cluster/node-pool";
+import { ChosenReads, type ReadPreference, RoleReads } from "../../cluster/read-preference";
+import { Redirector } from "../../cluster/redirector";
+import { Refresher } from "../../cluster/refresher";
+import { ClusterRouter } from "../../cluster/router";
+import { Shard, SlotMap, type SlotRange } from "../../cluster/slot-map";
+import type { TopologyRange } from "../../cluster/topology";
+import { WaitingRooms } from "../../cluster/waiting-rooms";
+import { WatchKeeper } from "../../cluster/watch-keeper";
+import type { Command } from "../../command/command";
+import { INSPECT } from "../../observability/redact";
+import { callUser } from "../../util/user-code";
+import type { Message } from "../events";
+import type { ClusterOptions, ReadScaling } from "../options/cluster-options";
+import type { NatMap } from "../options/sentinel-options";
+import type { Redis } from "../redis";
+import type { LinkSupervisor } from "../redis-events";
 import { FaceFactory, NodeFace } from "./cluster-faces";
-import type { ClusterOptions, ReadScaling } from "./cluster-options";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
-import type { Message } from "./events";
-import type { Redis } from "./redis";
-import type { LinkSupervisor } from "./redis-events";
-import type { NatMap } from "./sentinel-options";
 
 /** What the client does with what happens below. */
 export interface WiringOwner {

@@ -6,7 +6,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { ClusterNode } from "../cluster/cluster-node";
+import type { ClusterNode } from "../../cluster/cluster-node";
 import type { ClusterWiring } from "./cluster-wiring";
 
 type ScanReply = [cursor: string | Buffer, elements: unknown[]];

@@ -5,9 +5,9 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NodePort } from "../cluster/cluster-node";
+import type { NodePort } from "../../cluster/cluster-node";
+import type { QuitOptions, QuitReport } from "../graceful-quit";
 import type { ClusterWiring } from "./cluster-wiring";
-import type { QuitOptions, QuitReport } from "./graceful-quit";
 
 const LOOK_AGAIN_MS = 5;
 

@@ -4,7 +4,7 @@
  */
 
 import type { ConnectionOptions as TlsOptions } from "node:tls";
-import type { PreferredReplicas } from "../sentinel/sentinel-options";
+import type { PreferredReplicas } from "../../sentinel/sentinel-options";
 import type { RetryDelay } from "./common-options";
 
 export interface SentinelAddress {

@@ -5,8 +5,8 @@
  */
 
 import type { ConnectionOptions as TlsOptions } from "node:tls";
-import type { AbstractConnector } from "../link/connector";
-import type { WatchdogOptions } from "../link/link-options";
+import type { AbstractConnector } from "../../link/connector";
+import type { WatchdogOptions } from "../../link/link-options";
 import type { SharedOptions } from "./common-options";
 import type { SentinelConnectionOptions } from "./sentinel-options";
 
