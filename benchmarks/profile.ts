@@ -32,7 +32,7 @@ interface ProfileNode {
 }
 interface Profile {
   readonly nodes: readonly ProfileNode[];
-  readonly samples?: readonly number[];
+  readonly samples?: readonly number[] | undefined;
 }
 
 async function main(): Promise<void> {
