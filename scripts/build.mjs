@@ -9,7 +9,7 @@
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { join, resolve } from "node:path";
+import { dirname, join, posix, relative, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { rolldown } from "rolldown";
 import { parseSync } from "rolldown/utils";
@@ -84,9 +84,13 @@ function latePlugin(names) {
     name: "late-parts",
     resolveId(specifier, importer, { kind }) {
       if (specifier === ENTRY_MODULE) return specifier;
-      if (kind !== "require-call" || importer === undefined) return null;
+      if (importer === undefined || !specifier.startsWith(".")) return null;
+      // Also what only passes a late part on must not draw it into the core.
+      if (kind !== "require-call" && !importer.startsWith(subpaths)) return null;
       const file = lateFiles.get(resolve(importer, "..", `${specifier}.ts`));
-      return file === undefined ? null : { id: `./${file}.js`, external: true };
+      if (file === undefined) return null;
+      const place = importer.startsWith(subpaths) ? relative(dirname(importer), subpaths) : "";
+      return { id: `./${posix.join(place.replaceAll("\\", "/"), file)}.js`, external: true };
     },
     load: (id) => (id === ENTRY_MODULE ? entryCode(names) : null),
   };
@@ -246,6 +250,21 @@ function withEnd(path, names) {
   ].join("\n");
 }
 
+/** A class that is exported as a type alone is no value for the compiler either. */
+function markTypes(entry) {
+  const path = join(built, `${entry}.d.ts`);
+  const { text, body } = nodesOf(path);
+  const list = body.filter((node) => node.type === "ExportNamedDeclaration" && node.source === null).at(-1);
+  if (list === undefined) return;
+  const values = createRequire(import.meta.url)(join(built, `${entry}.js`));
+  const words = list.specifiers.map((one) => {
+    const [inside, outside] = [nameIn(one.local), nameIn(one.exported)];
+    const word = inside === outside ? inside : `${inside} as ${outside}`;
+    return values[outside] === undefined ? `type ${word}` : word;
+  });
+  writeFileSync(path, `${text.slice(0, list.start)}export { ${words.join(", ")} };${text.slice(list.end)}`);
+}
+
 /** One file with everything, of which the entry and the sub-paths pass on what is public. */
 async function buildDeclarations() {
   rmSync(declarations, { recursive: true, force: true });
@@ -273,6 +292,7 @@ async function buildDeclarations() {
   await buildTestingDeclarations();
   const path = join(built, "declarations.d.ts");
   writeFileSync(path, NODE_TYPES + withEnd(path, publicExports()));
+  for (const entry of [ENTRY, ...entries.map(([name]) => name)]) markTypes(entry);
 }
 
 async function buildTestingDeclarations() {

@@ -28,7 +28,11 @@ interface Manifest {
 }
 
 const root = checkoutDirectory();
-const LOCK_FILES = ["package-lock.json", "test/consumers/package-lock.json"];
+const LOCK_FILES = [
+  "package-lock.json",
+  "test/consumers/package-lock.json",
+  "test/package/tools/package-lock.json",
+];
 /** Beside the sub-paths. */
 const OTHER_FILES = [
   "LICENSE",
@@ -47,17 +51,12 @@ const OTHER_FILES = [
   "built/sentinel-connector.js",
   "built/sentinel-connector.js.map",
   "built/rolldown-runtime.js",
+  "built/testing.js",
+  "built/testing.js.map",
+  "built/testing.d.ts",
 ];
-/** npm runs these on the machine of whoever installs the package. */
-const INSTALL_SCRIPTS = [
-  "preinstall",
-  "install",
-  "postinstall",
-  "prepublish",
-  "preprepare",
-  "prepare",
-  "postprepare",
-];
+/** npm runs these on the machine of whoever installs the package from a registry. */
+const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall", "prepublish"];
 
 function read<T>(path: string): T {
   return JSON.parse(readFileSync(join(root, path), "utf8")) as T;
@@ -109,7 +108,7 @@ describe("supply chain", function () {
       const { lockfileVersion, packages } = read<LockFile>(path);
       expect(lockfileVersion).to.equal(3);
       const entries = Object.entries(packages).filter(([name]) => name !== "");
-      expect(entries.length).to.be.greaterThan(50);
+      expect(entries.length).to.be.greaterThan(5);
       const loose = entries.filter(([, { version, integrity, resolved }]) => {
         // The package itself, as it was just packed.
         if (resolved?.startsWith("file:")) return false;
