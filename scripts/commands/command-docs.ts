@@ -91,7 +91,7 @@ function formatLine(row: TableRow, name: string, isMethod: boolean): string {
   const notes = [
     docs.summary ?? "",
     docs.deprecated_since === undefined ? "" : `Deprecated since ${docs.deprecated_since}.`,
-    isMethod ? "" : row.name === "monitor" ? "See `monitor()`." : "Not a method of the ioredis API.",
+    isMethod ? "" : row.name === "monitor" ? "See `monitor()`." : "Newer than the ioredis API.",
   ];
   const what = notes.filter((note) => note !== "").join(" ");
   const cells = [`\`${name}\``, what.trim(), describeKeys(row), nature(row), policy(row), servers(row)];

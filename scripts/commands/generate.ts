@@ -51,7 +51,11 @@ export function generateFiles(): GeneratedFile[] {
   const tableSource =
     TABLE_HEAD +
     rowList("METHOD_ROWS", "The commands that are methods.", table.methods) +
-    rowList("ADDITIONAL_ROWS", "Commands that are known but are no methods of the API.", table.additional) +
+    rowList(
+      "ADDITIONAL_ROWS",
+      "Commands that are known but are no part of the API; all but MONITOR are methods.",
+      table.additional,
+    ) +
     detailList([...table.methods, ...table.additional]);
   return [
     { path: "src/command/generated/table.ts", content: tableSource },

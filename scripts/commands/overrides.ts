@@ -4,6 +4,9 @@
  * everything below is laid over that.
  */
 
+/** Commands of newer servers that the API does not have; methods all the same. */
+export const NEWER_METHOD_NAMES: readonly string[] = ["clusterscan", "commandlog", "delifeq"];
+
 /** Every method of the API. Rows beyond it are in the table but are no part of this list. */
 export const METHOD_NAMES: readonly string[] = `
 acl append arcount ardel ardelrange arget argetrange argrep arinfo arinsert arlastitems arlen armget armset

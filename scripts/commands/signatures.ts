@@ -4,7 +4,7 @@
  * replies from `replies.ts`, documentation from the snapshots.
  */
 
-import { METHOD_NAMES } from "./overrides";
+import { METHOD_NAMES, NEWER_METHOD_NAMES } from "./overrides";
 import { REMARKS, REPLIES } from "./replies";
 import { PREAMBLE, SPECIAL_METHODS } from "./signature-preamble";
 import { type Form, type Shape, shapesOf } from "./signature-shapes";
@@ -61,7 +61,9 @@ const DECLARED_ELSEWHERE = new Set(["exec", "multi", "argrep", "vsim"]);
 /** The whole generated file. */
 export function signaturesSource(snapshots: readonly Snapshot[]): string {
   const documents = new Documents(snapshots);
-  const methods = METHOD_NAMES.map((name) => methodSource(documents, name));
+  const methods = [...METHOD_NAMES, ...NEWER_METHOD_NAMES]
+    .sort()
+    .map((name) => methodSource(documents, name));
   return `${PREAMBLE}${SPECIAL_METHODS}${methods.join("")}}\n`;
 }
 

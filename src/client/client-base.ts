@@ -8,7 +8,7 @@ import { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
 import { applyPrefix, makeCommand, nameError, refusalByHand, refusalOf } from "../command/command-factory";
 import { CommandFlag, type CommandSpec } from "../command/command-spec";
-import { commandNames, specOf } from "../command/command-table";
+import { commandNames, specOf, stateKeys } from "../command/command-table";
 import {
   attachCommands,
   attachOwn,
@@ -44,6 +44,7 @@ import { wrapExecReply } from "../pipeline/transaction";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { lookAtPrototype } from "../util/own-property";
+import { type BuiltinCommandOptions, checkKeyPlaces } from "./builtin-command";
 import { captureCallSite } from "./call-site";
 import { keepScope, NOTE_BATCH, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
@@ -288,9 +289,17 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return [...commandNames()];
   }
 
-  /** Adds `this[name]` and `this[name + "Buffer"]` for a command that the table does not know. */
-  addBuiltinCommand(name: string): void {
+  /**
+   * Adds `this[name]` and `this[name + "Buffer"]` for a command that the table does not know. With
+   * `keys` a cluster sends it to the node of its first key and `keyPrefix` applies, also to what
+   * goes by `call`; that holds for all clients of the process.
+   *
+   * @example
+   * redis.addBuiltinCommand("cell.throttle", { keys: { first: 1 } });
+   */
+  addBuiltinCommand(name: string, options?: BuiltinCommandOptions): void {
     refuseReserved(name);
+    if (options?.keys !== undefined) stateKeys(name, checkKeyPlaces(options.keys));
     this.addedBuiltinSet.add(name);
     for (const [method, wantsBuffers] of bothForms(name)) {
       attachOwn(this, method, commandMethod(specOf(name), wantsBuffers));

@@ -9,11 +9,13 @@
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
+import { UNKNOWN_KEYS } from "../command/key-positions";
 import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
 import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
 import { OpenTransactionError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
+import type { CommandGuide } from "./command-guide";
 import type { FanOut, FanOutPart } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
@@ -41,6 +43,8 @@ export interface RouterRooms {
   readonly subscriber: Dispatcher;
   /** Sends some commands to several nodes; null while the option is off. */
   readonly fanOut: FanOut | null;
+  /** Knows where the keys of commands are that the table does not have. */
+  readonly guide: CommandGuide;
   /** Delay until a node that could not be reached is tried again. */
   readonly retryDelayMs: number;
   /** A slot has no owner: the map is not complete. */
@@ -286,7 +290,7 @@ export class ClusterRouter implements Dispatcher {
 
   /** Where the command goes now; null when it waits instead. */
   private nodeFor(command: Command): ClusterNode | null {
-    const slot = routedSlotOf(command);
+    const slot = this.slotOf(command);
     const { rooms, slots, reads } = this.rooms;
     if (rooms.isClosed(slot)) {
       rooms.lineUp(command);
@@ -346,7 +350,7 @@ export class ClusterRouter implements Dispatcher {
   /** Where the nearest command with keys of the batch goes; null when none has keys, or its node is down. */
   private nearKeys(command: Command): ClusterNode | null {
     if (this.nearestSlot < 0) {
-      const first = this.unsearched.find((one) => routedSlotOf(one) >= 0);
+      const first = this.unsearched.find((one) => this.slotOf(one) >= 0);
       this.unsearched = [];
       if (first === undefined) return null;
       this.nearestSlot = first.slot;
@@ -358,16 +362,19 @@ export class ClusterRouter implements Dispatcher {
     return node === null || node.isDown ? null : node;
   }
 
+  /** The slot of a command, worked out when it is first asked for. */
+  private slotOf(command: Command): number {
+    if (command.slot !== UNROUTED) return command.slot;
+    const slot = slotOf(command.spec, command.args);
+    const isUnknown = slot === NO_SLOT && command.spec.keys === UNKNOWN_KEYS;
+    command.slot = isUnknown ? this.rooms.guide.slotOf(command) : slot;
+    return command.slot;
+  }
+
   private wait(command: Command): null {
     this.rooms.rooms.arrive(command, WaitReason.Failover, this.rooms.retryDelayMs);
     return null;
   }
-}
-
-/** The slot of a command, worked out when it is first asked for. */
-function routedSlotOf(command: Command): number {
-  if (command.slot === UNROUTED) command.slot = slotOf(command.spec, command.args);
-  return command.slot;
 }
 
 /** Scripts are loaded where they are run. */

@@ -11,7 +11,8 @@ import { BUILTIN_ARGUMENT_MAPPERS } from "./argument-mappers";
 import { hasBlockOption } from "./blocking";
 import { type ArgumentMapper, CommandFlag, type CommandSpec, type ReplyMapper } from "./command-spec";
 import { ADDITIONAL_ROWS, COMMAND_DETAILS, METHOD_ROWS } from "./generated/table";
-import { type KeyRule, lowerWord, NO_KEYS, parseKeyRule } from "./key-positions";
+import { type KeyRule, lowerWord, NO_KEYS, parseKeyRule, UNKNOWN_KEYS } from "./key-positions";
+import { moduleKeyRule } from "./module-commands";
 import { BUILTIN_REPLY_MAPPERS } from "./reply-mappers";
 import { watchedTable } from "./watched-table";
 
@@ -32,6 +33,13 @@ export type ResponsePolicy =
 export interface FanOutPolicy {
   readonly request: RequestPolicy;
   readonly response: ResponsePolicy;
+}
+
+/** Where keys are, as COMMAND INFO says it: 1 is the first argument, negative numbers count from the end. */
+export interface KeyPlaces {
+  readonly first: number;
+  readonly last: number;
+  readonly step: number;
 }
 
 /** What only few commands have and only few calls need. */
@@ -84,6 +92,8 @@ const keyRules = new Map<string, KeyRule>();
 const tableSpecs = new Map<string, TableSpec>();
 /** Specs of other spellings and of unknown words. */
 const otherSpecs = new Map<string, TableSpec>();
+/** Where the keys of other commands are, as programs have stated it. */
+const addedRules = new Map<string, KeyRule>();
 const methodNames = addSpecs(METHOD_ROWS);
 const additionalNames = addSpecs(ADDITIONAL_ROWS);
 
@@ -106,12 +116,12 @@ function addSpecs(rows: readonly (string | number)[]): string[] {
   return names;
 }
 
-/** The commands that are methods, in lower case, sorted. */
+/** The methods of the API, in lower case, sorted. */
 export function commandNames(): readonly string[] {
   return methodNames;
 }
 
-/** Commands of the table that are not among `commandNames()`: newer than the API, or MONITOR. */
+/** Commands of the table that are not among `commandNames()`: newer than the API (methods too), or MONITOR. */
 export function additionalCommandNames(): readonly string[] {
   return additionalNames;
 }
@@ -124,12 +134,22 @@ export function specOf(word: string): CommandSpec {
 function makeSpec(word: string): CommandSpec {
   const lowerName = word.toLowerCase();
   const known = tableSpecs.get(lowerName);
-  const spec = new TableSpec(word, lowerName, known?.flags ?? 0, known?.keys ?? NO_KEYS);
+  const keys = known?.keys ?? addedRules.get(lowerName) ?? moduleKeyRule(lowerName);
+  const spec = new TableSpec(word, lowerName, known?.flags ?? 0, keys ?? UNKNOWN_KEYS);
   setTransformers(spec);
   if (word.length > MAX_CACHED_WORD_LENGTH) return spec;
   if (otherSpecs.size >= MAX_CACHED_SPELLINGS) otherSpecs.clear();
   otherSpecs.set(word, spec);
   return spec;
+}
+
+/** States where the keys of a command are that the table does not have. Replaces what was stated before. */
+export function stateKeys(word: string, { first, last, step }: KeyPlaces): void {
+  const lowerName = word.toLowerCase();
+  if (tableSpecs.has(lowerName)) return;
+  const end = last < 0 ? last : last - 1;
+  addedRules.set(lowerName, first < 1 ? NO_KEYS : parseKeyRule(`r${first - 1}.${end}.${step}`));
+  otherSpecs.clear();
 }
 
 function setTransformers(spec: CommandSpec): void {

@@ -6,7 +6,7 @@
  */
 
 import type { CommandSpec } from "./command-spec";
-import { commandNames, specOf } from "./command-table";
+import { additionalCommandNames, commandNames, specOf } from "./command-table";
 
 export const EXECUTE: unique symbol = Symbol("execute");
 
@@ -29,7 +29,9 @@ export function commandMethod(spec: CommandSpec, wantsBuffers: boolean): Command
 }
 
 const methods = new Map<string, CommandMethod>();
-for (const name of commandNames()) {
+// MONITOR makes a client of its own.
+const newer = additionalCommandNames().filter((name) => name !== "monitor");
+for (const name of [...commandNames(), ...newer]) {
   const spec = specOf(name);
   for (const [method, wantsBuffers] of bothForms(name))
     methods.set(method, commandMethod(spec, wantsBuffers));

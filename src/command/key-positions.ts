@@ -55,6 +55,8 @@ const EMPTY: KeyRule = {
 };
 
 export const NO_KEYS: KeyRule = EMPTY;
+/** Nothing is known about the command. Told from `NO_KEYS` by identity. */
+export const UNKNOWN_KEYS: KeyRule = { ...EMPTY };
 const NO_POSITIONS: readonly number[] = [];
 
 /** Reads the form shown at the head of this file; the generated table is written in it. */
@@ -85,6 +87,11 @@ export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyR
 /** Position of the first key, -1 if there is none. Allocates nothing: the cluster asks for every command. */
 export function firstKeyPosition(spec: CommandSpec, args: readonly Argument[]): number {
   return firstOf(spec.keys, args);
+}
+
+/** The same by a rule that is no spec's own. */
+export function firstKeyOfRule(rule: KeyRule, args: readonly Argument[]): number {
+  return firstOf(rule, args);
 }
 
 /** Positions of all keys, in order. */

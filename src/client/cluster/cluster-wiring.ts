@@ -4,6 +4,7 @@
  */
 
 import type { ClusterNode, NodePort } from "../../cluster/cluster-node";
+import { CommandGuide } from "../../cluster/command-guide";
 import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../../cluster/discovery";
 import { FanOut } from "../../cluster/fan-out";
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
@@ -119,6 +120,7 @@ export class ClusterWiring {
       subscriber: subscriptions,
       fanOut: options.followCommandTips ? this.makeFanOut() : null,
       reads: this.makeReads(options.scaleReads),
+      guide: new CommandGuide(pool),
       gatekeeper: {
         admit: (commands) => this.lifecycle.admit(commands),
         keep: (commands) => this.lifecycle.keep(commands),

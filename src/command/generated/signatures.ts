@@ -1411,6 +1411,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   clusterBuffer(subcommand: "SYNCSLOTS", ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
   /**
+   * Iterates over the keys in the cluster.
+   *
+   * - Group: cluster
+   * - Complexity: O(N) where N is the number of elements returned.
+   * - Since: 9.1.0
+   */
+  clusterscan(...args: [cursor: RedisValue, ...match: [] | [match: "MATCH", matchPattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], ...slot: [] | [slotToken: "SLOT", slot: number | string], callback?: Callback<[cursor: string, elements: string[]]> | undefined]): Result<[cursor: string, elements: string[]], Context>;
+  /** `CLUSTERSCAN` with Buffers for the strings of the reply. */
+  clusterscanBuffer(...args: [cursor: RedisValue, ...match: [] | [match: "MATCH", matchPattern: string | Buffer], ...count: [] | [countToken: "COUNT", count: number | string], ...type: [] | [typeToken: "TYPE", type: RedisValue], ...slot: [] | [slotToken: "SLOT", slot: number | string], callback?: Callback<[cursor: Buffer, elements: Buffer[]]> | undefined]): Result<[cursor: Buffer, elements: Buffer[]], Context>;
+
+  /**
    * Returns a count of commands.
    *
    * - Group: server
@@ -1512,6 +1523,47 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   commandBuffer(callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   commandBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
+
+  /**
+   * Returns the specified command log's entries.
+   *
+   * - Group: server
+   * - Complexity: O(N) where N is the number of entries returned
+   * - Since: 8.1.0
+   */
+  commandlog(subcommand: "GET", count: number | string, type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  /** `COMMANDLOG GET` with Buffers for the strings of the reply. */
+  commandlogBuffer(subcommand: "GET", count: number | string, type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  /**
+   * Shows helpful text about the different subcommands.
+   *
+   * - Group: server
+   * - Complexity: O(1)
+   * - Since: 8.1.0
+   */
+  commandlog(subcommand: "HELP", callback?: Callback<string[]>): Result<string[], Context>;
+  /** `COMMANDLOG HELP` with Buffers for the strings of the reply. */
+  commandlogBuffer(subcommand: "HELP", callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  /**
+   * Returns the number of entries in the specified type of command log.
+   *
+   * - Group: server
+   * - Complexity: O(1)
+   * - Since: 8.1.0
+   */
+  commandlog(subcommand: "LEN", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<number>): Result<number, Context>;
+  /** `COMMANDLOG LEN` with Buffers for the strings of the reply. */
+  commandlogBuffer(subcommand: "LEN", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<number>): Result<number, Context>;
+  /**
+   * Clears all entries from the specified type of command log.
+   *
+   * - Group: server
+   * - Complexity: O(N) where N is the number of entries in the commandlog
+   * - Since: 8.1.0
+   */
+  commandlog(subcommand: "RESET", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `COMMANDLOG RESET` with Buffers for the strings of the reply. */
+  commandlogBuffer(subcommand: "RESET", type: "SLOW" | "LARGE-REQUEST" | "LARGE-REPLY", callback?: Callback<Buffer>): Result<Buffer, Context>;
 
   /**
    * Returns the effective values of configuration parameters.
@@ -1655,6 +1707,17 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   /** `DELEX` with Buffers for the strings of the reply. */
   delexBuffer(key: RedisKey, condition: "IFEQ" | "IFNE" | "IFDEQ" | "IFDNE", value: RedisValue, callback?: Callback<number>): Result<number, Context>;
   delexBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+
+  /**
+   * Delete key if value matches string.
+   *
+   * - Group: string
+   * - Complexity: O(1)
+   * - Since: 9.0.0
+   */
+  delifeq(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  /** `DELIFEQ` with Buffers for the strings of the reply. */
+  delifeqBuffer(key: RedisKey, value: RedisValue, callback?: Callback<number>): Result<number, Context>;
 
   /**
    * Returns the hash digest of the value of a string key.

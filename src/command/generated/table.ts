@@ -309,7 +309,7 @@ export const METHOD_ROWS: readonly (string | number)[] = [
   "zunionstore", 0x10002, "d1.2.1",
 ];
 
-/** Commands that are known but are no methods of the API. */
+/** Commands that are known but are no part of the API; all but MONITOR are methods. */
 export const ADDITIONAL_ROWS: readonly (string | number)[] = [
   "clusterscan", 0x10001, "-",
   "commandlog", 0x10000, "-",

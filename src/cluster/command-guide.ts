@@ -1,0 +1,57 @@
+/**
+ * Where the keys of commands are of which nothing is known here (modules of one's own): the server
+ * says it. A word is asked for once, when it first comes; until the answer is there, its commands
+ * go to any node and follow the redirect. What is learned leads commands to their node and nothing
+ * else: a key prefix cannot depend on whether an answer has come.
+ */
+
+import { Command } from "../command/command";
+import { specOf } from "../command/command-table";
+import { firstKeyOfRule, type KeyRule, NO_KEYS, parseKeyRule } from "../command/key-positions";
+import { PromiseCompletion } from "../command/promise-completion";
+import { NO_SLOT, slotOfKey } from "../command/slot";
+import type { NodePool } from "./node-pool";
+
+/** Words come from callers: they must not fill the memory. */
+const MAX_WORDS = 256;
+
+export class CommandGuide {
+  private readonly rules = new Map<string, KeyRule>();
+
+  constructor(private readonly pool: NodePool) {}
+
+  /** The slot of a command whose keys the table does not know. */
+  slotOf({ spec, args }: Command): number {
+    const { lowerName } = spec;
+    const rule = this.rules.get(lowerName);
+    if (rule === undefined) {
+      this.ask(lowerName);
+      return NO_SLOT;
+    }
+    const key = args[firstKeyOfRule(rule, args)];
+    return key === undefined ? NO_SLOT : slotOfKey(key);
+  }
+
+  private ask(lowerName: string): void {
+    const node = this.pool.isSealed ? null : this.pool.sample("all");
+    if (this.rules.size >= MAX_WORDS || node === null) return;
+    this.rules.set(lowerName, NO_KEYS);
+    const completion = new PromiseCompletion();
+    const question = new Command(specOf("command"), ["INFO", lowerName], false, completion);
+    this.pool.portOf(node).link.dispatch(question);
+    completion.promise.then(
+      (reply) => this.rules.set(lowerName, ruleOf(reply)),
+      // Not answered (no permission, the line was lost): the next one asks again.
+      () => this.rules.delete(lowerName),
+    );
+  }
+}
+
+/** COMMAND INFO: a list of one row, [name, arity, flags, first key, last key, step, ...], or null. */
+function ruleOf(reply: unknown): KeyRule {
+  const row: unknown = Array.isArray(reply) ? reply[0] : null;
+  if (!Array.isArray(row)) return NO_KEYS;
+  const [first, last, step] = row.slice(3, 6).map(Number) as [number, number, number];
+  if (!(first >= 1 && step >= 1)) return NO_KEYS;
+  return parseKeyRule(`r${first - 1}.${last < 0 ? last : last - 1}.${step}`);
+}
