@@ -44,7 +44,7 @@ import { wrapExecReply } from "../pipeline/transaction";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { lookAtPrototype } from "../util/own-property";
-import { type BuiltinCommandOptions, checkKeyPlaces } from "./builtin-command";
+import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
 import { captureCallSite } from "./call-site";
 import { keepScope, NOTE_BATCH, OBSERVE, refusingLate } from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";

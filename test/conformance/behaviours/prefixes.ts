@@ -74,7 +74,7 @@ export const prefixes = group("key prefix", (add) => {
         ["sscan", "k", 0, "MATCH", "m*"],
         ["publish", "ch", "m"],
         ["pubsub", "CHANNELS", "c*"],
-        ["JSON.GET", "k", "$"],
+        ["MINE.GET", "k", "$"],
         ["debug", "OBJECT", "k"],
         ["cluster", "KEYSLOT", "k"],
         ["command", "GETKEYS", "get", "k"],
@@ -85,12 +85,24 @@ export const prefixes = group("key prefix", (add) => {
       "sscan p:k 0 MATCH m*",
       "publish ch m",
       "pubsub CHANNELS c*",
-      "JSON.GET k $",
+      "MINE.GET k $",
       "debug OBJECT k",
       "cluster KEYSLOT k",
       "command GETKEYS get k",
     ],
     { ...alone, autoPipelining: false },
+  );
+
+  add(
+    "keys of the module families",
+    async (stage) =>
+      sent(stage, [
+        ["JSON.GET", "k", "$"],
+        ["ts.madd", "a", 1, 1, "b", 1, 1],
+        ["ft.search", "index", "query"],
+      ]),
+    ["JSON.GET p:k $", "ts.madd p:a 1 1 p:b 1 1", "ft.search index query"],
+    { ...alone, autoPipelining: false, differs: "key prefix of module commands" },
   );
 
   add(

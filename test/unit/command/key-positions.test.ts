@@ -110,7 +110,9 @@ const CASES: readonly (readonly [word: string, args: string, positions: readonly
 const WITHOUT_KEYS =
   `publish subscribe psubscribe unsubscribe punsubscribe pubsub scan keys wait waitaof script
   function config client cluster command acl debug info ping echo auth hello select multi exec discard unwatch
-  time flushall flushdb dbsize randomkey JSON.GET constructor __proto__ clusterscan sentinel`.split(/\s+/);
+  time flushall flushdb dbsize randomkey MINE.GET FT.SEARCH constructor __proto__ clusterscan sentinel`.split(
+    /\s+/,
+  );
 
 describe("key positions", () => {
   for (const [word, args, positions] of CASES) {
@@ -164,7 +166,8 @@ describe("key prefix", () => {
     expect(prefixed("mset", ["a", "1", "b", "2"])).to.deep.equal(["p:a", "1", "p:b", "2"]);
     expect(prefixed("eval", ["s", "1", "a", "b"])).to.deep.equal(["s", "1", "p:a", "b"]);
     expect(prefixed("scan", ["0", "MATCH", "a*"])).to.deep.equal(["0", "MATCH", "a*"]);
-    expect(prefixed("JSON.GET", ["a"])).to.deep.equal(["a"]);
+    expect(prefixed("MINE.GET", ["a"])).to.deep.equal(["a"]);
+    expect(prefixed("JSON.GET", ["a", "$"])).to.deep.equal(["p:a", "$"]);
     expect(prefixed("debug", ["OBJECT", "a"])).to.deep.equal(["OBJECT", "a"]);
   });
 

@@ -1,7 +1,7 @@
 /** Reads the options of `addBuiltinCommand`. */
 
-import type { KeyPlaces } from "../command/command-table";
-import { OptionError } from "../errors";
+import type { KeyPlaces } from "../../command/command-table";
+import { OptionError } from "../../errors";
 
 export interface BuiltinCommandOptions {
   /**
