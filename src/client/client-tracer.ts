@@ -7,9 +7,8 @@
 import { AsyncResource } from "node:async_hooks";
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import type { Command } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import { RequestCompletion } from "../connection/handshake";
 import { ConnectionClosedError } from "../errors";
 import {
   isBatchTraced,
@@ -95,7 +94,7 @@ export class ClientTracer {
     extra.isTraced = true;
     const { serverAddress, serverPort } = this.server();
     // The commands of the handshake belong to the database that is about to be selected.
-    const isOwn = command.completion instanceof RequestCompletion;
+    const isOwn = command.origin === Origin.Connection;
     const database = isOwn ? (this.client.options.db ?? 0) : command.db;
     const trace = traceCommand(command.name, command.args, { database, serverAddress, serverPort });
     if (extra.scope === null) trace.around(nothing);

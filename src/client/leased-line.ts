@@ -1,7 +1,6 @@
 /** An extra connection for blocking commands: a link of its own with the options of its client. */
 
-import type { Command } from "../command/command";
-import { makeCommand } from "../command/command-factory";
+import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
 import type { LeasedLine } from "../link/blocking-lease";
@@ -29,7 +28,7 @@ export class LinkLine implements LeasedLine {
 
   useDb(db: number): void {
     if (this.link.session.db === db) return;
-    this.link.dispatch(makeCommand(specOf("select"), [db], false, IGNORED));
+    this.link.dispatch(issuedBy(Origin.Client, new Command(specOf("select"), [String(db)], false, IGNORED)));
   }
 
   get isUsable(): boolean {

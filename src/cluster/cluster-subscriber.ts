@@ -9,7 +9,7 @@
  * timer that opens the next connection runs.
  */
 
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
 import type { Dispatcher } from "../command/dispatcher";
@@ -83,7 +83,7 @@ export class Resubscription implements Completion {
 
 /** Whether the client sent the command on its own account. */
 export function isOwn(command: Command): boolean {
-  return command.completion instanceof Resubscription;
+  return command.origin === Origin.Resubscribe;
 }
 
 export class ClusterSubscriber implements Dispatcher {
@@ -250,7 +250,7 @@ export class ClusterSubscriber implements Dispatcher {
       }
       if (error === null || isRefused) this.look();
     });
-    port.dispatch(new Command(specOf(word), what.names, true, completion));
+    port.dispatch(issuedBy(Origin.Resubscribe, new Command(specOf(word), what.names, true, completion)));
   }
 
   /** Subscribes at another node: at once, later if that has failed before. */

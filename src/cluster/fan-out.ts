@@ -5,7 +5,7 @@
  * redirects and retries of their own; nothing about the whole is atomic. Off by default.
  */
 
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import type { CommandSpec, ReplyShape } from "../command/command-spec";
 import { type FanOutPolicy, fanOutPolicyFor } from "../command/command-table";
@@ -45,7 +45,7 @@ export class FanOut {
       isCandidate = canFanOut(spec);
       this.candidates.set(spec, isCandidate);
     }
-    if (!isCandidate || command.completion instanceof Gathering) return null;
+    if (!isCandidate || command.origin === Origin.Part) return null;
     const policy = fanOutPolicyFor(spec, args);
     switch (policy.request) {
       case "multi_shard":
@@ -148,7 +148,10 @@ class Gathering implements Completion, SettleHook {
 
   makePart(args: Argument[]): Command {
     const { whole } = this;
-    const part = new Command(withoutMapper(whole.spec), args, whole.wantsBuffers, this);
+    const part = issuedBy(
+      Origin.Part,
+      new Command(withoutMapper(whole.spec), args, whole.wantsBuffers, this),
+    );
     part.index = this.parts.push(part) - 1;
     const retryPolicy = whole.extra?.retryPolicy ?? null;
     if (retryPolicy !== null) part.ensureExtra().retryPolicy = retryPolicy;

@@ -9,7 +9,7 @@
  */
 
 import { BatchKind } from "../command/batch";
-import { Command, CommandState } from "../command/command";
+import { Command, CommandState, issuedBy, Origin } from "../command/command";
 import type { RedirectTrail, SettleHook } from "../command/command-extra";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
@@ -66,7 +66,7 @@ export class Redirector {
   ) {}
 
   adopts(command: Command): boolean {
-    return this.isActive && command.slot !== UNROUTED && command.completion !== IGNORED;
+    return this.isActive && command.slot !== UNROUTED && isAwaited(command);
   }
 
   /** True when the command goes again, or has been ended here. */
@@ -301,7 +301,7 @@ function endUnit(unit: Command, makeError: () => Error): void {
 
 /** ASKING opens an importing slot for exactly the command behind it. */
 function asking(unit: Command): Command {
-  const command = new Command(specOf("asking"), [], false, IGNORED);
+  const command = issuedBy(Origin.Client, new Command(specOf("asking"), [], false, IGNORED));
   if (!(unit.batch instanceof TransactionGroup)) unit.ensureExtra().addHook(new AskingGuard(command));
   return command;
 }
@@ -321,4 +321,9 @@ class AskingGuard implements SettleHook {
   private withdraw(): void {
     if (this.asking.state <= CommandState.Queued) this.asking.fail(new Error("withdrawn"));
   }
+}
+
+/** Somebody waits for its outcome. */
+function isAwaited({ origin }: Command): boolean {
+  return origin !== Origin.Client && origin !== Origin.StandIn;
 }

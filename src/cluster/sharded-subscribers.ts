@@ -10,9 +10,10 @@
  * that ends hands over what it has, until the client is closed and ends the rest.
  */
 
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
+import { IGNORED } from "../command/promise-completion";
 import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOfKey } from "../command/slot";
 import { SubscriptionKind } from "../connection/subscriptions";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
@@ -337,7 +338,9 @@ export class ShardedSubscribers implements Dispatcher {
       this.wanted.miss(SHARD, name);
       connection.port.link.subscriptions.delete(SHARD, name);
       connection.confirmedAtMs.delete(keyOf(name));
-      connection.port.dispatch(new Command(specOf("sunsubscribe"), [name], true, UNHEARD));
+      connection.port.dispatch(
+        issuedBy(Origin.Resubscribe, new Command(specOf("sunsubscribe"), [name], true, IGNORED)),
+      );
     }
     const isIdle = connection.asked.size === 0 && connection.port.link.subscriptions.isEmpty;
     if (isIdle && connection.node.shard === null) this.drop(connection);
@@ -368,7 +371,9 @@ export class ShardedSubscribers implements Dispatcher {
     if (connection.asked.has(key)) return;
     connection.asked.add(key);
     const completion = new Resubscription((error) => this.onAnswered(connection, key, error));
-    connection.port.dispatch(new Command(specOf("ssubscribe"), [name], true, completion));
+    connection.port.dispatch(
+      issuedBy(Origin.Resubscribe, new Command(specOf("ssubscribe"), [name], true, completion)),
+    );
   }
 
   private onAnswered(connection: ShardConnection, key: NameKey, error: Error | null): void {
@@ -405,7 +410,9 @@ export class ShardedSubscribers implements Dispatcher {
       if (--left === 0) finish();
     };
     for (const { port } of connections) {
-      port.dispatch(new Command(command.spec, [], true, new Resubscription(onAnswered)));
+      port.dispatch(
+        issuedBy(Origin.Resubscribe, new Command(command.spec, [], true, new Resubscription(onAnswered))),
+      );
     }
   }
 }
@@ -414,6 +421,3 @@ function isRecent(connection: ShardConnection, name: Buffer): boolean {
   const atMs = connection.confirmedAtMs.get(keyOf(name));
   return atMs !== undefined && performance.now() - atMs < TABLE_LAG_MS;
 }
-
-/** The answer does not matter; it is no completion that links drop. */
-const UNHEARD = new Resubscription(() => {});

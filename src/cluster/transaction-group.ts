@@ -8,7 +8,7 @@
  */
 
 import { Batch, BatchKind } from "../command/batch";
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { TRANSACTION_END } from "../command/command-spec";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
@@ -59,7 +59,8 @@ export class TransactionGroup extends Batch {
     this.isStarted = false;
     this.isPartlyDone = false;
     // Members go again as they are; doubles are replaced by new ones, so theirs is over now.
-    for (const { command, error } of this.withheld) if (command.completion === IGNORED) command.fail(error);
+    for (const { command, error } of this.withheld)
+      if (command.origin === Origin.StandIn) command.fail(error);
     this.withheld = [];
     return this.commands.map((command) => (command.isSettled ? this.standIn(command) : command));
   }
@@ -72,7 +73,10 @@ export class TransactionGroup extends Batch {
   }
 
   private standIn(command: Command): Command {
-    const double = new Command(command.spec, command.args, command.wantsBuffers, IGNORED);
+    const double = issuedBy(
+      Origin.StandIn,
+      new Command(command.spec, command.args, command.wantsBuffers, IGNORED),
+    );
     double.batch = this;
     double.slot = this.slot;
     const script = command.extra?.script ?? null;

@@ -4,7 +4,7 @@
  * unseen, and the transaction is refused instead of committing unguarded.
  */
 
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
@@ -56,7 +56,8 @@ export class WatchKeeper {
     for (const watched of this.slots.values()) if (watched.link !== link) others.add(watched.link);
     this.slots.clear();
     for (const other of others) {
-      if (other.isWritable) other.dispatch(new Command(specOf("unwatch"), [], false, IGNORED));
+      if (other.isWritable)
+        other.dispatch(issuedBy(Origin.Client, new Command(specOf("unwatch"), [], false, IGNORED)));
     }
   }
 

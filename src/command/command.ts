@@ -33,8 +33,28 @@ export const CommandState = {
 } as const;
 export type CommandState = (typeof CommandState)[keyof typeof CommandState];
 
+/** Who issued a command: it decides what a lost connection, a redirect or a tracer makes of it. */
+export const Origin = {
+  /** A caller of the client: single calls, pipelines, transactions. */
+  User: 0,
+  /** A connection, for itself (handshake, probes, scripts that were forgotten): ends with that connection. */
+  Connection: 1,
+  /** A link, to restore its subscriptions on a new connection: ends with that connection. */
+  Restore: 2,
+  /** A cluster client, to make its subscriptions what they should be. */
+  Resubscribe: 3,
+  /** The client, on the way of other commands (SELECT, ASKING, UNWATCH): nobody awaits its outcome. */
+  Client: 4,
+  /** A cluster transaction that goes again, in the place of a member whose caller has given up. */
+  StandIn: 5,
+  /** A command that several nodes run, for one of them. */
+  Part: 6,
+} as const;
+export type Origin = (typeof Origin)[keyof typeof Origin];
+
 export class Command {
   state: CommandState = CommandState.Created;
+  origin: Origin = Origin.User;
   /** Place in its batch. */
   index = 0;
   /** Database it was issued for. */
@@ -186,6 +206,12 @@ export class Command {
     this.completion.reject(this, error);
     if (this.batch !== null) this.batch.settleOne();
   }
+}
+
+/** A new command that is not a caller's. */
+export function issuedBy(origin: Origin, command: Command): Command {
+  command.origin = origin;
+  return command;
 }
 
 /** Notes the command on its error, unless it is there already or the error is somebody else's. */

@@ -5,7 +5,7 @@
  */
 
 import { normalizeArguments } from "../command/argument-mappers";
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
@@ -44,9 +44,14 @@ export type HandshakeOutcome =
   | { kind: "failed"; error: Error };
 
 /** Completion of the commands that the connection sends on its own account. */
-export class RequestCompletion extends PromiseCompletion {
+class RequestCompletion extends PromiseCompletion {
   /** The text of the error reply before credentials were masked in it. */
   said: string | null = null;
+}
+
+/** Keeps the text of an error reply to a request before it is masked. */
+export function noteUnmasked(command: Command, error: Error): void {
+  if (command.completion instanceof RequestCompletion) command.completion.said = error.message;
 }
 
 /** `said` is the text of the error as the server sent it; in the error itself credentials are masked. */
@@ -58,7 +63,8 @@ export function request(connection: Connection, name: string, args: unknown[]): 
     return Promise.resolve(failed(new ConnectionClosedError()));
   }
   const completion = new RequestCompletion();
-  connection.dispatch(new Command(specOf(name), normalizeArguments(args, name), false, completion));
+  const encoded = normalizeArguments(args, name);
+  connection.dispatch(issuedBy(Origin.Connection, new Command(specOf(name), encoded, false, completion)));
   return completion.promise.then(
     (value): Answer => ({ value, error: null, said: "" }),
     (error: Error): Answer => failed(error, completion.said ?? error.message),

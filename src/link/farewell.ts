@@ -1,9 +1,7 @@
 /** How commands end when their link does. */
 
-import type { Command } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { IGNORED } from "../command/promise-completion";
-import { RequestCompletion } from "../connection/handshake";
 import {
   ClosedOutcomeUnknownError,
   ConnectionClosedError,
@@ -13,7 +11,6 @@ import {
 import { copyError } from "../util/copy-error";
 import type { Heir } from "./heir";
 import type { Leftovers } from "./resend";
-import { RestoreCompletion } from "./resubscribe";
 
 export function isQuit(command: Command): boolean {
   return (command.spec.flags & CommandFlag.Quit) !== 0;
@@ -61,11 +58,16 @@ export function dismiss(waiting: readonly Command[], heir: Heir | null, makeErro
   if (orphans.length > 0) heir?.onOrphans(orphans, makeError());
 }
 
+const ENDS_WITH_CONNECTION: ReadonlySet<Origin> = new Set([
+  Origin.Connection,
+  Origin.Restore,
+  Origin.Client,
+  Origin.StandIn,
+]);
+
 /** Fails what belonged to a closed connection alone (handshake, restored subscriptions); returns what users had sent. */
 export function withoutRequests(left: Leftovers): Leftovers {
-  const isUsers = ({ completion }: Command): boolean =>
-    !(completion instanceof RequestCompletion || completion instanceof RestoreCompletion) &&
-    completion !== IGNORED;
+  const isUsers = ({ origin }: Command): boolean => !ENDS_WITH_CONNECTION.has(origin);
   for (const command of [...left.sent, ...left.unsent]) {
     if (!isUsers(command)) command.fail(new ConnectionClosedError());
   }

@@ -5,13 +5,13 @@
  */
 
 import { BatchKind } from "../command/batch";
-import type { Command } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { ConnectionOwner } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { type Fieldset, missingFieldset, prepareArgumentsOf } from "../connection/fieldsets";
 import type { ClientIdentity, Credentials } from "../connection/handshake";
-import { RequestCompletion, request } from "../connection/handshake";
+import { noteUnmasked, request } from "../connection/handshake";
 import type { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
 import { ParserError, ReplyError } from "../errors";
 import {
@@ -116,10 +116,10 @@ export class LinkEvents implements ConnectionOwner, EstablishmentOwner, Credenti
   }
 
   onReplyError(command: Command, error: Error): boolean {
-    const { completion } = command;
-    if (completion instanceof RequestCompletion) completion.said = error.message;
+    const isOfConnection = command.origin === Origin.Connection;
+    if (isOfConnection) noteUnmasked(command, error);
     if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
-    if (completion instanceof RequestCompletion) {
+    if (isOfConnection) {
       const isEarly = this.link.connection?.state === ConnectionState.Handshaking;
       if (isEarly && isTurnedAway(error.message)) this.onTurnedAway(error);
       return false;

@@ -4,7 +4,7 @@
  */
 
 import { BatchKind } from "../command/batch";
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
@@ -56,7 +56,7 @@ export class Outlet {
 
   /** Sends a command on the link's own account, issued for `db`. */
   request(name: string, args: string[], db = 0): Command {
-    const command = new Command(specOf(name), args, false, IGNORED);
+    const command = issuedBy(Origin.Client, new Command(specOf(name), args, false, IGNORED));
     command.db = db;
     this.connection?.dispatch(command);
     return command;

@@ -3,7 +3,7 @@
  * with all patterns, SSUBSCRIBE one by one, since shard channels may live in different slots.
  */
 
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
 import type { Connection } from "../connection/connection";
@@ -17,7 +17,7 @@ export function restoreSubscriptions(
 ): void {
   const send = (name: string, kind: SubscriptionKind, names: Buffer[]): void => {
     const completion = new RestoreCompletion(subscriptions, kind, onError);
-    connection.dispatch(new Command(specOf(name), names, true, completion));
+    connection.dispatch(issuedBy(Origin.Restore, new Command(specOf(name), names, true, completion)));
   };
   const channels = subscriptions.names(SubscriptionKind.Channel);
   if (channels.length > 0) send("subscribe", SubscriptionKind.Channel, channels);
@@ -32,7 +32,7 @@ export function restoreSubscriptions(
  * Names that the server refuses to restore are no longer subscribed. Whatever else ends the
  * command leaves them in the set: the next connection restores them anew.
  */
-export class RestoreCompletion implements Completion {
+class RestoreCompletion implements Completion {
   readonly promise = null;
 
   constructor(
