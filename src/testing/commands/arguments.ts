@@ -46,3 +46,8 @@ export function blockingTimeout(text: string): number {
   if (milliseconds > Number.MAX_SAFE_INTEGER) throw new ErrorReply("ERR timeout is out of range");
   return milliseconds;
 }
+
+/** A subcommand whose arguments it does not understand. */
+export function wrongWords(command: string, subcommand: string): string {
+  return `ERR unknown subcommand or wrong number of arguments for '${subcommand}'. Try ${command} HELP.`;
+}

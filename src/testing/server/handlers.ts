@@ -2,6 +2,7 @@
  * All command families.
  */
 
+import { bitmapHandlers } from "../commands/bitmaps";
 import { clientHandlers } from "../commands/clients";
 import { connectionHandlers } from "../commands/connection";
 import { hashHandlers } from "../commands/hashes";
@@ -12,6 +13,9 @@ import { serverHandlers } from "../commands/server";
 import { setHandlers } from "../commands/sets";
 import { sortedSetAlgebraHandlers } from "../commands/sorted-set-algebra";
 import { sortedSetHandlers } from "../commands/sorted-sets";
+import { streamGroupHandlers } from "../commands/stream-groups";
+import { streamInfoHandlers } from "../commands/stream-info";
+import { streamHandlers } from "../commands/streams";
 import { stringHandlers } from "../commands/strings";
 import { transactionHandlers } from "../commands/transactions";
 import type { Handlers } from "./model";
@@ -27,6 +31,10 @@ export const ALL_HANDLERS: Handlers = {
   ...setHandlers,
   ...sortedSetHandlers,
   ...sortedSetAlgebraHandlers,
+  ...bitmapHandlers,
+  ...streamHandlers,
+  ...streamGroupHandlers,
+  ...streamInfoHandlers,
   ...transactionHandlers,
   ...pubsubHandlers,
 };

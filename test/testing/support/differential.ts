@@ -78,6 +78,7 @@ function dumpOf(key: string): Command[] {
     ["smembers", key],
     ["zrange", key, "0", "-1", "WITHSCORES"],
     ["hgetall", key],
+    ["xrange", key, "-", "+"],
   ];
 }
 

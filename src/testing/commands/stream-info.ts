@@ -1,0 +1,121 @@
+/**
+ * XINFO.
+ */
+
+import { idText, type ConsumerGroup, type StreamEntry, type StreamId, StreamValue } from "../keyspace/stream-value";
+import { ErrorReply, MapReply, type ReplyValue } from "../protocol/reply";
+import { NO_SUCH_KEY, at, word, wrongWords } from "./arguments";
+import type { Caller, Handlers } from "../server/model";
+import { showEntry } from "./streams";
+
+const ENTRIES_PER_NODE = 100;
+
+function streamOf(caller: Caller, key: string): StreamValue {
+  const stream = caller.database.read(key, StreamValue);
+  if (stream === undefined) throw new ErrorReply(NO_SUCH_KEY);
+  return stream;
+}
+
+function shown(entry: StreamEntry | undefined): ReplyValue {
+  return entry === undefined ? null : showEntry(entry);
+}
+
+/** How many entries there were up to an id; null where that cannot be known. */
+function countUpTo(value: StreamValue, id: StreamId): number | null {
+  const { entriesAdded, lastId, maxDeletedId, size } = value;
+  const first = value.entries[0]?.id ?? 0n;
+  if (entriesAdded === 0) return 0;
+  if (size === 0 && id <= lastId) return entriesAdded;
+  if (id >= lastId) return id === lastId ? entriesAdded : null;
+  if (maxDeletedId !== 0n && maxDeletedId >= first) return null;
+  if (id < first) return entriesAdded - size;
+  return id === first ? entriesAdded - size + 1 : null;
+}
+
+/** Entries behind the group, where that can be known. */
+function lagOf(caller: Caller, value: StreamValue, group: ConsumerGroup): number | null {
+  if (value.entriesAdded === 0) return 0;
+  const first = value.entries[0]?.id;
+  const isAtStart = first !== undefined && group.lastId < first && value.maxDeletedId < first;
+  if (isAtStart && caller.engine.version.name === "8.2") return value.size;
+  const hasHoles = value.size > 0 && value.maxDeletedId !== 0n && group.lastId <= value.maxDeletedId;
+  if (group.entriesRead !== null && !hasHoles) return value.entriesAdded - group.entriesRead;
+  const read = countUpTo(value, group.lastId);
+  return read === null ? null : value.entriesAdded - read;
+}
+
+function stream(caller: Caller, args: readonly string[]): ReplyValue {
+  const value = streamOf(caller, at(args, 2));
+  const nodes = Math.ceil(value.size / ENTRIES_PER_NODE);
+  if (args.length > 3 && word(args, 3) !== "FULL") throw new ErrorReply(wrongWords("XINFO", at(args, 1)));
+  if (args.length > 3) {
+    throw new ErrorReply("ERR TestServer does not support XINFO STREAM FULL; test it with RealServer");
+  }
+  const [first, last] = [value.entries[0], value.entries.at(-1)];
+  return new MapReply([
+    "length",
+    value.size,
+    "radix-tree-keys",
+    nodes,
+    "radix-tree-nodes",
+    nodes + 1,
+    "last-generated-id",
+    idText(value.lastId),
+    "max-deleted-entry-id",
+    idText(value.maxDeletedId),
+    "entries-added",
+    value.entriesAdded,
+    "recorded-first-entry-id",
+    idText(first?.id ?? 0n),
+    "groups",
+    value.groups.size,
+    "first-entry",
+    shown(first),
+    "last-entry",
+    shown(last),
+  ]);
+}
+
+function groups(caller: Caller, args: readonly string[]): ReplyValue {
+  const value = streamOf(caller, at(args, 2));
+  const ordered = [...value.groups.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return ordered.map((group) => {
+    return new MapReply([
+      "name",
+      group.name,
+      "consumers",
+      group.consumers.size,
+      "pending",
+      group.pending.size,
+      "last-delivered-id",
+      idText(group.lastId),
+      "entries-read",
+      group.entriesRead,
+      "lag",
+      lagOf(caller, value, group),
+    ]);
+  });
+}
+
+function consumers(caller: Caller, args: readonly string[]): ReplyValue {
+  const [key, name] = [at(args, 2), at(args, 3)];
+  const group = streamOf(caller, key).groups.get(name);
+  if (group === undefined) throw new ErrorReply(`NOGROUP No such consumer group '${name}' for key name '${key}'`);
+  const { now } = caller.engine.clock;
+  const pending = [...group.pending.values()];
+  const ordered = [...group.consumers.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  return ordered.map((consumer) => {
+    const count = pending.filter((entry) => entry.consumer === consumer.name).length;
+    const facts: ReplyValue[] = ["name", consumer.name, "pending", count, "idle", now - consumer.seenAt];
+    if (caller.engine.version.isModern) {
+      facts.push("inactive", consumer.activeAt < 0 ? -1 : now - consumer.activeAt);
+    }
+    return new MapReply(facts);
+  });
+}
+
+export const streamInfoHandlers: Handlers = {
+  "xinfo|stream": stream,
+  "xinfo|groups": groups,
+  "xinfo|consumers": consumers,
+};
