@@ -170,6 +170,7 @@ export class TestServer {
   /** Ends it. */
   async stop(): Promise<void> {
     await this.down();
+    this.engine.scripting.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

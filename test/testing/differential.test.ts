@@ -19,7 +19,7 @@ const VERSIONS: Readonly<Record<ServerKind, VersionName>> = {
   [ServerKind.Valkey]: "valkey-9.1",
 };
 const PROGRAM_LENGTH = 60;
-const RUNS_PER_FAMILY = Number(process.env.SLUICE_DIFFERENTIAL_RUNS ?? 40);
+const RUNS_PER_FAMILY = Number(process.env.SLUICE_DIFFERENTIAL_RUNS ?? 55);
 /** Commands of other families come in between, so that keys hold other kinds of values. */
 const MIXED_IN = ["strings", "keys", "lists", "sets", "hashes", "sorted sets"];
 const RANDOM: ReadonlySet<string> = new Set(["spop", "srandmember", "hrandfield", "zrandmember"]);

@@ -191,6 +191,21 @@ describe("TestServer", () => {
     expect(await redis.get("key")).to.equal("other");
   });
 
+  it("runs scripts, also in a transaction and under their SHA", async () => {
+    const redis = connect({
+      scripts: { addTo: { lua: "return redis.call('incrby', KEYS[1], ARGV[1])", numberOfKeys: 1 } },
+    });
+    const added = redis as Redis & { addTo(key: string, by: number): Promise<number> };
+    expect(await added.addTo("n", 5)).to.equal(5);
+    expect(await added.addTo("n", 5)).to.equal(10);
+    expect(
+      await redis.multi().eval("return {KEYS[1], cjson.encode({1, 2})}", 1, "key").get("n").exec(),
+    ).to.deep.equal([
+      [null, ["key", "[1,2]"]],
+      [null, "10"],
+    ]);
+  });
+
   it("asks for its password", async () => {
     const guarded = await TestServer.start({ password: "secret" });
     const redis = new Redis(guarded.url);

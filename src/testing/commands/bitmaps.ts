@@ -2,7 +2,7 @@
  * Bits of strings.
  */
 
-import { integerOf, narrow, NOT_AN_INTEGER, parseInteger } from "../protocol/numbers";
+import { integerOf, NOT_AN_INTEGER, narrow, parseInteger } from "../protocol/numbers";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import { at, following, syntaxError, word } from "./arguments";
@@ -51,7 +51,11 @@ interface BitRange {
 }
 
 /** Bits from start to end, both included; null if there are none. */
-function bitRange(start: number, end: number, { size, isBits }: { size: number; isBits: boolean }): BitRange | null {
+function bitRange(
+  start: number,
+  end: number,
+  { size, isBits }: { size: number; isBits: boolean },
+): BitRange | null {
   const total = isBits ? size * 8 : size;
   if (start < 0 && end < 0 && start > end) return null;
   const from = Math.max(0, start < 0 ? start + total : start);
@@ -134,7 +138,8 @@ function bitop(caller: Caller, args: readonly string[]): ReplyValue {
     }
     throw syntaxError();
   }
-  if (name === "NOT" && args.length !== 4) throw new ErrorReply("ERR BITOP NOT must be called with a single source key.");
+  if (name === "NOT" && args.length !== 4)
+    throw new ErrorReply("ERR BITOP NOT must be called with a single source key.");
   const values = args.slice(3).map((key) => caller.database.readString(key) ?? "");
   const size = Math.max(...values.map(({ length }) => length));
   let result = "";
@@ -173,7 +178,9 @@ function fieldOf(text: string): Field {
   const bits = Number(match?.[2] ?? 0);
   const isSigned = match?.[1] === "i";
   if (match === null || bits < 1 || bits > (isSigned ? 64 : 63)) {
-    throw new ErrorReply("ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.");
+    throw new ErrorReply(
+      "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.",
+    );
   }
   return { isSigned, bits };
 }
@@ -193,13 +200,15 @@ function operationsOf(args: readonly string[], isReadonly: boolean): FieldOperat
     const name = word(args, index);
     if (name === "OVERFLOW") {
       const kind = following(args, index).toUpperCase();
-      if (kind !== "WRAP" && kind !== "SAT" && kind !== "FAIL") throw new ErrorReply("ERR Invalid OVERFLOW type specified");
+      if (kind !== "WRAP" && kind !== "SAT" && kind !== "FAIL")
+        throw new ErrorReply("ERR Invalid OVERFLOW type specified");
       overflow = kind;
       index += 2;
       continue;
     }
     const isGet = name === "GET";
-    if ((!isGet && name !== "SET" && name !== "INCRBY") || index + (isGet ? 2 : 3) >= args.length) throw syntaxError();
+    if ((!isGet && name !== "SET" && name !== "INCRBY") || index + (isGet ? 2 : 3) >= args.length)
+      throw syntaxError();
     const field = fieldOf(at(args, index + 1));
     const offset = fieldOffset(at(args, index + 2), field);
     const value = isGet ? 0 : parseInteger(at(args, index + 3));
@@ -217,7 +226,11 @@ function readField(value: string, offset: number, { isSigned, bits }: Field): bi
   return isSigned ? BigInt.asIntN(bits, raw) : raw;
 }
 
-function writeField(value: string, offset: number, { field, number }: { field: Field; number: bigint }): string {
+function writeField(
+  value: string,
+  offset: number,
+  { field, number }: { field: Field; number: bigint },
+): string {
   const end = Math.ceil((offset + field.bits) / 8);
   const bytes = [...value.padEnd(end, "\0")].map((char) => char.charCodeAt(0));
   for (let bit = 0; bit < field.bits; bit++) {
@@ -231,7 +244,7 @@ function writeField(value: string, offset: number, { field, number }: { field: F
 }
 
 /** The number as the field holds it, or null if it does not fit and must not wrap. */
-function fit(number: bigint, { isSigned, bits }: Field, overflow: Overflow): bigint | null {
+function fitted(number: bigint, { isSigned, bits }: Field, overflow: Overflow): bigint | null {
   const size = BigInt(bits);
   const [low, high] = isSigned ? [-(1n << (size - 1n)), (1n << (size - 1n)) - 1n] : [0n, (1n << size) - 1n];
   if (number >= low && number <= high) return number;
@@ -256,7 +269,7 @@ function bitfield(isReadonly: boolean): Handler {
       if (name === "GET") return narrow(old);
       // A value to set is taken as unsigned where the field is.
       const wanted = field.isSigned ? given : BigInt.asUintN(64, given);
-      const number = fit(name === "SET" ? wanted : old + given, field, overflow);
+      const number = fitted(name === "SET" ? wanted : old + given, field, overflow);
       if (number === null) return null;
       value = writeField(value, offset, { field, number });
       isChanged = true;

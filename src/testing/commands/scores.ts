@@ -3,7 +3,7 @@
  */
 
 import type { ScoredMember } from "../keyspace/sorted-set-value";
-import { formatSeventeen, formatShortest, NOT_A_FLOAT, parseFloatText } from "../protocol/numbers";
+import { NOT_A_FLOAT, parseFloatText, scoreTextOf } from "../protocol/numbers";
 import { DoubleReply, ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller } from "../server/model";
 
@@ -15,7 +15,7 @@ export function scoreOf(caller: Caller, text: string): number {
 }
 
 export function scoreText(caller: Caller, value: number): string {
-  return caller.engine.version.isModern ? formatShortest(value) : formatSeventeen(value);
+  return scoreTextOf(value, caller.engine.version.isModern);
 }
 
 export function score(caller: Caller, value: number): DoubleReply {

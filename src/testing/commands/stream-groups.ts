@@ -35,7 +35,11 @@ function groupToWrite(caller: Caller, key: string, name: string): ConsumerGroup 
 }
 
 /** The consumer, made if there is none yet; Redis 7.0 makes it when there is something for it. */
-function consumerOf(caller: Caller, group: ConsumerGroup, { name, isLazy = false }: ConsumerRequest): Consumer {
+function consumerOf(
+  caller: Caller,
+  group: ConsumerGroup,
+  { name, isLazy = false }: ConsumerRequest,
+): Consumer {
   const { now } = caller.engine.clock;
   let consumer = group.consumers.get(name);
   if (consumer === undefined) {
@@ -156,7 +160,8 @@ function deliverNew(caller: Caller, { stream, group, consumer, request }: Delive
   for (const { id } of entries) {
     group.lastId = id;
     if (group.entriesRead !== null) group.entriesRead++;
-    if (!request.isNoAck) group.pending.set(id, { id, consumer: consumer.name, deliveredAt: now, deliveries: 1 });
+    if (!request.isNoAck)
+      group.pending.set(id, { id, consumer: consumer.name, deliveredAt: now, deliveries: 1 });
   }
   if (entries.length > 0) {
     group.consumers.set(consumer.name, consumer);
@@ -194,7 +199,12 @@ function readGroup(caller: Caller, key: string, request: StreamRead): Delivery {
       `NOGROUP No such key '${key}' or consumer group '${groupName}' in XREADGROUP with GROUP option`,
     );
   }
-  return { stream, group, consumer: consumerOf(caller, group, { name: consumerName, isLazy: true }), request };
+  return {
+    stream,
+    group,
+    consumer: consumerOf(caller, group, { name: consumerName, isLazy: true }),
+    request,
+  };
 }
 
 function xreadgroup(caller: Caller, args: readonly string[]): ReplyValue {
@@ -202,7 +212,9 @@ function xreadgroup(caller: Caller, args: readonly string[]): ReplyValue {
   const after = request.ids.map((text, index) => {
     checkGroup(caller, at(request.keys, index), request);
     if (text === "$") {
-      throw new ErrorReply("ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.");
+      throw new ErrorReply(
+        "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set.",
+      );
     }
     return text === ">" ? null : parseId(text);
   });
@@ -297,9 +309,16 @@ function claimOptions(caller: Caller, args: readonly string[], from: number): Cl
     const option = word(args, index);
     if (option === "FORCE") claim.isForced = true;
     else if (option === "JUSTID") claim.isJustId = true;
-    else if (option === "IDLE") claim.deliveredAt = now - integerOf(following(args, index++), "ERR Invalid IDLE option argument for XCLAIM");
-    else if (option === "TIME") claim.deliveredAt = integerOf(following(args, index++), "ERR Invalid TIME option argument for XCLAIM");
-    else if (option === "RETRYCOUNT") claim.deliveries = integerOf(following(args, index++), "ERR Invalid RETRYCOUNT option argument for XCLAIM");
+    else if (option === "IDLE")
+      claim.deliveredAt =
+        now - integerOf(following(args, index++), "ERR Invalid IDLE option argument for XCLAIM");
+    else if (option === "TIME")
+      claim.deliveredAt = integerOf(following(args, index++), "ERR Invalid TIME option argument for XCLAIM");
+    else if (option === "RETRYCOUNT")
+      claim.deliveries = integerOf(
+        following(args, index++),
+        "ERR Invalid RETRYCOUNT option argument for XCLAIM",
+      );
     else if (option === "LASTID") claim.lastId = parseId(following(args, index++));
     else throw new ErrorReply(`ERR Unrecognized XCLAIM option '${at(args, index)}'`);
   }
@@ -386,7 +405,11 @@ function xautoclaim(caller: Caller, args: readonly string[]): ReplyValue {
   const deleted: ReplyValue[] = [];
   let attempts = count * 10;
   let place = 0;
-  for (; place < pending.length && attempts > 0 && claimed.length + deleted.length < count; place++, attempts--) {
+  for (
+    ;
+    place < pending.length && attempts > 0 && claimed.length + deleted.length < count;
+    place++, attempts--
+  ) {
     const old = pending[place] as PendingEntry;
     const entry = stream.find(old.id);
     if (entry === undefined) {

@@ -2,8 +2,8 @@
  * Stream ids as arguments: `5-1`, `5`, `-`, `+`, `(5-1`.
  */
 
-import { ErrorReply } from "../protocol/reply";
 import { MAX_ID, MAX_PART, makeId, type StreamId } from "../keyspace/stream-value";
+import { ErrorReply } from "../protocol/reply";
 
 export const INVALID_ID = "ERR Invalid stream ID specified as stream command argument";
 const ID = /^(\d{1,20})(?:-(\d{1,20}))?$/;

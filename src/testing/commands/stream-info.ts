@@ -2,10 +2,16 @@
  * XINFO.
  */
 
-import { idText, type ConsumerGroup, type StreamEntry, type StreamId, StreamValue } from "../keyspace/stream-value";
+import {
+  type ConsumerGroup,
+  idText,
+  type StreamEntry,
+  type StreamId,
+  StreamValue,
+} from "../keyspace/stream-value";
 import { ErrorReply, MapReply, type ReplyValue } from "../protocol/reply";
-import { NO_SUCH_KEY, at, word, wrongWords } from "./arguments";
 import type { Caller, Handlers } from "../server/model";
+import { at, NO_SUCH_KEY, word, wrongWords } from "./arguments";
 import { showEntry } from "./streams";
 
 const ENTRIES_PER_NODE = 100;
@@ -100,7 +106,8 @@ function groups(caller: Caller, args: readonly string[]): ReplyValue {
 function consumers(caller: Caller, args: readonly string[]): ReplyValue {
   const [key, name] = [at(args, 2), at(args, 3)];
   const group = streamOf(caller, key).groups.get(name);
-  if (group === undefined) throw new ErrorReply(`NOGROUP No such consumer group '${name}' for key name '${key}'`);
+  if (group === undefined)
+    throw new ErrorReply(`NOGROUP No such consumer group '${name}' for key name '${key}'`);
   const { now } = caller.engine.clock;
   const pending = [...group.pending.values()];
   const ordered = [...group.consumers.values()].sort((a, b) => (a.name < b.name ? -1 : 1));

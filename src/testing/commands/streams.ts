@@ -10,8 +10,8 @@ import {
   millisecondsOf,
   type StreamEntry,
   type StreamId,
-  sequenceOf,
   StreamValue,
+  sequenceOf,
 } from "../keyspace/stream-value";
 import { integerOf } from "../protocol/numbers";
 import { BLOCKED, ErrorReply, MapReply, NULL_ARRAY, OK, type ReplyValue } from "../protocol/reply";
@@ -64,7 +64,8 @@ function readTrim(args: readonly string[], from: number): TrimReading {
 function readLimit(args: readonly string[], index: number, trim: Trim | null): void {
   const limit = integerOf(following(args, index));
   if (limit < 0) throw new ErrorReply("ERR The LIMIT argument must be >= 0.");
-  if (trim === null) throw new ErrorReply("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
+  if (trim === null)
+    throw new ErrorReply("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
   trim.limit = limit;
 }
 
@@ -120,7 +121,9 @@ function additionOf(args: readonly string[]): Addition {
       const { trim, next } = readTrim(args, found.idAt);
       if (trim === null) break;
       if (found.trim !== null) {
-        throw new ErrorReply("ERR syntax error, MAXLEN and MINID options at the same time are not compatible");
+        throw new ErrorReply(
+          "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
+        );
       }
       found.trim = trim;
       found.idAt = next;
@@ -147,7 +150,8 @@ function xadd(caller: Caller, args: readonly string[]): ReplyValue {
   if (text !== "*" && !/^\d{1,20}-\*$/.test(text) && idAt < args.length) {
     parseId(text);
   }
-  if (fieldCount < 2 || fieldCount % 2 === 1) throw new ErrorReply("ERR wrong number of arguments for 'xadd' command");
+  if (fieldCount < 2 || fieldCount % 2 === 1)
+    throw new ErrorReply("ERR wrong number of arguments for 'xadd' command");
   const isGiven = text !== "*" && !text.endsWith("-*");
   if (isGiven) checkNewId(parseId(text), undefined, text);
   const { database } = caller;
@@ -222,7 +226,12 @@ type ReadCommand = "xread" | "xreadgroup";
 
 /** The options of XREAD and XREADGROUP. */
 export function readRequest(caller: Caller, args: readonly string[], command: ReadCommand): StreamRead {
-  const found = { count: 0, blockMs: null as number | null, group: null as [string, string] | null, isNoAck: false };
+  const found = {
+    count: 0,
+    blockMs: null as number | null,
+    group: null as [string, string] | null,
+    isNoAck: false,
+  };
   for (let index = 1; index < args.length; index++) {
     const option = word(args, index);
     const hasMore = index + 1 < args.length;
@@ -236,12 +245,16 @@ export function readRequest(caller: Caller, args: readonly string[], command: Re
       return { ...found, ...streams };
     } else if (option === "GROUP" && index + 2 < args.length) {
       if (command === "xread") {
-        throw new ErrorReply("ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.");
+        throw new ErrorReply(
+          "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead.",
+        );
       }
       found.group = [at(args, ++index), at(args, ++index)];
     } else if (option === "NOACK") {
       if (command === "xread") {
-        throw new ErrorReply("ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.");
+        throw new ErrorReply(
+          "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead.",
+        );
       }
       found.isNoAck = true;
     } else throw syntaxError();
@@ -257,11 +270,15 @@ function blockOf(text: string): number {
 
 function unbalanced({ engine }: Caller, command: ReadCommand): ErrorReply {
   if (!engine.version.isModern) {
-    return new ErrorReply("ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.");
+    return new ErrorReply(
+      "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
+    );
   }
   const hasPlus = command === "xread" && engine.version.name === "8.2";
   const ids = `an ID${hasPlus ? ", '+'," : ""} or '${command === "xread" ? "$" : ">"}'`;
-  return new ErrorReply(`ERR Unbalanced '${command}' list of streams: for each stream key ${ids} must be specified.`);
+  return new ErrorReply(
+    `ERR Unbalanced '${command}' list of streams: for each stream key ${ids} must be specified.`,
+  );
 }
 
 function streamsOf(caller: Caller, rest: readonly string[], command: ReadCommand) {
@@ -286,7 +303,9 @@ function xread(caller: Caller, args: readonly string[]): ReplyValue {
       return last === undefined ? (stream?.lastId ?? 0n) : last - 1n;
     }
     if (text === ">") {
-      throw new ErrorReply("ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.");
+      throw new ErrorReply(
+        "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option.",
+      );
     }
     return parseId(text);
   });
@@ -307,7 +326,11 @@ export function waitOrNull(caller: Caller, request: StreamRead, attempt: () => R
     const reply = attempt();
     return reply === BLOCKED ? NULL_ARRAY : reply;
   }
-  return caller.engine.blocking.attemptOrWait(caller, { keys: request.keys, timeoutMs: request.blockMs, attempt });
+  return caller.engine.blocking.attemptOrWait(caller, {
+    keys: request.keys,
+    timeoutMs: request.blockMs,
+    attempt,
+  });
 }
 
 function xsetid(caller: Caller, args: readonly string[]): ReplyValue {
@@ -321,7 +344,10 @@ function xsetid(caller: Caller, args: readonly string[]): ReplyValue {
       if (added < 0) throw new ErrorReply("ERR entries_added must be positive");
     } else if (option === "MAXDELETEDID") {
       maxDeleted = parseId(following(args, index));
-      if (id < maxDeleted) throw new ErrorReply("ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id");
+      if (id < maxDeleted)
+        throw new ErrorReply(
+          "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id",
+        );
     } else throw syntaxError();
   }
   const { database } = caller;
@@ -336,7 +362,9 @@ function xsetid(caller: Caller, args: readonly string[]): ReplyValue {
     throw new ErrorReply("ERR The ID specified in XSETID is smaller than the target stream top item");
   }
   if (added !== null && stream.size > added) {
-    throw new ErrorReply("ERR The entries_added specified in XSETID is smaller than the target stream length");
+    throw new ErrorReply(
+      "ERR The entries_added specified in XSETID is smaller than the target stream length",
+    );
   }
   stream.lastId = id;
   if (added !== null) stream.entriesAdded = added;

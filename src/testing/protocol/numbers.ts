@@ -79,14 +79,14 @@ function infinityText(value: number): string {
 }
 
 /** `%.17g`, which Redis before 7.2 prints doubles with. */
-export function formatSeventeen(value: number): string {
+function formatSeventeen(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : infinityText(value);
   if (Number.isSafeInteger(value)) return Object.is(value, -0) ? "-0" : String(value);
   return general(value, 17);
 }
 
 /** `%.<digits>g`. */
-function general(value: number, digits: number): string {
+export function general(value: number, digits: number): string {
   if (value === 0) return Object.is(value, -0) ? "-0" : "0";
   const [mantissa = "", power = "0"] = value.toExponential(digits - 1).split("e");
   const exponent = Number(power);
@@ -121,6 +121,11 @@ function layOut(digits: string, power: number): string {
   }
   const fraction = digits.length > 1 ? `.${digits.slice(1)}` : "";
   return `${digits[0]}${fraction}e${power < 0 ? "-" : "+"}${size}`;
+}
+
+/** A double as a server of this age prints it. */
+export function scoreTextOf(value: number, isModern: boolean): string {
+  return isModern ? formatShortest(value) : formatSeventeen(value);
 }
 
 /** A JavaScript text as the bytes of its UTF-8 form. */

@@ -61,7 +61,7 @@ export class Engine implements ServerEngine, DatabaseListener {
     this.pubsub = new PubSub();
     this.blocking = new Blocking(this.clock);
     this.tracking = new Tracking(this.sessions);
-    this.scripting = new Scripting(this);
+    this.scripting = new Scripting(version.product === "valkey");
     this.alarm = new EngineAlarm(this);
     this.commands = commandTable(version, ALL_HANDLERS);
     this.startedAt = this.clock.now;

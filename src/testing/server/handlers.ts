@@ -9,6 +9,7 @@ import { hashHandlers } from "../commands/hashes";
 import { keyHandlers } from "../commands/keys";
 import { listHandlers } from "../commands/lists";
 import { pubsubHandlers } from "../commands/pubsub";
+import { scriptHandlers } from "../commands/scripts";
 import { serverHandlers } from "../commands/server";
 import { setHandlers } from "../commands/sets";
 import { sortedSetAlgebraHandlers } from "../commands/sorted-set-algebra";
@@ -32,6 +33,7 @@ export const ALL_HANDLERS: Handlers = {
   ...sortedSetHandlers,
   ...sortedSetAlgebraHandlers,
   ...bitmapHandlers,
+  ...scriptHandlers,
   ...streamHandlers,
   ...streamGroupHandlers,
   ...streamInfoHandlers,

@@ -161,9 +161,23 @@ export interface ClusterPlace {
   role(): ReplyValue;
 }
 
+export interface ScriptRun {
+  readonly sha: string;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  /** EVAL_RO and its kind. */
+  readonly isReadonly: boolean;
+}
+
 /** Scripts and functions. */
 export interface ScriptHost {
   /** Whether the command needs the interpreter and it is not there yet. */
   mustLoad(entry: CommandEntry): boolean;
   load(): Promise<void>;
+  /** Compiles a script; its SHA-1. */
+  define(code: string): string;
+  has(sha: string): boolean;
+  flush(): void;
+  run(caller: Caller, script: ScriptRun): ReplyValue;
+  close(): void;
 }

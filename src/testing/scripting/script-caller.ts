@@ -1,0 +1,77 @@
+/**
+ * A script as a caller of commands: what it may not run, and how errors of its calls read.
+ */
+
+import { scoreTextOf } from "../protocol/numbers";
+import { ErrorReply, type ReplyValue } from "../protocol/reply";
+import { checkAccess } from "../server/acl-check";
+import { CallerState } from "../server/caller";
+import { keysOf } from "../server/command-keys";
+import { Flag } from "../server/flags";
+import type { Caller, ClientSession, CommandEntry } from "../server/model";
+import type { LuaValue } from "./lua-values";
+
+export class ScriptCaller extends CallerState {
+  readonly isScript = true;
+  readonly session: ClientSession | null;
+
+  constructor(
+    origin: Caller,
+    /** EVAL_RO, FCALL_RO and scripts that say so themselves. */
+    private readonly isReadonly: boolean,
+  ) {
+    super(origin.engine);
+    this.session = origin.session;
+    this.user = origin.user;
+    this.databaseIndex = origin.databaseIndex;
+    this.isBatch = true;
+  }
+
+  /** Runs a command; what goes wrong is a reply. */
+  callCommand(values: readonly LuaValue[]): ReplyValue {
+    if (values.length === 0)
+      return new ErrorReply("ERR Please specify at least one argument for this redis.call() call");
+    const isValkey = this.engine.version.product === "valkey";
+    const args: string[] = [];
+    for (const value of values) {
+      if (typeof value === "string") args.push(value);
+      else if (typeof value === "number") args.push(scoreTextOf(value, this.engine.version.isModern));
+      else {
+        const subject = isValkey ? "Command" : "Lua redis lib command";
+        return new ErrorReply(`ERR ${subject} arguments must be strings or integers`);
+      }
+    }
+    try {
+      return this.engine.call(this, this.admit(args), args);
+    } catch (error) {
+      if (error instanceof ErrorReply) return error;
+      throw error;
+    }
+  }
+
+  private admit(args: readonly string[]): CommandEntry {
+    const { engine } = this;
+    let entry: CommandEntry;
+    try {
+      entry = engine.lookup(args);
+    } catch (error) {
+      const brand = engine.version.product === "valkey" ? "" : "Redis ";
+      const isUnknown = (error as Error).message.includes("unknown");
+      throw new ErrorReply(
+        isUnknown
+          ? `ERR Unknown ${brand}command called from script`
+          : `ERR Wrong number of args calling ${brand}command from script`,
+      );
+    }
+    if ((entry.flags & Flag.NoScript) !== 0) {
+      const brand = engine.version.product === "valkey" ? "Valkey" : "Redis";
+      throw new ErrorReply(`ERR This ${brand} command is not allowed from script`);
+    }
+    if (this.isReadonly && (entry.flags & Flag.Write) !== 0) {
+      throw new ErrorReply("ERR Write commands are not allowed from read-only scripts.");
+    }
+    if (!this.user.mayDoAll) checkAccess(this.user, entry, { args, keys: keysOf(entry, args) });
+    if (engine.cluster !== null && this.session !== null) engine.cluster.route(this.session, entry, args);
+    return entry;
+  }
+}
