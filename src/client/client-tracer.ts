@@ -78,7 +78,7 @@ export class ClientTracer {
   constructor(private readonly client: TracedClient) {}
 
   /** Asked once for each flush. */
-  get isListening(): boolean {
+  isTracing(): boolean {
     return isCommandTraced() || this.isLogging;
   }
 

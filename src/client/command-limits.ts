@@ -10,7 +10,7 @@ import { type Command, CommandState } from "../command/command";
 import type { RetryPolicy, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, type TimeoutDetails } from "../errors";
-import type { Whereabouts } from "../link/whereabouts";
+import type { QueuePosition } from "../link/link";
 import { describeCommand } from "../observability/redact";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
@@ -36,7 +36,7 @@ export interface LimitContext {
   /** Commands are written as they come, none waits for a connection. */
   readonly isWritable: boolean;
   /** Where a command stands, for the error. */
-  whereabouts(command: Command): Whereabouts;
+  positionOf(command: Command): QueuePosition;
 }
 
 /** Commands with a timeout of their own, and XREAD and XREADGROUP even without BLOCK. */
@@ -107,7 +107,7 @@ function detailsOf(command: Command, context: LimitContext, issuedAtMs: number):
   const nowMs = performance.now();
   const isSent = command.state === CommandState.Sent;
   const queuedUntilMs = isSent && command.extra !== null ? command.extra.sentAtMs : nowMs;
-  const where = context.whereabouts(command);
+  const where = context.positionOf(command);
   return {
     phase: !isSent ? "queued" : where.bytesAhead > 0 ? "sent" : "waiting",
     mayHaveRun: isSent || command.extra?.mayHaveRun === true,

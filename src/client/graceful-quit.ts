@@ -51,13 +51,12 @@ export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Prom
 
 /** Without the QUIT itself, which is the last of them. */
 function countLeft({ link, countGathered }: Leaver): QuitReport {
-  const queue = link.connection?.queue;
-  const inFlight = queue?.inFlight ?? 0;
-  const waiting = link.offline.length + countGathered() + (queue?.unsentCommands ?? 0);
+  const { unanswered, unsent } = link.pending;
+  const waiting = unsent + countGathered();
   const isQuitUnsent = waiting > 0;
   return {
     isDrained: false,
-    unanswered: isQuitUnsent ? inFlight : Math.max(0, inFlight - 1),
+    unanswered: isQuitUnsent ? unanswered : Math.max(0, unanswered - 1),
     unsent: isQuitUnsent ? waiting - 1 : 0,
   };
 }

@@ -6,15 +6,15 @@ import { IGNORED } from "../command/promise-completion";
 import type { LeasedLine } from "../link/blocking-lease";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
-import type { LinkOptions, LinkOwner } from "../link/link-options";
+import type { LinkDeps, LinkOptions } from "../link/link-options";
 
 export class LinkLine implements LeasedLine {
   private readonly link: Link;
 
-  constructor(options: LinkOptions, connector: AbstractConnector, owner: LinkOwner, onTaken: () => void) {
+  constructor(options: LinkOptions, connector: AbstractConnector, deps: LinkDeps, onTaken: () => void) {
     // Its command is handed over while it still connects.
     const ownOptions = Object.create(options, { enableOfflineQueue: { value: true } }) as LinkOptions;
-    this.link = new Link(ownOptions, connector, new QuietOwner(owner, onTaken));
+    this.link = new Link(ownOptions, connector, quiet(deps, onTaken));
     this.link.connect().catch(() => {});
   }
 
@@ -44,51 +44,28 @@ export class LinkLine implements LeasedLine {
 }
 
 /** Errors and traces are the client's; the status words of an extra connection are not. */
-class QuietOwner implements LinkOwner {
-  readonly identity;
-
-  constructor(
-    private readonly owner: LinkOwner,
-    private readonly onTaken: () => void,
-  ) {
-    this.identity = owner.identity;
-  }
-
-  credentials(): ReturnType<LinkOwner["credentials"]> {
-    return this.owner.credentials();
-  }
-
-  onNamedError(type: string, error: Error): void {
-    this.owner.onNamedError(type, error);
-  }
-
-  isTracing(): boolean {
-    return this.owner.isTracing();
-  }
-
-  onWrite(command: Command): void {
-    this.owner.onWrite(command);
-  }
-
-  onReplyError(command: Command, error: Error): boolean {
-    const isTaken = this.owner.onReplyError(command, error);
-    if (isTaken) this.onTaken();
-    return isTaken;
-  }
-
-  adopts(command: Command): boolean {
-    return this.owner.adopts(command);
-  }
-
-  onOrphans(commands: readonly Command[], error: Error): void {
-    this.owner.onOrphans(commands, error);
-    this.onTaken();
-  }
-
-  onStatus(): void {}
-  onSelect(): void {}
-  onMessage(): void {}
-  onShardLost(): void {}
-  onOtherPush(): void {}
-  onMonitorLine(): void {}
+function quiet(deps: LinkDeps, onTaken: () => void): LinkDeps {
+  const { listener, takeover } = deps;
+  return {
+    ...deps,
+    credentials: () => deps.credentials(),
+    listener: {
+      onStatus() {},
+      onNamedError: (type, error) => listener.onNamedError(type, error),
+      onSelect() {},
+    },
+    messages: null,
+    redirects: (command, error) => {
+      const isTaken = deps.redirects(command, error);
+      if (isTaken) onTaken();
+      return isTaken;
+    },
+    takeover: takeover && {
+      takesOver: (command) => takeover.takesOver(command),
+      takeOver: (commands, error) => {
+        takeover.takeOver(commands, error);
+        onTaken();
+      },
+    },
+  };
 }

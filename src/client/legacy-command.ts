@@ -110,7 +110,7 @@ export class LegacyCommand extends Command {
 
   /** Rejects the command with "Command timed out" unless it is settled before. */
   setTimeout(timeoutMs: number): void {
-    const context = { isWritable: true, whereabouts: () => NOWHERE };
+    const context = { isWritable: true, positionOf: () => NOWHERE };
     new CommandLimit(this, context, false).start(timeoutMs);
   }
 

@@ -2,11 +2,11 @@
 
 import type { Command } from "../command/command";
 import type { ClientIdentity } from "../connection/handshake";
+import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
-import type { ExpiringCredentials } from "../link/credentials";
-import { dismiss } from "../link/farewell";
-import type { LinkOwner } from "../link/link-options";
+import { settleWaiting, type Takeover } from "../link/closing";
+import type { LinkDeps, LinkListener } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { explain, hintOnReply } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
@@ -17,33 +17,52 @@ import type { ClientTracer } from "./client-tracer";
 import { emitMessage, type Message } from "./events";
 import { parseMonitorLine } from "./monitor-line";
 import type { Redis } from "./redis";
+import type { RedisStatus } from "./types";
 
-/** Who looks after a link besides its own client: the cluster that it is a part of. */
+/** The cluster that a link is a part of: it is told what it has a use for. */
 export interface LinkSupervisor {
-  onStatus(status: LinkStatus): void;
-  onNamedError(type: string, error: Error): void;
-  onReplyError(command: Command, error: Error): boolean;
-  adopts(command: Command): boolean;
-  onOrphans(commands: readonly Command[], error: Error): void;
-  onShardLost(channel: Buffer): void;
-  onMessage(message: Message): void;
+  onStatus?(status: LinkStatus): void;
+  onNamedError?(type: string, error: Error): void;
+  /** True when the command was redirected. */
+  onReplyError?(command: Command, error: Error): boolean;
+  readonly takeover?: Takeover;
+  onShardLost?(channel: Buffer): void;
+  onMessage?(message: Message): void;
 }
 
-export class RedisEvents implements LinkOwner {
-  readonly identity: ClientIdentity = { name: "sluice", version: VERSION };
+const IDENTITY: ClientIdentity = { name: "sluice", version: VERSION };
+
+export class RedisEvents implements LinkListener, MessageListener {
   supervisor: LinkSupervisor | null = null;
+  /** What an application has written to `status`; the next move of the link takes its place. */
+  shownStatus: RedisStatus | null = null;
 
   constructor(
     private readonly redis: Redis,
     private readonly tracer: ClientTracer,
   ) {}
 
-  credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
-    const { options } = this.redis;
-    return typeof options.credentials === "function" ? options.credentials() : options;
+  /** What the links of the client work for. */
+  linkDeps(): LinkDeps {
+    return {
+      identity: IDENTITY,
+      credentials: () => {
+        const { options } = this.redis;
+        return typeof options.credentials === "function" ? options.credentials() : options;
+      },
+      listener: this,
+      messages: this,
+      tracer: this.tracer,
+      redirects: (command, error) => this.redirects(command, error),
+      takeover: {
+        takesOver: (command) => this.supervisor?.takeover?.takesOver(command) === true,
+        takeOver: (commands, error) => this.supervisor?.takeover?.takeOver(commands, error),
+      },
+    };
   }
 
   onStatus(status: LinkStatus, argument: unknown): void {
+    this.shownStatus = null;
     this.tracer.onStatus(status);
     // The first words come while the client is still being built.
     this.redis[PARTS]?.auto?.hold(status === "ready");
@@ -51,17 +70,17 @@ export class RedisEvents implements LinkOwner {
       if (argument === undefined) this.redis.emit(status);
       else this.redis.emit(status, argument);
     });
-    this.supervisor?.onStatus(status);
-    if (status === "end") this.redis[PARTS]?.lease?.close((commands) => this.dismissWaiting(commands));
+    this.supervisor?.onStatus?.(status);
+    if (status === "end") this.redis[PARTS]?.lease?.close((commands) => this.settleWaiting(commands));
   }
 
   /** Ends commands that have not reached a link, or lets who looks after this one take them elsewhere. */
-  dismissWaiting(commands: readonly Command[]): void {
-    dismiss(commands, this, () => new ConnectionClosedError());
+  settleWaiting(commands: readonly Command[]): void {
+    settleWaiting(commands, this.supervisor?.takeover ?? null, () => new ConnectionClosedError());
   }
 
   onNamedError(type: string, error: Error): void {
-    this.supervisor?.onNamedError(type, error);
+    this.supervisor?.onNamedError?.(type, error);
     if (type === "error") this.tracer.onError(error);
     callUser(() => this.redis.silentEmit(type, error));
   }
@@ -72,12 +91,12 @@ export class RedisEvents implements LinkOwner {
 
   onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void {
     const message = { kind, pattern, channel, payload };
-    this.supervisor?.onMessage(message);
+    this.supervisor?.onMessage?.(message);
     emitMessage(this.redis, message);
   }
 
   onShardLost(channel: Buffer): void {
-    this.supervisor?.onShardLost(channel);
+    this.supervisor?.onShardLost?.(channel);
     this.emitSafely("moved");
   }
 
@@ -90,27 +109,11 @@ export class RedisEvents implements LinkOwner {
     this.emitSafely("monitor", time, args, source, database);
   }
 
-  isTracing(): boolean {
-    return this.tracer.isListening;
-  }
-
-  onWrite(command: Command): void {
-    this.tracer.onWrite(command);
-  }
-
-  onReplyError(command: Command, error: Error): boolean {
+  private redirects(command: Command, error: Error): boolean {
     const { supervisor } = this;
-    if (supervisor !== null) return supervisor.onReplyError(command, error);
+    if (supervisor !== null) return supervisor.onReplyError?.(command, error) === true;
     explain(error, hintOnReply(error.message));
     return false;
-  }
-
-  adopts(command: Command): boolean {
-    return this.supervisor?.adopts(command) ?? false;
-  }
-
-  onOrphans(commands: readonly Command[], error: Error): void {
-    this.supervisor?.onOrphans(commands, error);
   }
 
   private emitSafely(event: string, ...args: unknown[]): void {

@@ -13,7 +13,6 @@ import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
-import { whereaboutsOf } from "../link/whereabouts";
 import { hideSecrets } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
@@ -130,12 +129,13 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const self = this as unknown as Redis;
     const tracer = new ClientTracer(this);
     const events = new RedisEvents(self, tracer);
-    const link = new Link(this.options, makeConnector(self), events);
+    const deps = events.linkDeps();
+    const link = new Link(this.options, makeConnector(self), deps);
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
     this[PARTS] = new Chain(link, this.options, {
-      makeLine: (onTaken) => new LinkLine(this.options, makeConnector(self), events, onTaken),
+      makeLine: (onTaken) => new LinkLine(this.options, makeConnector(self), deps, onTaken),
       currentDb: () => link.session.db,
       onGivenUp: () => link.session.loseMember(),
       // A transaction opened by hand goes on where it began; the rest will be refused.
@@ -146,7 +146,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       get isWritable() {
         return link.isWritable;
       },
-      whereabouts: (command) => whereaboutsOf(link, command),
+      positionOf: (command) => link.positionOf(command),
     };
     this[INITIALIZE]();
     watchOptions(this.options, AUTO_PIPELINING, () => {
@@ -162,12 +162,12 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** See docs/connecting.md for the words and the moves between them. */
   get status(): RedisStatus {
-    return this[LINK].status as RedisStatus;
+    return this[EVENTS].shownStatus ?? (this[LINK].status as RedisStatus);
   }
 
-  /** Some packages set it after closing the client. */
+  /** Some packages set it after closing the client. It is shown until the next move, and changes nothing. */
   set status(word: RedisStatus) {
-    this[LINK].status = word;
+    this[EVENTS].shownStatus = word;
   }
 
   /** RESP2 connections with subscriptions and those under MONITOR take few commands or none. */
@@ -235,7 +235,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   disconnect(reconnect = false): void {
     if (!reconnect) this[PARTS].letGo();
     this[LINK].disconnect(reconnect);
-    if (!reconnect) this[PARTS].lease?.close((commands) => this[EVENTS].dismissWaiting(commands));
+    if (!reconnect) this[PARTS].lease?.close((commands) => this[EVENTS].settleWaiting(commands));
   }
 
   /** @deprecated Use `disconnect()`. */

@@ -228,10 +228,7 @@ export class NodePool {
 
   /** Disconnects once everything is answered, or when the node has had its time. */
   private letGo(port: NodePort): void {
-    const isIdle = (): boolean =>
-      port.gathered === 0 &&
-      port.link.offline.length === 0 &&
-      (port.link.connection?.queue.length ?? 0) === 0;
+    const isIdle = (): boolean => port.gathered === 0 && port.link.isIdle;
     if (isIdle()) {
       port.link.disconnect();
       return;

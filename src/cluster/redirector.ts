@@ -15,7 +15,7 @@ import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
-import { endOf } from "../link/farewell";
+import { endOf } from "../link/closing";
 import { debugLog } from "../util/debug";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
@@ -65,7 +65,7 @@ export class Redirector {
     private readonly rooms: RedirectorRooms,
   ) {}
 
-  adopts(command: Command): boolean {
+  takesOver(command: Command): boolean {
     return this.isActive && command.slot !== UNROUTED && isAwaited(command);
   }
 
@@ -84,7 +84,7 @@ export class Redirector {
   }
 
   /** The link of a node has ended; the commands may go again. */
-  onOrphans(node: ClusterNode, commands: readonly Command[], error: Error): void {
+  takeOver(node: ClusterNode, commands: readonly Command[], error: Error): void {
     const atOnce: Command[] = [];
     for (const command of commands) {
       const unit = this.unitOf(command, error);
@@ -116,7 +116,7 @@ export class Redirector {
 
   /** Commands waited for a node that is being redialled; now they leave it. */
   onLeft(node: ClusterNode, commands: readonly Command[]): void {
-    if (commands.length > 0) this.onOrphans(node, commands, new ConnectionClosedError());
+    if (commands.length > 0) this.takeOver(node, commands, new ConnectionClosedError());
   }
 
   /** A command waits for a node that cannot be reached, and no other one can be asked. */
@@ -226,7 +226,7 @@ export class Redirector {
       node.avoidedUntilMs = performance.now() + AVOID_MS;
     } else if (slots.shardOf(slot)?.master !== target) {
       slots.move(slot, target);
-      const last = node.port?.link.connection?.queue.lastAwaited();
+      const last = node.port?.link.lastAwaited();
       if (last !== undefined) rooms.keepOrder(slot, last);
     }
     this.rooms.onStale(target);

@@ -1,7 +1,7 @@
 /**
  * One socket, one life. Encodes commands in the order in which they came, matches each reply to
  * the oldest unanswered one, and hands back what was never answered when it closes; never reused.
- * It knows nothing of reconnecting, queues while offline or retry policies: that is its owner's.
+ * It knows nothing of reconnecting, queues while offline or retry policies: that is the link's.
  * Commands are encoded when they are written, so what is unsent is known exactly.
  */
 
@@ -23,7 +23,7 @@ import { CommandQueue } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
 import { FlushEncoder, type WriteListener } from "./flush-encoder";
 import { type Flushable, flushScheduler } from "./flush-scheduler";
-import { type PushOwner, PushRouter } from "./push-router";
+import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
 import { type Stretch, stretchOf } from "./stretch";
@@ -39,19 +39,32 @@ export interface ConnectionOptions {
   readonly socketTimeoutMs: number;
 }
 
-export interface ConnectionOwner extends PushOwner, WriteListener {
+/** Is told how the life of a connection goes. */
+export interface ConnectionLife {
   /** The socket is connected; the handshake may begin. */
   onOpen(): void;
-  /** An error reply. True when the owner took the command over; otherwise it fails with the error. */
+  /** A socket or protocol error; `onClose` follows. */
+  onConnectionError?(error: Error): void;
+  onClose(): void;
+}
+
+/** Looks at the replies that do more than settle their command. */
+export interface ReplyJudge {
+  /** An error reply. True when the command was taken over; otherwise it fails with the error. */
   onReplyError(command: Command, error: Error): boolean;
   /** A command that changes the state of the connection was answered without error. */
   onStateReply(command: Command, reply: Reply): void;
-  /** A line of MONITOR. */
-  onMonitorLine(line: string): void;
-  /** A socket or protocol error; `onClose` follows. */
-  onConnectionError(error: Error): void;
-  onClose(): void;
 }
+
+/** Those that a connection works for. Each part goes to the place that needs it. */
+export interface ConnectionDeps extends PushDeps {
+  readonly life: ConnectionLife;
+  /** Null: error replies fail their commands. */
+  readonly replies: ReplyJudge | null;
+  readonly tracer: WriteListener | null;
+}
+
+const NO_TRACER: WriteListener = { isTracing: () => false, onWrite() {} };
 
 /** Replies to these need more than settling the command. */
 const STATE_FLAGS =
@@ -115,6 +128,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   /** Commands are being encoded; whoever traces them may issue others meanwhile. */
   private isFlushing = false;
   /** The socket is one of the runtime's, which does not look at what it has written again. */
+  private readonly tracer: WriteListener;
   private isOwnSocket = false;
   private roomBytes = 0;
   private burstStartMs = 0;
@@ -122,15 +136,16 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   constructor(
     private readonly options: ConnectionOptions,
-    private readonly owner: ConnectionOwner,
+    private readonly deps: ConnectionDeps,
   ) {
     this.shape = { protocol: 2, replyMapping: "legacy" };
     this.decoding =
       (options.stringNumbers ? Decode.StringNumbers : 0) |
       (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
     this.limitSilence(options.socketTimeoutMs);
-    this.encoder = new FlushEncoder(this, this.output, options.highWaterBytes, owner);
-    this.pushes = new PushRouter(this.queue, owner, options.stringNumbers);
+    this.tracer = deps.tracer ?? NO_TRACER;
+    this.encoder = new FlushEncoder(this, this.output, options.highWaterBytes, this.tracer);
+    this.pushes = new PushRouter(this.queue, deps, options.stringNumbers);
   }
 
   /** Sets how long it may be silent while commands are outstanding; 0 or less: for ever. */
@@ -178,13 +193,13 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     });
     socket.on("drain", () => this.onDrain());
     socket.on("error", (error: Error) => {
-      if (this.state !== ConnectionState.Closed) this.owner.onConnectionError(error);
+      if (this.state !== ConnectionState.Closed) this.deps.life.onConnectionError?.(error);
     });
     socket.on("end", () => socket.destroy());
     socket.once("close", () => this.onSocketClose());
     if (socket.destroyed) {
       const error = socket.errored ?? firstError;
-      if (error !== undefined) this.owner.onConnectionError(error);
+      if (error !== undefined) this.deps.life.onConnectionError?.(error);
       this.onSocketClose();
     } else if (socket.connecting === true) {
       socket.once(socket.encrypted === true ? "secureConnect" : "connect", () => this.onOpen());
@@ -217,7 +232,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   /** Whoever traces wants to see commands. */
   dispatchCalls(calls: PlainCalls): boolean {
-    if (this.owner.isTracing()) return false;
+    if (this.tracer.isTracing()) return false;
     this.queue.pushCalls(calls);
     if (!this.isBooked) flushScheduler.request(this, this.queue.inFlight);
     return true;
@@ -241,7 +256,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   destroy(error?: Error): void {
     if (this.state === ConnectionState.Closed) return;
     this.parser.stop();
-    if (error !== undefined) this.owner.onConnectionError(error);
+    if (error !== undefined) this.deps.life.onConnectionError?.(error);
     this.socket?.destroy();
   }
 
@@ -266,7 +281,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     }
     this.queue.shift();
     markAnswered(command);
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command, value);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.replies?.onStateReply(command, value);
     command.fulfil(value, this.shape);
   }
 
@@ -279,7 +294,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       return;
     }
     markAnswered(command);
-    if (!this.owner.onReplyError(command, error)) command.fail(error);
+    if (this.deps.replies?.onReplyError(command, error) !== true) command.fail(error);
   }
 
   onPush(message: Reply[]): void {
@@ -332,7 +347,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   }
 
   private get isInSubscriberMode(): boolean {
-    return this.shape.protocol === 2 && !this.owner.subscriptions.isEmpty;
+    return this.shape.protocol === 2 && !this.deps.subscriptions.isEmpty;
   }
 
   private isSubscriberReply(command: Command): boolean {
@@ -359,7 +374,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       return;
     }
     if (this.isMonitoring && command === undefined) {
-      this.owner.onMonitorLine(String(value));
+      this.deps.messages?.onMonitorLine(String(value));
       return;
     }
     if (command === undefined) {
@@ -369,7 +384,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       return;
     }
     this.queue.shift();
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.owner.onStateReply(command, value);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.replies?.onStateReply(command, value);
     command.fulfil(command.wantsBuffers ? value : toText(value), this.shape);
   }
 
@@ -401,7 +416,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     if (this.state !== ConnectionState.Dialing) return;
     this.state = move(this.state, ConnectionState.Handshaking);
     this.lastActivityMs = nowMs();
-    this.owner.onOpen();
+    this.deps.life.onOpen();
   }
 
   private onDrain(): void {
@@ -479,7 +494,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.parser.stop();
     stopTimer(this.destroyTimer);
     this.socketTimeout?.stop();
-    this.owner.onClose();
+    this.deps.life.onClose();
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * Sorts the messages nobody asked for: pub/sub kinds are dispatched, confirmations settle the
- * subscribe commands that wait for them, everything else goes to the owner by its kind.
+ * subscribe commands that wait for them, everything else goes to the listener by its kind.
  * The same for RESP3 pushes and for the arrays of a RESP2 connection in subscriber mode.
  *
  * A subscribe command with n names is answered by n confirmations; it sits at the head of the
@@ -14,17 +14,24 @@ import type { Reply } from "../protocol/resp-types";
 import type { CommandQueue } from "./command-queue";
 import { SubscriptionKind, type Subscriptions } from "./subscriptions";
 
-export interface PushOwner {
-  /** The confirmed subscriptions. */
-  readonly subscriptions: Subscriptions;
+/** Is told what the server says without having been asked. */
+export interface MessageListener {
   /** `pattern` is null but for pattern messages. The payload is a Buffer but for client tracking over RESP2. */
   onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void;
-  /** The set of confirmed subscriptions has changed. */
-  onSubscriptionsChanged(): void;
   /** The server ended a shard subscription by itself: its slot has moved. */
   onShardLost(channel: Buffer): void;
   /** Any other push, by its kind (`invalidate` ...). */
   onOtherPush(kind: string, message: readonly Reply[]): void;
+  /** A line of MONITOR. */
+  onMonitorLine(line: string): void;
+}
+
+/** What pushes act on. */
+export interface PushDeps {
+  /** The confirmed subscriptions. They outlive the connection. */
+  readonly subscriptions: Subscriptions;
+  /** Null: messages are passed over. */
+  readonly messages: MessageListener | null;
 }
 
 interface Confirmation {
@@ -50,7 +57,7 @@ export class PushRouter {
 
   constructor(
     private readonly queue: CommandQueue,
-    private readonly owner: PushOwner,
+    private readonly deps: PushDeps,
     private readonly stringNumbers: boolean,
   ) {}
 
@@ -75,7 +82,7 @@ export class PushRouter {
   }
 
   other(message: readonly Reply[]): void {
-    this.owner.onOtherPush(String(message[0]), message);
+    this.deps.messages?.onOtherPush(String(message[0]), message);
   }
 
   private deliver(
@@ -86,7 +93,7 @@ export class PushRouter {
   ): void {
     const payload = message[at + 1];
     if (payload === undefined) throw new ParserError("Protocol error: a message without its payload");
-    this.owner.onMessage(kind, pattern, bytesOf(message[at], "message"), payload);
+    this.deps.messages?.onMessage(kind, pattern, bytesOf(message[at], "message"), payload);
   }
 
   private confirm({ word, kind, isEntry }: Confirmation, message: readonly Reply[], shape: ReplyShape): void {
@@ -95,13 +102,12 @@ export class PushRouter {
     const isAsked = command !== undefined && this.isAnswerTo(command, word, name);
     if (isAsked && this.left === 0) this.left = this.confirmationsOf(command, kind);
     if (name !== null) {
-      if (isEntry) this.owner.subscriptions.add(kind, name);
-      else this.owner.subscriptions.delete(kind, name);
-      this.owner.onSubscriptionsChanged();
+      if (isEntry) this.deps.subscriptions.add(kind, name);
+      else this.deps.subscriptions.delete(kind, name);
     }
     if (!isAsked) {
       // sunsubscribe arrives unasked when a slot moves away from the node
-      if (!isEntry && kind === SubscriptionKind.Shard && name !== null) this.owner.onShardLost(name);
+      if (!isEntry && kind === SubscriptionKind.Shard && name !== null) this.deps.messages?.onShardLost(name);
       return;
     }
     if (--this.left > 0) return;
@@ -122,7 +128,7 @@ export class PushRouter {
   /** Without names, the server confirms every subscription of the kind, or once if there is none. */
   private confirmationsOf(command: Command, kind: SubscriptionKind): number {
     if (command.args.length > 0) return command.args.length;
-    return Math.max(1, this.owner.subscriptions.size(kind));
+    return Math.max(1, this.deps.subscriptions.size(kind));
   }
 }
 

@@ -9,6 +9,11 @@ export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof Subscripti
 export class Subscriptions {
   private readonly sets: readonly Set<string>[] = [new Set(), new Set(), new Set()];
 
+  constructor(
+    /** Called after each change. */
+    private readonly onChange: (() => void) | null = null,
+  ) {}
+
   get isEmpty(): boolean {
     return this.sets.every((set) => set.size === 0);
   }
@@ -23,10 +28,12 @@ export class Subscriptions {
 
   add(kind: SubscriptionKind, name: Buffer): void {
     this.setOf(kind).add(name.toString("latin1"));
+    this.onChange?.();
   }
 
   delete(kind: SubscriptionKind, name: Buffer): void {
     this.setOf(kind).delete(name.toString("latin1"));
+    this.onChange?.();
   }
 
   names(kind: SubscriptionKind): Buffer[] {
@@ -35,6 +42,7 @@ export class Subscriptions {
 
   clear(): void {
     for (const set of this.sets) set.clear();
+    this.onChange?.();
   }
 
   private setOf(kind: SubscriptionKind): Set<string> {

@@ -11,7 +11,7 @@ import type { SettleHook } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { AbortError, BoundsExceededError } from "../errors";
-import { isQuit } from "./farewell";
+import { isQuit } from "./closing";
 
 export interface Bounds {
   /** Most commands that are not settled. Default unlimited. */

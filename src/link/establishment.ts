@@ -5,6 +5,7 @@
  * because the connection itself reports that.
  */
 
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
@@ -16,13 +17,22 @@ import {
   judgeInfo,
   request,
 } from "../connection/handshake";
-import { ConnectTimeoutError } from "../errors";
-import { explain, hintOnSilence } from "../observability/hints";
+import { ConnectTimeoutError, ParserError } from "../errors";
+import {
+  explain,
+  hintOnCut,
+  hintOnGreeting,
+  hintOnRefusal,
+  hintOnSilence,
+  hintOnTls,
+} from "../observability/hints";
 import { toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { ExpiringCredentials } from "./credentials";
 
 export interface EstablishmentOptions extends HandshakeOptions {
+  readonly keepAlive?: number | undefined;
+  readonly noDelay?: boolean | undefined;
   readonly connectTimeout?: number | undefined;
 }
 
@@ -65,6 +75,7 @@ export class Establishment {
 
   /** The socket is open. The connection is ready once `db` is selected. */
   async introduce(db: number): Promise<void> {
+    this.tuneSocket();
     let outcome: HandshakeOutcome;
     try {
       outcome = await this.shakeHands(db);
@@ -78,6 +89,13 @@ export class Establishment {
   stop(): void {
     this.isOver = true;
     clearTimeout(this.timer);
+  }
+
+  private tuneSocket(): void {
+    const socket = this.connection.socket as Partial<Socket> | null;
+    const { noDelay, keepAlive } = this.options;
+    if (noDelay) socket?.setNoDelay?.(true);
+    if (typeof keepAlive === "number") socket?.setKeepAlive?.(true, keepAlive);
   }
 
   /** The connector may be the user's: it may throw, and give anything. */
@@ -144,6 +162,20 @@ export class Establishment {
     const isOpen = socket?.encrypted === true && socket.connecting === false;
     return isOpen ? explain(error, hintOnSilence(true)) : error;
   }
+}
+
+/** Says why the server may have closed the door in the handshake. */
+export function explainTurnedAway(error: Error): Error {
+  return explain(error, hintOnRefusal(error.message, false));
+}
+
+/** Says what an error of the socket or of the bytes probably means. */
+export function explainTrouble(error: Error, connection: Connection | null, usesTls: boolean): Error {
+  const isGreeting = connection?.state === ConnectionState.Handshaking;
+  if (isGreeting && error instanceof ParserError)
+    return explain(error, hintOnGreeting(error.message, usesTls));
+  if (usesTls) return explain(error, hintOnTls(error));
+  return isGreeting && connection.bytesRead === 0 ? explain(error, hintOnCut(error)) : error;
 }
 
 function isSocket(value: unknown): value is Duplex {

@@ -7,12 +7,13 @@ import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import type { ConnectionOptions } from "../connection/connection";
+import type { WriteListener } from "../connection/flush-encoder";
 import type { ClientIdentity } from "../connection/handshake";
-import type { PushOwner } from "../connection/push-router";
+import type { MessageListener } from "../connection/push-router";
+import type { Takeover } from "./closing";
 import type { ExpiringCredentials } from "./credentials";
-import type { EstablishmentOptions } from "./establishment";
 import type { LinkStatus } from "./link-state";
-import type { RetryStrategy } from "./retry-policy";
+import type { ReconnectionOptions } from "./reconnection";
 
 /** When a silent connection is doubted. */
 export interface WatchdogOptions {
@@ -22,7 +23,7 @@ export interface WatchdogOptions {
   readonly probeTimeoutMs?: number | undefined;
 }
 
-export interface LinkOptions extends EstablishmentOptions {
+export interface LinkOptions extends ReconnectionOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | null | undefined;
@@ -36,8 +37,6 @@ export interface LinkOptions extends EstablishmentOptions {
   readonly noDelay?: boolean | undefined;
   readonly socketTimeout?: number | undefined;
   readonly disconnectTimeout?: number | undefined;
-  readonly retryStrategy?: RetryStrategy;
-  readonly maxRetriesPerRequest?: number | null | undefined;
   readonly enableOfflineQueue?: boolean | undefined;
   readonly autoResubscribe?: boolean | undefined;
   readonly autoResendUnfulfilledCommands?: boolean | undefined;
@@ -51,27 +50,29 @@ export interface LinkOptions extends EstablishmentOptions {
   readonly reconnectOnError?: ((error: Error) => unknown) | null | undefined;
 }
 
-/** Who is told what happens to a link. */
-export interface LinkOwner extends Omit<PushOwner, "subscriptions" | "onSubscriptionsChanged"> {
-  readonly identity: ClientIdentity;
-  /** Called for each connection, and again before they expire. */
-  credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
+/** Is told what happens to a link. */
+export interface LinkListener {
   onStatus(status: LinkStatus, argument: unknown): void;
   onNamedError(type: string, error: Error): void;
   /** The database that the next command runs on has changed. */
   onSelect(db: number): void;
-  onMonitorLine(line: string): void;
-  isTracing(): boolean;
-  onWrite(command: Command): void;
+}
+
+/** Those that a link works for. Each part goes to the place that needs it. */
+export interface LinkDeps {
+  readonly identity: ClientIdentity;
+  /** Called for each connection, and again before they expire. */
+  credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
+  readonly listener: LinkListener;
+  readonly messages: MessageListener | null;
+  readonly tracer: WriteListener | null;
   /**
-   * An error reply that neither a script nor `reconnectOnError` took over. True when the owner
-   * did (redirects of a cluster); otherwise the command fails with the error.
+   * An error reply that neither a script nor `reconnectOnError` took over. True when the command was
+   * taken over (redirects of a cluster); otherwise it fails with the error.
    */
-  onReplyError(command: Command, error: Error): boolean;
-  /** True for a command that goes on over another link when this one ends. */
-  adopts(command: Command): boolean;
-  /** The link has ended with commands that the owner adopts; the resend rules let them go again. */
-  onOrphans(commands: readonly Command[], error: Error): void;
+  redirects(command: Command, error: Error): boolean;
+  /** Commands that go on over another link when this one ends. */
+  readonly takeover: Takeover | null;
 }
 
 /** One stretch of output; see docs/decisions on how it was measured. */

@@ -1,17 +1,46 @@
-/** The public words for the state of a link, as applications read them, and what a mode forbids. */
+/**
+ * The life of a link in the words that applications read, and the only moves it may make; any other
+ * move is a bug and throws. A link may be connected anew after its end.
+ *
+ *   wait ------> connecting -> connect -> ready [-> monitoring] -> close -> end
+ *                 ^    \__________\_____________________________/    |       |
+ *                 |                                                  v       |
+ *                 |------------------------------------------- reconnecting  |
+ *                 |__________________________________________________________|
+ */
 
 import { CommandFlag } from "../command/command-spec";
 import { MonitorModeError, SubscriberModeError } from "../errors";
 
-export type LinkStatus =
-  | "wait"
-  | "connecting"
-  | "connect"
-  | "ready"
-  | "close"
-  | "reconnecting"
-  | "end"
-  | "monitoring";
+const MOVES = {
+  /** Not connected yet: `lazyConnect`. */
+  wait: ["connecting", "close"],
+  /** The connector looks for a way, or the socket connects. */
+  connecting: ["connect", "close", "reconnecting", "end"],
+  /** The socket is open, the handshake runs. */
+  connect: ["ready", "close"],
+  ready: ["monitoring", "close"],
+  monitoring: ["close"],
+  /** The connection is gone; what follows is decided at once. */
+  close: ["reconnecting", "end"],
+  /** The next attempt is planned. */
+  reconnecting: ["connecting", "end"],
+  end: ["connecting"],
+} as const satisfies Record<string, readonly string[]>;
+
+export type LinkStatus = keyof typeof MOVES;
+
+/** Returns `to`, or throws when the table does not allow the move. */
+export function moveLink(from: LinkStatus, to: LinkStatus): LinkStatus {
+  const moves: readonly LinkStatus[] = MOVES[from];
+  if (!moves.includes(to)) throw new Error(`A link cannot go from ${from} to ${to}`);
+  return to;
+}
+
+/** There is a connection, or it is being made. */
+export function isConnected(status: LinkStatus): boolean {
+  return status === "connecting" || status === "connect" || status === "ready" || status === "monitoring";
+}
 
 /** `subscriber` only on a RESP2 connection that has subscriptions. */
 export type LinkMode = "normal" | "subscriber" | "monitor";

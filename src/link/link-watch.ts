@@ -4,7 +4,7 @@ import type { Connection } from "../connection/connection";
 import { request } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import type { Link } from "./link";
-import type { LinkOwner } from "./link-options";
+import type { LinkDeps } from "./link-options";
 import { type Probing, probe } from "./probe";
 import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
@@ -19,7 +19,7 @@ export class LinkWatch implements WatchdogOwner {
 
   constructor(
     private readonly link: Link,
-    private readonly owner: LinkOwner,
+    private readonly owner: Pick<LinkDeps, "credentials">,
   ) {
     const { watchdog } = link.options;
     const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
@@ -58,7 +58,7 @@ export class LinkWatch implements WatchdogOwner {
   }
 
   onBusyServer(silentMs: number, isKnown: boolean): void {
-    this.link.onNamedError("busy", new ServerBusyError(this.link.server, silentMs, isKnown));
+    this.link.report("busy", new ServerBusyError(this.link.server, silentMs, isKnown));
   }
 
   /** Who only listens waits for no reply: the one to this grows old when the line is dead. */

@@ -3,14 +3,18 @@
  * Commands go straight to the ready connection, or wait in the offline queue; after a loss the
  * unanswered ones are sorted by the resend rules and go out before everything else. Each settles:
  * by its reply, by the rules of `resend.ts`, or with "Connection is closed." when the link ends.
+ *
+ *   commands -> Link -> CurrentConnection -> Connection        replies -> ErrorReplies, state replies
+ *                 \-> OfflineQueue            ^ Reconnection     losses  -> resend, closing
  */
 
 import { flagsOf } from "../command/batch-flags";
-import type { Command } from "../command/command";
+import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
-import { Connection } from "../connection/connection";
+import { Connection, type ConnectionDeps } from "../connection/connection";
+import { type Credentials, request } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import {
   AlreadyConnectingError,
@@ -18,83 +22,105 @@ import {
   DeadConnectionError,
   MaxRetriesPerRequestError,
   OfflineQueueDisabledError,
+  ReplyError,
+  type TimeoutDetails,
   WatchLostError,
 } from "../errors";
-import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
-import { ConnectWaiters } from "./connect-waiters";
+import {
+  causeOf,
+  failLate,
+  isConnectionTrouble,
+  isQuit,
+  type Leftovers,
+  settleLeftovers,
+  settleWaiting,
+  withoutRequests,
+} from "./closing";
 import type { AbstractConnector } from "./connector";
-import { Establishment } from "./establishment";
-import { causeOf, dismiss, dismissLeftovers, isConnectionTrouble, isQuit, withoutRequests } from "./farewell";
-import { refuseOrBequeath } from "./heir";
-import { LinkEvents } from "./link-events";
-import { connectionOptions, type LinkOptions, type LinkOwner, retryPolicyOf, serverOf } from "./link-options";
-import { type LinkMode, type LinkStatus, modeRefusal } from "./link-state";
+import { CredentialRenewal, type ExpiringCredentials } from "./credentials";
+import { CurrentConnection } from "./current-connection";
+import { ErrorReplies } from "./error-replies";
+import { explainTrouble, explainTurnedAway } from "./establishment";
+import { connectionOptions, type LinkDeps, type LinkOptions, retryPolicyOf, serverOf } from "./link-options";
+import { isConnected, type LinkMode, type LinkStatus, modeRefusal, moveLink } from "./link-state";
 import { LinkWatch } from "./link-watch";
 import { OfflineQueue } from "./offline-queue";
-import { Outlet } from "./outlet";
-import { type Leftovers, sortLeftovers } from "./resend";
+import { Reconnection } from "./reconnection";
+import { sortLeftovers } from "./resend";
 import { restoreSubscriptions } from "./resubscribe";
-import { retryDelay } from "./retry-policy";
-import { relabel } from "./selected-db";
+import { DatabaseChanges } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
+import { StateReplies } from "./state-replies";
 import { Unblocker } from "./unblocker";
 
 /** Commands that need more than being passed on. */
 const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
 
-/** A connection that lives for so many of the delays that preceded it was worth its attempt. */
-const LIFE_PER_DELAY = 5;
+/** Where a command stands on its way to a server: what its caller is told when its time is up. */
+export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;
+
+/** How many commands have not settled. */
+export interface Pending {
+  readonly unanswered: number;
+  readonly unsent: number;
+}
 
 export class Link implements Dispatcher {
-  status: LinkStatus = "wait";
-  readonly subscriptions = new Subscriptions();
+  readonly subscriptions = new Subscriptions(() => this.chooseRoad());
   readonly offline = new OfflineQueue();
   readonly session: Session;
-
-  private readonly events: LinkEvents;
-  private readonly outlet: Outlet;
+  private readonly current: CurrentConnection;
+  private readonly databases: DatabaseChanges;
+  private readonly reconnection: Reconnection;
+  private readonly errorReplies: ErrorReplies;
+  private readonly unblocker: Unblocker;
   private readonly watch: LinkWatch;
-  private readonly waiters = new ConnectWaiters();
-  readonly unblocker: Unblocker;
-  private establishment: Establishment | null = null;
-  private readonly requeued: Command[] = [];
-  private retryTimer: NodeJS.Timeout | undefined;
+  private readonly renewal: CredentialRenewal;
+  private readonly connectionDeps: ConnectionDeps;
+  private state: LinkStatus = "wait";
   private lastError: Error | undefined;
-  /** Attempts since the link was last ready. */
-  attempts = 0;
-  /** What `retryStrategy` was told last, and the delay that it gave; kept while connections live shortly. */
-  private times = 0;
-  private lastDelayMs = 0;
-  /** The present connection is left on purpose, for another one. */
-  private isMovingOn = false;
   /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
   private direct: Connection | null = null;
   /** `disconnect()` was called. */
   isClosing = false;
-  /** Database that the server has last agreed to. */
-  private selectedDb: number;
   /** QUIT was answered: the server is about to close. */
   private hasQuit = false;
 
   constructor(
     readonly options: LinkOptions,
     readonly connector: AbstractConnector,
-    private readonly owner: LinkOwner,
+    private readonly deps: LinkDeps,
   ) {
-    this.selectedDb = options.db ?? 0;
-    this.session = new Session(this.selectedDb, (exec) => this.onExecSettled(exec, null));
-    this.events = new LinkEvents(this, owner);
-    this.watch = new LinkWatch(this, owner);
-    this.unblocker = new Unblocker(this);
-    this.outlet = new Outlet(
+    this.session = new Session(options.db ?? 0, (exec) => this.databases.onExecSettled(exec, null));
+    this.current = new CurrentConnection(
       (command) => this.unblocker.recall(command),
-      (db) => owner.onSelect(db),
+      (db) => deps.listener.onSelect(db),
     );
+    this.databases = this.makeDatabases();
+    this.reconnection = this.makeReconnection();
+    this.unblocker = new Unblocker({
+      options,
+      current: this.current,
+      waiting: this.offline,
+      credentials: () => deps.credentials(),
+    });
+    this.errorReplies = this.makeErrorReplies();
+    this.watch = new LinkWatch(this, deps);
+    this.renewal = new CredentialRenewal({
+      credentials: () => deps.credentials(),
+      authenticate: (credentials) => this.authenticate(credentials),
+      onCredentialError: (error) => this.report("error", error),
+    });
+    this.connectionDeps = this.makeConnectionDeps();
+  }
+
+  get status(): LinkStatus {
+    return this.state;
   }
 
   get connection(): Connection | null {
-    return this.outlet.connection;
+    return this.current.connection;
   }
 
   // --- Dispatcher --------------------------------------------------------------------------
@@ -110,7 +136,7 @@ export class Link implements Dispatcher {
 
   dispatchBatch(commands: readonly Command[]): void {
     if (this.direct === null || this.session.isConcerned(commands, flagsOf(commands) & ATTENTION)) {
-      if (this.isLeaving) refuseOrBequeath(commands, () => this.closedError(), this.owner);
+      if (this.isLeaving) failLate(commands, () => this.closedError(), this.deps.takeover);
       else for (const command of commands) this.dispatchCarefully(command);
       return;
     }
@@ -128,11 +154,8 @@ export class Link implements Dispatcher {
 
   /** Resolves when ready; rejects when the attempt ends otherwise (retrying may go on). */
   connect(): Promise<void> {
-    const { status } = this;
-    if (/^(connecting|connect|ready|monitoring)$/.test(status)) {
-      return Promise.reject(new AlreadyConnectingError());
-    }
-    const outcome = this.waiters.add();
+    if (isConnected(this.status)) return Promise.reject(new AlreadyConnectingError());
+    const outcome = this.reconnection.result();
     this.isClosing = false;
     this.session.isQuitting = false;
     this.hasQuit = false;
@@ -148,7 +171,7 @@ export class Link implements Dispatcher {
     const { status } = this;
     if (status === "end") return;
     if (!isReconnect) this.isClosing = true;
-    this.isMovingOn = isReconnect;
+    this.reconnection.isMovingOn = isReconnect;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
     if (status === "wait" && isReconnect) {
       this.setStatus("close");
@@ -159,11 +182,11 @@ export class Link implements Dispatcher {
     if (isIdle) this.endIdle();
     else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
     else {
-      this.establishment?.stop();
+      this.reconnection.stop();
       // With another connection to come, what is unsent is left to that one.
       if (isReconnect) this.connection.end();
       else this.connection.finish();
-      this.onModeChange();
+      this.chooseRoad();
     }
     callUser(() => this.connector.disconnect());
   }
@@ -171,12 +194,12 @@ export class Link implements Dispatcher {
   /** Closes the present connection at once with an error; retry and resend follow the options. */
   reset(error: Error): void {
     this.connection?.destroy(error);
-    this.onModeChange();
+    this.chooseRoad();
   }
 
   /** True while commands are written as they come. */
   get isWritable(): boolean {
-    return this.status === "ready" && this.outlet.isWritable && !this.session.isQuitting;
+    return this.status === "ready" && this.current.isWritable && !this.session.isQuitting;
   }
 
   /** QUIT was issued, the client is closing, or it has ended. */
@@ -187,13 +210,48 @@ export class Link implements Dispatcher {
   get mode(): LinkMode {
     if (this.options.monitor) return "monitor";
     // Before the handshake has told the protocol, it is the one that was asked for.
-    const isTold = this.outlet.isReady || this.options.protocol === 2;
+    const isTold = this.current.isReady || this.options.protocol === 2;
     const isResp2 = isTold && this.connection?.shape.protocol === 2;
     return isResp2 && !this.subscriptions.isEmpty ? "subscriber" : "normal";
   }
 
-  credentials(): ReturnType<LinkOwner["credentials"]> {
-    return this.owner.credentials();
+  /** Commands that have not settled: at the connection, and before it. */
+  get pending(): Pending {
+    // Before a connection is ready, its queue holds nothing but the handshake.
+    const queue = this.status === "ready" ? this.connection?.queue : undefined;
+    return {
+      unanswered: queue?.inFlight ?? 0,
+      unsent: this.offline.length + (queue?.unsentCommands ?? 0),
+    };
+  }
+
+  /** Nothing waits, and nothing is due from the server. */
+  get isIdle(): boolean {
+    return this.offline.length === 0 && (this.connection?.queue.length ?? 0) === 0;
+  }
+
+  /** The command that the connection was handed last and that has not settled. */
+  lastAwaited(): Command | undefined {
+    return this.connection?.queue.lastAwaited();
+  }
+
+  /** Where a command of this link stands. */
+  positionOf(command: Command): QueuePosition {
+    const { connection, offline, server } = this;
+    const queue = connection?.queue;
+    const bytesAhead = connection?.socket?.writableLength ?? 0;
+    if (command.state === CommandState.Sent && queue !== undefined && command.extra !== null) {
+      return { commandsAhead: Math.max(0, command.extra.place - queue.answered), bytesAhead, server };
+    }
+    const waiting = (queue?.length ?? 0) + offline.length;
+    return { commandsAhead: Math.max(0, waiting - 1), bytesAhead, server };
+  }
+
+  /** Tells an error under its name. What is no news while the link is being closed is not told. */
+  report(type: string, error: Error): void {
+    this.lastError = error;
+    if (this.isClosing && isConnectionTrouble(error)) return;
+    this.deps.listener.onNamedError(type, error);
   }
 
   /** Where the server is, for messages. */
@@ -201,30 +259,104 @@ export class Link implements Dispatcher {
     return serverOf(this.options);
   }
 
-  // --- called by LinkEvents ----------------------------------------------------------------
+  // --- parts -------------------------------------------------------------------------------
 
-  onOpen(): void {
-    this.setStatus("connect");
-    this.outlet.open(this.selectedDb);
-    void this.establishment?.introduce(this.selectedDb);
+  private makeDatabases(): DatabaseChanges {
+    const pending = () => [...(this.connection?.queue.pending() ?? []), ...this.offline.pending()];
+    const deps = { issued: this.session.selected, sent: this.current, pending };
+    return new DatabaseChanges(deps, this.options.db ?? 0);
   }
 
-  onNamedError(type: string, error: Error): void {
-    this.lastError = error;
-    if (this.isClosing && isConnectionTrouble(error)) return;
-    this.owner.onNamedError(type, error);
+  private makeReconnection(): Reconnection {
+    const { deps } = this;
+    return new Reconnection(this.options, this.connector, {
+      identity: deps.identity,
+      credentials: () => deps.credentials(),
+      onUnreachable: (error) => this.onUnreachable(error),
+      onNamedError: (type, error) => this.report(type, error),
+      onEstablished: (info, credentials) => this.onEstablished(info, credentials),
+      onRefused: (error) => this.onRefused(error),
+    });
+  }
+
+  private makeErrorReplies(): ErrorReplies {
+    const { options, current, databases, unblocker, deps } = this;
+    return new ErrorReplies({
+      options,
+      current,
+      waiting: this.offline,
+      databases,
+      unblocker,
+      redirects: (command, error) => deps.redirects(command, error),
+      reconnect: () => this.disconnect(true),
+      onTurnedAway: (error) => this.onTurnedAway(error),
+      onError: (error) => this.report("error", error),
+    });
+  }
+
+  private makeStateReplies(): StateReplies {
+    return new StateReplies({
+      current: this.current,
+      subscriptions: this.subscriptions,
+      databases: this.databases,
+      prepareFieldsets: () => this.errorReplies.prepareFieldsets(),
+      onQuit: () => {
+        this.hasQuit = true;
+        // Not every proxy closes after QUIT as servers do.
+        this.connection?.end();
+      },
+      onMonitoring: () => {
+        if (this.options.monitor) this.setStatus("monitoring");
+      },
+    });
+  }
+
+  private makeConnectionDeps(): ConnectionDeps {
+    const { deps, errorReplies } = this;
+    const stateReplies = this.makeStateReplies();
+    return {
+      life: {
+        onOpen: () => this.onOpen(),
+        onConnectionError: (error) => this.onConnectionError(error),
+        onClose: () => this.onClose(),
+      },
+      replies: {
+        onReplyError: (command, error) => errorReplies.judge(command, error),
+        onStateReply: (command, reply) => {
+          stateReplies.follow(command, reply);
+          this.chooseRoad();
+        },
+      },
+      subscriptions: this.subscriptions,
+      messages: deps.messages,
+      tracer: deps.tracer,
+    };
+  }
+
+  // --- the connection ----------------------------------------------------------------------
+
+  private onOpen(): void {
+    this.setStatus("connect");
+    this.current.open(this.databases.agreed);
+    this.reconnection.introduce(this.databases.agreed);
+  }
+
+  private onConnectionError(error: Error): void {
+    // An error reply that nothing had asked for, in front of the handshake.
+    if (error instanceof ReplyError) this.onTurnedAway(error);
+    else this.report("error", explainTrouble(error, this.connection, Boolean(this.options.tls)));
   }
 
   /** The connector failed: no socket, no `close`, no retry of its own. */
-  onUnreachable(error: Error): void {
+  private onUnreachable(error: Error): void {
     this.dropConnection();
-    this.onNamedError("error", error);
-    this.waiters.reject(error);
+    this.report("error", error);
+    this.reconnection.fail(error);
     this.finish();
-    this.failAll(() => error, this.owner);
+    this.failAll(() => error, true);
   }
 
-  onEstablished(info: Record<string, string>): void {
+  private onEstablished(info: Record<string, string>, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
     if (!callUser(() => this.connector.check(info))) {
       this.disconnect(true);
@@ -232,111 +364,80 @@ export class Link implements Dispatcher {
     }
     connection.markReady();
     this.watch.start(connection);
-    this.attempts = 0;
+    this.reconnection.attempts = 0;
     this.setStatus("ready");
-    if (this.selectedDb !== (this.options.db ?? 0)) this.owner.onSelect(this.selectedDb);
-    if (this.options.monitor) this.outlet.request("monitor", []);
+    if (this.databases.agreed !== (this.options.db ?? 0)) this.deps.listener.onSelect(this.databases.agreed);
+    if (this.options.monitor) this.current.request("monitor", []);
     this.sendWaiting(connection);
-    this.waiters.resolve();
+    this.reconnection.succeed();
+    this.errorReplies.onArrival(info["role"]);
+    if (this.current.isReady) this.renewal.start(credentials);
   }
 
   /** The handshake was refused: what waits fails with the reason, then comes the next attempt. */
-  onRefused(error: Error): void {
+  private onRefused(error: Error): void {
     this.failAll(() => error);
-    this.onNamedError("error", error);
+    this.report("error", error);
     this.disconnect(true);
   }
 
-  /** Puts a command at the front of what is sent on the next connection. */
-  requeue(command: Command): void {
-    this.requeued.push(command);
+  private onTurnedAway(error: Error): void {
+    this.onRefused(explainTurnedAway(error));
   }
 
-  /** Sends a command again on the connection that has just answered it. */
-  resendNow(command: Command): void {
-    if (this.outlet.isReady) this.outlet.send(command);
-    else this.requeued.push(command);
-  }
-
-  /** A SELECT has failed: the database is what it was before, unless another one followed. */
-  onSelectRefused(command: Command): void {
-    if (this.session.db !== Number(command.args[0])) return;
-    this.session.selected.select(command.db);
-    this.outlet.setDb(command.db);
-  }
-
-  /** Whether the SELECTs of a transaction count is known: by the reply to EXEC, or null when it did not run. */
-  onExecSettled(exec: Command, reply: Reply): void {
-    const correction = this.session.selected.settle(exec, reply);
-    this.outlet.settle(exec, reply);
-    if (correction === null) return;
-    const pending = [
-      ...(this.connection?.queue.pending() ?? []),
-      ...this.requeued,
-      ...this.offline.pending(),
-    ];
-    relabel(pending, exec, correction);
-  }
-
-  /** The server has said that the database is selected: the next connection is ready with it only. */
-  onSelected(db: number): void {
-    this.selectedDb = db;
-  }
-
-  /** The server is about to close, or to print what it executes. */
-  onLastAnswer(flags: number): void {
-    if ((flags & CommandFlag.Quit) !== 0) {
-      this.hasQuit = true;
-      // Not every proxy closes after QUIT as servers do.
-      this.connection?.end();
-    } else if (this.options.monitor) this.setStatus("monitoring");
-  }
-
-  onModeChange(): void {
-    const isOpen = this.isWritable && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
-    this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
-  }
-
-  onClose(): void {
+  private onClose(): void {
     const { connection } = this;
+    this.renewal.stop();
     if (connection === null) return;
     this.dropConnection();
     const left = withoutRequests(connection.queue.takeAll());
     this.setStatus("close");
     if (this.isClosing || this.hasQuit || left.sent.some(isQuit)) {
-      this.keepForResend(dismissLeftovers(left, this.owner, this.lastError), connection);
-      this.waiters.reject(this.closedError());
+      this.keepForResend(settleLeftovers(left, this.deps.takeover, this.lastError), connection);
+      this.reconnection.fail(this.closedError());
       this.end();
       return;
     }
     this.keepForResend(left, connection);
-    this.waiters.reject(this.closedError());
+    this.reconnection.fail(this.closedError());
     if (!this.options.autoResubscribe) this.subscriptions.clear();
-    this.judgeLife(connection.readyAtMs);
+    this.reconnection.judgeLife(connection.readyAtMs);
     this.planRetry();
+  }
+
+  /** Null when AUTH cannot be sent now. */
+  private authenticate({ username, password }: Credentials): Promise<Error | null> | null {
+    const { connection, session, mode } = this;
+    if (connection === null || !this.current.isReady) return null;
+    if (mode !== "normal" || session.isInTransaction) return null;
+    const args = username ? [username, password ?? ""] : [password ?? ""];
+    return request(connection, "auth", args).then(({ error }) => error);
   }
 
   // --- inside ------------------------------------------------------------------------------
 
   private setStatus(status: LinkStatus, argument?: unknown): void {
-    this.status = status;
-    this.onModeChange();
-    this.owner.onStatus(status, argument);
+    this.state = moveLink(this.state, status);
+    this.chooseRoad();
+    this.deps.listener.onStatus(status, argument);
+  }
+
+  /** Commands go straight to the connection, or are looked at one by one. */
+  private chooseRoad(): void {
+    const isOpen = this.isWritable && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
+    this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
   }
 
   private beginAttempt(): void {
-    clearTimeout(this.retryTimer);
-    this.isMovingOn = false;
     this.lastError = undefined;
     this.setStatus("connecting");
-    const connection = new Connection(connectionOptions(this.options), this.events);
-    this.outlet.connection = connection;
-    this.establishment = new Establishment(connection, this.connector, this.options, this.events);
-    this.establishment.start();
+    const connection = new Connection(connectionOptions(this.options), this.connectionDeps);
+    this.current.connection = connection;
+    this.reconnection.dial(connection);
   }
 
   private endIdle(): void {
-    clearTimeout(this.retryTimer);
+    this.reconnection.cancel();
     if (this.status === "wait") this.setStatus("close");
     this.end();
   }
@@ -344,39 +445,38 @@ export class Link implements Dispatcher {
   /** disconnect() before the connector came back with a socket. */
   private abandonAttempt(isReconnect: boolean): void {
     this.dropConnection();
-    this.waiters.reject(new ConnectionClosedError());
+    this.reconnection.fail(new ConnectionClosedError());
     if (isReconnect) this.planRetry();
     else this.end();
   }
 
   private dropConnection(): void {
-    this.establishment?.stop();
-    this.establishment = null;
+    this.reconnection.stop();
     this.watch.stop();
     this.unblocker.stop();
-    this.outlet.connection = null;
+    this.current.connection = null;
     this.direct = null;
   }
 
   private dispatchCarefully(command: Command): void {
     const refusal = this.refusal(command);
     if (refusal !== null) {
-      refuseOrBequeath([command], () => refusal, this.owner);
+      failLate([command], () => refusal, this.deps.takeover);
       return;
     }
     if (this.status === "wait") this.connect().catch(() => {});
-    const waits = !this.isWritable && !(this.status === "connect" && this.outlet.mayBypass(command));
+    const waits = !this.isWritable && !(this.status === "connect" && this.current.mayBypass(command));
     if (waits && this.options.enableOfflineQueue === false) {
       this.session.loseMember(command);
-      this.onModeChange();
+      this.chooseRoad();
       command.fail(new OfflineQueueDisabledError());
       return;
     }
     command.db = this.session.db;
     this.session.note(command);
     if (waits) this.offline.push(command);
-    else this.outlet.send(command);
-    this.onModeChange();
+    else this.current.send(command);
+    this.chooseRoad();
   }
 
   private refusal(command: Command): Error | null {
@@ -387,7 +487,7 @@ export class Link implements Dispatcher {
     const refusal = this.session.refusal(command);
     if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) {
       this.session.noteRefused(command);
-      this.outlet.discardInsteadOf(command);
+      this.current.discardInsteadOf(command);
     }
     return refusal;
   }
@@ -395,12 +495,12 @@ export class Link implements Dispatcher {
   /** On ready: subscriptions, then what a lost connection left, then what waited, then the database. */
   private sendWaiting(connection: Connection): void {
     if (!this.subscriptions.isEmpty) {
-      this.outlet.select(this.session.db);
-      restoreSubscriptions(connection, this.subscriptions, (error) => this.onNamedError("error", error));
+      this.current.select(this.session.db);
+      restoreSubscriptions(connection, this.subscriptions, (error) => this.report("error", error));
     }
-    this.offline.drain((command) => this.outlet.send(command));
-    this.outlet.select(this.session.db);
-    this.onModeChange();
+    this.offline.drain((command) => this.current.send(command));
+    this.current.select(this.session.db);
+    this.chooseRoad();
   }
 
   private keepForResend(left: Leftovers, { protocolError, readyAtMs }: Connection): void {
@@ -412,59 +512,45 @@ export class Link implements Dispatcher {
       livedMs: performance.now() - readyAtMs,
       mayStillRun: this.lastError instanceof DeadConnectionError && !this.lastError.isReachable,
       server: this.server,
-      takeLate: () => (readyAtMs > 0 ? this.offline.takeAll() : []),
+      takeLate: () => (readyAtMs > 0 ? this.offline.takeWaiting() : []),
     };
     const again = sortLeftovers(left, rules);
     const isWhole = ({ batch }: Command): boolean => batch === null || !batch.isPartlyDone;
-    this.offline.putBack([...this.requeued.splice(0), ...again.filter(isWhole)]);
+    this.offline.putBack(again.filter(isWhole));
     this.session.onLoss((flag) => this.offline.has(flag));
-    dismiss(
-      again.filter((command) => !isWhole(command)),
-      this.owner,
-      () => this.closedError(),
-    );
-  }
-
-  /** A server that ends each connection soon after it is ready is not dialled again and again without a pause. */
-  private judgeLife(readyAtMs: number): void {
-    if (readyAtMs === 0) return;
-    const livedMs = performance.now() - readyAtMs;
-    if (this.isMovingOn || livedMs >= this.lastDelayMs * LIFE_PER_DELAY) this.times = 0;
+    const partlyDone = again.filter((command) => !isWhole(command));
+    settleWaiting(partlyDone, this.deps.takeover, () => this.closedError());
   }
 
   private planRetry(): void {
-    this.attempts++;
-    let delayMs = retryDelay(this.options.retryStrategy, ++this.times);
-    this.lastDelayMs = delayMs ?? 0;
-    const limit = this.options.maxRetriesPerRequest;
-    if (delayMs !== null && typeof limit === "number" && limit >= 0 && this.attempts % (limit + 1) === 0) {
-      this.failAll(() => new MaxRetriesPerRequestError(limit, causeOf(this.lastError)));
+    const { delayMs, exhausted } = this.reconnection.plan();
+    if (exhausted !== null) {
+      this.failAll(() => new MaxRetriesPerRequestError(exhausted, causeOf(this.lastError)));
     }
     // The caller of QUIT has been told that it is done.
-    if (this.session.isQuitting && !this.offline.has(CommandFlag.Quit)) delayMs = null;
-    if (delayMs === null) this.end();
+    const hasLeft = this.session.isQuitting && !this.offline.has(CommandFlag.Quit);
+    if (delayMs === null || hasLeft) this.end();
     else {
       this.setStatus("reconnecting", delayMs);
-      this.retryTimer = setTimeout(() => this.beginAttempt(), delayMs);
+      this.reconnection.wait(delayMs, () => this.beginAttempt());
     }
   }
 
-  /** Status `end`, so that an heir sends nothing back here; then everything that still waits is told. */
+  /** Status `end` first, so that what takes over sends nothing back here; then what still waits is told. */
   private end(): void {
     this.session.clear();
     this.finish();
-    this.failAll(() => this.closedError(), this.owner);
+    this.failAll(() => this.closedError(), true);
   }
 
   private finish(): void {
-    this.attempts = 0;
-    this.times = 0;
+    this.reconnection.reset();
     callUser(() => this.connector.disconnect());
     this.setStatus("end");
   }
 
-  private failAll(makeError: () => Error, heir: LinkOwner | null = null): void {
-    dismiss([...this.requeued.splice(0), ...this.offline.takeAll()], heir, makeError);
+  private failAll(makeError: () => Error, isEnd = false): void {
+    settleWaiting(this.offline.takeAll(), isEnd ? this.deps.takeover : null, makeError);
   }
 
   private closedError(): ConnectionClosedError {

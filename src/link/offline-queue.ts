@@ -11,6 +11,8 @@ const FIRST_SWEEP = 4096;
 
 export class OfflineQueue {
   private items = new Denque<Command>();
+  /** Answered with an error that asks for another connection: first on the next one. */
+  private requeued: Command[] = [];
   /** Length at which commands that settled while waiting (time limits) are swept out. */
   private sweepAt = FIRST_SWEEP;
 
@@ -24,8 +26,15 @@ export class OfflineQueue {
     if (this.items.length >= this.sweepAt) this.sweep();
   }
 
-  /** Puts commands before everything that waits, keeping their own order. */
-  putBack(commands: readonly Command[]): void {
+  /** Puts a command before all that the present connection will leave behind. */
+  requeue(command: Command): void {
+    this.requeued.push(command);
+  }
+
+  /** Puts what a lost connection left before everything that waits, behind what was requeued. */
+  putBack(left: readonly Command[]): void {
+    const commands = [...this.requeued, ...left];
+    this.requeued = [];
     for (let i = commands.length - 1; i >= 0; i--) {
       const command = commands[i] as Command;
       if (!command.isSettled) command.state = CommandState.Queued;
@@ -44,7 +53,7 @@ export class OfflineQueue {
 
   /** What waits, in order. */
   pending(): readonly Command[] {
-    return this.items.toArray();
+    return [...this.requeued, ...this.items.toArray()];
   }
 
   /** Empties the queue in order; what has settled meanwhile is left out. */
@@ -68,6 +77,13 @@ export class OfflineQueue {
 
   /** Empties the queue and returns what was in it. */
   takeAll(): Command[] {
+    const requeued = this.requeued;
+    this.requeued = [];
+    return [...requeued, ...this.takeWaiting()];
+  }
+
+  /** As `takeAll`, without what was requeued. */
+  takeWaiting(): Command[] {
     const all = this.items.toArray();
     this.items.clear();
     return all;

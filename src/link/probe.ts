@@ -6,13 +6,12 @@
  */
 
 import type { Socket } from "node:net";
-import type { Command } from "../command/command";
-import type { ConnectionOwner } from "../connection/connection";
+import type { ConnectionLife } from "../connection/connection";
 import { Connection } from "../connection/connection";
 import { type Credentials, handshake, request } from "../connection/handshake";
-import { Subscriptions } from "../connection/subscriptions";
-import { withoutRequests } from "./farewell";
+import { withoutRequests } from "./closing";
 import { connectionOptions, type LinkOptions } from "./link-options";
+import { alone } from "./side-connection";
 import { openSocket } from "./tcp-connector";
 import { Verdict } from "./watchdog";
 
@@ -44,8 +43,7 @@ export function probe(target: ProbeTarget): Probing {
   return attempt;
 }
 
-class Probe implements ConnectionOwner, Probing {
-  readonly subscriptions = new Subscriptions();
+class Probe implements ConnectionLife, Probing {
   readonly verdict: Promise<Verdict>;
   private readonly connection: Connection;
   private settle!: (verdict: Verdict) => void;
@@ -56,7 +54,7 @@ class Probe implements ConnectionOwner, Probing {
   private isDone = false;
 
   constructor(private readonly target: ProbeTarget) {
-    this.connection = new Connection(connectionOptions(target.options), this);
+    this.connection = new Connection(connectionOptions(target.options), alone(this));
     this.verdict = new Promise((resolve) => {
       this.settle = resolve;
     });
@@ -173,21 +171,6 @@ class Probe implements ConnectionOwner, Probing {
     this.connection.destroy();
     this.settle(verdict);
   }
-
-  // What else a connection reports is of no interest here.
-  onReplyError(_command: Command, _error: Error): boolean {
-    return false;
-  }
-  onStateReply(): void {}
-  onWrite(): void {}
-  isTracing(): boolean {
-    return false;
-  }
-  onMonitorLine(): void {}
-  onMessage(): void {}
-  onSubscriptionsChanged(): void {}
-  onShardLost(): void {}
-  onOtherPush(): void {}
 }
 
 function verdictOnRefusal(outcome: { kind: string; error?: Error }): Verdict {

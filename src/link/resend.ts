@@ -13,12 +13,7 @@ import type { RetryPolicy } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import { AbortError, CommandLossError, OutcomeUnknownError, WatchLostError } from "../errors";
-import { attachCommand } from "../observability/redact";
-
-export interface Leftovers {
-  readonly sent: readonly Command[];
-  readonly unsent: readonly Command[];
-}
+import { failNamed, type Leftovers } from "./closing";
 
 export interface ResendRules {
   readonly policy: RetryPolicy;
@@ -40,12 +35,6 @@ export interface ResendRules {
 
 /** A blocking command is the oldest one for a long time without any guilt; it kills quickly or not at all. */
 const GUILTY_WITHIN_MS = 1000;
-
-/** Fails a command that is not sent, or not again; the error tells which one it was. */
-export function refuse(command: Command, error: Error): void {
-  if (error instanceof AbortError) attachCommand(error, command.name, command.args);
-  command.fail(error);
-}
 
 /** Fails what may not go again and returns the rest in order. */
 export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
@@ -83,7 +72,7 @@ class Sorter {
     if (command.isSettled) return;
     const error = this.refusal(command, wasSent);
     if (error !== null) {
-      refuse(command, error);
+      failNamed(command, error);
       return;
     }
     if ((command.spec.flags & CommandFlag.Watch) !== 0) this.isWatchBefore = true;

@@ -21,7 +21,7 @@ interface Move {
 }
 
 /** The database was taken to be `from` behind a transaction, and is `to`. */
-export interface Correction {
+interface Correction {
   readonly from: number;
   readonly to: number;
 }
@@ -102,13 +102,52 @@ export class SelectedDb {
   }
 }
 
+/** What `DatabaseChanges` corrects. */
+export interface DatabaseDeps {
+  /** In the order of issue. */
+  readonly issued: SelectedDb;
+  /** In the order of sending, on the present connection. */
+  readonly sent: { settle(exec: Command, reply: Reply): void; setDb(db: number): void };
+  /** What is not answered, in order. */
+  pending(): readonly { db: number; readonly spec?: Command["spec"] }[];
+}
+
+/** Follows what the server says about databases. */
+export class DatabaseChanges {
+  constructor(
+    private readonly deps: DatabaseDeps,
+    /** Database that the server has last agreed to: the next connection is ready with it only. */
+    public agreed: number,
+  ) {}
+
+  onSelected(db: number): void {
+    this.agreed = db;
+  }
+
+  /** A SELECT has failed: the database is what it was before, unless another one followed. */
+  onRefused(command: Command): void {
+    const { issued, sent } = this.deps;
+    if (issued.db !== Number(command.args[0])) return;
+    issued.select(command.db);
+    sent.setDb(command.db);
+  }
+
+  /** Whether the SELECTs of a transaction count is known: by the reply to EXEC, or null when it did not run. */
+  onExecSettled(exec: Command, reply: Reply): void {
+    const { issued, sent, pending } = this.deps;
+    const correction = issued.settle(exec, reply);
+    sent.settle(exec, reply);
+    if (correction !== null) relabel(pending(), exec, correction);
+  }
+}
+
 /** Commands behind EXEC, until the next SELECT, were issued for a database that it has not selected. */
-export function relabel(
+function relabel(
   commands: readonly { db: number; readonly spec?: Command["spec"] }[],
   exec: Command,
   { from, to }: Correction,
 ): void {
-  for (let i = commands.indexOf(exec) + 1; i < commands.length; i++) {
+  for (let i = (commands as readonly unknown[]).indexOf(exec) + 1; i < commands.length; i++) {
     const command = commands[i] as (typeof commands)[number];
     if (((command.spec?.flags ?? 0) & CommandFlag.Select) !== 0) return;
     if (command.db === from) command.db = to;

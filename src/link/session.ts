@@ -12,7 +12,7 @@ import type { Caller } from "../command/caller";
 import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { AbortError, ReplyError, WatchLostError } from "../errors";
-import { isQuit } from "./farewell";
+import { isQuit } from "./closing";
 import { SelectedDb } from "./selected-db";
 
 /** Commands that change the session. */

@@ -4,10 +4,10 @@
  * about itself; its owner closes it.
  */
 
-import { Connection, type ConnectionOwner } from "../connection/connection";
+import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
 import { type Credentials, handshake } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
-import { withoutRequests } from "./farewell";
+import { withoutRequests } from "./closing";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { openSocket } from "./tcp-connector";
 
@@ -20,6 +20,11 @@ export interface Peer {
 const LONGEST_DIAL_MS = 2000;
 
 const nothing = (): void => {};
+
+/** For a connection that works for nobody but the code that opened it. */
+export function alone(life: ConnectionLife): ConnectionDeps {
+  return { life, replies: null, subscriptions: new Subscriptions(), messages: null, tracer: null };
+}
 
 /** True when another connection can be made: what a custom connector has reached is known to it alone. */
 export function canReach(options: LinkOptions, socket: Peer | null): boolean {
@@ -45,26 +50,15 @@ export function openBeside(
     else connection.destroy();
     settle(outcome.kind === "ready" ? connection : null);
   };
-  const owner: ConnectionOwner = {
-    subscriptions: new Subscriptions(),
+  const life: ConnectionLife = {
     onOpen: () => void introduce().catch(() => connection.destroy()),
     onClose: () => {
       clearTimeout(timer);
       withoutRequests(connection.queue.takeAll());
       settle(null);
     },
-    isTracing: () => false,
-    onReplyError: () => false,
-    onStateReply: nothing,
-    onWrite: nothing,
-    onMonitorLine: nothing,
-    onConnectionError: nothing,
-    onMessage: nothing,
-    onSubscriptionsChanged: nothing,
-    onShardLost: nothing,
-    onOtherPush: nothing,
   };
-  const connection = new Connection(connectionOptions(options), owner);
+  const connection = new Connection(connectionOptions(options), alone(life));
   const timer = setTimeout(() => {
     settle(null);
     if (connection.readyAtMs === 0) connection.destroy();

@@ -14,16 +14,17 @@ import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { type Credentials, request } from "../connection/handshake";
 import { deadlines, type Expiring } from "../util/deadlines";
+import type { CurrentConnection } from "./current-connection";
 import type { LinkOptions } from "./link-options";
+import type { OfflineQueue } from "./offline-queue";
 import { canReach, openBeside, type Peer } from "./side-connection";
 
 export interface UnblockerDeps {
   readonly options: LinkOptions;
-  /** The connection whose calls are ended. */
-  readonly connection: Connection | null;
+  /** Its calls are ended. */
+  readonly current: CurrentConnection;
   credentials(): Credentials | Promise<Credentials>;
-  /** Sends a command once more that was ended by mistake. */
-  resendNow(command: Command): void;
+  readonly waiting: OfflineQueue;
 }
 
 /** Time that the server has to end a call whose caller is told null; then the caller is told anyway. */
@@ -45,9 +46,13 @@ export class Unblocker {
 
   constructor(private readonly deps: UnblockerDeps) {}
 
+  private get connection(): Connection | null {
+    return this.deps.current.connection;
+  }
+
   /** The caller of a written command has given up. One that has not settled resolves null. */
   recall(command: Command): void {
-    const { connection } = this.deps;
+    const { connection } = this;
     const isHere = connection?.state === ConnectionState.Ready;
     if (!command.isSettled) {
       command.ensureExtra().isRecalled = true;
@@ -68,7 +73,7 @@ export class Unblocker {
     this.told--;
     if (command.isSettled) return true;
     if (command.extra?.isRecalled) tellNull(command);
-    else this.deps.resendNow(command);
+    else if (!this.deps.current.resend(command)) this.deps.waiting.requeue(command);
     return true;
   }
 
@@ -94,7 +99,7 @@ export class Unblocker {
       await pause(pauseMs);
     }
     this.isRunning = false;
-    const { connection: present } = this.deps;
+    const { connection: present } = this;
     // Given up on the next connection, while this loop was about to end.
     if (this.recalled.length > 0 && present !== connection && present?.state === ConnectionState.Ready) {
       void this.run(present);
@@ -106,7 +111,7 @@ export class Unblocker {
 
   /** The oldest one that is still unanswered. */
   private next(connection: Connection): Command | undefined {
-    if (this.deps.connection !== connection || connection.state !== ConnectionState.Ready) return undefined;
+    if (this.connection !== connection || connection.state !== ConnectionState.Ready) return undefined;
     const { answered } = connection.queue;
     this.recalled = this.recalled.filter(({ extra }) => extra !== null && extra.place >= answered);
     return this.recalled[0];
@@ -115,7 +120,7 @@ export class Unblocker {
   private async tell(connection: Connection, command: Command): Promise<Outcome> {
     if (!isFirst(connection, command)) return "not yet";
     const side = await this.openSide(connection);
-    if (side === null) return this.deps.connection === connection ? "impossible" : "not yet";
+    if (side === null) return this.connection === connection ? "impossible" : "not yet";
     const id = await this.blockedId(side, connection, command);
     if (typeof id !== "number") return id;
     if (!isFirst(connection, command)) return "not yet";
@@ -150,7 +155,7 @@ export class Unblocker {
       try {
         const credentials = (await this.deps.credentials()) ?? {};
         const { socket } = connection;
-        if (socket === null || this.deps.connection !== connection) return null;
+        if (socket === null || this.connection !== connection) return null;
         this.side = openBeside(socket as Peer, options, credentials);
       } catch {
         return null;

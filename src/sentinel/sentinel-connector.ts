@@ -10,7 +10,7 @@ import type { EventEmitter } from "node:events";
 import type { Duplex } from "node:stream";
 import { ConnectionClosedError, SentinelsUnreachableError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
-import { retryDelay } from "../link/retry-policy";
+import { retryDelay } from "../link/reconnection";
 import { openSocket } from "../link/tcp-connector";
 import { debugLog } from "../util/debug";
 import { FailoverWatcher, type FailoverWatcherOwner } from "./failover-watcher";

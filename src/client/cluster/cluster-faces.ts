@@ -13,7 +13,6 @@ import type { Link } from "../../link/link";
 import { debugLog } from "../../util/debug";
 import { PARTS } from "../chain";
 import { CHAIN, ClientBase, PASS_BATCH } from "../client-base";
-import type { Message } from "../events";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { RedisOptions } from "../options/redis-options";
 import { EVENTS, LINK, Redis } from "../redis";
@@ -93,42 +92,26 @@ export class SubscriberFace implements SubscriberPort {
   }
 }
 
-/** Adapts the watcher of a subscriber connection to what a client tells its supervisor. */
-export class SubscriberSupervisor implements LinkSupervisor {
-  constructor(
-    private readonly watcher: SubscriberWatcher,
-    private readonly owner: Pick<LinkSupervisor, "onMessage" | "onNamedError"> & { isActive(): boolean },
-  ) {}
-
-  onStatus(status: string): void {
-    debug("the connection for subscriptions is now %s", status);
-    if (status === "ready") this.watcher.onReady();
-    else if (status === "end") this.watcher.onEnded();
-  }
-
-  onNamedError(type: string, error: Error): void {
-    this.owner.onNamedError(type, error);
-  }
-
-  onReplyError(command: Command, error: Error): boolean {
-    return this.watcher.onReplyError(command, error);
-  }
-
-  adopts(): boolean {
-    return this.owner.isActive();
-  }
-
-  onOrphans(commands: readonly Command[]): void {
-    this.watcher.onOrphans(commands);
-  }
-
-  onShardLost(channel: Buffer): void {
-    this.watcher.onShardLost(channel);
-  }
-
-  onMessage(message: Message): void {
-    this.owner.onMessage(message);
-  }
+/** What the connection of a subscriber reports, for its watcher and its owner. */
+export function supervise(
+  watcher: SubscriberWatcher,
+  owner: Required<Pick<LinkSupervisor, "onMessage" | "onNamedError">> & { isActive(): boolean },
+): LinkSupervisor {
+  return {
+    onStatus: (status) => {
+      debug("the connection for subscriptions is now %s", status);
+      if (status === "ready") watcher.onReady();
+      else if (status === "end") watcher.onEnded();
+    },
+    onNamedError: (type, error) => owner.onNamedError(type, error),
+    onReplyError: (command, error) => watcher.onReplyError(command, error),
+    takeover: {
+      takesOver: () => owner.isActive(),
+      takeOver: (commands) => watcher.onOrphans(commands),
+    },
+    onShardLost: (channel) => watcher.onShardLost(channel),
+    onMessage: (message) => owner.onMessage(message),
+  };
 }
 
 export class FaceFactory {

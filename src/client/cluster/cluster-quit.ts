@@ -5,7 +5,6 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { NodePort } from "../../cluster/cluster-node";
 import type { QuitOptions, QuitReport } from "../graceful-quit";
 import type { ClusterWiring } from "./cluster-wiring";
 
@@ -49,14 +48,9 @@ function countLeft({ pool, rooms, lifecycle }: ClusterWiring): Left {
   let unanswered = 0;
   let unsent = rooms.size + lifecycle.waitingCount;
   for (const port of pool.allPorts()) {
-    const queue = queueOf(port);
-    unanswered += queue?.inFlight ?? 0;
-    unsent += port.gathered + port.link.offline.length + (queue?.unsentCommands ?? 0);
+    const { pending } = port.link;
+    unanswered += pending.unanswered;
+    unsent += port.gathered + pending.unsent;
   }
   return { unanswered, unsent };
-}
-
-/** Before a connection is ready, its queue holds nothing but the handshake. */
-function queueOf({ link }: NodePort): { inFlight: number; unsentCommands: number } | null {
-  return link.status === "ready" && link.connection !== null ? link.connection.queue : null;
 }

@@ -18,7 +18,7 @@ import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
 import type { Message } from "../events";
 import type { ClusterOptions } from "../options/cluster-options";
-import { type FaceFactory, SubscriberSupervisor } from "./cluster-faces";
+import { type FaceFactory, supervise } from "./cluster-faces";
 
 export interface SubscriptionsOwner {
   readonly slots: SlotMap;
@@ -123,7 +123,7 @@ export class ClusterSubscriptions implements Dispatcher {
 
   private open(kind: string, node: ClusterNode, watcher: SubscriberWatcher): SubscriberPort {
     const { owner } = this;
-    const supervisor = new SubscriberSupervisor(watcher, {
+    const supervisor = supervise(watcher, {
       isActive: () => owner.isActive(),
       onNamedError: (type, error) => {
         if (type !== "error") return;

@@ -241,10 +241,10 @@ export class ClusterWiring {
       },
       onNamedError: (type, error) => this.onNodeError(node.key, type, error),
       onReplyError: (command, error) => this.redirector.onReplyError(node, command, error),
-      adopts: (command) => this.redirector.adopts(command),
-      onOrphans: (commands, error) => this.redirector.onOrphans(node, commands, error),
-      onShardLost: () => {},
-      onMessage: () => {},
+      takeover: {
+        takesOver: (command) => this.redirector.takesOver(command),
+        takeOver: (commands, error) => this.redirector.takeOver(node, commands, error),
+      },
     };
     face = this.faces.makeNode(node.address, node.role === "slave", supervisor);
     return face;
@@ -299,7 +299,7 @@ export class ClusterWiring {
     const seeds = await this.findSeeds();
     return seeds.map(({ address }) => ({
       address,
-      port: this.faces.makeRefresher(address, new SilentSupervisor()),
+      port: this.faces.makeRefresher(address, {}),
     }));
   }
 
@@ -347,24 +347,9 @@ export class ClusterWiring {
 
   /** What the old owner of a slot was sent is answered before the new one gets more. */
   private keepOrder(slot: number, before: Shard): void {
-    const last = before.master.port?.link.connection?.queue.lastAwaited();
+    const last = before.master.port?.link.lastAwaited();
     if (last !== undefined && this.router.isOpen) this.rooms.keepOrder(slot, last);
   }
-}
-
-/** For helper connections: errors are told by those who use them. */
-class SilentSupervisor implements LinkSupervisor {
-  onStatus(): void {}
-  onNamedError(): void {}
-  onReplyError(): boolean {
-    return false;
-  }
-  adopts(): boolean {
-    return false;
-  }
-  onOrphans(): void {}
-  onShardLost(): void {}
-  onMessage(): void {}
 }
 
 /** The address under which a node can be reached from here. */

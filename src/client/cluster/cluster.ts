@@ -12,7 +12,7 @@ import { EXECUTE } from "../../command/commander";
 import type { Dispatcher } from "../../command/dispatcher";
 import { OptionError } from "../../errors";
 import { Admission } from "../../link/admission";
-import { type Whereabouts, whereaboutsOf } from "../../link/whereabouts";
+import type { QueuePosition } from "../../link/link";
 import { hideNodes } from "../../observability/redact";
 import { ScanStream, type ScanStreamOptions } from "../../streaming/scan-stream";
 import { asCallback, type Callback } from "../../util/callback";
@@ -99,7 +99,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
       get isWritable() {
         return wiring.router.isOpen;
       },
-      whereabouts: (command) => whereabouts(wiring, command),
+      positionOf: (command) => positionOf(wiring, command),
     };
     this[INITIALIZE]();
     for (const name of ["enableAutoPipelining", "autoPipeliningIgnoredCommands"] as const) {
@@ -297,9 +297,9 @@ function readStartNodes(nodes: readonly ClusterNode[]): StartNode[] {
 }
 
 /** Where a command stands: at the master of its slot, as far as that is known. */
-function whereabouts(wiring: ClusterWiring, command: Command): Whereabouts {
+function positionOf(wiring: ClusterWiring, command: Command): QueuePosition {
   const master = command.slot < 0 ? undefined : wiring.slots.shardOf(command.slot)?.master;
   const link = master?.port?.link;
   if (link === undefined) return { commandsAhead: wiring.rooms.size, bytesAhead: 0, server: "the cluster" };
-  return whereaboutsOf(link, command);
+  return link.positionOf(command);
 }

@@ -120,7 +120,7 @@ describe("ClientTracer", () => {
     const one = command("k");
     keepScope(one);
     expect(one.extra).to.equal(null);
-    expect(tracer.isListening).to.equal(false);
+    expect(tracer.isTracing()).to.equal(false);
     expect(tracer.onTransaction(2, 0)).to.equal(null);
     tracer.onStatus("connecting");
     tracer.onStatus("ready");

@@ -10,7 +10,7 @@ const root = checkoutDirectory();
 const page = readFileSync(join(root, "docs/errors.md"), "utf8");
 
 /** Nobody outside of the client ever sees these. */
-const INSIDE = ["withdrawn", "A connection cannot go from "];
+const INSIDE = ["withdrawn", "A connection cannot go from ", "A link cannot go from "];
 const BASE = "SluiceError";
 /** Its errors are those of a server; it has pages of its own. */
 const TEST_KIT = "testing";

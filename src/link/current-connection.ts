@@ -13,7 +13,7 @@ import { ConnectionState } from "../connection/connection-state";
 import type { Reply } from "../protocol/resp-types";
 import { SelectedDb } from "./selected-db";
 
-export class Outlet {
+export class CurrentConnection {
   connection: Connection | null = null;
   /** Database of the server's side after all that was dispatched. */
   private selected = new SelectedDb(0);
@@ -45,6 +45,13 @@ export class Outlet {
       command.extra.recall = () => this.recall(command);
     }
     this.connection?.dispatch(command);
+  }
+
+  /** Sends a command again on the connection that has just answered it. False when that is not ready. */
+  resend(command: Command): boolean {
+    if (!this.isReady) return false;
+    this.send(command);
+    return true;
   }
 
   /** Makes sure that what follows runs on `db`. */

@@ -1,0 +1,167 @@
+/**
+ * Judges every error reply: does the command fail with it, or is it taken over? It is taken over when
+ * it goes again (the server forgot a script or a fieldset, UNBLOCK met the wrong call, the user's
+ * `reconnectOnError` or a server that cannot serve asks for another connection), or when the
+ * cluster redirects it. The rules are asked in the order in which they stand in `judge`.
+ *
+ * After a failover a connection may lead to a server that cannot serve: a former master (READONLY),
+ * a replica without its master (MASTERDOWN), one that loads its data (LOADING). None of these ran
+ * the command, so the link reconnects, resolves the address again and sends it once more. When that
+ * does not help, the error goes to the caller, and the next try waits: an application that writes to
+ * a replica on purpose sees the error and keeps the connection.
+ */
+
+import { BatchKind } from "../command/batch";
+import { type Command, Origin } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { ConnectionState } from "../connection/connection-state";
+import { type Fieldset, missingFieldset, prepareArgumentsOf } from "../connection/fieldsets";
+import { noteUnmasked, request } from "../connection/handshake";
+import { ReplyError } from "../errors";
+import { explain, hintOnUnknown, isTurnedAway } from "../observability/hints";
+import { attachCommand } from "../observability/redact";
+import { callUser } from "../util/user-code";
+import type { CurrentConnection } from "./current-connection";
+import type { LinkOptions } from "./link-options";
+import type { OfflineQueue } from "./offline-queue";
+import type { DatabaseChanges } from "./selected-db";
+import type { Unblocker } from "./unblocker";
+
+export interface ErrorReplyDeps {
+  readonly options: LinkOptions;
+  readonly current: CurrentConnection;
+  readonly waiting: OfflineQueue;
+  readonly databases: DatabaseChanges;
+  readonly unblocker: Unblocker;
+  /** True when the cluster took the command over. */
+  redirects(command: Command, error: Error): boolean;
+  /** Half-closes the connection; a new one follows. */
+  reconnect(): void;
+  /** The server closes the door in the handshake. */
+  onTurnedAway(error: Error): void;
+  onError(error: Error): void;
+}
+
+const WRONG_SERVER = /^(READONLY|MASTERDOWN|LOADING) /;
+const FIRST_QUIET_MS = 1000;
+const LONGEST_QUIET_MS = 30_000;
+
+export class ErrorReplies {
+  /** Commands that went again because of a forgotten fieldset. */
+  private readonly repaired = new WeakSet<Command>();
+  private quietMs = FIRST_QUIET_MS;
+  private lastLeftMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly deps: ErrorReplyDeps) {}
+
+  /** True when the command was taken over; otherwise it fails with the error. */
+  judge(command: Command, error: Error): boolean {
+    const { deps } = this;
+    const isOfConnection = command.origin === Origin.Connection;
+    if (isOfConnection) noteUnmasked(command, error);
+    if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
+    if (isOfConnection) {
+      const isEarly = deps.current.connection?.state === ConnectionState.Handshaking;
+      if (isEarly && isTurnedAway(error.message)) deps.onTurnedAway(error);
+      return false;
+    }
+    // EXEC outside of MULTI tells nothing about a SELECT before it, which then has run.
+    if (error.message.startsWith("EXECABORT")) deps.databases.onExecSettled(command, null);
+    if (deps.unblocker.takes(command, error)) return true;
+    // Given up by its caller: nothing of it goes again.
+    if (command.isSettled) return false;
+    if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;
+    if ((command.spec.flags & CommandFlag.Select) !== 0) deps.databases.onRefused(command);
+    if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.onError(error);
+    if (this.reconnects(command, error)) return true;
+    if (deps.redirects(command, error) || this.leavesServer(command, error)) return true;
+    explain(error, hintOnUnknown(error.message, deps.current.connection?.serverMode ?? null));
+    return false;
+  }
+
+  /** A connection is ready: leaving the other one was worth it if this one leads to a master. */
+  onArrival(role: string | undefined): void {
+    if (role === "master") this.quietMs = FIRST_QUIET_MS;
+  }
+
+  /** Prepares all fieldsets again: the connection has forgotten them. */
+  prepareFieldsets(): void {
+    for (const fieldset of this.fieldsets) this.prepareAgain(fieldset);
+  }
+
+  private get fieldsets(): readonly Fieldset[] {
+    return this.deps.options.himportFieldsets ?? [];
+  }
+
+  /** The server forgot a script (SCRIPT FLUSH, restart): the command goes again with its text. */
+  private recoversScript(command: Command, error: Error): boolean {
+    const script = command.extra?.script;
+    if (script === null || script === undefined || !error.message.startsWith("NOSCRIPT")) return false;
+    // A script that was sent by its text says so itself.
+    if (command.spec !== script.bySha) return false;
+    this.deps.current.connection?.scripts.forget(script.sha);
+    this.resendNow(command);
+    return true;
+  }
+
+  /** The server forgot a fieldset (HIMPORT DISCARD): the SET goes again behind its PREPARE, once. */
+  private recoversFieldset(command: Command, error: Error): boolean {
+    const fieldset = missingFieldset(this.fieldsets, command, error);
+    if (fieldset === undefined || this.repaired.has(command)) return false;
+    this.repaired.add(command);
+    this.prepareAgain(fieldset);
+    this.resendNow(command);
+    return true;
+  }
+
+  private prepareAgain(fieldset: Fieldset): void {
+    const { connection } = this.deps.current;
+    if (connection?.state !== ConnectionState.Ready) return;
+    void request(connection, "himport", prepareArgumentsOf(fieldset));
+  }
+
+  private resendNow(command: Command): void {
+    const { current, waiting } = this.deps;
+    if (!current.resend(command)) waiting.requeue(command);
+  }
+
+  /** What `reconnectOnError` asks for. True when the command goes again on the next connection. */
+  private reconnects(command: Command, error: Error): boolean {
+    const decide = this.deps.options.reconnectOnError;
+    if (typeof decide !== "function" || command.spec.lowerName === "client") return false;
+    const verdict = callUser(() => decide(error));
+    const { group } = command;
+    // A member that goes again alone would run outside of its transaction, and a lone EXEC ends nothing.
+    const isMember = group !== null && group.kind === BatchKind.Transaction;
+    const goesAgain = verdict === 2 && !isMember;
+    if (goesAgain) this.deps.waiting.requeue(command);
+    else if (verdict === 2 && isMember) group.isRefused = true;
+    if (verdict === 2 || verdict === true || verdict === 1) this.deps.reconnect();
+    return goesAgain;
+  }
+
+  /** The server cannot serve. True when the command goes again on the next connection. */
+  private leavesServer(command: Command, error: Error): boolean {
+    const { options, current } = this.deps;
+    const { connection } = current;
+    if (!WRONG_SERVER.test(error.message) || options.readOnly || options.role === "slave") return false;
+    if (typeof options.reconnectOnError === "function" || typeof options.retryStrategy !== "function")
+      return false;
+    if (connection?.state !== ConnectionState.Draining && !this.mayLeave()) return false;
+    if (connection?.state === ConnectionState.Ready) this.deps.reconnect();
+    // The rest of its transaction is discarded by the server; its caller retries it as a whole.
+    if (command.group?.kind === BatchKind.Transaction) return false;
+    this.deps.waiting.requeue(command);
+    return true;
+  }
+
+  private mayLeave(): boolean {
+    const nowMs = performance.now();
+    const sinceMs = nowMs - this.lastLeftMs;
+    if (sinceMs < this.quietMs) return false;
+    this.quietMs =
+      sinceMs > 2 * LONGEST_QUIET_MS ? FIRST_QUIET_MS : Math.min(this.quietMs * 2, LONGEST_QUIET_MS);
+    this.lastLeftMs = nowMs;
+    return true;
+  }
+}

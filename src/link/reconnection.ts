@@ -1,0 +1,139 @@
+/**
+ * The attempts of a link to reach its server: dials, waits for the outcome, plans the next try as
+ * the retry strategy says, and holds the callers of `connect()` whose attempt is not decided. It
+ * decides nothing about commands.
+ */
+
+import type { Connection } from "../connection/connection";
+import { callUser } from "../util/user-code";
+import type { AbstractConnector } from "./connector";
+import { Establishment, type EstablishmentOptions, type EstablishmentOwner } from "./establishment";
+
+export type RetryStrategy = ((times: number) => unknown) | null | undefined;
+
+/** Timers of the engine take no more; what is beyond would fire at once. */
+const LONGEST_DELAY_MS = 2 ** 31 - 1;
+
+/** A connection that lives for so many of the delays that preceded it was worth its attempt. */
+const LIFE_PER_DELAY = 5;
+
+/** Delay in milliseconds, or null when the strategy gives up (anything but a number). */
+export function retryDelay(strategy: RetryStrategy, times: number): number | null {
+  if (typeof strategy !== "function") return null;
+  const delay = callUser(() => strategy(times));
+  return typeof delay === "number" ? Math.min(delay, LONGEST_DELAY_MS) : null;
+}
+
+export interface ReconnectionOptions extends EstablishmentOptions {
+  readonly retryStrategy?: RetryStrategy;
+  readonly maxRetriesPerRequest?: number | null | undefined;
+}
+
+interface Waiter {
+  resolve(): void;
+  reject(error: Error): void;
+}
+
+/** What follows a lost connection or a failed attempt. */
+export interface Plan {
+  /** Null: the strategy gives up. */
+  readonly delayMs: number | null;
+  /** Attempts after which what waits is told that no connection could be made; null: not now. */
+  readonly exhausted: number | null;
+}
+
+export class Reconnection {
+  /** Attempts since the link was last ready. */
+  attempts = 0;
+  /** The present connection is left on purpose, for another one. */
+  isMovingOn = false;
+  /** What `retryStrategy` was told last, and the delay that it gave; kept while connections live shortly. */
+  private times = 0;
+  private lastDelayMs = 0;
+  private establishment: Establishment | null = null;
+  private timer: NodeJS.Timeout | undefined;
+  private waiters: Waiter[] = [];
+
+  constructor(
+    private readonly options: ReconnectionOptions,
+    private readonly connector: AbstractConnector,
+    private readonly outcome: EstablishmentOwner,
+  ) {}
+
+  /** Begins an attempt on a fresh connection. */
+  dial(connection: Connection): void {
+    clearTimeout(this.timer);
+    this.isMovingOn = false;
+    this.establishment = new Establishment(connection, this.connector, this.options, this.outcome);
+    this.establishment.start();
+  }
+
+  /** The socket is open; the connection is to use this database. */
+  introduce(db: number): void {
+    void this.establishment?.introduce(db);
+  }
+
+  /** The attempt is over, whatever still comes of it. */
+  stop(): void {
+    this.establishment?.stop();
+    this.establishment = null;
+  }
+
+  /** A server that ends each connection soon after it is ready is not dialled again and again without a pause. */
+  judgeLife(readyAtMs: number): void {
+    if (readyAtMs === 0) return;
+    const livedMs = performance.now() - readyAtMs;
+    if (this.isMovingOn || livedMs >= this.lastDelayMs * LIFE_PER_DELAY) this.times = 0;
+  }
+
+  /** There is no connection and none is planned: the next attempt is the first one. */
+  reset(): void {
+    this.attempts = 0;
+    this.times = 0;
+  }
+
+  /** Asks the strategy about the next attempt. */
+  plan(): Plan {
+    const attempts = ++this.attempts;
+    const { retryStrategy, maxRetriesPerRequest: limit } = this.options;
+    const delayMs = retryDelay(retryStrategy, ++this.times);
+    this.lastDelayMs = delayMs ?? 0;
+    const isExhausted = typeof limit === "number" && limit >= 0 && attempts % (limit + 1) === 0;
+    return { delayMs, exhausted: delayMs !== null && isExhausted ? limit : null };
+  }
+
+  /** Calls back when the next attempt is due. */
+  wait(delayMs: number, onDue: () => void): void {
+    this.timer = setTimeout(onDue, delayMs);
+  }
+
+  /** There will be no next attempt. */
+  cancel(): void {
+    clearTimeout(this.timer);
+  }
+
+  /** Settles with the present attempt, or the one that is about to begin. */
+  result(): Promise<void> {
+    return new Promise((resolve, reject) => this.waiters.push({ resolve, reject }));
+  }
+
+  /** Those who wait are told one tick later, behind the listeners of `ready`. */
+  succeed(): void {
+    this.attempts = 0;
+    const waiters = this.takeWaiters();
+    if (waiters.length === 0) return;
+    process.nextTick(() => {
+      for (const waiter of waiters) waiter.resolve();
+    });
+  }
+
+  fail(error: Error): void {
+    for (const waiter of this.takeWaiters()) waiter.reject(error);
+  }
+
+  private takeWaiters(): Waiter[] {
+    const { waiters } = this;
+    this.waiters = [];
+    return waiters;
+  }
+}

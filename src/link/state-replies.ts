@@ -1,0 +1,47 @@
+/** Follows replies that change the state of a connection: databases, protocol, RESET, MONITOR, QUIT. */
+
+import { BatchKind } from "../command/batch";
+import type { Command } from "../command/command";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
+import type { Subscriptions } from "../connection/subscriptions";
+import type { Reply } from "../protocol/resp-types";
+import type { CurrentConnection } from "./current-connection";
+import type { DatabaseChanges } from "./selected-db";
+
+export interface StateReplyDeps {
+  readonly current: CurrentConnection;
+  readonly subscriptions: Subscriptions;
+  readonly databases: DatabaseChanges;
+  /** The connection has forgotten the fieldsets. */
+  prepareFieldsets(): void;
+  /** The server is about to close. */
+  onQuit(): void;
+  /** The server prints what it executes. */
+  onMonitoring(): void;
+}
+
+export class StateReplies {
+  constructor(private readonly deps: StateReplyDeps) {}
+
+  follow(command: Command, reply: Reply): void {
+    const { deps } = this;
+    const { connection } = deps.current;
+    const { flags, lowerName } = command.spec;
+    if ((flags & TRANSACTION_END) !== 0) deps.databases.onExecSettled(command, reply);
+    const isSelected = (flags & CommandFlag.Select) !== 0 && command.group?.kind !== BatchKind.Transaction;
+    if (isSelected) deps.databases.onSelected(Number(command.args[0]));
+    if (lowerName === "hello") {
+      const version = Number(command.args[0]);
+      if (version === 2 || version === 3) connection?.setProtocol(version);
+    } else if ((flags & CommandFlag.Reset) !== 0) {
+      deps.subscriptions.clear();
+      connection?.setProtocol(2);
+      deps.prepareFieldsets();
+    }
+    if ((flags & CommandFlag.Monitor) !== 0) {
+      if (connection !== null) connection.isMonitoring = true;
+      deps.onMonitoring();
+    }
+    if ((flags & CommandFlag.Quit) !== 0) deps.onQuit();
+  }
+}
