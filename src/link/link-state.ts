@@ -21,8 +21,8 @@ const MOVES = {
   connect: ["ready", "close"],
   ready: ["monitoring", "close"],
   monitoring: ["close"],
-  /** The connection is gone; what follows is decided at once. */
-  close: ["reconnecting", "end"],
+  /** The connection is gone; what follows is decided at once, by a callback of a command perhaps. */
+  close: ["reconnecting", "connecting", "end"],
   /** The next attempt is planned. */
   reconnecting: ["connecting", "end"],
   end: ["connecting"],

@@ -392,14 +392,19 @@ export class Link implements Dispatcher {
     this.dropConnection();
     const left = withoutRequests(connection.queue.takeAll());
     this.setStatus("close");
-    if (this.isClosing || this.hasQuit || left.sent.some(isQuit)) {
-      this.keepForResend(settleLeftovers(left, this.deps.takeover, this.lastError), connection);
-      this.reconnection.fail(this.closedError());
+    const isLast = this.isClosing || this.hasQuit || left.sent.some(isQuit);
+    const kept = isLast ? settleLeftovers(left, this.deps.takeover, this.lastError) : left;
+    this.keepForResend(kept, connection);
+    this.reconnection.fail(this.closedError());
+    if (this.state !== "close") {
+      // Ended, or begun anew, by code that was told of an outcome.
+      if (this.state === "end") this.failAll(() => this.closedError(), true);
+      return;
+    }
+    if (isLast) {
       this.end();
       return;
     }
-    this.keepForResend(left, connection);
-    this.reconnection.fail(this.closedError());
     if (!this.options.autoResubscribe) this.subscriptions.clear();
     this.reconnection.judgeLife(connection.readyAtMs);
     this.planRetry();
@@ -523,10 +528,13 @@ export class Link implements Dispatcher {
   }
 
   private planRetry(): void {
+    const { state } = this;
     const { delayMs, exhausted } = this.reconnection.plan();
     if (exhausted !== null) {
       this.failAll(() => new MaxRetriesPerRequestError(exhausted, causeOf(this.lastError)));
     }
+    // Ended, or begun anew, by the retry strategy or by code that was told of an outcome.
+    if (this.state !== state) return;
     // The caller of QUIT has been told that it is done.
     const hasLeft = this.session.isQuitting && !this.offline.has(CommandFlag.Quit);
     if (delayMs === null || hasLeft) this.end();
@@ -546,7 +554,8 @@ export class Link implements Dispatcher {
   private finish(): void {
     this.reconnection.reset();
     callUser(() => this.connector.disconnect());
-    this.setStatus("end");
+    // A listener of the error may have ended it already.
+    if (this.state !== "end") this.setStatus("end");
   }
 
   private failAll(makeError: () => Error, isEnd = false): void {
