@@ -44,7 +44,7 @@ const TOP_LAYER = 7;
 const KNOWN_CIRCLES: readonly (readonly string[])[] = [
   ["command/command-spec.ts", "command/key-positions.ts"],
   ["command/command.ts", "command/completion.ts"],
-  ["link/link-events.ts", "link/link-watch.ts", "link/link.ts", "link/wrong-server.ts"],
+  ["link/link-watch.ts", "link/link.ts"],
   ["pipeline/pipeline-run.ts", "pipeline/transaction.ts"],
   ["client/redis-events.ts", "client/redis.ts"],
   ["cluster/cluster-node.ts", "cluster/slot-map.ts"],
@@ -62,7 +62,6 @@ const KNOWN_VAIN: readonly string[] = [
   "cluster/cluster-subscriber.ts copySubscriptions",
   "cluster/read-preference.ts isUsable",
   "command/plain-calls.ts isPlain",
-  "link/farewell.ts dismissOne",
   "observability/channels.ts Trace",
   "observability/redact.ts redactNode",
 ];
