@@ -123,8 +123,9 @@ export class InputBuffer {
   }
 
   private acquireMore(neededBytes: number, filled: number): Buffer {
-    const wanted = Math.max(neededBytes, filled, SLAB_BYTES);
     const justified = Math.max(filled, this.bytes.length * 2, SLAB_BYTES);
+    // Nobody knows how long a line is.
+    const wanted = neededBytes > 0 ? Math.max(neededBytes, filled, SLAB_BYTES) : justified;
     return blockPool.acquireRetained(wanted) ?? blockPool.acquire(Math.min(wanted, justified));
   }
 

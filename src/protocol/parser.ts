@@ -12,7 +12,13 @@
 
 import { ReplyTooLongError } from "../errors";
 import { copyBytes, createReplyError, decodeStatus, decodeText } from "./decode-value";
-import { MAX_BULK_BYTES, MAX_ELEMENTS, MAX_INTEGER_DIGITS, MAX_TEXT_BYTES } from "./limits";
+import {
+  MAX_BULK_BYTES,
+  MAX_ELEMENTS,
+  MAX_INTEGER_DIGITS,
+  MAX_TEXT_BYTES,
+  MAX_TEXT_LINE_BYTES,
+} from "./limits";
 import { integerOf, isInteger } from "./numbers";
 import { isEarned, LARGE_BYTES, PassingBulk } from "./passing-bulk";
 import { ReplyBuilder } from "./reply-builder";
@@ -38,6 +44,8 @@ export class Parser extends TokenScanner {
   /** All unread bytes are below 0x80; false also when that is not known. */
   private isAscii = false;
   private readonly passing = new PassingBulk();
+  /** The rest of a line that is too long for its reply passes through. */
+  private isSkippingLine = false;
   /** Size of the unfinished token at the start of the unread bytes, if known. */
   private neededBytes = 0;
 
@@ -102,6 +110,7 @@ export class Parser extends TokenScanner {
 
   private readTokens(): void {
     if (this.passing.left > 0 && !this.passBulk()) return;
+    if (this.isSkippingLine && !this.passLine()) return;
     while (this.at < this.end && this.isLive) {
       if (this.builder.isIdle && !this.begin()) return;
       if (!this.readToken(this.bytes[this.at])) return;
@@ -329,8 +338,27 @@ export class Parser extends TokenScanner {
     return this.place(integerOf(bytes, start, lineEnd));
   }
 
+  /** Place of the CR behind a text, or -1. A text that is too long fails its reply, and passes. */
+  private findTextEnd(): number {
+    const lineEnd = this.findLineEnd(Number.POSITIVE_INFINITY);
+    const isTooLong = (lineEnd < 0 ? this.end : lineEnd) - this.at > MAX_TEXT_LINE_BYTES;
+    if (!isTooLong || !this.isLive) return lineEnd;
+    this.builder.failReply(new ReplyTooLongError(`a line of more than ${MAX_TEXT_LINE_BYTES} bytes`));
+    if (lineEnd >= 0) return lineEnd;
+    this.isSkippingLine = true;
+    this.passLine();
+    return -1;
+  }
+
+  /** False while more of it is to come. */
+  private passLine(): boolean {
+    if (!this.skipLine()) return false;
+    this.isSkippingLine = false;
+    return this.place(null);
+  }
+
   private readSimpleString(): boolean {
-    const lineEnd = this.findLineEnd();
+    const lineEnd = this.findTextEnd();
     if (lineEnd < 0) return false;
     const { builder, bytes } = this;
     const start = this.at + 1;
@@ -340,7 +368,7 @@ export class Parser extends TokenScanner {
   }
 
   private readError(): boolean {
-    const lineEnd = this.findLineEnd();
+    const lineEnd = this.findTextEnd();
     if (lineEnd < 0) return false;
     this.builder.noteError();
     return this.placeError(this.at + 1, lineEnd);

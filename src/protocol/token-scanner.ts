@@ -62,13 +62,13 @@ export abstract class TokenScanner {
   }
 
   /** Place of the CR that ends the present line, or -1 when it has not arrived or the line is bad. */
-  protected findLineEnd(): number {
+  protected findLineEnd(limit = MAX_LINE_BYTES): number {
     const { bytes, at } = this;
-    const stop = Math.min(this.end, at + MAX_LINE_BYTES + 1);
+    const stop = Math.min(this.end, at + limit + 1);
     let i = at + 1 + this.searched;
     // Only control characters need a second look.
     for (; i < stop; i++) if (bytes[i] <= CR && (bytes[i] === CR || bytes[i] === LF)) break;
-    if (i === stop && i - at > MAX_LINE_BYTES) return this.refuseLimit("line", i - at, MAX_LINE_BYTES);
+    if (i === stop && i - at > limit) return this.refuseLimit("line", i - at, limit);
     const isBare = i < this.end && bytes[i] === LF;
     if (i + 1 >= this.end && !isBare) {
       this.searched = i - at > REMEMBERED_FROM_BYTES ? i - at - 1 : 0;
@@ -78,6 +78,19 @@ export abstract class TokenScanner {
     if (!isBare && bytes[i + 1] === LF) return i;
     this.fail(isBare ? "LF without CR" : "CR without LF", i);
     return -1;
+  }
+
+  /** Moves behind the present line without keeping it. False while its end has not arrived. */
+  protected skipLine(): boolean {
+    const { bytes, end } = this;
+    this.searched = 0;
+    let i = this.at;
+    for (; i < end; i++) if (bytes[i] === CR || bytes[i] === LF) break;
+    this.at = i;
+    if (i === end || (bytes[i] === CR && i + 1 === end)) return false;
+    if (!this.hasLineEndAt(i)) return false;
+    this.at = i + 2;
+    return true;
   }
 
   /** True if CRLF stands at `place`, of which both bytes have arrived. */

@@ -22,7 +22,7 @@ const BAD_WIRES: readonly (readonly [wire: string, message: RegExp])[] = [
   ["$ 1\r\n", /bad length/],
   ["$?1\r\n", /bad length/],
   ["$99999999999\r\n", /bad length|limit/],
-  ["$536870913\r\n", /length of 536870913 where 536870912 is the limit/],
+  ["$4294967296\r\n", /length of 4294967296 where 4294967295 is the limit/],
   ["$3\r\nabcd\r\n", /no CRLF behind the value, at byte 7/],
   ["$3\r\nabc\rx", /no CRLF/],
   ["$3\r\nabcxx", /no CRLF/],
@@ -125,21 +125,55 @@ describe("parser: what is not RESP", () => {
 describe("parser: limits", () => {
   it("accepts a line of the greatest length and refuses a longer one", () => {
     for (const feed of FEEDS) {
-      const longest = "x".repeat(MAX_LINE_BYTES - 1);
-      expect(parse([`+${longest}\r\n`], 0, feed)).to.deep.equal([["reply", longest]]);
-      expect(failureOf(Buffer.from(`+${longest}x\r\n`), feed)).to.match(
+      const digits = "1".repeat(MAX_LINE_BYTES - 1);
+      expect(parse([`(${digits}\r\n`], 0, feed)).to.deep.equal([["reply", digits]]);
+      expect(failureOf(Buffer.from(`(${digits}1\r\n`), feed)).to.match(
         /^Protocol error: line of \d+ where 65536/,
       );
-      expect(failureOf(Buffer.from(`-${longest}x`), feed)).to.match(/line of/);
+      expect(failureOf(Buffer.from(`,${digits}1`), feed)).to.match(/line of/);
     }
   });
 
-  it("gives up on a line of 32 MiB after 64 KiB", () => {
+  it("takes errors and statuses of any length, and fails one that is too long alone", () => {
+    for (const feed of FEEDS) {
+      const text = "x".repeat(MAX_LINE_BYTES * 5);
+      expect(parse([`+${text}\r\n:1\r\n`], 0, feed)).to.deep.equal([
+        ["reply", text],
+        ["reply", 1],
+      ]);
+      const [[kind, error]] = parse([`-ERR ${text}\r\n`], 0, feed) as [[string, Error]];
+      expect([kind, error.message]).to.deep.equal(["error", `ERR ${text}`]);
+    }
+    const piece = "x".repeat(1024 * 1024);
+    for (const feed of FEEDS) {
+      for (const [before, behind] of [
+        ["+", "\r\n"],
+        ["-", "\r\n"],
+        ["*3\r\n:1\r\n+", "\r\n:2\r\n"],
+      ] as const) {
+        const sink = new RecordingSink();
+        const parser = new Parser(sink);
+        const growth = memoryGrowth(() => {
+          feed(parser, Buffer.from(before));
+          for (let i = 0; i < 20; i++) feed(parser, Buffer.from(piece));
+          return parser;
+        });
+        expect(growth).to.be.below(40 * 1024 * 1024);
+        for (const byte of behind) feed(parser, Buffer.from(byte));
+        feed(parser, Buffer.from(":7\r\n"));
+        const [[kind, error], ...others] = sink.events as [[string, Error & { code: string }]];
+        expect([kind, error.code]).to.deep.equal(["error", "REPLY_TOO_LONG"]);
+        expect(others).to.deep.equal([["reply", 7]]);
+      }
+    }
+  });
+
+  it("gives up on a number of 32 MiB after 64 KiB", () => {
     for (const feed of FEEDS) {
       const sink = new RecordingSink();
       const parser = new Parser(sink);
-      const piece = Buffer.alloc(65_536, 0x78);
-      feed(parser, Buffer.from("+"));
+      const piece = Buffer.alloc(65_536, 0x31);
+      feed(parser, Buffer.from("("));
       let pieces = 0;
       while (sink.events.length === 0 && pieces < 512) {
         feed(parser, piece);
@@ -148,7 +182,7 @@ describe("parser: limits", () => {
       expect(sink.events[0]![0]).to.equal("failure");
       expect(pieces).to.equal(1);
     }
-    expect(failureOf(Buffer.alloc(32 * 1024 * 1024, 0x2b))).to.match(/line of/);
+    expect(failureOf(Buffer.alloc(32 * 1024 * 1024, 0x28))).to.match(/line of/);
   });
 
   it("searches a long line that comes byte by byte only once", () => {
