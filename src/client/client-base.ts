@@ -6,7 +6,14 @@
 
 import { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
-import { applyPrefix, makeCommand, nameError, refusalByHand, refusalOf } from "../command/command-factory";
+import {
+  applyPrefix,
+  makeCommand,
+  nameError,
+  refusalByHand,
+  refusalOf,
+  refuseLooseArguments,
+} from "../command/command-factory";
 import { CommandFlag, type CommandSpec } from "../command/command-spec";
 import { commandNames, specOf, stateKeys } from "../command/command-table";
 import {
@@ -58,6 +65,7 @@ import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from ".
 export interface ClientOptions extends LimitOptions {
   keyPrefix?: string | Buffer | undefined;
   showFriendlyErrorStack?: boolean | undefined;
+  strictArguments?: boolean | undefined;
   scripts?: Record<string, ScriptDefinition> | undefined;
 }
 
@@ -146,6 +154,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     const completion = new PromiseCompletion();
     let outcome = completion.promise;
     try {
+      if (this.options.strictArguments === true) refuseLooseArguments(spec, args);
       const command = makeCommand(spec, args, wantsBuffers, completion);
       outcome = this[ISSUE](applyPrefix(command, this.options.keyPrefix));
     } catch (error) {
@@ -411,6 +420,7 @@ function makePort(client: ClientBase<ReplyMappingMode>): PipelinePort {
   return {
     sendBatch: (commands) => sendBatch(client, commands),
     sendCalls: (calls) => sendCalls(client, calls),
+    isStrict: () => client.options.strictArguments === true,
     preparation: () => (client.options.showFriendlyErrorStack ? captureCallSite : null),
     observe: (size) => client[OBSERVE]?.(size) ?? null,
   };

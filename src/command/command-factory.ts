@@ -17,6 +17,8 @@ import type { Completion } from "./completion";
 import { prefixKeys } from "./key-positions";
 import { unansweredRefusal } from "./unanswered";
 
+export { refuseLooseArguments } from "./strict-arguments";
+
 /** The prefix that `options.keyPrefix` asks for; none when empty or undefined. */
 export type KeyPrefix = string | Buffer;
 

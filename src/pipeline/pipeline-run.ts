@@ -15,6 +15,7 @@ import {
   makeQueuedCommand,
   prepareCall,
   refusalByHand,
+  refuseLooseArguments,
 } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
@@ -44,6 +45,8 @@ type Preparation = (command: Command) => void;
 
 /** How a pipeline reaches the rooms below; the client gives it. */
 export interface PipelinePort {
+  /** Arguments without a text of their own are refused. */
+  isStrict?(): boolean;
   /** Hands the batch on; nothing is returned, outcomes travel with the commands. */
   sendBatch(commands: readonly Command[]): void;
   /** Takes plain calls as they are; false if that cannot be, and nothing has happened then. */
@@ -94,6 +97,7 @@ export class PipelineRun implements CallCollector {
   /** Bytes are copied when a command is queued, not at `exec()`. */
   protected copiesAtOnce = false;
 
+  private readonly isStrict: boolean;
   protected readonly rows: Rows = [];
   protected callbacks: Map<number, Teller> | null = null;
   /** Commands that could not be encoded: never sent, their row is the error. */
@@ -117,6 +121,7 @@ export class PipelineRun implements CallCollector {
       this.settle = resolve;
       this.fail = reject;
     });
+    this.isStrict = port.isStrict?.() === true;
     this.prepare = port.preparation();
     if (!isTransaction && this.prepare === null) this.plain = new PlainCalls(this.batch, this);
   }
@@ -128,6 +133,7 @@ export class PipelineRun implements CallCollector {
       return;
     }
     try {
+      if (this.isStrict) refuseLooseArguments(spec, args);
       if (this.plain?.fits(spec, wantsBuffers)) {
         this.plain.add(spec, prepareCall(spec, args, this.prefix, this.copiesAtOnce), wantsBuffers);
         this.length++;

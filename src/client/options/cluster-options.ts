@@ -10,6 +10,7 @@ import type { ScriptDefinition } from "../../command/script";
 import { OptionError } from "../../errors";
 import type { Bounds } from "../../link/admission";
 import { hideSecrets } from "../../observability/redact";
+import { checkOwnOptions } from "./check-options";
 import type { AutoPipeliningWindow, HimportFieldset, RetryDelay, RetryStrategy } from "./common-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { isTlsUrl } from "./parse-url";
@@ -162,6 +163,8 @@ export interface ClusterOptions {
    * @default `redisOptions.keyPrefix`
    */
   keyPrefix?: string | undefined;
+  /** As for a client of one server. */
+  strictArguments?: boolean | undefined;
   /**
    * The startup nodes are names of SRV records.
    * @default false
@@ -243,8 +246,11 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
       `Invalid option scaleReads "${scaleReads}". Expected "all", "master", "slave" or a custom function`,
     );
   }
+  checkOwnOptions(options);
   if (redisOptions !== undefined && redisOptions !== null) {
-    options["redisOptions"] = hideSecrets({ ...redisOptions });
+    const own: Record<string, unknown> = { ...redisOptions };
+    checkOwnOptions(own);
+    options["redisOptions"] = hideSecrets(own);
     if (!options["keyPrefix"] && redisOptions.keyPrefix) options["keyPrefix"] = redisOptions.keyPrefix;
   }
   if (Array.isArray(ignored)) options["autoPipeliningIgnoredCommands"] = [...ignored];

@@ -242,6 +242,12 @@ export interface SharedOptions {
    * @default ""
    */
   keyPrefix?: string | undefined;
+  /**
+   * Refuses `undefined`, `null`, `NaN`, plain objects and promises as arguments with code
+   * `INVALID_ARGUMENT`, which names the position, instead of sending them as `""`, `NaN` or
+   * `[object Object]`. Off by default.
+   */
+  strictArguments?: boolean | undefined;
   /** Stacks of errors of commands have the frames of the call. Costs about 4 microseconds per command. */
   showFriendlyErrorStack?: boolean | undefined;
   /**

@@ -6,6 +6,7 @@
 import { OptionError } from "../../errors";
 import { hideSecrets } from "../../observability/redact";
 import { MASK } from "../../util/credentials";
+import { checkOwnOptions } from "./check-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { isTlsUrl, isWholeNumber, parseUrl } from "./parse-url";
 import { defaultOptions, type RedisOptions } from "./redis-options";
@@ -65,6 +66,7 @@ function normalize(options: OptionRecord): RedisOptions {
   // parseInt of an unset variable: nothing was asked for.
   options["db"] = Number.isNaN(db) ? 0 : db;
   rejectProfile(options["tls"]);
+  checkOwnOptions(options);
   if (options["replyMapping"] === "resp3" && options["protocol"] !== 3) {
     throw new OptionError('The "resp3" replyMapping is only supported with protocol 3');
   }

@@ -1,0 +1,54 @@
+/**
+ * Refuses values of options of our own that would hang the client or exhaust its memory. Options of
+ * the API that this client shares with others take what they take there.
+ */
+
+import { OptionError } from "../../errors";
+
+type OptionRecord = Record<string, unknown>;
+
+/** Least value of each number; a limit may be `Infinity`. */
+const NUMBERS: Readonly<Record<string, number>> = {
+  highWaterBytes: 1,
+  maxLossesPerCommand: 1,
+  blockingConnections: 0,
+};
+const GROUPS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
+  bounds: { maxCommands: 1, maxBytes: 1 },
+  enableAutoPipelining: { maxInFlight: 1, maxCommands: 1, maxBytes: 1 },
+  watchdog: { idleMs: 0, probeTimeoutMs: 1 },
+};
+const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"];
+
+/** Checks the options, and puts what means the default in the place of null. Throws an `OptionError`. */
+export function checkOwnOptions(options: OptionRecord): void {
+  if (options["keyPrefix"] === null) options["keyPrefix"] = "";
+  if (options["bounds"] === null) options["bounds"] = undefined;
+  for (const [name, least] of Object.entries(NUMBERS)) checkNumber(name, options[name], least);
+  for (const [name, fields] of Object.entries(GROUPS)) {
+    const group = options[name];
+    if (typeof group !== "object" || group === null) continue;
+    for (const [field, least] of Object.entries(fields)) {
+      const value = (group as OptionRecord)[field];
+      if (field === "maxInFlight" && value === "adaptive") continue;
+      checkNumber(`${name}.${field}`, value, least);
+    }
+  }
+  checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
+  const { policy } = (options["bounds"] ?? {}) as OptionRecord;
+  checkWord("bounds.policy", policy, ["wait", "reject"]);
+}
+
+function checkNumber(name: string, value: unknown, least: number): void {
+  if (value === undefined || value === null || (typeof value === "number" && value >= least)) return;
+  throw new OptionError(`Invalid option ${name} ${show(value)}: expected a number from ${least} on`);
+}
+
+function checkWord(name: string, value: unknown, words: readonly string[]): void {
+  if (value === undefined || value === null || words.includes(value as string)) return;
+  throw new OptionError(`Invalid option ${name} ${show(value)}: expected one of "${words.join('", "')}"`);
+}
+
+function show(value: unknown): string {
+  return typeof value === "string" ? `"${value}"` : String(value);
+}

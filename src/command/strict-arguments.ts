@@ -1,0 +1,31 @@
+/**
+ * Refuses arguments that are sent as a text that nobody meant (`""`, `[object Object]`, `NaN`), for
+ * clients with `strictArguments`. Positions count as the caller sees them, elements of arrays one by one.
+ */
+
+import { ArgumentError } from "../errors";
+import { flattenOnce } from "./argument-mappers";
+import type { CommandSpec } from "./command-spec";
+
+/** Throws an `ArgumentError` at the first argument that has no text of its own. */
+export function refuseLooseArguments(spec: CommandSpec, args: unknown[]): void {
+  const flat = flattenOnce(args, spec.name);
+  // HSET and the like take objects; what becomes of them is looked at.
+  const values = spec.argumentMapper === null ? flat : spec.argumentMapper([...flat]);
+  if (!Array.isArray(values)) return;
+  values.forEach((value: unknown, index) => {
+    const reason = objection(value);
+    if (reason !== null) throw new ArgumentError(spec.name, index + 1, `${reason} (strictArguments)`);
+  });
+}
+
+function objection(value: unknown): string | null {
+  if (value === undefined || value === null) return `it is ${value}`;
+  if (typeof value === "number") return Number.isNaN(value) ? "it is NaN" : null;
+  if (typeof value === "function" || typeof value === "symbol") return `it is a ${typeof value}`;
+  if (typeof value !== "object") return null;
+  if (typeof (value as { then?: unknown }).then === "function") return "it is a promise; await it";
+  const { prototype } = Object;
+  const own = Object.getPrototypeOf(value) as unknown;
+  return own === prototype || own === null ? "it is a plain object, which has no text" : null;
+}

@@ -1,0 +1,89 @@
+/** Values of options that would hang the client are refused when it is made; arguments, when asked for. */
+
+import { expect } from "chai";
+import { Cluster, Redis } from "../../src/index";
+import { failureOf } from "../support/outcome";
+import { ServerFixture } from "../support/server-fixture";
+
+const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
+  [{ bounds: { maxCommands: 0 } }, /^Invalid option bounds\.maxCommands 0: expected a number from 1 on$/],
+  [{ bounds: { maxCommands: Number.NaN } }, /bounds\.maxCommands NaN/],
+  [{ bounds: { maxBytes: -1 } }, /bounds\.maxBytes -1/],
+  [{ bounds: { maxBytes: "1" } }, /bounds\.maxBytes "1"/],
+  [{ bounds: { policy: "drop" } }, /bounds\.policy "drop": expected one of "wait", "reject"/],
+  [{ enableAutoPipelining: { maxInFlight: 0 } }, /enableAutoPipelining\.maxInFlight 0/],
+  [{ enableAutoPipelining: { maxCommands: 0 } }, /enableAutoPipelining\.maxCommands 0/],
+  [{ enableAutoPipelining: { maxBytes: Number.NaN } }, /enableAutoPipelining\.maxBytes NaN/],
+  [{ highWaterBytes: 0 }, /highWaterBytes 0/],
+  [{ maxLossesPerCommand: Number.NaN }, /maxLossesPerCommand NaN/],
+  [{ blockingConnections: -1 }, /blockingConnections -1/],
+  [{ watchdog: { idleMs: Number.NaN } }, /watchdog\.idleMs NaN/],
+  [{ retryPolicy: "never" }, /retryPolicy "never"/],
+];
+
+describe("options of our own", () => {
+  const fixture = new ServerFixture().install();
+
+  for (const [options, message] of REFUSED) {
+    it(`${String(message)} is refused`, () => {
+      const refused = (make: () => unknown): void => {
+        expect(make).to.throw(message).with.property("code", "INVALID_OPTION");
+      };
+      refused(() => new Redis({ lazyConnect: true, ...options }));
+      refused(() => new Cluster([{}], { lazyConnect: true, redisOptions: options }));
+    });
+  }
+
+  it("what means nothing is no bound", async () => {
+    const redis = fixture.connect({
+      bounds: { maxCommands: Number.POSITIVE_INFINITY },
+      enableAutoPipelining: { maxInFlight: "adaptive" },
+      keyPrefix: null as never,
+    });
+    await redis.set("checked:a", 1);
+    expect(await redis.pipeline().get("checked:a").exec()).to.deep.equal([[null, "1"]]);
+    const none = fixture.connect({ bounds: null as never });
+    expect(await none.get("checked:a")).to.equal("1");
+  });
+
+  const loose: readonly (readonly [value: unknown, reason: RegExp])[] = [
+    [undefined, /Argument 2 of "set" cannot be sent: it is undefined/],
+    [null, /Argument 2 of "set" cannot be sent: it is null/],
+    [Number.NaN, /it is NaN/],
+    [{ a: 1 }, /plain object/],
+    [Promise.resolve("a"), /promise; await it/],
+  ];
+  for (const [value, reason] of loose) {
+    it(`strictArguments: ${String(reason)}`, async () => {
+      const strict = fixture.connect({ strictArguments: true });
+      const other = fixture.connect();
+      for (const call of [strict.set("k", value as string), strict.call("set", "k", value as string)]) {
+        const error = await failureOf(call);
+        expect(error.message).to.match(reason);
+        expect(error.code).to.equal("INVALID_ARGUMENT");
+      }
+      const rows = await strict
+        .pipeline()
+        .set("k", value as string)
+        .ping()
+        .exec();
+      expect(rows?.[0]?.[0]?.message).to.match(reason);
+      expect(rows?.[1]).to.deep.equal([null, "PONG"]);
+      expect(await fixture.control.exists("k")).to.equal(0);
+      expect(await other.set("k", value as string)).to.equal("OK");
+    });
+  }
+
+  it("strictArguments takes what has a text", async () => {
+    const strict = fixture.connect({ strictArguments: true });
+    await strict.hset("h", { a: 1, b: "2" });
+    await strict.hset("h", new Map([["c", 3]]));
+    await strict.set("d", Buffer.from("x"));
+    await strict.set("t", new Date(0) as never);
+    await strict.mset(["x", 1, "y", true]);
+    expect(await strict.hgetall("h")).to.deep.equal({ a: "1", b: "2", c: "3" });
+    expect((await failureOf(strict.hset("h", { a: undefined as never }))).message).to.match(
+      /it is undefined/,
+    );
+  });
+});
