@@ -4,7 +4,6 @@
  * of the bytes that are sent: a lone surrogate counts as the replacement character it becomes.
  */
 
-import calculateSlot from "cluster-key-slot";
 import type { Argument } from "../protocol/resp-types";
 import type { CommandSpec } from "./command-spec";
 import { firstKeyPosition, keyPositions } from "./key-positions";
@@ -20,34 +19,45 @@ const LAST_SLOT = 16383;
 /** Generator of CRC-16/XMODEM, which the cluster specification prescribes. */
 const POLYNOMIAL = 0x1021;
 const OPENING_BRACE = 0x7b;
+const CLOSING_BRACE = 0x7d;
 
-let checksums: Uint16Array | null = null;
+const CHECKSUMS = makeChecksums();
 
 /** The slot of one key. Keys of ASCII letters, nearly all there are, cost no allocation. */
 export function slotOfKey(key: Argument): number {
-  if (typeof key !== "string") return calculateSlot(key);
-  const table = checksums ?? makeChecksums();
+  if (typeof key !== "string") return slotOfBytes(key);
+  const opening = key.indexOf("{");
+  const closing = opening < 0 ? -1 : key.indexOf("}", opening + 1);
+  // Only the first brace counts, and only if something stands between it and the next closing one.
+  return closing > opening + 1 ? slotOfText(key, opening + 1, closing) : slotOfText(key, 0, key.length);
+}
+
+function slotOfText(key: string, from: number, to: number): number {
   let checksum = 0;
-  for (let index = 0; index < key.length; index++) {
+  for (let index = from; index < to; index++) {
     const unit = key.charCodeAt(index);
-    if (unit > 127) return calculateSlot(Buffer.from(key));
-    if (unit === OPENING_BRACE) return slotOfTagged(key, index);
-    checksum = ((checksum << 8) & 0xffff) ^ (table[(checksum >> 8) ^ unit] as number);
+    if (unit > 127) return slotOfBytes(Buffer.from(key));
+    checksum = ((checksum << 8) & 0xffff) ^ (CHECKSUMS[(checksum >> 8) ^ unit] as number);
   }
   return checksum & LAST_SLOT;
 }
 
-// Only the first brace counts, and only if something stands between it and the next closing one.
-function slotOfTagged(key: string, opening: number): number {
-  const closing = key.indexOf("}", opening + 1);
-  if (closing <= opening + 1) return calculateSlot(Buffer.from(key));
-  const tag = key.slice(opening + 1, closing);
-  // A brace inside a tag is a letter like any other, so the tag must not be searched for one.
-  return tag.includes("{") ? calculateSlot(Buffer.from(key)) : slotOfKey(tag);
+function slotOfBytes(key: Buffer): number {
+  const opening = key.indexOf(OPENING_BRACE);
+  const closing = opening < 0 ? -1 : key.indexOf(CLOSING_BRACE, opening + 1);
+  return closing > opening + 1 ? slotOfRange(key, opening + 1, closing) : slotOfRange(key, 0, key.length);
+}
+
+function slotOfRange(bytes: Buffer, from: number, to: number): number {
+  let checksum = 0;
+  for (let index = from; index < to; index++) {
+    checksum = ((checksum << 8) & 0xffff) ^ (CHECKSUMS[(checksum >> 8) ^ (bytes[index] as number)] as number);
+  }
+  return checksum & LAST_SLOT;
 }
 
 function makeChecksums(): Uint16Array {
-  checksums = new Uint16Array(256);
+  const checksums = new Uint16Array(256);
   for (let byte = 0; byte < 256; byte++) {
     let checksum = byte << 8;
     for (let bit = 0; bit < 8; bit++) {
