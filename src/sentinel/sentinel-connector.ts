@@ -26,6 +26,8 @@ import type { NodeAddress, SentinelOptions } from "./sentinel-options";
 
 const debug = debugLog("sentinel");
 
+/** Pause before another sentinel is listened to when the one that was has gone. */
+const RENEWAL_MS = 1000;
 const DEFAULT_WATCHERS = 10;
 const DEFAULT_RECONNECT_MS = 60_000;
 
@@ -59,6 +61,11 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
   private createClient: SentinelClientFactory | null = null;
   private attempt: Attempt | null = null;
   private watcher: FailoverWatcher | null = null;
+  /** Where the present connection leads. */
+  private address: NodeAddress | null = null;
+  /** The sentinel that told it. */
+  private answered: Partial<SentinelAddress> = {};
+  private renewal: NodeJS.Timeout | undefined;
 
   constructor(protected readonly options: SentinelOptions) {
     super(options.disconnectTimeout);
@@ -78,6 +85,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     this.attempt = attempt;
     this.connecting = true;
     const address = await this.resolve(attempt, emitError);
+    this.address = address;
     if (this.options.failoverDetector) void this.watch();
     const { tls, enableTLSForSentinelMode, family } = this.options;
     this.stream = openSocket({ ...address, family, tls: enableTLSForSentinelMode ? tls : undefined }, hooks);
@@ -90,10 +98,13 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     this.attempt = null;
     this.watcher?.close();
     this.watcher = null;
+    clearTimeout(this.renewal);
   }
 
   override check(info: { role?: string }): boolean {
-    return !info.role || info.role === (this.options.role ?? "master");
+    const isRight = !info.role || info.role === (this.options.role ?? "master");
+    if (isRight && this.listensToOne && this.watcher === null) void this.watch();
+    return isRight;
   }
 
   // --- FailoverWatcherOwner ----------------------------------------------------------------
@@ -110,6 +121,12 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
   /** Called when the failover detector has lost a Sentinel. */
   onWatcherReconnecting(): void {
     this.emitter?.emit("sentinelReconnecting");
+    if (!this.listensToOne) return;
+    // Its only ear: another sentinel is listened to instead.
+    this.watcher?.close();
+    this.watcher = null;
+    clearTimeout(this.renewal);
+    this.renewal = setTimeout(() => void this.listenAgain(), RENEWAL_MS);
   }
 
   // --- resolution --------------------------------------------------------------------------
@@ -146,6 +163,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
       try {
         const address = await this.ask(attempt, sentinel);
         if (address !== null) debug("%s told by %s", `${address.host}:${address.port}`, where);
+        if (address !== null) this.answered = sentinel;
         if (attempt.isCancelled || address !== null) return address;
         report(`connected to sentinel ${where} successfully, but got an invalid reply: null`);
       } catch (error) {
@@ -209,23 +227,49 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
 
   // --- failover ----------------------------------------------------------------------------
 
-  /** Listens to the sentinel that has just answered and to others, as many as are allowed. */
+  /** Unless told otherwise it listens to one sentinel once it is there, where writes could be lost. */
+  private get listensToOne(): boolean {
+    const { failoverDetector, role } = this.options;
+    return (failoverDetector ?? null) === null && role !== "slave";
+  }
+
+  /** What was announced while nobody listened is asked for; then the next sentinel is listened to. */
+  private async listenAgain(): Promise<void> {
+    const attempt = new Attempt();
+    this.attempt = attempt;
+    const address = await this.askAll(attempt, () => {});
+    if (attempt.isCancelled) return;
+    const before = this.address;
+    if (address === null) this.onWatcherReconnecting();
+    else if (before === null || address.host !== before.host || address.port !== before.port) this.onSwitch();
+    else await this.watch();
+  }
+
+  /** Listens to the sentinel that has just answered; with `failoverDetector: true` to others too, as many as are allowed. */
   private async watch(): Promise<void> {
-    const { sentinelIterator, options } = this;
-    const limit = options.sentinelMaxConnections ?? DEFAULT_WATCHERS;
-    sentinelIterator.reset(true);
-    const clients: SentinelClient[] = [];
-    while (clients.length < limit) {
-      const step = sentinelIterator.next();
-      if (step.done) break;
-      const strategy = options.sentinelReconnectStrategy;
-      clients.push(this.newClient(step.value, strategy === undefined ? defaultReconnectDelay : strategy));
-    }
-    sentinelIterator.reset(false);
-    const watcher = new FailoverWatcher(clients, options.name as string, this);
+    const clients = this.sentinelsToWatch().map((address) => {
+      const strategy = this.options.sentinelReconnectStrategy;
+      return this.newClient(address, strategy === undefined ? defaultReconnectDelay : strategy);
+    });
+    const watcher = new FailoverWatcher(clients, this.options.name as string, this);
     this.watcher = watcher;
     await watcher.start();
     if (this.watcher === watcher) this.emitter?.emit("failoverSubscribed");
+  }
+
+  private sentinelsToWatch(): Partial<SentinelAddress>[] {
+    if (this.listensToOne) return [this.answered];
+    const { sentinelIterator, options } = this;
+    const limit = options.sentinelMaxConnections ?? DEFAULT_WATCHERS;
+    const addresses: Partial<SentinelAddress>[] = [];
+    sentinelIterator.reset(true);
+    while (addresses.length < limit) {
+      const step = sentinelIterator.next();
+      if (step.done) break;
+      addresses.push(step.value);
+    }
+    sentinelIterator.reset(false);
+    return addresses;
   }
 
   private newClient(

@@ -30,7 +30,8 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       return redis;
     }
 
-    const portOf = (redis: Redis): number => (redis.stream as unknown as { remotePort: number }).remotePort;
+    const portOf = (redis: Redis): number | undefined =>
+      (redis.stream as unknown as { remotePort: number } | null)?.remotePort;
 
     /** Increments all the time; every promise is kept. */
     function load(redis: Redis): { stop(): Promise<PromiseSettledResult<unknown>[]> } {
@@ -81,6 +82,31 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
         }
       });
     }
+
+    it("notices a failover at once with default options, also behind a sentinel that was restarted", async () => {
+      await group.untilHealthy();
+      const redis = connect();
+      const subscribed = new Promise((resolve) => redis.once("failoverSubscribed", resolve));
+      await untilReady(redis);
+      await subscribed;
+      const master = await group.failover();
+      const announcedAtMs = performance.now();
+      while (portOf(redis) !== master.port || redis.status !== "ready") {
+        expect(performance.now() - announcedAtMs, "ms since the sentinels agree").to.be.below(2000);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      await group.untilHealthy();
+      // The ear is lost: another sentinel is listened to, and nothing that was said meanwhile is missed.
+      const listens = new Promise((resolve) => redis.once("failoverSubscribed", resolve));
+      for (const sentinel of group.sentinels) await sentinel.command("CLIENT", "KILL", "TYPE", "pubsub");
+      await listens;
+      const next = await group.failover();
+      const againAtMs = performance.now();
+      while (portOf(redis) !== next.port || redis.status !== "ready") {
+        expect(performance.now() - againAtMs, "ms since the sentinels agree").to.be.below(2000);
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+    });
 
     it("follows the death of the master under load; every call settles", async () => {
       await group.untilHealthy();

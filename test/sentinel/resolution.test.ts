@@ -78,13 +78,30 @@ describe("sentinel resolution", () => {
     const master = await node();
     const first = await sentinel(master);
     const second = await sentinel(master);
-    const redis = connect([first, second]);
+    const redis = connect([first, second], { failoverDetector: false });
     expect(redis.status).to.equal("connecting");
     expect(await redis.get("a")).to.equal("v");
     expect([asked(first), asked(second)]).to.deep.equal([1, 0]);
     expect([redis.options.host, redis.options.port]).to.deep.equal(["localhost", 6379]);
     expect(first.received.map((words) => words.slice(0, 2).join(" "))).to.include("sentinel sentinels");
     expect(first.openConnections).to.equal(0);
+  });
+
+  it("listens to the sentinel that answered, over one connection, unless it reads from a replica", async () => {
+    const master = await node();
+    const [first, second] = [await sentinel(master), await sentinel(master)];
+    const redis = connect([first, second]);
+    await new Promise((resolve) => redis.once("failoverSubscribed", resolve));
+    const heard = (server: FakeServer): number =>
+      server.received.filter(([name]) => name?.toLowerCase() === "subscribe").length;
+    expect([heard(first), heard(second)]).to.deep.equal([1, 0]);
+    expect([first.openConnections, second.openConnections]).to.deep.equal([1, 0]);
+    // Its only ear is lost: the other sentinel is asked and listened to.
+    const again = new Promise((resolve) => redis.once("failoverSubscribed", resolve));
+    first.dropConnections();
+    await again;
+    expect(heard(first) + heard(second)).to.equal(2);
+    expect(await redis.get("a")).to.equal("v");
   });
 
   it("keeps the credentials of sentinels and servers apart", async () => {

@@ -74,7 +74,7 @@ export const defaultOptions: Defaults = {
   natMap: null,
   enableTLSForSentinelMode: false,
   updateSentinels: true,
-  failoverDetector: false,
+  failoverDetector: undefined,
   sentinelMaxConnections: 10,
   username: null,
   password: null,
