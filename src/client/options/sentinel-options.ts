@@ -77,7 +77,6 @@ export interface SentinelConnectionOptions {
   /**
    * Listens to Sentinels and leaves the old master as soon as they announce a new one: `true` to up to
    * `sentinelMaxConnections` of them, `false` to none. By default to one, except with `role: "slave"`.
-   * @default undefined
    */
   failoverDetector?: boolean | undefined;
   /**
