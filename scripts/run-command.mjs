@@ -1,7 +1,7 @@
 /** Runs a program of the project's own tools; says which one failed and ends the process if one does. */
 
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -12,16 +12,18 @@ export const npm = process.platform === "win32" ? "npm.cmd" : "npm";
  * Resolves with the exit code (null if a signal ended it).
  * @param {string} program
  * @param {readonly string[]} args
- * @param {{ cwd?: string, env?: Record<string, string>, timeoutMs?: number }} [options]
+ * @param {{ cwd?: string, env?: Record<string, string>, timeoutMs?: number, logPath?: string }} [options]
+ *   `logPath`: a file that takes what the program writes, instead of the terminal
  * @returns {Promise<number | null>}
  */
 export function run(program, args, options = {}) {
   const hasLimit = options.timeoutMs !== undefined;
+  const log = options.logPath === undefined ? "inherit" : openSync(options.logPath, "a");
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, {
       cwd: options.cwd ?? checkout,
       env: { ...process.env, ...options.env },
-      stdio: ["ignore", "inherit", "inherit"],
+      stdio: ["ignore", log, log],
       // A group of its own: what the program has started ends with it when the time is up.
       detached: hasLimit,
     });
@@ -31,6 +33,7 @@ export function run(program, args, options = {}) {
     child.once("error", reject);
     child.once("exit", (code) => {
       clearTimeout(timer);
+      if (log !== "inherit") closeSync(log);
       process.removeListener("exit", killGroup);
       resolve(code);
     });

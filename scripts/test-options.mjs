@@ -9,6 +9,7 @@
  *   --auto-pipelining=on         another: on or off
  *   --reply-mapping=legacy       another: legacy or resp3
  *   --repeat=N                   the groups N times, until the first run that fails
+ *   --lanes=1                    one group after the other instead of two side by side
  *   --long                       more of everything: ten times what must not fail once, other Node versions, Bun, Deno
  *   --coverage                   the coverage file by file
  */
@@ -42,16 +43,25 @@ function testFile(word) {
 /**
  * @param {readonly string[]} words
  * @param {readonly string[]} groups the names that are known
- * @returns {{ groups: string[], files: string[], repeats: number, isLong: boolean, hasDetails: boolean, grep?: string }}
+ * @returns {{ groups: string[], files: string[], repeats: number, lanes: number, isLong: boolean, hasDetails: boolean, grep?: string }}
  */
 export function readOptions(words, groups) {
-  const found = { groups: [], files: [], repeats: 1, isLong: false, hasDetails: false, grep: undefined };
+  const found = {
+    groups: [],
+    files: [],
+    repeats: 1,
+    lanes: 2,
+    isLong: false,
+    hasDetails: false,
+    grep: undefined,
+  };
   for (let index = 0; index < words.length; index++) {
     const word = words[index];
     const [name, value] = word.startsWith("--") ? word.split(/=(.*)/s) : [word];
     if (name in CHOICES) choose(name, value, CHOICES[name]);
     else if (name === "-g" || name === "--grep") found.grep = value ?? words[++index];
     else if (name === "--repeat") found.repeats = Number(value);
+    else if (name === "--lanes") found.lanes = Number(value);
     else if (name === "--long") found.isLong = true;
     else if (name === "--coverage") found.hasDetails = true;
     else if (word.endsWith(".test.ts")) found.files.push(testFile(word));
@@ -59,5 +69,6 @@ export function readOptions(words, groups) {
     else fail(`There is no group or option ${word}; groups are ${groups.join(", ")}`);
   }
   if (!Number.isInteger(found.repeats) || found.repeats < 1) fail("--repeat= wants a number of runs");
+  if (!Number.isInteger(found.lanes) || found.lanes < 1) fail("--lanes= wants a number of groups");
   return found;
 }
