@@ -20,6 +20,7 @@ const GROUPS = [
   "package",
   "regressions",
   "integration",
+  "testing",
   "unit",
   "sentinel",
   "consumers",
@@ -29,6 +30,7 @@ const GROUPS = [
 /** Run again by `--long` on every one of these. */
 const NODE_VERSIONS = ["20", "22", "24"];
 const GROUPS_FOR_OTHER_NODES = [
+  "testing",
   "unit",
   "integration",
   "conformance",
