@@ -5,7 +5,9 @@
  * Messages to it: "start" (answered with "started") and "stop" (answered with the entries).
  */
 
+import { readFileSync } from "node:fs";
 import { Session } from "node:inspector";
+import { fileURLToPath } from "node:url";
 import { parentPort, workerData } from "node:worker_threads";
 
 const session = new Session();
@@ -13,6 +15,8 @@ session.connectToMainThread();
 
 /** Script id to path below `src`, without its ending; null for code of others. */
 const paths = new Map();
+/** Script id to the line at which its own code begins: before it are the compiler's getters of exports. */
+const beginnings = new Map();
 let isRecording = false;
 let entries = [];
 /** Call frames at the last stop: one name each, innermost last. */
@@ -22,6 +26,13 @@ session.on("Debugger.scriptParsed", ({ params }) => {
   const at = params.url.indexOf(workerData.directory);
   const isOwn = at >= 0 && params.url.endsWith(".js");
   paths.set(params.scriptId, isOwn ? params.url.slice(at + workerData.directory.length + 1, -3) : null);
+  if (!isOwn) return;
+  const file = params.url.startsWith("file:") ? fileURLToPath(params.url) : params.url;
+  const lines = readFileSync(file, "utf8").split("\n");
+  beginnings.set(
+    params.scriptId,
+    lines.findIndex((line) => line.startsWith("module.exports = ")),
+  );
 });
 
 session.on("Debugger.paused", ({ params }) => {
@@ -33,7 +44,7 @@ session.on("Debugger.paused", ({ params }) => {
   for (const frame of params.callFrames.toReversed()) {
     const { scriptId, lineNumber, columnNumber } = frame.functionLocation ?? frame.location;
     const path = paths.get(scriptId);
-    if (path == null) continue;
+    if (path == null || lineNumber < beginnings.get(scriptId)) continue;
     now.push({
       key: `${scriptId}:${lineNumber}:${columnNumber}`,
       path,
