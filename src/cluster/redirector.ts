@@ -191,8 +191,12 @@ export class Redirector {
     if (isLedBack) trailOf(unit).avoided = null;
     else if (!this.maySpend(unit, node, error)) return true;
     const isAsk = redirect.kind === RedirectKind.Ask;
-    if (!isAsk) this.learn(node, target, redirect.slot);
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
+    if (!isAsk) this.learn(node, target, redirect.slot);
+    if (!isAsk && !rooms.mayTravel(unit, target)) {
+      trailOf(unit).next = target.address;
+      return true;
+    }
     const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
     if (delayMs > 0 || rooms.hasReturned(unit.slot)) {
       if (!isAsk && unit.extra?.trail) unit.extra.trail.next = target.address;
@@ -206,6 +210,7 @@ export class Redirector {
     }
     const commands = unit.batch instanceof TransactionGroup ? unit.batch.nextRun() : [unit];
     router.sendTo(target, isAsk ? [asking(unit), ...commands] : commands);
+    if (!isAsk) rooms.travels(unit, target);
     return true;
   }
 
@@ -225,9 +230,13 @@ export class Redirector {
     } else if (node.role === "slave" && slots.shardOf(slot)?.master === target) {
       node.avoidedUntilMs = performance.now() + AVOID_MS;
     } else if (slots.shardOf(slot)?.master !== target) {
+      const owner = slots.shardOf(slot)?.master ?? null;
       slots.move(slot, target);
-      const last = node.port?.link.lastAwaited();
-      if (last !== undefined) rooms.keepOrder(slot, last);
+      for (const former of new Set([node, owner])) {
+        const last = former?.port?.lastGiven() ?? null;
+        if (last !== null) rooms.keepOrder(slot, last);
+      }
+      if (owner?.isLost) this.onLostOwner(owner);
     }
     this.rooms.onStale(target);
   }

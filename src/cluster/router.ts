@@ -130,11 +130,12 @@ export class ClusterRouter implements Dispatcher {
     const detoured = new Map<number, Command>();
     for (const command of commands) {
       const named = this.namedNode(command);
-      const node = directed.get(command.slot) ?? named ?? this.detour(command, detoured);
+      const node = directed.get(command.slot) ?? named ?? this.detour(command);
       if (node === null) this.placeAgain(command);
       else {
         if (command.slot >= 0) directed.set(command.slot, node);
-        if (detoured.has(command.slot)) detoured.set(command.slot, command);
+        const isElsewhere = command.slot >= 0 && this.rooms.slots.shardOf(command.slot)?.master !== node;
+        if (isElsewhere) detoured.set(command.slot, command);
         this.fillWith(command, node);
       }
     }
@@ -236,15 +237,13 @@ export class ClusterRouter implements Dispatcher {
   }
 
   /** Another node than the owner of the slot, if that one has said CLUSTERDOWN or is being redialled. */
-  private detour(command: Command, detoured: Map<number, Command>): ClusterNode | null {
+  private detour(command: Command): ClusterNode | null {
     const { pool, slots, rooms } = this.rooms;
     const master = command.slot < 0 ? undefined : slots.shardOf(command.slot)?.master;
     if (master === undefined || rooms.isClosed(command.slot)) return null;
     const isAvoided = command.extra?.trail?.avoided === master.key;
     if (!isAvoided && !(master.isDown && master.isLost)) return null;
-    const other = pool.otherMaster(master);
-    if (other !== null) detoured.set(command.slot, command);
-    return other;
+    return pool.otherMaster(master);
   }
 
   private fillWith(command: Command, node: ClusterNode): void {

@@ -12,6 +12,8 @@
 
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
+import { CommandFlag } from "../command/command-spec";
+import type { ClusterNode } from "./cluster-node";
 
 export const WaitReason = {
   /** The connection was lost or cannot be made. */
@@ -54,13 +56,24 @@ class Room {
   }
 }
 
-/** Later commands of a moved slot wait until the old owner has answered all that it was sent. */
-class OrderRoom extends Room implements SettleHook {
+/**
+ * Later commands of a moved slot wait until its markers are answered: the last commands that were given to former
+ * owners, and those on their way to a node that may send them on.
+ */
+class OrderRoom extends Room {
   /** Slots whose commands have come back for a reason of their own, and have its delay before them. */
   readonly delayed = new Map<number, DelayedSlot>();
 
-  constructor(private readonly onPassed: (room: OrderRoom) => void) {
-    super();
+  readonly markers = new Set<Command>();
+  /** Redirected commands that came back and go before all that waits. */
+  readonly front: Command[] = [];
+  /** Slots of which redirected commands are held back. */
+  readonly held = new Set<number>();
+
+  /** Whether earlier commands of the slot are held; one that was travelling is older than all but those in front. */
+  holdsBefore(slot: number, wasTravelling: boolean): boolean {
+    if (!this.held.has(slot)) return false;
+    return !wasTravelling || this.front.some((command) => command.slot === slot);
   }
 
   note(slot: number, reason: WaitReason, delayMs: number): void {
@@ -68,13 +81,24 @@ class OrderRoom extends Room implements SettleHook {
     if (before !== undefined && before.wait.delayMs >= delayMs) return;
     this.delayed.set(slot, { reason, wait: { delayMs, dueMs: performance.now() + delayMs } });
   }
+}
+
+/** Redirected commands of a slot that are not answered, and the node that they were sent to. */
+interface Travellers {
+  node: ClusterNode;
+  readonly commands: Set<Command>;
+}
+
+/** A marker has been answered. */
+class MarkerHook implements SettleHook {
+  constructor(private readonly onSettled: () => void) {}
 
   onFulfilled(): void {
-    this.onPassed(this);
+    this.onSettled();
   }
 
   onFailed(): void {
-    this.onPassed(this);
+    this.onSettled();
   }
 }
 
@@ -82,7 +106,8 @@ export class WaitingRooms {
   private readonly rooms = [new Room(), new Room(), new Room(), new Room()] as const;
   /** Rooms of closed gates, by slot. */
   private readonly gates = new Map<number, Room>();
-  private readonly markers = new Map<Command, OrderRoom>();
+  private readonly markers = new Map<Command, Set<OrderRoom>>();
+  private readonly travellers = new Map<number, Travellers>();
 
   /** `leave` sends what is let out, in order. */
   constructor(private readonly leave: (commands: readonly Command[]) => void) {}
@@ -128,20 +153,60 @@ export class WaitingRooms {
   }
 
   /**
-   * The slot has moved: new commands wait until `last`, the youngest command that its old owner
-   * was sent, has been answered.
+   * The slot has moved: new commands wait until `last` has been answered, the youngest command that its old owner was
+   * given, or one that is on its way to a node that is not the owner. Several such commands are waited for together.
    */
   keepOrder(slot: number, last: Command): void {
-    if (this.gates.has(slot)) return;
-    let room = this.markers.get(last);
+    const gate = this.gates.get(slot);
+    if (gate instanceof OrderRoom) {
+      this.mark(gate, last);
+      return;
+    }
+    if (gate !== undefined) return;
+    const known = this.markers.get(last);
+    let room = known === undefined ? undefined : [...known].find(({ markers }) => markers.size === 1);
     if (room === undefined) {
-      const made = new OrderRoom((passed) => this.pass(last, passed));
+      const made = new OrderRoom();
+      made.timer = setTimeout(() => this.release(made), ORDER_LIMIT_MS);
+      this.mark(made, last);
       room = made;
-      this.markers.set(last, made);
-      last.ensureExtra().addHook(made);
-      made.timer = setTimeout(() => this.pass(last, made), ORDER_LIMIT_MS);
     }
     this.close(slot, room);
+  }
+
+  /**
+   * A command that was redirected wants to go to `target`. True if it may now: all earlier ones of its slot that were
+   * redirected are at the same node. Else it is held until they are answered or come back. Later commands of the slot
+   * wait for all of them.
+   */
+  mayTravel(command: Command, target: ClusterNode): boolean {
+    const { slot } = command;
+    const others = this.travellers.get(slot);
+    const wasTravelling = others?.commands.delete(command) === true;
+    const isAhead = others !== undefined && others.commands.size > 0 && others.node !== target;
+    const gate = this.gates.get(slot);
+    const isBehind = gate instanceof OrderRoom && gate.holdsBefore(slot, wasTravelling);
+    if (!isAhead && !isBehind) return true;
+    for (const other of isAhead ? others.commands : []) this.keepOrder(slot, other);
+    const room = this.gates.get(slot);
+    if (!(room instanceof OrderRoom)) return true;
+    room.held.add(slot);
+    (wasTravelling ? room.front : room.returned).push(command);
+    return false;
+  }
+
+  /** A redirected command was sent to `node`. */
+  travels(command: Command, node: ClusterNode): void {
+    const { slot } = command;
+    // One that blocks may take for ever, and waits for what others do.
+    if (slot < 0 || command.isSettled || (command.spec.flags & CommandFlag.Blocking) !== 0) return;
+    const known = this.travellers.get(slot);
+    if (known === undefined) this.travellers.set(slot, { node, commands: new Set([command]) });
+    else {
+      known.node = node;
+      known.commands.add(command);
+    }
+    this.keepOrder(slot, command);
   }
 
   /** True if returning commands of the slot must wait behind others that returned before. */
@@ -153,8 +218,9 @@ export class WaitingRooms {
   /** A command was given back by the node that it was sent to: whoever waited for it goes on. */
   onReturned(command: Command): void {
     if (this.markers.size === 0) return;
-    const room = this.markers.get(command);
-    if (room !== undefined) this.pass(command, room);
+    const travellers = this.travellers.get(command.slot);
+    // Sent on already: it is waited for until it is answered there.
+    if (travellers?.commands.has(command) !== true) this.pass(command);
   }
 
   /** These slots have new owners: commands of them may try at once; others keep their delays. */
@@ -176,10 +242,12 @@ export class WaitingRooms {
   takeAll(): Command[] {
     const rooms = new Set<Room>([...this.rooms, ...this.gates.values()]);
     const all: Command[] = [];
+    for (const room of rooms) if (room instanceof OrderRoom) all.push(...room.front.splice(0));
     for (const room of rooms) all.push(...room.returned);
     for (const room of rooms) all.push(...room.arrivals);
     for (const room of rooms) this.empty(room);
     this.markers.clear();
+    this.travellers.clear();
     return all.filter(isWaiting);
   }
 
@@ -223,10 +291,39 @@ export class WaitingRooms {
     room.slots.add(slot);
   }
 
-  private pass(marker: Command, room: OrderRoom): void {
-    if (this.markers.get(marker) !== room) return;
+  private mark(room: OrderRoom, marker: Command): void {
+    if (room.markers.has(marker)) return;
+    room.markers.add(marker);
+    const rooms = this.markers.get(marker);
+    if (rooms !== undefined) rooms.add(room);
+    else {
+      this.markers.set(marker, new Set([room]));
+      marker.ensureExtra().addHook(new MarkerHook(() => this.pass(marker)));
+    }
+  }
+
+  private pass(marker: Command): void {
+    const rooms = this.markers.get(marker);
+    if (rooms === undefined) return;
     this.markers.delete(marker);
-    const { returned, arrivals, delayed } = room;
+    if (marker.isSettled) this.travellers.get(marker.slot)?.commands.delete(marker);
+    for (const room of rooms) {
+      room.markers.delete(marker);
+      if (room.markers.size === 0) this.release(room);
+    }
+  }
+
+  private release(room: OrderRoom): void {
+    for (const marker of room.markers) {
+      const rooms = this.markers.get(marker);
+      rooms?.delete(room);
+      if (rooms?.size === 0) this.markers.delete(marker);
+    }
+    room.markers.clear();
+    const { front, arrivals, delayed } = room;
+    const returned = [...front.splice(0), ...room.returned];
+    for (const slot of room.slots) this.travellers.delete(slot);
+    room.held.clear();
     const leaving = [...returned, ...arrivals].filter((one) => isWaiting(one) && !delayed.has(one.slot));
     this.empty(room);
     for (const [slot, { reason, wait }] of delayed) {

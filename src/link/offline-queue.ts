@@ -26,6 +26,15 @@ export class OfflineQueue {
     if (this.items.length >= this.sweepAt) this.sweep();
   }
 
+  /** The youngest command that waits, or null. */
+  last(): Command | null {
+    for (let i = this.items.length - 1; i >= 0; i--) {
+      const command = this.items.peekAt(i) as Command;
+      if (!command.isSettled) return command;
+    }
+    return null;
+  }
+
   /** Puts a command before all that the present connection will leave behind. */
   requeue(command: Command): void {
     this.requeued.push(command);

@@ -54,6 +54,11 @@ export class AutoPipeliner implements Dispatcher {
     this.window = maxInFlight === "adaptive" ? (this.adaptive as AdaptiveWindow) : { size: maxInFlight };
   }
 
+  /** The youngest command that is gathered, or null. */
+  last(): Command | null {
+    return this.pending.findLast((command) => !command.isSettled) ?? null;
+  }
+
   /** Commands gathered and not handed on. */
   get size(): number {
     return this.pending.length;

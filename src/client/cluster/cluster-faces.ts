@@ -36,6 +36,11 @@ export class NodeFace implements NodePort {
     return this.redis.autoPipelineQueueSize;
   }
 
+  lastGiven(): Command | null {
+    const { link, redis } = this;
+    return redis[PARTS].auto?.last() ?? link.offline.last() ?? link.connection?.queue.lastAwaited() ?? null;
+  }
+
   handOn(): void {
     this.redis[PARTS].auto?.flush();
   }

@@ -347,8 +347,8 @@ export class ClusterWiring {
 
   /** What the old owner of a slot was sent is answered before the new one gets more. */
   private keepOrder(slot: number, before: Shard): void {
-    const last = before.master.port?.link.lastAwaited();
-    if (last !== undefined && this.router.isOpen) this.rooms.keepOrder(slot, last);
+    const last = before.master.port?.lastGiven() ?? null;
+    if (last !== null && this.router.isOpen) this.rooms.keepOrder(slot, last);
   }
 }
 
