@@ -73,6 +73,7 @@ export class Redirector {
   onReplyError(node: ClusterNode, command: Command, error: Error): boolean {
     if (command.slot === UNROUTED || !this.isActive) return false;
     const redirect = parseRedirect(error.message, node.address);
+    this.rooms.rooms.endTravel(command);
     const { batch } = command;
     const isTaken =
       batch instanceof TransactionGroup
@@ -87,6 +88,7 @@ export class Redirector {
   takeOver(node: ClusterNode, commands: readonly Command[], error: Error): void {
     const atOnce: Command[] = [];
     for (const command of commands) {
+      this.rooms.rooms.endTravel(command);
       const unit = this.unitOf(command, error);
       if (unit === null) continue;
       detach(unit);

@@ -108,6 +108,8 @@ export class WaitingRooms {
   private readonly gates = new Map<number, Room>();
   private readonly markers = new Map<Command, Set<OrderRoom>>();
   private readonly travellers = new Map<number, Travellers>();
+  /** The redirected command that came back last. */
+  private arrived: Command | null = null;
 
   /** `leave` sends what is let out, in order. */
   constructor(private readonly leave: (commands: readonly Command[]) => void) {}
@@ -174,6 +176,13 @@ export class WaitingRooms {
     this.close(slot, room);
   }
 
+  /** A node gave the command back: if it was redirected to there, it is on its way no longer. */
+  endTravel(command: Command): void {
+    if (this.travellers.size === 0) return;
+    const wasTravelling = this.travellers.get(command.slot)?.commands.delete(command) === true;
+    this.arrived = wasTravelling ? command : null;
+  }
+
   /**
    * A command that was redirected wants to go to `target`. True if it may now: all earlier ones of its slot that were
    * redirected are at the same node. Else it is held until they are answered or come back. Later commands of the slot
@@ -182,7 +191,7 @@ export class WaitingRooms {
   mayTravel(command: Command, target: ClusterNode): boolean {
     const { slot } = command;
     const others = this.travellers.get(slot);
-    const wasTravelling = others?.commands.delete(command) === true;
+    const wasTravelling = this.arrived === command;
     const isAhead = others !== undefined && others.commands.size > 0 && others.node !== target;
     const gate = this.gates.get(slot);
     const isBehind = gate instanceof OrderRoom && gate.holdsBefore(slot, wasTravelling);
