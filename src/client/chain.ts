@@ -27,12 +27,12 @@ export class Chain {
   constructor(
     private readonly bottom: Dispatcher,
     private readonly options: ChainOptions,
-    private readonly lines: Omit<BlockingLeaseOptions, "maxLines"> & { onGivenUp?(): void },
+    private readonly lines: Omit<BlockingLeaseOptions, "maxConnections"> & { onGivenUp?(): void },
   ) {
-    const maxLines = options.blockingConnections ?? 0;
+    const maxConnections = options.blockingConnections ?? 0;
     this.auto = this.makeAuto();
     const gathered = this.auto ?? bottom;
-    this.lease = maxLines > 0 ? new BlockingLease(gathered, { ...lines, maxLines }) : null;
+    this.lease = maxConnections > 0 ? new BlockingLease(gathered, { ...lines, maxConnections }) : null;
     const { bounds } = options;
     this.admission =
       bounds === undefined ? null : new Admission(this.lease ?? gathered, bounds, lines.onGivenUp);

@@ -3,12 +3,12 @@
 import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
-import type { LeasedLine } from "../link/blocking-lease";
+import type { LeasedConnection } from "../link/blocking-lease";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import type { LinkDeps, LinkOptions } from "../link/link-options";
 
-export class LinkLine implements LeasedLine {
+export class LinkLine implements LeasedConnection {
   private readonly link: Link;
 
   constructor(options: LinkOptions, connector: AbstractConnector, deps: LinkDeps, onTaken: () => void) {

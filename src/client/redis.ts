@@ -135,7 +135,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[LINK] = link;
     this[TRACER] = tracer;
     this[PARTS] = new Chain(link, this.options, {
-      makeLine: (onTaken) => new LinkLine(this.options, makeConnector(self), deps, onTaken),
+      makeConnection: (onTaken) => new LinkLine(this.options, makeConnector(self), deps, onTaken),
       currentDb: () => link.session.db,
       onGivenUp: () => link.session.loseMember(),
       // A transaction opened by hand goes on where it began; the rest will be refused.

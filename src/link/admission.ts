@@ -22,7 +22,8 @@ export interface Bounds {
   readonly policy?: "wait" | "reject" | undefined;
 }
 
-interface Group {
+/** One call: a single command, or a batch. */
+interface Entry {
   readonly commands: readonly Command[];
   readonly bytes: number;
   readonly isBatch: boolean;
@@ -34,7 +35,7 @@ const FIRST_SWEEP = 4096;
 export class Admission implements Dispatcher {
   private commands = 0;
   private bytes = 0;
-  private waiting = new Denque<Group>();
+  private waiting = new Denque<Entry>();
   /** Commands that wait to be admitted. */
   waitingCount = 0;
   private sweepAt = FIRST_SWEEP;
@@ -70,38 +71,38 @@ export class Admission implements Dispatcher {
 
   /** The client is closing: what waits goes out now or never, whatever the bounds. */
   letGo(): void {
-    for (let group = this.waiting.shift(); group !== undefined; group = this.waiting.shift()) {
-      this.waitingCount -= group.commands.length;
-      this.admit(group);
+    for (let entry = this.waiting.shift(); entry !== undefined; entry = this.waiting.shift()) {
+      this.waitingCount -= entry.commands.length;
+      this.admit(entry);
     }
   }
 
-  private take(group: Group): void {
-    if (this.isRefusing) abort(group);
+  private take(entry: Entry): void {
+    if (this.isRefusing) abort(entry);
     // A client can always be left, a transaction always be ended.
-    const isEnd = group.commands.every(isQuit) || (this.isOpen && has(group, TRANSACTION_END));
-    const isNext = this.waiting.length === 0 && (isEnd || this.fits(group));
-    if (isNext || group.commands.every(isSettled)) this.admit(group);
-    else if (this.bounds.policy === "reject") this.refuse(group);
-    else this.wait(group);
+    const isEnd = entry.commands.every(isQuit) || (this.isOpen && has(entry, TRANSACTION_END));
+    const isNext = this.waiting.length === 0 && (isEnd || this.fits(entry));
+    if (isNext || entry.commands.every(isSettled)) this.admit(entry);
+    else if (this.bounds.policy === "reject") this.refuse(entry);
+    else this.wait(entry);
   }
 
-  private wait(group: Group): void {
-    this.waiting.push(group);
-    this.waitingCount += group.commands.length;
-    // Whoever may give up must not hold up those behind.
-    for (const { extra } of group.commands) extra?.addHook(this.onLeft);
+  private wait(entry: Entry): void {
+    this.waiting.push(entry);
+    this.waitingCount += entry.commands.length;
+    // A caller that gives up must not hold up those behind it.
+    for (const { extra } of entry.commands) extra?.addHook(this.onLeft);
     if (this.waitingCount >= this.sweepAt) this.sweep();
   }
 
   /** Callers who give up and ask again must not pile up behind a server that answers nothing. */
   private sweep(): void {
     let isOpen = this.isOpen;
-    const kept = this.waiting.toArray().filter((group) => {
-      // What is missing from a transaction counts.
-      isOpen ||= has(group, CommandFlag.Multi);
-      const isKept = isOpen || !group.commands.every(isSettled);
-      if (has(group, TRANSACTION_END)) isOpen = false;
+    const kept = this.waiting.toArray().filter((entry) => {
+      // A member that was given up counts: its transaction must not run without it.
+      isOpen ||= has(entry, CommandFlag.Multi);
+      const isKept = isOpen || !entry.commands.every(isSettled);
+      if (has(entry, TRANSACTION_END)) isOpen = false;
       return isKept;
     });
     this.waiting = new Denque(kept);
@@ -109,23 +110,23 @@ export class Admission implements Dispatcher {
     this.sweepAt = Math.max(FIRST_SWEEP, this.waitingCount * 2);
   }
 
-  private fits(group: Group): boolean {
+  private fits(entry: Entry): boolean {
     if (this.commands === 0) return true;
     return (
-      this.commands + group.commands.length <= this.maxCommands && this.bytes + group.bytes <= this.maxBytes
+      this.commands + entry.commands.length <= this.maxCommands && this.bytes + entry.bytes <= this.maxBytes
     );
   }
 
-  private admit(group: Group): void {
-    const { commands, isBatch } = group;
+  private admit(entry: Entry): void {
+    const { commands, isBatch } = entry;
     const first = commands[0] as Command;
-    const isOpening = has(group, CommandFlag.Multi);
-    const isEnding = has(group, TRANSACTION_END);
+    const isOpening = has(entry, CommandFlag.Multi);
+    const isEnding = has(entry, TRANSACTION_END);
     if (isEnding) this.isOpen = false;
     if (commands.every(isSettled)) {
       this.onGivenUp?.();
       if (isOpening) this.refuseOpened();
-      // What ends a transaction goes on, though nobody waits for it: the next one begins behind it.
+      // EXEC and DISCARD go on although they were given up: the next transaction begins behind them.
       if (!isEnding) return;
     } else if (isOpening) {
       this.isOpen = true;
@@ -149,9 +150,9 @@ export class Admission implements Dispatcher {
     this.isServing = true;
     this.isOpen = false;
     let isOver = false;
-    for (const group of this.waiting.toArray()) {
-      if (!isOver) abort(group);
-      isOver ||= has(group, TRANSACTION_END);
+    for (const entry of this.waiting.toArray()) {
+      if (!isOver) abort(entry);
+      isOver ||= has(entry, TRANSACTION_END);
     }
     this.isServing = isServing;
     this.isRefusing = !isOver;
@@ -168,22 +169,22 @@ export class Admission implements Dispatcher {
   }
 
   private serve(): void {
-    // What is admitted may settle at once (the client is closed) and come back here.
+    // An admitted command may settle at once (the client is closed) and come back here.
     if (this.isServing) return;
     this.isServing = true;
-    for (let group = this.waiting.peekFront(); group !== undefined; group = this.waiting.peekFront()) {
-      if (!this.fits(group) && !group.commands.every(isSettled)) break;
+    for (let entry = this.waiting.peekFront(); entry !== undefined; entry = this.waiting.peekFront()) {
+      if (!this.fits(entry) && !entry.commands.every(isSettled)) break;
       this.waiting.shift();
-      this.waitingCount -= group.commands.length;
-      this.admit(group);
+      this.waitingCount -= entry.commands.length;
+      this.admit(entry);
     }
     this.isServing = false;
   }
 
-  private refuse(group: Group): void {
+  private refuse(entry: Entry): void {
     this.onGivenUp?.();
-    const isFull = this.commands + group.commands.length > this.maxCommands;
-    for (const command of group.commands) {
+    const isFull = this.commands + entry.commands.length > this.maxCommands;
+    for (const command of entry.commands) {
       command.fail(
         isFull
           ? new BoundsExceededError("commands", this.maxCommands)
@@ -208,12 +209,12 @@ class Release implements SettleHook {
   }
 }
 
-function abort({ commands }: Group): void {
+function abort({ commands }: Entry): void {
   for (const command of commands) if (!isQuit(command)) command.fail(new AbortError());
 }
 
 /** Whether it is a single command with the flag. */
-function has({ commands, isBatch }: Group, flag: number): boolean {
+function has({ commands, isBatch }: Entry, flag: number): boolean {
   return !isBatch && ((commands[0] as Command).spec.flags & flag) !== 0;
 }
 

@@ -16,7 +16,7 @@ import type { PlainCalls } from "../command/plain-calls";
 import { ReplyError } from "../errors";
 
 /** One extra connection. */
-export interface LeasedLine extends Dispatcher {
+export interface LeasedConnection extends Dispatcher {
   /** False once it has given up reconnecting. */
   readonly isUsable: boolean;
   /** Runs what follows on this database. */
@@ -26,9 +26,9 @@ export interface LeasedLine extends Dispatcher {
 
 export interface BlockingLeaseOptions {
   /** Most extra connections; further blocking commands wait for one. */
-  readonly maxLines: number;
-  /** `onTaken` is called when the command that has the line goes on elsewhere. */
-  makeLine(onTaken: () => void): LeasedLine;
+  readonly maxConnections: number;
+  /** `onTaken` is called when the command that has the connection goes on elsewhere. */
+  makeConnection(onTaken: () => void): LeasedConnection;
   /** Database that the next command is issued for. */
   currentDb(): number;
   /** The next command belongs on the shared connection, whatever it is. */
@@ -36,9 +36,9 @@ export interface BlockingLeaseOptions {
 }
 
 export class BlockingLease implements Dispatcher {
-  /** All lines, with who has them. */
-  private readonly lines = new Map<LeasedLine, GiveBack | null>();
-  private idle: LeasedLine[] = [];
+  /** All connections, with who has them. */
+  private readonly connections = new Map<LeasedConnection, GiveBack | null>();
+  private idle: LeasedConnection[] = [];
   private readonly waiting = new Denque<Command>();
 
   constructor(
@@ -48,14 +48,14 @@ export class BlockingLease implements Dispatcher {
   ) {}
 
   dispatch(command: Command): void {
-    if (this.isForLine(command)) this.lend(command);
+    if (this.isForLease(command)) this.lend(command);
     else this.next.dispatch(command);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
     const only = commands.length === 1 ? commands[0] : undefined;
     // A single command that passes by the auto-pipeliner.
-    if (only?.batch === null && this.isForLine(only)) this.lend(only);
+    if (only?.batch === null && this.isForLease(only)) this.lend(only);
     else this.next.dispatchBatch(commands);
   }
 
@@ -66,16 +66,16 @@ export class BlockingLease implements Dispatcher {
 
   /** Ends all extra connections and what blocks on them. `refuse` gets what still waits for one. */
   close(refuse: (commands: readonly Command[]) => void): void {
-    const lines = [...this.lines.keys()];
+    const connections = [...this.connections.keys()];
     const waiting = this.waiting.toArray();
     this.waiting.clear();
     this.idle = [];
-    this.lines.clear();
-    for (const line of lines) line.close();
+    this.connections.clear();
+    for (const connection of connections) connection.close();
     refuse(waiting);
   }
 
-  private isForLine({ spec, args }: Command): boolean {
+  private isForLease({ spec, args }: Command): boolean {
     return (flagsFor(spec, args) & CommandFlag.Blocking) !== 0 && !this.options.isBoundToShared();
   }
 
@@ -87,50 +87,50 @@ export class BlockingLease implements Dispatcher {
 
   private serve(): void {
     while (this.waiting.length > 0) {
-      const line = this.takeIdle() ?? this.makeLine();
-      if (line === null) return;
+      const connection = this.takeIdle() ?? this.makeConnection();
+      if (connection === null) return;
       const command = this.waiting.shift() as Command;
       if (command.isSettled) {
-        this.idle.push(line);
+        this.idle.push(connection);
         continue;
       }
-      const hook = new GiveBack(this, line, command);
-      this.lines.set(line, hook);
+      const hook = new GiveBack(this, connection, command);
+      this.connections.set(connection, hook);
       command.ensureExtra().addHook(hook);
-      line.useDb(command.db);
-      line.dispatch(command);
+      connection.useDb(command.db);
+      connection.dispatch(command);
     }
   }
 
-  private takeIdle(): LeasedLine | undefined {
-    for (let line = this.idle.pop(); line !== undefined; line = this.idle.pop()) {
-      if (line.isUsable) return line;
-      this.lines.delete(line);
+  private takeIdle(): LeasedConnection | undefined {
+    for (let connection = this.idle.pop(); connection !== undefined; connection = this.idle.pop()) {
+      if (connection.isUsable) return connection;
+      this.connections.delete(connection);
     }
     return undefined;
   }
 
-  private makeLine(): LeasedLine | null {
-    if (this.lines.size >= this.options.maxLines) return null;
-    // Commands that go on elsewhere may settle late, or never without a line: it is free at once.
-    const line: LeasedLine = this.options.makeLine(() => {
-      const hook = this.lines.get(line);
-      if (hook) this.giveBack(hook, line.isUsable);
+  private makeConnection(): LeasedConnection | null {
+    if (this.connections.size >= this.options.maxConnections) return null;
+    // Commands that go on elsewhere may settle late, or never without a connection: it is free at once.
+    const connection: LeasedConnection = this.options.makeConnection(() => {
+      const hook = this.connections.get(connection);
+      if (hook) this.giveBack(hook, connection.isUsable);
     });
-    this.lines.set(line, null);
-    return line;
+    this.connections.set(connection, null);
+    return connection;
   }
 
-  /** A command has settled or left; a line that was closed or lent again meanwhile is none of its business. */
+  /** A command has settled or left; a connection that was closed or lent again meanwhile is left alone. */
   giveBack(hook: GiveBack, isReusable: boolean): void {
-    const { line } = hook;
-    if (this.lines.get(line) !== hook) return;
-    this.lines.set(line, null);
-    if (isReusable) this.idle.push(line);
+    const { connection } = hook;
+    if (this.connections.get(connection) !== hook) return;
+    this.connections.set(connection, null);
+    if (isReusable) this.idle.push(connection);
     else {
-      // The command failed or timed out here while the server may still hold the line.
-      this.lines.delete(line);
-      line.close();
+      // The command failed or timed out here while the server may still hold the connection.
+      this.connections.delete(connection);
+      connection.close();
     }
     this.serve();
   }
@@ -139,7 +139,7 @@ export class BlockingLease implements Dispatcher {
 class GiveBack implements SettleHook {
   constructor(
     private readonly lease: BlockingLease,
-    readonly line: LeasedLine,
+    readonly connection: LeasedConnection,
     private readonly command: Command,
   ) {}
 

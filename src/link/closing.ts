@@ -16,7 +16,7 @@ import {
 import { attachCommand } from "../observability/redact";
 import { copyError } from "../util/copy-error";
 
-/** What a lost connection has left unanswered, both in order. */
+/** The commands that a lost connection has left unanswered, both in order. */
 export interface Leftovers {
   readonly sent: readonly Command[];
   readonly unsent: readonly Command[];
@@ -69,13 +69,13 @@ export function endOf(command: Command, error: Error): Error {
   return command.extra?.mayHaveRun ? inDoubt(error) : error;
 }
 
-/** The same error for a command that had been written to a line that was lost, and waited for another try. */
+/** The same error for a command that had been written to a connection that was lost, and waited for another try. */
 function inDoubt(error: Error): Error {
   const options = causeOf(error.cause as Error | undefined);
   if (error instanceof MaxRetriesPerRequestError)
     return new MaxRetriesOutcomeUnknownError(error.limit, options);
   if (error instanceof ConnectionClosedError) return new ClosedOutcomeUnknownError(options);
-  // What refused the next connection says nothing about what the last one was sent.
+  // The refusal of the next connection says nothing about commands that the last one was sent.
   return copyError(error, { code: "OUTCOME_UNKNOWN" });
 }
 

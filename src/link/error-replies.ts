@@ -125,7 +125,7 @@ export class ErrorReplies {
     if (!current.resend(command)) waiting.requeue(command);
   }
 
-  /** What `reconnectOnError` asks for. True when the command goes again on the next connection. */
+  /** Asks `reconnectOnError`. True when the command goes again on the next connection. */
   private reconnects(command: Command, error: Error): boolean {
     const decide = this.deps.options.reconnectOnError;
     if (typeof decide !== "function" || command.spec.lowerName === "client") return false;

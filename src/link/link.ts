@@ -57,10 +57,10 @@ import { Unblocker } from "./unblocker";
 /** Commands that need more than being passed on. */
 const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
 
-/** Where a command stands on its way to a server: what its caller is told when its time is up. */
+/** The place of a command on its way to a server; its caller is told when its time is up. */
 export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;
 
-/** How many commands have not settled. */
+/** Numbers of commands that have not settled. */
 export interface Pending {
   readonly unanswered: number;
   readonly unsent: number;
@@ -235,7 +235,7 @@ export class Link implements Dispatcher {
     return this.connection?.queue.lastAwaited();
   }
 
-  /** Where a command of this link stands. */
+  /** The place of a command of this link. */
   positionOf(command: Command): QueuePosition {
     const { connection, offline, server } = this;
     const queue = connection?.queue;
@@ -254,7 +254,7 @@ export class Link implements Dispatcher {
     this.deps.listener.onNamedError(type, error);
   }
 
-  /** Where the server is, for messages. */
+  /** The address of the server, for messages. */
   get server(): string {
     return serverOf(this.options);
   }

@@ -60,7 +60,7 @@ export class OfflineQueue {
     return false;
   }
 
-  /** What waits, in order. */
+  /** The waiting commands, in order. */
   pending(): readonly Command[] {
     return [...this.requeued, ...this.items.toArray()];
   }

@@ -34,7 +34,7 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** What follows a lost connection or a failed attempt. */
+/** The answer of the retry strategy to a lost connection or a failed attempt. */
 export interface Plan {
   /** Null: the strategy gives up. */
   readonly delayMs: number | null;
@@ -47,7 +47,7 @@ export class Reconnection {
   attempts = 0;
   /** The present connection is left on purpose, for another one. */
   isMovingOn = false;
-  /** What `retryStrategy` was told last, and the delay that it gave; kept while connections live shortly. */
+  /** The number that `retryStrategy` was told last, and its delay; kept while connections live shortly. */
   private times = 0;
   private lastDelayMs = 0;
   private establishment: Establishment | null = null;

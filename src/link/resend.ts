@@ -1,5 +1,5 @@
 /**
- * What becomes of the commands that a lost connection left unanswered. Unsent ones always go
+ * Decides about the commands that a lost connection left unanswered. Unsent ones always go
  * again. Of those that were written, single ones go again as the policy allows; an explicit
  * batch goes again only as a whole and only while no reply of it has arrived. A command that
  * was the oldest unanswered one in several losses is given up: it may be what kills the
@@ -21,15 +21,15 @@ export interface ResendRules {
   readonly maxLosses: number;
   /** Why the connection closed, for the cause chain. */
   readonly cause: Error | undefined;
-  /** What arrived was not a valid stream of replies: written commands fail with this. */
+  /** The bytes that arrived were no valid stream of replies: written commands fail with this. */
   readonly protocolError: Error | null;
-  /** How long the connection was ready. */
+  /** Time for which the connection was ready. */
   readonly livedMs: number;
   /** The server may still be at work on what was written: only reads go again without the caller's word. */
   readonly mayStillRun: boolean;
   /** Address of the server, for messages. */
   readonly server: string;
-  /** What waits offline already, issued since the error of the socket or admitted as others fail; taken out. */
+  /** Takes out the commands that wait offline already, issued since the error of the socket or admitted as others fail. */
   takeLate(): Command[];
 }
 

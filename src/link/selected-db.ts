@@ -12,7 +12,7 @@ import type { Reply } from "../protocol/resp-types";
 interface Move {
   /** Database before MULTI. */
   before: number;
-  /** How many SELECTs there had been before MULTI, and at EXEC. */
+  /** Numbers of SELECTs before MULTI, and at EXEC. */
   readonly start: number;
   end: number;
   /** Its SELECTs: number of the member, database. */
@@ -88,7 +88,7 @@ export class SelectedDb {
     return { from, to };
   }
 
-  /** What has ended without an answer will bring none. */
+  /** Forgets each EXEC that has ended without an answer. */
   forgetSettled(): void {
     for (const exec of this.moves.keys()) if (exec.isSettled) this.moves.delete(exec);
   }
@@ -102,13 +102,13 @@ export class SelectedDb {
   }
 }
 
-/** What `DatabaseChanges` corrects. */
+/** The state that `DatabaseChanges` corrects. */
 export interface DatabaseDeps {
   /** In the order of issue. */
   readonly issued: SelectedDb;
   /** In the order of sending, on the present connection. */
   readonly sent: { settle(exec: Command, reply: Reply): void; setDb(db: number): void };
-  /** What is not answered, in order. */
+  /** The unanswered commands, in order. */
   pending(): readonly { db: number; readonly spec?: Command["spec"] }[];
 }
 

@@ -1,5 +1,5 @@
 /**
- * What the commands issued so far have made of the session with the server: the selected
+ * The session with the server as the commands issued so far have left it: the selected
  * database, guarded keys, an open transaction. Follows the order of issue, not of replies.
  *
  * Two things cannot survive a lost connection and are therefore refused afterwards:
@@ -30,7 +30,7 @@ const GUARD_ENDED =
 /** Users that came back for nothing are forgotten from this number on. */
 const MOST_LOST = 1000;
 
-/** Who guards keys on the connection, and whose guard was ended by somebody else. */
+/** The users that guard keys on the connection, and those whose guard another user has ended. */
 class Guards {
   ended = 0;
   private readonly watching = new Set<Caller>();
@@ -90,9 +90,9 @@ export class Session {
   private readonly guards = new Guards();
   private isWatchLost = false;
   /** The transaction opened by hand that the next command belongs to. */
-  private openGroup: Batch | null = null;
+  private openTransaction: Batch | null = null;
   private isMultiLost = false;
-  /** Its MULTI was written and has failed: it is over when the line is. */
+  /** Its MULTI was written and has failed: it is over when the connection is. */
   private isMultiInDoubt = false;
   /** QUIT was issued: nothing is taken any more. */
   isQuitting = false;
@@ -111,10 +111,10 @@ export class Session {
 
   /** True while every command must be looked at before it may go on. */
   get isDelicate(): boolean {
-    return this.isWatchLost || this.isMultiLost || this.openGroup !== null;
+    return this.isWatchLost || this.isMultiLost || this.openTransaction !== null;
   }
 
-  /** How many times guards of this connection have ended. */
+  /** Times that guards of this connection have ended. */
   get endedGuards(): number {
     return this.guards.ended;
   }
@@ -134,7 +134,7 @@ export class Session {
 
   /** True between a MULTI sent by hand and its EXEC. */
   get isInTransaction(): boolean {
-    return this.openGroup !== null;
+    return this.openTransaction !== null;
   }
 
   /**
@@ -160,7 +160,7 @@ export class Session {
     if (this.selected.note(command)) this.followExec(command);
     if (isQuit(command)) this.noteQuit(command);
     else if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
-    else if (this.openGroup !== null) join(command, this.openGroup);
+    else if (this.openTransaction !== null) join(command, this.openTransaction);
   }
 
   /**
@@ -170,10 +170,10 @@ export class Session {
   onLoss(goesAgain: (flag: number) => boolean): void {
     if (this.isWatching && !goesAgain(CommandFlag.Watch)) this.isWatchLost = true;
     this.selected.forgetSettled();
-    if (this.openGroup !== null && !goesAgain(CommandFlag.Multi)) {
+    if (this.openTransaction !== null && !goesAgain(CommandFlag.Multi)) {
       this.selected.abandonOpen();
-      this.openGroup = null;
-      // Who was told that MULTI failed does not go on.
+      this.openTransaction = null;
+      // A caller that was told that MULTI failed does not go on.
       this.isMultiLost = !this.isMultiInDoubt;
     }
   }
@@ -196,9 +196,9 @@ export class Session {
 
   /** A command was given up or refused on its way: a transaction that is open would run without it. */
   loseMember(command?: Command): void {
-    if (this.openGroup === null) return;
-    this.openGroup.isRefused = true;
-    if (command && (command.spec.flags & TRANSACTION_END) !== 0) this.openGroup = null;
+    if (this.openTransaction === null) return;
+    this.openTransaction.isRefused = true;
+    if (command && (command.spec.flags & TRANSACTION_END) !== 0) this.openTransaction = null;
   }
 
   /** Forgets guarded keys and transactions: the client was closed on purpose, or RESET ran. */
@@ -207,7 +207,7 @@ export class Session {
     this.selected.abandonOpen();
     this.isWatching = false;
     this.isWatchLost = false;
-    this.openGroup = null;
+    this.openTransaction = null;
     this.isMultiLost = false;
   }
 
@@ -232,11 +232,11 @@ export class Session {
       this.clear();
       return;
     }
-    if (this.openGroup !== null) join(command, this.openGroup);
+    if (this.openTransaction !== null) join(command, this.openTransaction);
     if ((flags & CommandFlag.Exec) !== 0 && this.isWatching && command.group !== null) {
       command.group.isGuarded = true;
     }
-    if ((flags & TRANSACTION_END) !== 0) this.openGroup = null;
+    if ((flags & TRANSACTION_END) !== 0) this.openTransaction = null;
     if ((flags & (TRANSACTION_END | CommandFlag.Unwatch)) !== 0) {
       this.guards.end(command.extra?.caller ?? null);
       this.isWatching = false;
@@ -254,16 +254,16 @@ export class Session {
   private openByHand(command: Command): void {
     const isWhole = command.batch !== null && command.batch.kind !== BatchKind.Automatic;
     if (isWhole) return;
-    const before = this.openGroup;
+    const before = this.openTransaction;
     const group = new Batch(BatchKind.Transaction, 0, null);
-    this.openGroup = group;
+    this.openTransaction = group;
     this.isMultiInDoubt = false;
     const onFailed = (error: Error): void => {
-      // What was issued behind it may come later.
+      // Members that were issued behind it may come later.
       group.dropOut();
-      if (this.openGroup !== group) return;
+      if (this.openTransaction !== group) return;
       if (group.isStarted && !(error instanceof ReplyError)) this.isMultiInDoubt = true;
-      else this.openGroup = before;
+      else this.openTransaction = before;
     };
     command.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
   }

@@ -21,7 +21,7 @@ const LONGEST_DIAL_MS = 2000;
 
 const nothing = (): void => {};
 
-/** For a connection that works for nobody but the code that opened it. */
+/** For a connection that works for the code alone that opened it. */
 export function alone(life: ConnectionLife): ConnectionDeps {
   return { life, replies: null, subscriptions: new Subscriptions(), messages: null, tracer: null };
 }

@@ -202,7 +202,7 @@ function isFirst({ queue }: Connection, { extra }: Command): boolean {
   return extra !== null && extra.place === queue.answered;
 }
 
-/** What the list of the server says about the connection: by its number, or else by its address. */
+/** The row of the connection in the list of the server: by its number, or else by its address. */
 function entryOf(list: string, connection: Connection): string | undefined {
   const entries = list.split("\n");
   const { clientId } = connection;

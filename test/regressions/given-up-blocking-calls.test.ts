@@ -5,6 +5,7 @@
 
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/options/redis-options";
 import type { Cluster, Redis } from "../../src/index";
@@ -15,12 +16,19 @@ import { codeOf, outcomeOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 
 const ROUNDS = 20;
-/** The server has been told by then. */
-const SETTLED_MS = 40;
+/** The server has been told by then, where others still block. */
+const SETTLED_MS = 200;
 
 type Client = Redis | Cluster;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Waits until no call blocks at the server. */
+function untilNoneBlocks(server: ServerProcess): Promise<void> {
+  const blocks = async (): Promise<boolean> =>
+    /blocked_clients:0\r?\n/.test(String(await server.command("INFO", "clients")));
+  return waitUntil(blocks, { timeoutMs: 5000, what: "the server to be told" });
+}
 
 /** Gives one BLPOP up; resolves with what its caller got. */
 const ways: Record<string, (client: Client, key: string) => Promise<unknown>> = {
@@ -65,7 +73,7 @@ describe("a blocking call that was given up", () => {
             await untilReady(redis);
             for (let round = 0; round < ROUNDS; round++) {
               expect(await giveUp(redis, `jobs:${round}`)).to.deep.equal(answers[way]);
-              await pause(SETTLED_MS);
+              await untilNoneBlocks(fixture.server);
               await fixture.control.rpush(`jobs:${round}`, "job");
             }
             expect(await leftIn(fixture.control)).to.equal(ROUNDS);
@@ -143,7 +151,7 @@ describe("a blocking call that was given up", () => {
         await pause(10);
         abort.abort();
         await given;
-        await pause(SETTLED_MS);
+        await untilNoneBlocks(fixture.server);
         await control
           .pipeline()
           .rpush("list", "x")
@@ -230,7 +238,7 @@ describe("a blocking call that was given up", () => {
           await Promise.all([untilClusterReady(client), untilClusterReady(control)]);
           for (let round = 0; round < ROUNDS; round++) {
             expect(await giveUp(client, `jobs:${round}`)).to.deep.equal(answers[way]);
-            await pause(SETTLED_MS);
+            for (const node of fixture.cluster.nodes) await untilNoneBlocks(node);
             await control.rpush(`jobs:${round}`, "job");
           }
           expect(await leftIn(control)).to.equal(ROUNDS);

@@ -19,6 +19,14 @@ function asRequest<Result>(run: () => Promise<Result>): Promise<Result> {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
+/** Passed by all once it is opened. */
+class Gate {
+  open!: () => void;
+  readonly passed = new Promise<void>((resolve) => {
+    this.open = resolve;
+  });
+}
+
 type Transact = (redis: Redis, key: string, value: string) => Promise<unknown>;
 
 const forms: Record<string, Transact> = {
@@ -47,23 +55,23 @@ describe("WATCH of one user, EXEC of another", () => {
         const redis = fixture.connect({ enableAutoPipelining });
         await untilReady(redis);
         const attempts: string[] = [];
+        const watched = new Gate();
+        const changed = new Gate();
         const guarded = asRequest(async () => {
           for (let round = 0; round < 2; round++) {
             await redis.watch("guarded");
             await redis.get("guarded");
-            if (round === 0) await pause(40);
+            watched.open();
+            await changed.passed;
             attempts.push(await codeOf(transact(redis, "guarded", "mine")));
           }
         });
-        const neighbour = asRequest(async () => {
-          await pause(15);
-          return redis.multi().incr("other").exec();
-        });
-        await pause(25);
+        await watched.passed;
+        const neighbour = asRequest(() => redis.multi().incr("other").exec());
+        await neighbour;
         await fixture.control.set("guarded", "foreign");
-        await pause(5);
-        expect(await fixture.control.get("guarded")).to.equal("foreign");
-        await Promise.all([guarded, neighbour]);
+        changed.open();
+        await guarded;
         expect(attempts).to.deep.equal(["WATCH_LOST", "fulfilled"]);
         expect(await neighbour).to.deep.equal([[null, 1]]);
         expect(await redis.get("guarded")).to.equal("mine");
@@ -102,13 +110,17 @@ describe("WATCH of one user, EXEC of another", () => {
         await redis.discard();
       },
     ]) {
+      const watched = new Gate();
+      const ended = new Gate();
       const guarded = asRequest(async () => {
         await redis.watch("guarded");
-        await pause(20);
+        watched.open();
+        await ended.passed;
         return codeOf(redis.multi().set("guarded", "mine").exec());
       });
-      await pause(8);
+      await watched.passed;
       await asRequest(end as () => Promise<unknown>);
+      ended.open();
       expect(await guarded).to.equal("WATCH_LOST");
     }
   });
@@ -116,17 +128,21 @@ describe("WATCH of one user, EXEC of another", () => {
   it("after a lost connection no guard of any user holds", async () => {
     const redis = fixture.connect();
     await untilReady(redis);
-    const users = ["a", "b", "c"].map((key) =>
+    const back = new Gate();
+    const gates = ["a", "b", "c"].map(() => new Gate());
+    const users = ["a", "b", "c"].map((key, i) =>
       asRequest(async () => {
         await redis.watch(key);
-        await pause(30);
+        gates[i]?.open();
+        await back.passed;
         return codeOf(redis.multi().set(key, "mine").exec());
       }),
     );
-    await pause(10);
+    await Promise.all(gates.map((gate) => gate.passed));
     const ready = new Promise((resolve) => redis.once("ready", resolve));
     fixture.proxy.cutAll();
     await ready;
+    back.open();
     expect(await Promise.all(users)).to.deep.equal(Array(3).fill("WATCH_LOST"));
   });
 
@@ -191,13 +207,17 @@ describe("cluster: WATCH of one slot, EXEC on another slot of the node", () => {
   it("on the same slot, requests are told apart", async () => {
     const cluster = fixture.connect();
     await untilClusterReady(cluster);
+    const watched = new Gate();
+    const ended = new Gate();
     const guarded = asRequest(async () => {
       await cluster.watch("guarded");
-      await pause(30);
+      watched.open();
+      await ended.passed;
       return codeOf(cluster.multi().set("guarded", "mine").exec());
     });
-    await pause(10);
+    await watched.passed;
     await asRequest(() => cluster.multi().set("{guarded}:other", 1).exec());
+    ended.open();
     expect(await guarded).to.equal("WATCH_LOST");
   });
 });
