@@ -43,7 +43,7 @@ export type {
 export type { NatMap, SentinelAddress, SentinelConnectionOptions } from "./client/options/sentinel-options";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
-export type { ClusterStatus, RedisStatus } from "./client/types";
+export type { RedisStatus } from "./client/types";
 export {
   AnswersDifferError,
   ClusterAllFailedError,
@@ -61,6 +61,7 @@ export {
   TopologyError,
   TopologyTimeoutError,
 } from "./cluster/cluster-errors";
+export type { ClusterStatus } from "./cluster/lifecycle";
 export type {
   Callback,
   ChainableCommander,

@@ -15,9 +15,6 @@ export type MappingOf<Mode extends ReplyMappingMode> = [Mode] extends ["resp3"] 
 /** Values of `redis.status`. A connection in MONITOR mode is `monitoring` besides. */
 export type RedisStatus = "wait" | "reconnecting" | "connecting" | "connect" | "ready" | "close" | "end";
 
-/** Values of `cluster.status`. */
-export type ClusterStatus = RedisStatus | "disconnecting";
-
 /** The reply mapping that options ask for; `Current` if they say nothing. */
 export type ReplyMappingFrom<Current extends ReplyMappingMode, Options> = Options extends {
   replyMapping: infer Mode;

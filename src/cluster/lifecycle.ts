@@ -28,6 +28,7 @@ import { TransactionGroup } from "./transaction-group";
 import type { WaitingRooms } from "./waiting-rooms";
 import type { WatchKeeper } from "./watch-keeper";
 
+/** Values of `cluster.status`. */
 export type ClusterStatus =
   | "wait"
   | "connecting"

@@ -93,13 +93,4 @@ export class SlotMap {
     }
     return this.names;
   }
-
-  get isEmpty(): boolean {
-    return this.shards.every((shard) => shard === null);
-  }
-
-  clear(): void {
-    this.shards.fill(null);
-    this.names = null;
-  }
 }

@@ -1,7 +1,25 @@
 /**
- * What the commands of one batch share: how many are left, whether any was written or answered,
- * and whether they must stay together. Rooms that must know when a batch is over hang it on
- * their commands; settling a command lowers the counter. Nothing else travels upward.
+ * The one model of commands that belong together:
+ *
+ *   pipeline()             [get] [set] [incr]            kind Pipeline: goes again only while nothing
+ *                                                        of it was answered
+ *   multi(), inline multi  [multi] [get] [set] [exec]    kind Transaction: as a pipeline, and never
+ *                                                        written or sent again in part
+ *   auto-pipelining, bulk  [get] | [get] | [incr]        kind Automatic: share a write and nothing
+ *                                                        else; after a loss each is a single command
+ *   multi by hand          MULTI, [get], ... EXEC        no batch: `CommandExtra.group` of its members
+ *                                                        is a batch of kind Transaction
+ *
+ * `command.batch` is what it was issued in. `command.group` is what it shares its fate with after
+ * a loss: the transaction opened by hand if there is one, otherwise its batch. A cluster puts its
+ * own batches in the place of those: one for each node, and a `TransactionGroup` (a batch that can
+ * run again as a whole) for each transaction.
+ *
+ *        add / count                settleOne, by each command
+ *   new ------------> left = size -----------------------------> left = 0: onDone, once
+ *
+ * `isStarted` and `isAnswered` are about the present connection; `isRefused` and `isGuarded` are
+ * for good. Settling lowers the counter, and nothing else travels upward.
  */
 
 import type { Caller } from "./caller";
@@ -66,4 +84,19 @@ export class Batch {
   settleOne(): void {
     if (--this.left === 0 && this.onDone !== null) this.onDone();
   }
+}
+
+/** What a batch looks at in a command. */
+interface Member {
+  readonly batch: Batch | null;
+  readonly spec: { readonly flags: number };
+}
+
+/** All flags that any of the commands has; a whole batch knows them already. */
+export function flagsOf(commands: readonly Member[]): number {
+  const batch = commands[0]?.batch;
+  if (batch !== null && batch !== undefined && batch.size === commands.length) return batch.flags;
+  let flags = 0;
+  for (const command of commands) flags |= command.spec.flags;
+  return flags;
 }

@@ -16,7 +16,7 @@ import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 import type { Completion } from "./completion";
-import { mapReply } from "./map-reply";
+import { mapReply } from "./reply-mappers";
 import { UNROUTED } from "./slot";
 
 const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");

@@ -14,7 +14,7 @@ import type { Batch } from "./batch";
 import { Command, CommandState } from "./command";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "./command-spec";
 import type { Completion } from "./completion";
-import { mapReply } from "./map-reply";
+import { mapReply } from "./reply-mappers";
 
 /** Whoever collects the answers; called once for each call, or once for the command made of it. */
 export interface CallCollector extends Completion {

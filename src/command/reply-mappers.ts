@@ -7,7 +7,15 @@
 
 import type { Reply } from "../protocol/resp-types";
 import { setOwn } from "../util/own-property";
-import type { ReplyContext, ReplyMapper } from "./command-spec";
+import type { CommandSpec, ReplyContext, ReplyMapper, ReplyShape } from "./command-spec";
+
+/** Applies the reply transformer of a command. Throws what the transformer throws. */
+export function mapReply(spec: CommandSpec, raw: Reply, shape: ReplyShape): Reply {
+  const mapper = spec.replyMapper;
+  if (mapper === null) return raw;
+  const { protocol, replyMapping } = shape;
+  return mapper(raw, { commandName: spec.name, protocol, replyMapping });
+}
 
 /** Field and value pairs as an object. Field names are strings even where values are Buffers. */
 function fieldsToObject(reply: Reply): Reply {

@@ -128,7 +128,8 @@ export class ErrorReplies {
   /** Asks `reconnectOnError`. True when the command goes again on the next connection. */
   private reconnects(command: Command, error: Error): boolean {
     const decide = this.deps.options.reconnectOnError;
-    if (typeof decide !== "function" || command.spec.lowerName === "client") return false;
+    if (typeof decide !== "function" || (command.spec.flags & CommandFlag.IgnoresReconnectOnError) !== 0)
+      return false;
     const verdict = callUser(() => decide(error));
     const { group } = command;
     // A member that goes again alone would run outside of its transaction, and a lone EXEC ends nothing.

@@ -8,7 +8,7 @@
  *                 \-> OfflineQueue            ^ Reconnection     losses  -> resend, closing
  */
 
-import { flagsOf } from "../command/batch-flags";
+import { flagsOf } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";

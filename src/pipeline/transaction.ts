@@ -2,8 +2,7 @@
 
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
-import { mapReply } from "../command/map-reply";
-import { decodeBuffersDeep } from "../command/reply-mappers";
+import { decodeBuffersDeep, mapReply } from "../command/reply-mappers";
 import { AbortError, type ReplyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";

@@ -2,4 +2,4 @@
 
 export { Cluster, Cluster as default } from "../../client/cluster/cluster";
 export type { ClusterNode } from "../../client/options/cluster-options";
-export type { ClusterStatus } from "../../client/types";
+export type { ClusterStatus } from "../../cluster/lifecycle";
