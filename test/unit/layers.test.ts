@@ -59,7 +59,6 @@ const KNOWN_IMPORTS: Readonly<Record<string, number>> = {
 };
 const KNOWN_VAIN: readonly string[] = [
   "client/cluster/cluster-faces.ts SubscriberFace",
-  "cluster/cluster-subscriber.ts copySubscriptions",
   "cluster/read-preference.ts isUsable",
   "command/plain-calls.ts isPlain",
   "observability/channels.ts Trace",
