@@ -23,9 +23,9 @@ import type { Seed } from "./discovery";
 import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
+import type { RetryQueue } from "./retry-queue";
 import type { ClusterRouter, Gatekeeper } from "./router";
 import { TransactionGroup } from "./transaction-group";
-import type { WaitingRooms } from "./waiting-rooms";
 import type { WatchKeeper } from "./watch-keeper";
 
 /** Values of `cluster.status`. */
@@ -44,9 +44,9 @@ export interface LifecycleOptions {
   readonly enableReadyCheck: boolean;
 }
 
-export interface LifecycleRooms {
+export interface LifecycleDeps {
   readonly pool: NodePool;
-  readonly rooms: WaitingRooms;
+  readonly retries: RetryQueue;
   readonly router: ClusterRouter;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
@@ -85,7 +85,7 @@ export class Lifecycle implements Gatekeeper {
 
   constructor(
     private readonly options: LifecycleOptions,
-    private readonly rooms: LifecycleRooms,
+    private readonly deps: LifecycleDeps,
     private readonly owner: LifecycleOwner,
   ) {}
 
@@ -118,8 +118,8 @@ export class Lifecycle implements Gatekeeper {
     }
     this.shut(!isReconnect);
     this.setStatus("disconnecting");
-    this.rooms.pool.clear();
-    if (this.rooms.pool.size === 0 && this.status === "disconnecting") this.close();
+    this.deps.pool.clear();
+    if (this.deps.pool.size === 0 && this.status === "disconnecting") this.close();
   }
 
   /**
@@ -129,8 +129,8 @@ export class Lifecycle implements Gatekeeper {
   drain(): void {
     if (this.status !== "ready") return;
     this.isLeaving = true;
-    this.rooms.router.isOpen = false;
-    this.rooms.router.isDraining = true;
+    this.deps.router.isOpen = false;
+    this.deps.router.isDraining = true;
     this.setStatus("disconnecting");
   }
 
@@ -157,7 +157,7 @@ export class Lifecycle implements Gatekeeper {
     if (status === "end") return "OK";
     this.shut(true);
     if (status !== "disconnecting") this.setStatus("disconnecting");
-    const ports = this.rooms.pool.allPorts();
+    const ports = this.deps.pool.allPorts();
     if (ports.length === 0) this.closeLater();
     await Promise.all(ports.map(leave));
     return "OK";
@@ -174,7 +174,7 @@ export class Lifecycle implements Gatekeeper {
 
   admit(commands: readonly Command[]): void {
     const { status } = this;
-    if (status === "end" || this.rooms.router.isDraining) {
+    if (status === "end" || this.deps.router.isDraining) {
       for (const command of commands) command.fail(new ConnectionClosedError());
       return;
     }
@@ -211,7 +211,7 @@ export class Lifecycle implements Gatekeeper {
   }
 
   private async attempt(epoch: number): Promise<void> {
-    const { pool, refresher } = this.rooms;
+    const { pool, refresher } = this.deps;
     this.reason = undefined;
     let seeds: Seed[];
     try {
@@ -259,7 +259,7 @@ export class Lifecycle implements Gatekeeper {
   }
 
   private open(): void {
-    const { router, redirector, refresher } = this.rooms;
+    const { router, redirector, refresher } = this.deps;
     this.attempts = 0;
     this.failure = null;
     this.setStatus("ready");
@@ -280,19 +280,19 @@ export class Lifecycle implements Gatekeeper {
   /** Nothing is routed any more; when leaving for good nothing is sent again either. */
   private shut(isForGood: boolean): void {
     clearTimeout(this.retryTimer);
-    this.rooms.router.isOpen = false;
-    this.rooms.router.isDraining = false;
-    this.rooms.pool.seal();
-    this.rooms.refresher.stop();
+    this.deps.router.isOpen = false;
+    this.deps.router.isDraining = false;
+    this.deps.pool.seal();
+    this.deps.refresher.stop();
     this.isLeaving = isForGood;
-    if (isForGood) this.rooms.redirector.isActive = false;
+    if (isForGood) this.deps.redirector.isActive = false;
   }
 
   private close(): void {
     this.isClosed = true;
     this.setStatus("close");
-    this.rooms.watches.clear();
-    this.kept.push(...this.rooms.rooms.takeAll());
+    this.deps.watches.clear();
+    this.kept.push(...this.deps.retries.takeAll());
     this.owner.onClosed(this.isLeaving);
     const delayMs = this.isLeaving ? null : this.owner.retryDelay(++this.attempts, this.reason);
     if (typeof delayMs !== "number") {
@@ -305,7 +305,7 @@ export class Lifecycle implements Gatekeeper {
 
   private end(): void {
     this.attempts = 0;
-    this.rooms.redirector.isActive = false;
+    this.deps.redirector.isActive = false;
     this.setStatus("end");
     this.owner.onClosed(true);
     const { kept } = this;
@@ -324,7 +324,7 @@ export class Lifecycle implements Gatekeeper {
 
   /** CLUSTER subcommands may be asked before the slots are known. */
   private isQuestion(command: Command): boolean {
-    const { pool } = this.rooms;
+    const { pool } = this.deps;
     const isSingle = command.batch === null || command.batch.kind === BatchKind.Automatic;
     const node = pool.isSealed ? null : pool.sample("all");
     if (!isSingle || command.spec.lowerName !== "cluster" || node === null) return false;

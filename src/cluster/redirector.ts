@@ -23,10 +23,10 @@ import type { NodeAddress } from "./node-address";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead } from "./read-preference";
 import { parseRedirect, type Redirect, RedirectKind } from "./redirect";
+import { type RetryQueue, WaitReason } from "./retry-queue";
 import type { ClusterRouter } from "./router";
 import type { SlotMap } from "./slot-map";
 import { TransactionGroup } from "./transaction-group";
-import { type WaitingRooms, WaitReason } from "./waiting-rooms";
 
 const debug = debugLog("cluster");
 
@@ -38,10 +38,10 @@ export interface RedirectOptions {
   readonly retryDelayOnTryAgain: number;
 }
 
-export interface RedirectorRooms {
+export interface RedirectorDeps {
   readonly slots: SlotMap;
   readonly pool: NodePool;
-  readonly rooms: WaitingRooms;
+  readonly retries: RetryQueue;
   readonly router: ClusterRouter;
   /** The address under which a node can be reached from here (NAT). */
   translate(address: NodeAddress): NodeAddress;
@@ -62,7 +62,7 @@ export class Redirector {
 
   constructor(
     private readonly options: RedirectOptions,
-    private readonly rooms: RedirectorRooms,
+    private readonly deps: RedirectorDeps,
   ) {}
 
   takesOver(command: Command): boolean {
@@ -73,14 +73,14 @@ export class Redirector {
   onReplyError(node: ClusterNode, command: Command, error: Error): boolean {
     if (command.slot === UNROUTED || !this.isActive) return false;
     const redirect = parseRedirect(error.message, node.address);
-    this.rooms.rooms.endTravel(command);
+    this.deps.retries.endTravel(command);
     const { batch } = command;
     const isTaken =
       batch instanceof TransactionGroup
         ? this.onGroupError(node, batch, { command, redirect, error })
         : redirect !== null && !command.isSettled && this.follow(node, command, redirect, error);
     if (isTaken) debug("%s of slot %d goes again, %s said: %s", command.name, command.slot, node.key, error);
-    if (isTaken) this.rooms.rooms.onReturned(command);
+    if (isTaken) this.deps.retries.onReturned(command);
     return isTaken;
   }
 
@@ -88,7 +88,7 @@ export class Redirector {
   takeOver(node: ClusterNode, commands: readonly Command[], error: Error): void {
     const atOnce: Command[] = [];
     for (const command of commands) {
-      this.rooms.rooms.endTravel(command);
+      this.deps.retries.endTravel(command);
       const unit = this.unitOf(command, error);
       if (unit === null) continue;
       detach(unit);
@@ -100,9 +100,9 @@ export class Redirector {
         else this.giveBack(unit, WaitReason.Failover, this.options.retryDelayOnFailover);
       }
     }
-    if (atOnce.length > 0) this.rooms.router.sendAgain(atOnce);
-    for (const command of commands) this.rooms.rooms.onReturned(command);
-    this.rooms.onStale(null);
+    if (atOnce.length > 0) this.deps.router.sendAgain(atOnce);
+    for (const command of commands) this.deps.retries.onReturned(command);
+    this.deps.onStale(null);
   }
 
   /** A node is being redialled: commands that wait there and whose slot has another owner go to that one. */
@@ -177,14 +177,14 @@ export class Redirector {
       if (redirect.kind === RedirectKind.ClusterDown) trailOf(unit).avoided = node.key;
       this.giveBack(unit, WaitReason.ClusterDown, delayMs);
     }
-    this.rooms.onStale(null);
+    this.deps.onStale(null);
     return true;
   }
 
   private followTo(node: ClusterNode, unit: Command, redirect: Redirect, error: Error): boolean {
-    const { pool, rooms, router } = this.rooms;
+    const { pool, retries, router } = this.deps;
     if (!router.takesReturns) return this.sendOn(node, unit, error);
-    const address = redirect.target === null ? null : this.rooms.translate(redirect.target);
+    const address = redirect.target === null ? null : this.deps.translate(redirect.target);
     const target = address === null ? null : pool.at(address);
     if (target === null) return false;
     detach(unit);
@@ -195,15 +195,15 @@ export class Redirector {
     const isAsk = redirect.kind === RedirectKind.Ask;
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
     if (!isAsk) this.learn(node, target, redirect.slot);
-    if (!isAsk && !rooms.mayTravel(unit, target)) {
+    if (!isAsk && !retries.mayTravel(unit, target)) {
       trailOf(unit).next = target.address;
       return true;
     }
     const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
-    if (delayMs > 0 || rooms.hasReturned(unit.slot)) {
+    if (delayMs > 0 || retries.hasReturned(unit.slot)) {
       if (!isAsk && unit.extra?.trail) unit.extra.trail.next = target.address;
-      rooms.giveBack(unit, WaitReason.Moved, delayMs);
-      if (delayMs === 0) rooms.onNews([unit.slot]);
+      retries.giveBack(unit, WaitReason.Moved, delayMs);
+      if (delayMs === 0) retries.onNews([unit.slot]);
       return true;
     }
     if (target.isDown && target.isLost) {
@@ -212,20 +212,20 @@ export class Redirector {
     }
     const commands = unit.batch instanceof TransactionGroup ? unit.batch.nextRun() : [unit];
     router.sendTo(target, isAsk ? [asking(unit), ...commands] : commands);
-    if (!isAsk) rooms.travels(unit, target);
+    if (!isAsk) retries.travels(unit, target);
     return true;
   }
 
   /** To whoever serves its slot; when connections are being closed, once they are made anew. */
   private sendOn(node: ClusterNode, unit: Command, error: Error): boolean {
     detach(unit);
-    if (this.maySpend(unit, node, error)) this.rooms.router.sendAgain([unit]);
+    if (this.maySpend(unit, node, error)) this.deps.router.sendAgain([unit]);
     return true;
   }
 
   /** MOVED changes exactly one slot; the rest is left to a refresh. */
   private learn(node: ClusterNode, target: ClusterNode, slot: number): void {
-    const { slots, pool, rooms } = this.rooms;
+    const { slots, pool, retries } = this.deps;
     if (target === node) {
       // Something between here and the node answers for it: a fresh connection may lead elsewhere.
       if (!node.isRenewed) pool.renew(node);
@@ -236,11 +236,11 @@ export class Redirector {
       slots.move(slot, target);
       for (const former of new Set([node, owner])) {
         const last = former?.port?.lastGiven() ?? null;
-        if (last !== null) rooms.keepOrder(slot, last);
+        if (last !== null) retries.keepOrder(slot, last);
       }
       if (owner?.isLost) this.onLostOwner(owner);
     }
-    this.rooms.onStale(target);
+    this.deps.onStale(target);
   }
 
   private leaveReplica(node: ClusterNode, unit: Command, error: Error): boolean {
@@ -249,7 +249,7 @@ export class Redirector {
   }
 
   private giveBack(unit: Command, reason: WaitReason, delayMs: number): void {
-    this.rooms.rooms.giveBack(unit, reason, grownDelay(delayMs, unit.extra?.trail?.count ?? 1));
+    this.deps.retries.giveBack(unit, reason, grownDelay(delayMs, unit.extra?.trail?.count ?? 1));
   }
 
   /** The command that stands for all that is left of a transaction, or null when it is listed already. */
@@ -266,8 +266,8 @@ export class Redirector {
   }
 
   private hasOtherOwner(unit: Command, node: ClusterNode): boolean {
-    const { router, rooms, slots } = this.rooms;
-    if (!router.takesReturns || unit.slot < 0 || rooms.hasReturned(unit.slot)) return false;
+    const { router, retries, slots } = this.deps;
+    if (!router.takesReturns || unit.slot < 0 || retries.hasReturned(unit.slot)) return false;
     const master = slots.shardOf(unit.slot)?.master;
     return master !== undefined && master !== node && !master.isDown;
   }

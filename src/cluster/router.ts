@@ -19,9 +19,9 @@ import type { CommandGuide } from "./command-guide";
 import type { FanOut, FanOutPart } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
+import { type RetryQueue, WaitReason } from "./retry-queue";
 import type { Shard, SlotMap } from "./slot-map";
 import { endOfGroup, groupOf, TransactionGroup } from "./transaction-group";
-import { type WaitingRooms, WaitReason } from "./waiting-rooms";
 import type { WatchKeeper } from "./watch-keeper";
 
 /** Takes commands while the cluster is not ready. */
@@ -31,10 +31,10 @@ export interface Gatekeeper {
   keep(commands: readonly Command[]): void;
 }
 
-export interface RouterRooms {
+export interface RouterDeps {
   readonly slots: SlotMap;
   readonly pool: NodePool;
-  readonly rooms: WaitingRooms;
+  readonly retries: RetryQueue;
   readonly watches: WatchKeeper;
   readonly gatekeeper: Gatekeeper;
   /** Null: all reads go to masters. */
@@ -80,21 +80,20 @@ export class ClusterRouter implements Dispatcher {
   /** Failing a command calls code of the user, which may come back here: not before all are placed. */
   private refused: { command: Command; error: Error }[] = [];
 
-  constructor(private readonly rooms: RouterRooms) {}
+  constructor(private readonly deps: RouterDeps) {}
 
   dispatch(command: Command): void {
-    if (!this.isOpen) this.rooms.gatekeeper.admit([command]);
-    else if ((command.spec.flags & SPECIAL) !== 0 || this.rooms.fanOut !== null)
-      this.dispatchSpecial(command);
+    if (!this.isOpen) this.deps.gatekeeper.admit([command]);
+    else if ((command.spec.flags & SPECIAL) !== 0 || this.deps.fanOut !== null) this.dispatchSpecial(command);
     else {
       const node = this.nodeFor(command);
-      if (node !== null) this.rooms.pool.portOf(node).dispatch(command);
+      if (node !== null) this.deps.pool.portOf(node).dispatch(command);
     }
   }
 
   dispatchBatch(commands: readonly Command[]): void {
     if (!this.isOpen) {
-      this.rooms.gatekeeper.admit(commands);
+      this.deps.gatekeeper.admit(commands);
       return;
     }
     this.isSplitting = true;
@@ -121,7 +120,7 @@ export class ClusterRouter implements Dispatcher {
   /** Sends commands that have waited. A transaction is represented by its last command. */
   sendAgain(commands: readonly Command[]): void {
     if (!this.takesReturns) {
-      this.rooms.gatekeeper.keep(commands);
+      this.deps.gatekeeper.keep(commands);
       return;
     }
     this.isSplitting = true;
@@ -134,19 +133,19 @@ export class ClusterRouter implements Dispatcher {
       if (node === null) this.placeAgain(command);
       else {
         if (command.slot >= 0) directed.set(command.slot, node);
-        const isElsewhere = command.slot >= 0 && this.rooms.slots.shardOf(command.slot)?.master !== node;
+        const isElsewhere = command.slot >= 0 && this.deps.slots.shardOf(command.slot)?.master !== node;
         if (isElsewhere) detoured.set(command.slot, command);
         this.fillWith(command, node);
       }
     }
     this.empty();
     // Later commands of the slot may be sent elsewhere: not before these are answered or come back.
-    for (const [slot, last] of detoured) if (!last.isSettled) this.rooms.rooms.keepOrder(slot, last);
+    for (const [slot, last] of detoured) if (!last.isSettled) this.deps.retries.keepOrder(slot, last);
   }
 
   /** Sends to a node, whoever serves the slot. */
   sendTo(node: ClusterNode, commands: readonly Command[]): void {
-    const port = this.rooms.pool.portOf(node);
+    const port = this.deps.pool.portOf(node);
     if (commands.length === 1) port.dispatch(commands[0] as Command);
     else port.dispatchBatch(commands);
   }
@@ -155,11 +154,11 @@ export class ClusterRouter implements Dispatcher {
 
   private dispatchSpecial(command: Command): void {
     const { flags } = command.spec;
-    if ((flags & SUBSCRIBING) !== 0) this.rooms.subscriber.dispatch(command);
+    if ((flags & SUBSCRIBING) !== 0) this.deps.subscriber.dispatch(command);
     else if ((flags & CommandFlag.Multi) !== 0) command.fail(new OpenTransactionError());
-    else if (this.rooms.fanOut === null || (flags & WATCHING) !== 0) this.dispatchToOne(command);
+    else if (this.deps.fanOut === null || (flags & WATCHING) !== 0) this.dispatchToOne(command);
     else {
-      const parts = this.rooms.fanOut.plan(command);
+      const parts = this.deps.fanOut.plan(command);
       if (parts === null) this.dispatchToOne(command);
       else {
         this.isSplitting = true;
@@ -172,8 +171,8 @@ export class ClusterRouter implements Dispatcher {
   private dispatchToOne(command: Command): void {
     const node = this.nodeFor(command);
     if (node === null) return;
-    const port = this.rooms.pool.portOf(node);
-    if ((command.spec.flags & WATCHING) !== 0) this.rooms.watches.note(command, port.link);
+    const port = this.deps.pool.portOf(node);
+    if ((command.spec.flags & WATCHING) !== 0) this.deps.watches.note(command, port.link);
     port.dispatch(command);
   }
 
@@ -181,10 +180,10 @@ export class ClusterRouter implements Dispatcher {
   private place(command: Command): void {
     const special = command.spec.flags & SPECIAL;
     if ((special & SUBSCRIBING) !== 0) {
-      this.rooms.subscriber.dispatch(command);
+      this.deps.subscriber.dispatch(command);
       return;
     }
-    const parts = this.rooms.fanOut === null ? null : this.rooms.fanOut.plan(command);
+    const parts = this.deps.fanOut === null ? null : this.deps.fanOut.plan(command);
     if (parts !== null) {
       for (const part of parts) this.placePart(part);
       return;
@@ -192,7 +191,7 @@ export class ClusterRouter implements Dispatcher {
     const node = this.nodeFor(command);
     this.noteNearest(command.slot, node);
     if (node === null) return;
-    if ((special & WATCHING) !== 0) this.rooms.watches.note(command, this.rooms.pool.portOf(node).link);
+    if ((special & WATCHING) !== 0) this.deps.watches.note(command, this.deps.pool.portOf(node).link);
     this.bucketOf(node).push(command);
   }
 
@@ -206,15 +205,15 @@ export class ClusterRouter implements Dispatcher {
     const group = groupOf(commands);
     if (!(group instanceof Error)) this.noteNearest(group.slot, null);
     if (group instanceof Error) for (const command of commands) this.refuse(command, group);
-    else if (this.rooms.rooms.isClosed(group.slot)) this.rooms.rooms.lineUp(group.closing);
+    else if (this.deps.retries.isClosed(group.slot)) this.deps.retries.lineUp(group.closing);
     else this.fill(group);
   }
 
   /** Puts a transaction into the bucket of its node. */
   private fill(group: TransactionGroup): void {
     group.isWaiting = false;
-    if (this.rooms.rooms.isClosed(group.slot)) {
-      this.rooms.rooms.lineUp(group.closing);
+    if (this.deps.retries.isClosed(group.slot)) {
+      this.deps.retries.lineUp(group.closing);
       return;
     }
     const node = this.masterFor(group.closing);
@@ -222,7 +221,7 @@ export class ClusterRouter implements Dispatcher {
   }
 
   private fillGroup(group: TransactionGroup, node: ClusterNode): void {
-    const refusal = this.rooms.watches.refusal(group.slot, this.rooms.pool.portOf(node).link);
+    const refusal = this.deps.watches.refusal(group.slot, this.deps.pool.portOf(node).link);
     if (refusal === null) for (const command of group.nextRun()) this.bucketOf(node).push(command);
     else for (const command of group.commands) this.refuse(command, refusal);
   }
@@ -231,16 +230,16 @@ export class ClusterRouter implements Dispatcher {
   private namedNode(command: Command): ClusterNode | null {
     const trail = command.extra?.trail;
     if (trail === null || trail === undefined || trail.next === null) return null;
-    const node = this.rooms.pool.at(trail.next);
+    const node = this.deps.pool.at(trail.next);
     trail.next = null;
-    return node === null || node.isDown || this.rooms.rooms.isClosed(command.slot) ? null : node;
+    return node === null || node.isDown || this.deps.retries.isClosed(command.slot) ? null : node;
   }
 
   /** Another node than the owner of the slot, if that one has said CLUSTERDOWN or is being redialled. */
   private detour(command: Command): ClusterNode | null {
-    const { pool, slots, rooms } = this.rooms;
+    const { pool, slots, retries } = this.deps;
     const master = command.slot < 0 ? undefined : slots.shardOf(command.slot)?.master;
-    if (master === undefined || rooms.isClosed(command.slot)) return null;
+    if (master === undefined || retries.isClosed(command.slot)) return null;
     const isAvoided = command.extra?.trail?.avoided === master.key;
     if (!isAvoided && !(master.isDown && master.isLost)) return null;
     return pool.otherMaster(master);
@@ -253,9 +252,9 @@ export class ClusterRouter implements Dispatcher {
   }
 
   private placeAgain(command: Command): void {
-    const master = command.slot < 0 ? undefined : this.rooms.slots.shardOf(command.slot)?.master;
+    const master = command.slot < 0 ? undefined : this.deps.slots.shardOf(command.slot)?.master;
     if (command.batch instanceof TransactionGroup) this.fill(command.batch);
-    else if (master?.isDown && master.isLost) this.rooms.onUnreachable(master, command);
+    else if (master?.isDown && master.isLost) this.deps.onUnreachable(master, command);
     else this.place(command);
   }
 
@@ -280,7 +279,7 @@ export class ClusterRouter implements Dispatcher {
     for (const node of touched) {
       const { bucket } = node;
       node.bucket = [];
-      this.rooms.pool.portOf(node).dispatchBatch(bucket);
+      this.deps.pool.portOf(node).dispatchBatch(bucket);
     }
     if (refused.length === 0) return;
     this.refused = [];
@@ -290,9 +289,9 @@ export class ClusterRouter implements Dispatcher {
   /** Where the command goes now; null when it waits instead. */
   private nodeFor(command: Command): ClusterNode | null {
     const slot = this.slotOf(command);
-    const { rooms, slots, reads } = this.rooms;
-    if (rooms.isClosed(slot)) {
-      rooms.lineUp(command);
+    const { retries, slots, reads } = this.deps;
+    if (retries.isClosed(slot)) {
+      retries.lineUp(command);
       return null;
     }
     if (reads !== null && slot >= 0 && isReplicaRead(command)) {
@@ -319,7 +318,7 @@ export class ClusterRouter implements Dispatcher {
 
   private masterFor(command: Command): ClusterNode | null {
     const { slot } = command;
-    const shard = slot < 0 ? null : this.rooms.slots.shardOf(slot);
+    const shard = slot < 0 ? null : this.deps.slots.shardOf(slot);
     if (shard === null) return this.anyNode(command);
     const node = shard.master;
     return node.isDown ? this.wait(command) : node;
@@ -327,8 +326,8 @@ export class ClusterRouter implements Dispatcher {
 
   /** No keys, or a slot that nobody is known to serve: each node will do, or knows better. */
   private anyNode(command: Command): ClusterNode | null {
-    const { pool, reads } = this.rooms;
-    if (command.slot !== NO_SLOT) this.rooms.onUncovered();
+    const { pool, reads } = this.deps;
+    if (command.slot !== NO_SLOT) this.deps.onUncovered();
     else if (this.isSplitting) {
       const node = this.keylessNode ?? this.nearKeys(command);
       if (node !== null) return node;
@@ -356,7 +355,7 @@ export class ClusterRouter implements Dispatcher {
     }
     const { nearestNode, nearestSlot } = this;
     if (nearestNode?.role === "slave" && mayRunAtReplica(command)) return nearestNode;
-    const master = this.rooms.slots.shardOf(nearestSlot)?.master ?? null;
+    const master = this.deps.slots.shardOf(nearestSlot)?.master ?? null;
     const node = nearestNode === null || nearestNode.role === "slave" ? master : nearestNode;
     return node === null || node.isDown ? null : node;
   }
@@ -366,12 +365,12 @@ export class ClusterRouter implements Dispatcher {
     if (command.slot !== UNROUTED) return command.slot;
     const slot = slotOf(command.spec, command.args);
     const isUnknown = slot === NO_SLOT && command.spec.keys === UNKNOWN_KEYS;
-    command.slot = isUnknown ? this.rooms.guide.slotOf(command) : slot;
+    command.slot = isUnknown ? this.deps.guide.slotOf(command) : slot;
     return command.slot;
   }
 
   private wait(command: Command): null {
-    this.rooms.rooms.arrive(command, WaitReason.Failover, this.rooms.retryDelayMs);
+    this.deps.retries.arrive(command, WaitReason.Failover, this.deps.retryDelayMs);
     return null;
   }
 }

@@ -44,9 +44,9 @@ function isDone({ unanswered, unsent }: Left): boolean {
 }
 
 /** Commands that are not settled: at the nodes, between them, and before all of them. */
-function countLeft({ pool, rooms, lifecycle }: ClusterWiring): Left {
+function countLeft({ pool, retries, lifecycle }: ClusterWiring): Left {
   let unanswered = 0;
-  let unsent = rooms.size + lifecycle.waitingCount;
+  let unsent = retries.size + lifecycle.waitingCount;
   for (const port of pool.allPorts()) {
     const { pending } = port.link;
     unanswered += pending.unanswered;

@@ -1,5 +1,5 @@
 /**
- * Joins the subscriber rooms of a cluster client: which of them a command goes to, how their
+ * Joins the subscriber modules of a cluster client: which of them a command goes to, how their
  * connections are made, and what the client hears of them.
  */
 

@@ -1,6 +1,7 @@
 /**
- * Builds and joins the rooms of one cluster client: each room hears from the others only through
- * the interfaces it declares, and this is where they are met. Nothing here decides anything.
+ * Builds and joins the modules of one cluster client: each hears from the others only through
+ * the interfaces it declares, and this is where they are met. It also takes over tables: which nodes
+ * and shards there are, and what waits for the former owner of a slot.
  */
 
 import type { ClusterNode, NodePort } from "../../cluster/cluster-node";
@@ -13,10 +14,10 @@ import { NodePool } from "../../cluster/node-pool";
 import { ChosenReads, type ReadPreference, RoleReads } from "../../cluster/read-preference";
 import { Redirector } from "../../cluster/redirector";
 import { Refresher } from "../../cluster/refresher";
+import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter } from "../../cluster/router";
 import { Shard, SlotMap, type SlotRange } from "../../cluster/slot-map";
 import type { TopologyRange } from "../../cluster/topology";
-import { WaitingRooms } from "../../cluster/waiting-rooms";
 import { WatchKeeper } from "../../cluster/watch-keeper";
 import type { Command } from "../../command/command";
 import { INSPECT } from "../../observability/redact";
@@ -47,7 +48,7 @@ export interface WiringOwner {
 export class ClusterWiring {
   readonly slots = new SlotMap();
   readonly pool: NodePool;
-  readonly rooms: WaitingRooms;
+  readonly retries: RetryQueue;
   readonly router: ClusterRouter;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
@@ -62,7 +63,7 @@ export class ClusterWiring {
   ) {
     this.faces = new FaceFactory(options);
     this.pool = this.makePool();
-    this.rooms = new WaitingRooms((commands) => {
+    this.retries = new RetryQueue((commands) => {
       this.pool.forgetDown();
       this.router.sendAgain(commands);
     });
@@ -91,7 +92,7 @@ export class ClusterWiring {
     return this.lifecycle.quit((port) => (port instanceof NodeFace ? port.leave() : Promise.resolve()));
   }
 
-  // --- rooms -------------------------------------------------------------------------------
+  // --- modules -------------------------------------------------------------------------------
 
   private makePool(): NodePool {
     const { owner } = this;
@@ -111,11 +112,11 @@ export class ClusterWiring {
   }
 
   private makeRouter(): ClusterRouter {
-    const { slots, pool, rooms, watches, subscriptions, options } = this;
+    const { slots, pool, retries, watches, subscriptions, options } = this;
     return new ClusterRouter({
       slots,
       pool,
-      rooms,
+      retries,
       watches,
       subscriber: subscriptions,
       fanOut: options.followCommandTips ? this.makeFanOut() : null,
@@ -145,7 +146,7 @@ export class ClusterWiring {
   }
 
   private makeRedirector(): Redirector {
-    const { slots, pool, rooms, router, options } = this;
+    const { slots, pool, retries, router, options } = this;
     const numbers = {
       maxRedirections: options.maxRedirections ?? 16,
       retryDelayOnMoved: options.retryDelayOnMoved ?? 0,
@@ -156,7 +157,7 @@ export class ClusterWiring {
     return new Redirector(numbers, {
       slots,
       pool,
-      rooms,
+      retries,
       router,
       translate: (address) => this.translateCarefully(address),
       onStale: (hint) => this.refresher.request(hint),
@@ -172,7 +173,7 @@ export class ClusterWiring {
       usesTls: () => this.faces.usesTls,
     };
     const isAwaited = (node: ClusterNode): boolean => (node.port?.link.offline.length ?? 0) > 0;
-    const isAnxious = (): boolean => this.rooms.size > 0 || pool.hasSuspect || pool.lost().some(isAwaited);
+    const isAnxious = (): boolean => this.retries.size > 0 || pool.hasSuspect || pool.lost().some(isAwaited);
     return new Refresher(settings, pool, {
       apply: (ranges) => this.apply(ranges),
       onNodeError: (error, key) => this.owner.onNodeError(error, key),
@@ -187,14 +188,14 @@ export class ClusterWiring {
   }
 
   private makeLifecycle(): Lifecycle {
-    const { options, owner, pool, rooms, router, redirector, refresher, watches } = this;
+    const { options, owner, pool, retries, router, redirector, refresher, watches } = this;
     const settings = {
       enableOfflineQueue: options.enableOfflineQueue !== false,
       enableReadyCheck: options.enableReadyCheck !== false,
     };
     return new Lifecycle(
       settings,
-      { pool, rooms, router, redirector, refresher, watches },
+      { pool, retries, router, redirector, refresher, watches },
       {
         findSeeds: () => this.findSeeds(),
         plant: (seeds) => this.plant(seeds),
@@ -341,14 +342,14 @@ export class ClusterWiring {
     this.owner.onRefreshed();
     this.subscriptions.onTopology();
     for (const node of this.pool.lost()) this.redirector.onLostOwner(node);
-    this.rooms.onNews(moved);
+    this.retries.onNews(moved);
     return isChanged;
   }
 
   /** What the old owner of a slot was sent is answered before the new one gets more. */
   private keepOrder(slot: number, before: Shard): void {
     const last = before.master.port?.lastGiven() ?? null;
-    if (last !== null && this.router.isOpen) this.rooms.keepOrder(slot, last);
+    if (last !== null && this.router.isOpen) this.retries.keepOrder(slot, last);
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * The client for a cluster: options in, rooms joined, events out. Batches of any keys are split by
+ * The client for a cluster: options in, modules joined, events out. Batches of any keys are split by
  * the node that serves them; every node is also an ordinary client (`nodes()`).
  */
 
@@ -300,6 +300,6 @@ function readStartNodes(nodes: readonly ClusterNode[]): StartNode[] {
 function positionOf(wiring: ClusterWiring, command: Command): QueuePosition {
   const master = command.slot < 0 ? undefined : wiring.slots.shardOf(command.slot)?.master;
   const link = master?.port?.link;
-  if (link === undefined) return { commandsAhead: wiring.rooms.size, bytesAhead: 0, server: "the cluster" };
+  if (link === undefined) return { commandsAhead: wiring.retries.size, bytesAhead: 0, server: "the cluster" };
   return link.positionOf(command);
 }

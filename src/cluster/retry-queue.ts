@@ -41,7 +41,7 @@ interface DelayedSlot {
   readonly wait: Wait;
 }
 
-class Room {
+class Waiting {
   returned: Command[] = [];
   arrivals: Command[] = [];
   readonly slots = new Set<number>();
@@ -60,7 +60,7 @@ class Room {
  * Later commands of a moved slot wait until its markers are answered: the last commands that were given to former
  * owners, and those on their way to a node that may send them on.
  */
-class OrderRoom extends Room {
+class OrderHold extends Waiting {
   /** Slots whose commands have come back for a reason of their own, and have its delay before them. */
   readonly delayed = new Map<number, DelayedSlot>();
 
@@ -102,11 +102,11 @@ class MarkerHook implements SettleHook {
   }
 }
 
-export class WaitingRooms {
-  private readonly rooms = [new Room(), new Room(), new Room(), new Room()] as const;
+export class RetryQueue {
+  private readonly rooms = [new Waiting(), new Waiting(), new Waiting(), new Waiting()] as const;
   /** Rooms of closed gates, by slot. */
-  private readonly gates = new Map<number, Room>();
-  private readonly markers = new Map<Command, Set<OrderRoom>>();
+  private readonly gates = new Map<number, Waiting>();
+  private readonly markers = new Map<Command, Set<OrderHold>>();
   private readonly travellers = new Map<number, Travellers>();
   /** The redirected command that came back last. */
   private arrived: Command | null = null;
@@ -117,7 +117,7 @@ export class WaitingRooms {
   /** Commands that wait. */
   get size(): number {
     let size = 0;
-    for (const room of new Set<Room>([...this.rooms, ...this.gates.values()])) size += room.size;
+    for (const room of new Set<Waiting>([...this.rooms, ...this.gates.values()])) size += room.size;
     return size;
   }
 
@@ -137,7 +137,7 @@ export class WaitingRooms {
     const room = this.gates.get(command.slot) ?? own;
     room.returned.push(command);
     if (room === own && reason !== WaitReason.TryAgain) this.close(command.slot, room);
-    if (room instanceof OrderRoom) {
+    if (room instanceof OrderHold) {
       if (reason !== WaitReason.Moved || delayMs > 0) room.note(command.slot, reason, delayMs);
       return;
     }
@@ -160,7 +160,7 @@ export class WaitingRooms {
    */
   keepOrder(slot: number, last: Command): void {
     const gate = this.gates.get(slot);
-    if (gate instanceof OrderRoom) {
+    if (gate instanceof OrderHold) {
       this.mark(gate, last);
       return;
     }
@@ -168,7 +168,7 @@ export class WaitingRooms {
     const known = this.markers.get(last);
     let room = known === undefined ? undefined : [...known].find(({ markers }) => markers.size === 1);
     if (room === undefined) {
-      const made = new OrderRoom();
+      const made = new OrderHold();
       made.timer = setTimeout(() => this.release(made), ORDER_LIMIT_MS);
       this.mark(made, last);
       room = made;
@@ -194,11 +194,11 @@ export class WaitingRooms {
     const wasTravelling = this.arrived === command;
     const isAhead = others !== undefined && others.commands.size > 0 && others.node !== target;
     const gate = this.gates.get(slot);
-    const isBehind = gate instanceof OrderRoom && gate.holdsBefore(slot, wasTravelling);
+    const isBehind = gate instanceof OrderHold && gate.holdsBefore(slot, wasTravelling);
     if (!isAhead && !isBehind) return true;
     for (const other of isAhead ? others.commands : []) this.keepOrder(slot, other);
     const room = this.gates.get(slot);
-    if (!(room instanceof OrderRoom)) return true;
+    if (!(room instanceof OrderHold)) return true;
     room.held.add(slot);
     (wasTravelling ? room.front : room.returned).push(command);
     return false;
@@ -221,7 +221,7 @@ export class WaitingRooms {
   /** True if returning commands of the slot must wait behind others that returned before. */
   hasReturned(slot: number): boolean {
     const room = this.gates.get(slot);
-    return room !== undefined && !(room instanceof OrderRoom);
+    return room !== undefined && !(room instanceof OrderHold);
   }
 
   /** A command was given back by the node that it was sent to: whoever waited for it goes on. */
@@ -235,7 +235,7 @@ export class WaitingRooms {
   /** These slots have new owners: commands of them may try at once; others keep their delays. */
   onNews(slots: Iterable<number>): void {
     const { Failover, ClusterDown } = WaitReason;
-    const concerned = new Set<Room>();
+    const concerned = new Set<Waiting>();
     for (const slot of slots) {
       const room = this.gates.get(slot);
       if (room === undefined || (room !== this.rooms[Failover] && room !== this.rooms[ClusterDown])) continue;
@@ -249,9 +249,9 @@ export class WaitingRooms {
 
   /** Empties all rooms; what was in them, oldest first. */
   takeAll(): Command[] {
-    const rooms = new Set<Room>([...this.rooms, ...this.gates.values()]);
+    const rooms = new Set<Waiting>([...this.rooms, ...this.gates.values()]);
     const all: Command[] = [];
-    for (const room of rooms) if (room instanceof OrderRoom) all.push(...room.front.splice(0));
+    for (const room of rooms) if (room instanceof OrderHold) all.push(...room.front.splice(0));
     for (const room of rooms) all.push(...room.returned);
     for (const room of rooms) all.push(...room.arrivals);
     for (const room of rooms) this.empty(room);
@@ -261,13 +261,13 @@ export class WaitingRooms {
   }
 
   /** Only a longer delay than that of who waits already makes all of them wait longer. */
-  private postpone(room: Room, key: number | Command, delayMs: number): void {
+  private postpone(room: Waiting, key: number | Command, delayMs: number): void {
     const wait = room.waits.get(key);
     if (wait !== undefined && wait.delayMs >= delayMs) return;
     this.keep(room, key, { delayMs, dueMs: performance.now() + delayMs });
   }
 
-  private keep(room: Room, key: number | Command, wait: Wait): void {
+  private keep(room: Waiting, key: number | Command, wait: Wait): void {
     room.waits.set(key, wait);
     if (wait.dueMs >= room.opensAtMs) return;
     clearTimeout(room.timer);
@@ -276,7 +276,7 @@ export class WaitingRooms {
   }
 
   /** Lets those out whose time has come. */
-  private openDue(room: Room): void {
+  private openDue(room: Waiting): void {
     const all = [room.returned, room.arrivals] as const;
     const waits = new Map(room.waits);
     // Those that are nearly due leave too, lest each slot has a write of its own.
@@ -294,13 +294,13 @@ export class WaitingRooms {
     if (leaving.length > 0) this.leave(leaving);
   }
 
-  private close(slot: number, room: Room): void {
+  private close(slot: number, room: Waiting): void {
     if (slot < 0 || this.gates.has(slot)) return;
     this.gates.set(slot, room);
     room.slots.add(slot);
   }
 
-  private mark(room: OrderRoom, marker: Command): void {
+  private mark(room: OrderHold, marker: Command): void {
     if (room.markers.has(marker)) return;
     room.markers.add(marker);
     const rooms = this.markers.get(marker);
@@ -322,7 +322,7 @@ export class WaitingRooms {
     }
   }
 
-  private release(room: OrderRoom): void {
+  private release(room: OrderHold): void {
     for (const marker of room.markers) {
       const rooms = this.markers.get(marker);
       rooms?.delete(room);
@@ -345,7 +345,7 @@ export class WaitingRooms {
     if (leaving.length > 0) this.leave(leaving);
   }
 
-  private empty(room: Room): void {
+  private empty(room: Waiting): void {
     clearTimeout(room.timer);
     room.timer = undefined;
     room.opensAtMs = Number.POSITIVE_INFINITY;
