@@ -139,7 +139,26 @@ async function writeCode() {
 }
 
 /** `sluice/testing` is a program of its own beside the client, which loads nothing of it. */
-const TESTING = { testing: "testing/index" };
+const TESTING = { testing: "testing/index", "testing-mock": "testing/mock" };
+const MOCK = "testing-mock";
+
+/** The mock is a class over the class that users import, not over a copy of it. */
+const clientStaysOutside = {
+  name: "client-stays-outside",
+  resolveId(specifier, importer) {
+    const isClient = specifier === "../index" && /[\\/]testing[\\/]mock\./.test(importer ?? "");
+    return isClient ? { id: "./index.js", external: true } : null;
+  },
+};
+
+/** What jest.mock() gets from require() is the class, as from the package that it replaces. */
+const MOCK_END = [
+  "const Mock = exports.default;",
+  'Object.defineProperty(Mock, "__esModule", { value: true });',
+  "for (const [name, value] of Object.entries(exports))",
+  "\tObject.defineProperty(Mock, name, { value, enumerable: true, configurable: true, writable: true });",
+  "exports = module.exports = Mock;",
+].join("\n");
 
 /** What stands beside the package: its run-time dependencies, and what users of the test kit install. */
 function externals({ dependencies, peerDependencies = {} }) {
@@ -154,6 +173,7 @@ async function writeTesting() {
     cwd: checkout,
     platform: "node",
     external: externals(manifest),
+    plugins: [clientStaysOutside],
     treeshake: { moduleSideEffects: false },
   });
   await bundle.write({
@@ -165,9 +185,10 @@ async function writeTesting() {
     keepNames: true,
     comments: { legal: true, annotation: true, jsdoc: false },
     minify: false,
+    footer: ({ name }) => (name === MOCK ? MOCK_END : ""),
     entryFileNames: "[name].js",
-    chunkFileNames: "[name].js",
-    codeSplitting: { groups: [{ name: "test-server", minShareCount: 2 }] },
+    chunkFileNames: "testing-[name].js",
+    codeSplitting: { groups: [{ name: "server", minShareCount: 2 }] },
   });
   await bundle.close();
 }
@@ -296,21 +317,22 @@ async function buildDeclarations() {
 }
 
 async function buildTestingDeclarations() {
-  for (const [name, module] of Object.entries(TESTING)) {
-    const bundle = await rolldown({
-      input: { [name]: join(declarations, `${module}.d.ts`) },
-      cwd: checkout,
-      checks: { pluginTimings: false },
-      plugins: [dts({ dtsInput: true, sourcemap: false })],
-    });
-    await bundle.write({
-      dir: built,
-      format: "es",
-      entryFileNames: "[name].ts",
-      chunkFileNames: "[name].d.ts",
-    });
-    await bundle.close();
-  }
+  const input = Object.entries(TESTING).map(([name, module]) => [name, join(declarations, `${module}.d.ts`)]);
+  const bundle = await rolldown({
+    input: Object.fromEntries(input),
+    cwd: checkout,
+    checks: { pluginTimings: false },
+    plugins: [clientStaysOutside, dts({ dtsInput: true, sourcemap: false })],
+  });
+  await bundle.write({
+    dir: built,
+    format: "es",
+    minifyInternalExports: false,
+    entryFileNames: "[name].ts",
+    chunkFileNames: "testing-[name].d.ts",
+    codeSplitting: { groups: [{ name: "server", minShareCount: 2 }] },
+  });
+  await bundle.close();
 }
 
 /** Streams, sockets and Buffers are in the types of nearly everything. */

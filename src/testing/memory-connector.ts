@@ -7,15 +7,17 @@ import type { Duplex } from "node:stream";
 /** Of every client's own type: what it makes is said to be nothing, which fits everywhere. */
 export type MemoryConnectorClass = new (options: object) => never;
 
-export function memoryConnector(open: () => Duplex): MemoryConnectorClass {
+export function memoryConnector(open: (options: object) => Duplex): MemoryConnectorClass {
   class MemoryConnector {
     firstError?: Error;
     connecting = false;
     private stream: Duplex | null = null;
 
+    constructor(private readonly options: object) {}
+
     connect(): Promise<Duplex> {
       this.connecting = true;
-      this.stream = open();
+      this.stream = open(this.options);
       return Promise.resolve(this.stream);
     }
 

@@ -54,6 +54,17 @@ export class TestServer {
    * @throws if the version is none that it knows, or the port is taken.
    */
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
+    const server = TestServer.make(options);
+    await server.listen(options.port ?? 0);
+    return server;
+  }
+
+  /** A server at once, without any socket: clients connect with `Connector`. */
+  static inMemory(options: TestServerOptions = {}): TestServer {
+    return TestServer.make({ ...options, listen: false });
+  }
+
+  private static make(options: TestServerOptions): TestServer {
     const engine = new Engine(serverVersion(options.version ?? DEFAULT_VERSION));
     if (options.seed !== undefined) engine.random.seed(options.seed);
     engine.configuration.set(Object.entries(options.config ?? {}));
@@ -62,7 +73,6 @@ export class TestServer {
       engine.configuration.put("requirepass", options.password);
       engine.acl.setDefaultPassword(options.password);
     }
-    await server.listen(options.port ?? 0);
     return server;
   }
 

@@ -14,7 +14,7 @@ import { Application, packPackage, type Tarball } from "./installed-package";
 const MAX_CODE_BYTES = 600 * 1024;
 /** The test kit is loaded by tests only, and by no file of the client. */
 const MAX_KIT_BYTES = 800 * 1024;
-const TEST_KIT = /^built\/(?:testing|test-server)/;
+const TEST_KIT = /^built\/testing/;
 /** What one import adds to a program that is bundled and minified; 200 kB are wanted (docs/decisions/0012-bundler.md). */
 const MAX_BUNDLED_BYTES = 310_000;
 const MAX_LOAD_RATIO = 0.5;

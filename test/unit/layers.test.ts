@@ -16,7 +16,7 @@ const FEATURE_LAYER = 5;
 const BOTTOM_FILES = ["errors.ts"];
 const TOP_FILES = ["index.ts"];
 /** Public doors inside of a folder. */
-const INNER_DOORS = ["testing/index.ts"];
+const INNER_DOORS = ["testing/index.ts", "testing/mock.ts"];
 
 /** Rooms and their layers. */
 const ROOMS: Readonly<Record<string, number>> = {
