@@ -17,3 +17,6 @@ export function checkoutDirectory(): string {
 export function cacheDirectory(): string {
   return process.env.SLUICE_CACHE ?? join(checkoutDirectory(), ".cache");
 }
+
+// What the test kit downloads for this checkout stays in it.
+process.env.SLUICE_CACHE ??= cacheDirectory();

@@ -1,13 +1,3 @@
-/** Working directories of servers and certificates: short paths, gone when the process ends. */
+/** Lives in the test kit, where users have it too. */
 
-import { mkdtempSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { guardDirectory } from "./orphan-guard";
-
-export function temporaryDirectory(): string {
-  // Unix socket paths may have about 100 bytes: the name stays short.
-  const path = mkdtempSync(join(tmpdir(), "sluice-"));
-  guardDirectory(path);
-  return path;
-}
+export * from "../../src/testing/real/temporary-directory";

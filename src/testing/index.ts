@@ -2,7 +2,25 @@
  * `sluice/testing`: servers for tests. Nothing of it is loaded by the client.
  */
 
+export {
+  type Corruption,
+  type CutRule,
+  type CutStyle,
+  Direction,
+  FaultProxy,
+  type LaneCounters,
+} from "./faults/fault-proxy";
 export type { ReplyFault } from "./faults/fault-switches";
+export type { RecordedCommand } from "./faults/wire-record";
+export { Certificates } from "./real/certificates";
+export {
+  RealCluster,
+  type RealClusterOptions,
+  RealSentinels,
+  type RealSentinelsOptions,
+  RealServer,
+  type RealServerOptions,
+} from "./real/real-server";
 export type { VersionName } from "./server/version";
 export type { PlainValue, ServerState } from "./server-state";
 export { type ServerSnapshot, TestServer, type TestServerOptions } from "./test-server";

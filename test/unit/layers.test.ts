@@ -17,6 +17,8 @@ const BOTTOM_FILES = ["errors.ts"];
 const TOP_FILES = ["index.ts"];
 /** Public doors inside of a folder. */
 const INNER_DOORS = ["testing/index.ts", "testing/mock.ts"];
+/** The project's own scripts and tests start their servers with these. */
+const SHARED_WITH_SCRIPTS = "testing/real/";
 
 /** Rooms and their layers. */
 const ROOMS: Readonly<Record<string, number>> = {
@@ -331,6 +333,7 @@ describe("layers", () => {
       if (
         TOP_FILES.includes(path) ||
         INNER_DOORS.includes(path) ||
+        path.startsWith(SHARED_WITH_SCRIPTS) ||
         path.startsWith("subpaths/") ||
         path.includes("/generated/")
       )
