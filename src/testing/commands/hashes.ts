@@ -16,7 +16,7 @@ import { sample } from "./sampling";
 import { cursorOf, scanKeys, scanOptions } from "./scan";
 
 /** Removes fields whose time is over; an emptied hash is no key. */
-function liveHash(database: Database, key: string, now: number): HashValue | undefined {
+export function liveHash(database: Database, key: string, now: number): HashValue | undefined {
   const hash = database.read(key, HashValue);
   if (hash === undefined || hash.expiries === null) return hash;
   let isDue = false;

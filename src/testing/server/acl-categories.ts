@@ -76,6 +76,10 @@ export function isCategory(name: string): boolean {
   return name === "all" || CATEGORIES.includes(name);
 }
 
+export function categoryNames(): readonly string[] {
+  return CATEGORIES;
+}
+
 export function isIn(entry: AclSubject, category: string): boolean {
   const { flags, group, name } = entry;
   switch (category) {

@@ -2,9 +2,11 @@
  * All command families.
  */
 
+import { aclHandlers } from "../commands/acl";
 import { bitmapHandlers } from "../commands/bitmaps";
 import { clientHandlers } from "../commands/clients";
 import { connectionHandlers } from "../commands/connection";
+import { hashExpiryHandlers } from "../commands/hash-expiry";
 import { hashHandlers } from "../commands/hashes";
 import { keyHandlers } from "../commands/keys";
 import { listHandlers } from "../commands/lists";
@@ -28,6 +30,8 @@ export const ALL_HANDLERS: Handlers = {
   ...keyHandlers,
   ...stringHandlers,
   ...hashHandlers,
+  ...hashExpiryHandlers,
+  ...aclHandlers,
   ...listHandlers,
   ...setHandlers,
   ...sortedSetHandlers,
