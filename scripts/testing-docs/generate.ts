@@ -57,7 +57,9 @@ function shown(name: string): string {
 
 function versionsOf({ versions }: Known): string {
   if (versions.size === VERSIONS.length) return "";
-  return ` (${VERSIONS.filter(([letter]) => versions.has(letter)).map(([, name]) => name).join(", ")})`;
+  return ` (${VERSIONS.filter(([letter]) => versions.has(letter))
+    .map(([, name]) => name)
+    .join(", ")})`;
 }
 
 export function commandsPage(): string {
@@ -65,7 +67,8 @@ export function commandsPage(): string {
   const compared = comparedCommands();
   const supported = known.filter(([name]) => ALL_HANDLERS[name] !== undefined);
   const groups = [...new Set(known.map(([, { group }]) => group))].sort();
-  const list = (all: typeof known): string => all.map(([name, one]) => shown(name) + versionsOf(one)).join(", ") || "–";
+  const list = (all: typeof known): string =>
+    all.map(([name, one]) => shown(name) + versionsOf(one)).join(", ") || "–";
   const rows = groups.map((group) => {
     const inGroup = supported.filter(([, one]) => one.group === group);
     const missing = known.filter(([name, one]) => one.group === group && ALL_HANDLERS[name] === undefined);

@@ -11,7 +11,10 @@ import { sessionOf } from "./connection";
 
 function commandText(rules: readonly CommandRule[]): string {
   return rules
-    .map(({ isAllowed, category, command }) => `${isAllowed ? "+" : "-"}${category === null ? command : `@${category}`}`)
+    .map(
+      ({ isAllowed, category, command }) =>
+        `${isAllowed ? "+" : "-"}${category === null ? command : `@${category}`}`,
+    )
     .join(" ");
 }
 

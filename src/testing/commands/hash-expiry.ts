@@ -3,7 +3,7 @@
  */
 
 import { HashValue } from "../keyspace/values";
-import { integerOf, parseInteger, NOT_AN_INTEGER } from "../protocol/numbers";
+import { integerOf, NOT_AN_INTEGER, parseInteger } from "../protocol/numbers";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import { at, word } from "./arguments";
