@@ -22,6 +22,7 @@ import {
 import { describeCommand } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import { debugLog } from "../util/debug";
+import { nextTick } from "../util/scheduling";
 import type { RedisOptions } from "./options/redis-options";
 
 const debug = debugLog("redis");
@@ -64,7 +65,7 @@ export function refusingLate(command: Command, handOver: () => void): void {
     extra.reject = reject;
   }
   const [refusal] = refusals;
-  if (refusal !== undefined) process.nextTick(() => command.fail(refusal));
+  if (refusal !== undefined) nextTick(() => command.fail(refusal));
 }
 
 export class ClientTracer {

@@ -14,6 +14,7 @@ import type { QueuePosition } from "../link/link";
 import { describeCommand } from "../observability/redact";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
+import { userClockMs } from "../util/scheduling";
 
 export interface LimitOptions {
   readonly commandTimeout?: number | undefined;
@@ -104,7 +105,7 @@ function isPositive(value: unknown): value is number {
 }
 
 function detailsOf(command: Command, context: LimitContext, issuedAtMs: number): TimeoutDetails {
-  const nowMs = performance.now();
+  const nowMs = userClockMs();
   const isSent = command.state === CommandState.Sent;
   const queuedUntilMs = isSent && command.extra !== null ? command.extra.sentAtMs : nowMs;
   const where = context.positionOf(command);
@@ -132,7 +133,7 @@ abstract class Limit implements Expiring, SettleHook {
   }
 
   start(delayMs: number): void {
-    this.deadline = deadlines.schedule(this, delayMs);
+    this.deadline = deadlines.scheduleForUser(this, delayMs);
   }
 
   onFulfilled(): void {
@@ -150,7 +151,7 @@ abstract class Limit implements Expiring, SettleHook {
 export class CommandLimit extends Limit {
   /** Time that the server may hold it from when it is written, beyond the limit. */
   heldMs = 0;
-  private readonly issuedAtMs = performance.now();
+  private readonly issuedAtMs = userClockMs();
 
   constructor(
     command: Command,
@@ -177,7 +178,7 @@ export class CommandLimit extends Limit {
   private leftMs(): number {
     const { command, heldMs } = this;
     if (heldMs === 0 || command.state !== CommandState.Sent || command.extra === null) return 0;
-    return command.extra.sentAtMs + heldMs - performance.now();
+    return Math.min(heldMs, command.extra.sentAtMs + heldMs - userClockMs());
   }
 }
 
@@ -246,7 +247,7 @@ class SignalWatch {
 }
 
 class WatchedCommand implements SettleHook {
-  readonly issuedAtMs = performance.now();
+  readonly issuedAtMs = userClockMs();
 
   constructor(
     private readonly watch: SignalWatch,

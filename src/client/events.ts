@@ -3,6 +3,7 @@
 import type { EventEmitter } from "node:events";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import type { Reply } from "../protocol/resp-types";
+import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 
 const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
@@ -27,6 +28,11 @@ export function emitMessage(client: EventEmitter, { kind, pattern, channel, payl
   if (client.listenerCount(`${event}Buffer`) > 0) {
     callUser(() => client.emit(`${event}Buffer`, ...patterns, channel, payload));
   }
+}
+
+/** Emits an event at the end of the present run: listeners may be set behind the call that leads to it. */
+export function emitLater(client: EventEmitter, event: string, ...args: unknown[]): void {
+  nextTick(() => client.emit(event, ...args));
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 
 import type { Link } from "../link/link";
+import { Delay } from "../util/scheduling";
 
 export interface QuitOptions {
   /** Milliseconds that the commands issued before have to be answered. */
@@ -29,6 +30,28 @@ export interface Leaver {
   countGathered(): number;
 }
 
+/** Time that a user has given. */
+export class TimeLimit {
+  isOver = false;
+  /** Resolves when the time is up. */
+  readonly over: Promise<void>;
+  private delay!: Delay;
+
+  constructor(timeoutMs: number) {
+    this.over = new Promise((resolve) => {
+      const end = (): void => {
+        this.isOver = true;
+        resolve();
+      };
+      this.delay = new Delay(end, Math.max(0, timeoutMs));
+    });
+  }
+
+  stop(): void {
+    this.delay.stop();
+  }
+}
+
 export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Promise<QuitReport> {
   const { link } = leaver;
   const left = leaver.leave().then(
@@ -36,12 +59,9 @@ export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Prom
     // Refused, or given up: the client is closed all the same.
     () => ({ ...countLeft(leaver), isDrained: link.connection === null }),
   );
-  let timer: NodeJS.Timeout | undefined;
-  const expired = new Promise<QuitReport>((resolve) => {
-    timer = setTimeout(() => resolve(countLeft(leaver)), Math.max(0, timeout));
-  });
-  const report = await Promise.race([left, expired]);
-  clearTimeout(timer);
+  const limit = new TimeLimit(timeout);
+  const report = await Promise.race([left, limit.over.then(() => countLeft(leaver))]);
+  limit.stop();
   if (report === null) return { isDrained: true, unanswered: 0, unsent: 0 };
   const { connection } = link;
   leaver.disconnect();

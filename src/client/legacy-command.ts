@@ -16,6 +16,7 @@ import { encodeCommand } from "../protocol/encoder";
 import { OutputBuffer } from "../protocol/output-buffer";
 import type { Argument } from "../protocol/resp-types";
 import { asCallback, type Callback } from "../util/callback";
+import { Delay } from "../util/scheduling";
 import { CommandLimit } from "./command-limits";
 
 export interface LegacyCommandOptions {
@@ -116,8 +117,8 @@ export class LegacyCommand extends Command {
 
   /** Resolves the command with null unless it is settled before. */
   setBlockingTimeout(timeoutMs: number): void {
-    const timer = setTimeout(() => this.resolve(null), timeoutMs);
-    const stop = (): void => clearTimeout(timer);
+    const delay = new Delay(() => this.resolve(null), timeoutMs);
+    const stop = (): void => delay.stop();
     this.ensureExtra().addHook({ onFulfilled: stop, onFailed: stop });
   }
 

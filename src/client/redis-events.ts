@@ -10,6 +10,7 @@ import type { LinkDeps, LinkListener } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { explain, hintOnReply } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
+import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
 import { PARTS } from "./chain";
@@ -66,7 +67,7 @@ export class RedisEvents implements LinkListener, MessageListener {
     this.tracer.onStatus(status);
     // The first words come while the client is still being built.
     this.redis[PARTS]?.auto?.hold(status === "ready");
-    process.nextTick(() => {
+    nextTick(() => {
       if (argument === undefined) this.redis.emit(status);
       else this.redis.emit(status, argument);
     });

@@ -22,7 +22,7 @@ import { Chain, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS } from "./client-base";
 import { ClientTracer, NOTE_BATCH, OBSERVE } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
-import { reportSilently } from "./events";
+import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
 import { LinkLine } from "./leased-line";
 import { watchOptions } from "./options/live-options";
@@ -156,7 +156,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     watchOptions(this.options, ["socketTimeout"], () =>
       link.connection?.limitSilence(this.options.socketTimeout ?? 0),
     );
-    if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
+    if (this.options.lazyConnect) emitLater(this, "wait");
     else this.connect().catch(() => {});
   }
 

@@ -6,6 +6,7 @@
 import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import type { Link } from "../link/link";
+import { clockMs } from "../util/scheduling";
 import { type NodeAddress, nodeKey } from "./node-address";
 import type { Shard } from "./slot-map";
 
@@ -69,15 +70,15 @@ export class ClusterNode {
 
   /** It has just said CLUSTERDOWN: perhaps it is cut off and others serve its slots. */
   get isDoubted(): boolean {
-    return this.doubtedUntilMs !== 0 && performance.now() < this.doubtedUntilMs;
+    return this.doubtedUntilMs !== 0 && clockMs() < this.doubtedUntilMs;
   }
 
   doubt(): void {
-    this.doubtedUntilMs = performance.now() + DOUBT_MS;
+    this.doubtedUntilMs = clockMs() + DOUBT_MS;
   }
 
   suspect(): void {
-    this.suspectedAtMs = performance.now();
+    this.suspectedAtMs = clockMs();
   }
 
   /** It can be asked without dialling. */

@@ -16,6 +16,7 @@ import type { Dispatcher } from "../command/dispatcher";
 import { SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import type { Link } from "../link/link";
+import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
@@ -120,15 +121,15 @@ export class ClusterSubscriber implements Dispatcher {
   /** The cluster is ready. */
   start(): void {
     this.isActive = true;
-    this.ticker ??= setInterval(() => this.look(), LOOK_MS).unref();
+    this.ticker ??= startInterval(() => this.look(), LOOK_MS).unref();
     this.look();
   }
 
   /** The cluster has lost its nodes or is closing. What was subscribed is remembered. */
   stop(isForGood: boolean): void {
     this.isActive = false;
-    clearTimeout(this.timer);
-    clearInterval(this.ticker);
+    stopTimer(this.timer);
+    stopInterval(this.ticker);
     this.timer = undefined;
     this.ticker = undefined;
     this.drop();
@@ -173,7 +174,7 @@ export class ClusterSubscriber implements Dispatcher {
 
   private onReady(port: SubscriberPort | null): void {
     if (port === null || port !== this.port) return;
-    this.readyAtMs = performance.now();
+    this.readyAtMs = clockMs();
     this.look();
   }
 
@@ -190,7 +191,7 @@ export class ClusterSubscriber implements Dispatcher {
     if (port === null || port !== this.port) return;
     this.port = null;
     this.forget(port.link);
-    const hasLasted = this.readyAtMs !== null && performance.now() - this.readyAtMs >= SHORT_LIFE_MS;
+    const hasLasted = this.readyAtMs !== null && clockMs() - this.readyAtMs >= SHORT_LIFE_MS;
     this.failures = hasLasted ? 0 : this.failures + 1;
     this.look();
   }
@@ -256,7 +257,7 @@ export class ClusterSubscriber implements Dispatcher {
   /** Subscribes at another node: at once, later if that has failed before. */
   private resume(): void {
     const delayMs = this.failures === 0 ? 0 : subscriberDelayMs(this.failures - 1);
-    this.timer = setTimeout(() => {
+    this.timer = startTimer(() => {
       this.timer = undefined;
       if (!this.isActive) return;
       if (this.port !== null || this.open()) this.connect();

@@ -11,6 +11,7 @@ import Denque from "denque";
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { AlreadyConnectingError, ConnectionClosedError } from "../errors";
+import { atTurnEnd, Delay } from "../util/scheduling";
 import {
   ClusterEndedError,
   ClusterEndedOutcomeUnknownError,
@@ -77,7 +78,7 @@ export class Lifecycle implements Gatekeeper {
   private reason: Error | undefined;
   /** Why the last attempt failed; the cause of what is refused. */
   private failure: Error | null = null;
-  private retryTimer: NodeJS.Timeout | undefined;
+  private retry: Delay | null = null;
   /** Commands that were routed before and wait for a cluster again. */
   private kept: Command[] = [];
   /** Single commands and batches, in the order of issue. */
@@ -95,7 +96,7 @@ export class Lifecycle implements Gatekeeper {
     if (status === "connecting" || status === "connect" || status === "ready") {
       return Promise.reject(new AlreadyConnectingError());
     }
-    clearTimeout(this.retryTimer);
+    this.retry?.stop();
     this.isLeaving = false;
     this.isClosed = false;
     this.setStatus("connecting");
@@ -202,7 +203,7 @@ export class Lifecycle implements Gatekeeper {
 
   /** Nothing is connected; the caller of `quit` is answered first. */
   private closeLater(): void {
-    setImmediate(() => {
+    atTurnEnd(() => {
       // `connect()` may have been called, or `disconnect()`.
       if (this.status !== "disconnecting" || !this.isLeaving) return;
       if (this.isClosed) this.end();
@@ -279,7 +280,7 @@ export class Lifecycle implements Gatekeeper {
 
   /** Nothing is routed any more; when leaving for good nothing is sent again either. */
   private shut(isForGood: boolean): void {
-    clearTimeout(this.retryTimer);
+    this.retry?.stop();
     this.deps.router.isOpen = false;
     this.deps.router.isDraining = false;
     this.deps.pool.seal();
@@ -300,7 +301,7 @@ export class Lifecycle implements Gatekeeper {
       return;
     }
     this.setStatus("reconnecting");
-    this.retryTimer = setTimeout(() => this.connect().catch(ignore), delayMs);
+    this.retry = new Delay(() => this.connect().catch(ignore), delayMs);
   }
 
   private end(): void {

@@ -8,6 +8,7 @@
  * closed (`seal`) only ports that have ended are given out, so that closing comes to an end.
  */
 
+import { clockMs, startInterval, stopInterval } from "../util/scheduling";
 import { ClusterNode, type NodePort, type NodeRole } from "./cluster-node";
 import { type NodeAddress, nodeKey } from "./node-address";
 
@@ -178,7 +179,7 @@ export class NodePool {
     const node = this.ports.get(port);
     if (node === undefined) return;
     this.ports.delete(port);
-    clearInterval(this.leaving.get(port));
+    stopInterval(this.leaving.get(port));
     this.leaving.delete(port);
     if (node.port === port) {
       node.port = null;
@@ -196,7 +197,7 @@ export class NodePool {
       port.handOn();
       port.link.disconnect();
     }
-    for (const timer of this.leaving.values()) clearInterval(timer);
+    for (const timer of this.leaving.values()) stopInterval(timer);
     this.leaving.clear();
     for (const node of [...this.nodes.values()]) this.forgetClosed(node);
   }
@@ -233,15 +234,15 @@ export class NodePool {
       port.link.disconnect();
       return;
     }
-    const deadlineMs = performance.now() + FAREWELL_MS;
+    const deadlineMs = clockMs() + FAREWELL_MS;
     const check = (): void => {
       if (isIdle()) port.link.disconnect();
-      else if (performance.now() >= deadlineMs) retire(port);
+      else if (clockMs() >= deadlineMs) retire(port);
       else return;
-      clearInterval(this.leaving.get(port));
+      stopInterval(this.leaving.get(port));
       this.leaving.delete(port);
     };
-    this.leaving.set(port, setInterval(check, FAREWELL_POLL_MS));
+    this.leaving.set(port, startInterval(check, FAREWELL_POLL_MS));
   }
 }
 

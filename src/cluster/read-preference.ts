@@ -7,6 +7,7 @@
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
+import { clockMs } from "../util/scheduling";
 import type { ClusterNode } from "./cluster-node";
 import type { RoleFilter } from "./node-pool";
 import type { Shard } from "./slot-map";
@@ -34,7 +35,7 @@ export function isReplicaRead(command: Command): boolean {
 export function isUsable(node: ClusterNode): boolean {
   if (node.isDown) return false;
   if (node.avoidedUntilMs === 0) return true;
-  if (performance.now() < node.avoidedUntilMs) return false;
+  if (clockMs() < node.avoidedUntilMs) return false;
   node.avoidedUntilMs = 0;
   return true;
 }

@@ -17,6 +17,7 @@ import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { endOf } from "../link/closing";
 import { debugLog } from "../util/debug";
+import { clockMs } from "../util/scheduling";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
@@ -168,7 +169,7 @@ export class Redirector {
         break;
       case RedirectKind.ClusterDown:
         node.doubt();
-        if (node.role === "slave") node.avoidedUntilMs = performance.now() + AVOID_MS;
+        if (node.role === "slave") node.avoidedUntilMs = clockMs() + AVOID_MS;
     }
     const delayMs = this.options.retryDelayOnClusterDown;
     if (delayMs === 0) return false;
@@ -230,7 +231,7 @@ export class Redirector {
       // Something between here and the node answers for it: a fresh connection may lead elsewhere.
       if (!node.isRenewed) pool.renew(node);
     } else if (node.role === "slave" && slots.shardOf(slot)?.master === target) {
-      node.avoidedUntilMs = performance.now() + AVOID_MS;
+      node.avoidedUntilMs = clockMs() + AVOID_MS;
     } else if (slots.shardOf(slot)?.master !== target) {
       const owner = slots.shardOf(slot)?.master ?? null;
       slots.move(slot, target);
@@ -244,7 +245,7 @@ export class Redirector {
   }
 
   private leaveReplica(node: ClusterNode, unit: Command, error: Error): boolean {
-    node.avoidedUntilMs = performance.now() + AVOID_MS;
+    node.avoidedUntilMs = clockMs() + AVOID_MS;
     return this.sendOn(node, unit, error);
   }
 

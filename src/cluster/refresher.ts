@@ -13,6 +13,7 @@ import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
+import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import {
   ClusterAllFailedError,
   RefreshVoidError,
@@ -91,7 +92,7 @@ export class Refresher {
     const running = this.run(mayAskSeeds).finally(() => {
       if (this.running !== running) return;
       this.running = null;
-      this.lastEndMs = performance.now();
+      this.lastEndMs = clockMs();
       if (this.isStopped) return;
       if (this.isDueAgain) {
         this.isDueAgain = false;
@@ -109,7 +110,7 @@ export class Refresher {
   request(hint: ClusterNode | null): void {
     if (hint !== null) this.hint = hint;
     if (this.isStopped || this.running !== null || this.timer !== undefined) return;
-    const waitMs = this.lastEndMs + this.pauseMs - performance.now();
+    const waitMs = this.lastEndMs + this.pauseMs - clockMs();
     if (waitMs <= 0) this.refresh().catch(ignore);
     else this.book(waitMs);
   }
@@ -122,7 +123,7 @@ export class Refresher {
       this.isDueAgain = true;
       return;
     }
-    clearTimeout(this.timer);
+    stopTimer(this.timer);
     this.timer = undefined;
     this.refresh().catch(ignore);
   }
@@ -131,9 +132,9 @@ export class Refresher {
   start(): void {
     this.isStopped = false;
     const { slotsRefreshInterval } = this.options;
-    clearInterval(this.interval);
+    stopInterval(this.interval);
     if (typeof slotsRefreshInterval !== "number" || !(slotsRefreshInterval > 0)) return;
-    this.interval = setInterval(() => this.refresh().catch(ignore), slotsRefreshInterval);
+    this.interval = startInterval(() => this.refresh().catch(ignore), slotsRefreshInterval);
     this.interval.unref();
   }
 
@@ -142,8 +143,8 @@ export class Refresher {
     this.isStopped = true;
     this.generation++;
     this.running = null;
-    clearInterval(this.interval);
-    clearTimeout(this.timer);
+    stopInterval(this.interval);
+    stopTimer(this.timer);
     this.timer = undefined;
   }
 
@@ -176,7 +177,7 @@ export class Refresher {
     if (this.timer !== undefined) return;
     // Many clients see the same MOVED at the same moment.
     const jitteredMs = waitMs * (0.75 + Math.random() * 0.5);
-    this.timer = setTimeout(() => {
+    this.timer = startTimer(() => {
       this.timer = undefined;
       this.refresh().catch(ignore);
     }, jitteredMs);
@@ -242,16 +243,16 @@ export class Refresher {
       let failed = 0;
       let timer: NodeJS.Timeout | undefined;
       const finish = (ranges: TopologyRange[] | null): void => {
-        clearTimeout(timer);
+        stopTimer(timer);
         asked = informants.length;
         resolve(ranges);
       };
       const askNext = (): void => {
-        clearTimeout(timer);
+        stopTimer(timer);
         const informant = informants[asked];
         if (informant === undefined) return;
         asked++;
-        timer = setTimeout(askNext, STAGGER_MS);
+        timer = startTimer(askNext, STAGGER_MS);
         this.ask(informant).then(finish, (error: Error) => {
           const key = nodeKey(informant.address);
           errors[key] = error;
@@ -282,12 +283,12 @@ export class Refresher {
   private query(port: NodePort, question: string): Promise<Reply> {
     const completion = new PromiseCompletion();
     const command = new Command(specOf("cluster"), [question], false, completion);
-    const timer = setTimeout(
+    const timer = startTimer(
       () => command.fail(new TopologyTimeoutError()),
       this.options.slotsRefreshTimeout,
     );
     port.link.dispatch(command);
-    return completion.promise.finally(() => clearTimeout(timer));
+    return completion.promise.finally(() => stopTimer(timer));
   }
 }
 

@@ -13,6 +13,7 @@
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
+import { Delay, userClockMs } from "../util/scheduling";
 import type { ClusterNode } from "./cluster-node";
 
 export const WaitReason = {
@@ -47,7 +48,7 @@ class Waiting {
   readonly slots = new Set<number>();
   /** How long those of a slot wait, or a single command whose slot is open. */
   readonly waits = new Map<number | Command, Wait>();
-  timer: NodeJS.Timeout | undefined;
+  timer: Delay | null = null;
   /** When the timer fires. */
   opensAtMs = Number.POSITIVE_INFINITY;
 
@@ -79,7 +80,7 @@ class OrderHold extends Waiting {
   note(slot: number, reason: WaitReason, delayMs: number): void {
     const before = this.delayed.get(slot);
     if (before !== undefined && before.wait.delayMs >= delayMs) return;
-    this.delayed.set(slot, { reason, wait: { delayMs, dueMs: performance.now() + delayMs } });
+    this.delayed.set(slot, { reason, wait: { delayMs, dueMs: userClockMs() + delayMs } });
   }
 }
 
@@ -169,7 +170,7 @@ export class RetryQueue {
     let room = known === undefined ? undefined : [...known].find(({ markers }) => markers.size === 1);
     if (room === undefined) {
       const made = new OrderHold();
-      made.timer = setTimeout(() => this.release(made), ORDER_LIMIT_MS);
+      made.timer = new Delay(() => this.release(made), ORDER_LIMIT_MS);
       this.mark(made, last);
       room = made;
     }
@@ -264,15 +265,15 @@ export class RetryQueue {
   private postpone(room: Waiting, key: number | Command, delayMs: number): void {
     const wait = room.waits.get(key);
     if (wait !== undefined && wait.delayMs >= delayMs) return;
-    this.keep(room, key, { delayMs, dueMs: performance.now() + delayMs });
+    this.keep(room, key, { delayMs, dueMs: userClockMs() + delayMs });
   }
 
   private keep(room: Waiting, key: number | Command, wait: Wait): void {
     room.waits.set(key, wait);
     if (wait.dueMs >= room.opensAtMs) return;
-    clearTimeout(room.timer);
+    room.timer?.stop();
     room.opensAtMs = wait.dueMs;
-    room.timer = setTimeout(() => this.openDue(room), wait.dueMs - performance.now());
+    room.timer = new Delay(() => this.openDue(room), Math.min(wait.delayMs, wait.dueMs - userClockMs()));
   }
 
   /** Lets those out whose time has come. */
@@ -280,9 +281,9 @@ export class RetryQueue {
     const all = [room.returned, room.arrivals] as const;
     const waits = new Map(room.waits);
     // Those that are nearly due leave too, lest each slot has a write of its own.
-    const nowMs = performance.now() + TOGETHER_MS;
+    const nowMs = userClockMs() + TOGETHER_MS;
     const keyOf = (command: Command): number | Command => (waits.has(command) ? command : command.slot);
-    const isDue = (command: Command): boolean => (waits.get(keyOf(command))?.dueMs ?? 0) <= nowMs;
+    const isDue = (command: Command): boolean => isOver(waits.get(keyOf(command)), nowMs);
     this.empty(room);
     const [returned, arrivals] = all.map((part) => part.filter((one) => !isDue(one) && isWaiting(one)));
     Object.assign(room, { returned, arrivals });
@@ -346,8 +347,8 @@ export class RetryQueue {
   }
 
   private empty(room: Waiting): void {
-    clearTimeout(room.timer);
-    room.timer = undefined;
+    room.timer?.stop();
+    room.timer = null;
     room.opensAtMs = Number.POSITIVE_INFINITY;
     room.waits.clear();
     for (const slot of room.slots) this.gates.delete(slot);
@@ -360,4 +361,9 @@ export class RetryQueue {
 /** Not ended by a time limit meanwhile. A transaction is represented by the command that closes it. */
 function isWaiting(command: Command): boolean {
   return !command.isSettled;
+}
+
+/** A wait that is longer than it was asked to be was begun by another clock, which is not faked any more. */
+function isOver(wait: Wait | undefined, nowMs: number): boolean {
+  return wait === undefined || wait.dueMs <= nowMs || wait.dueMs - nowMs > wait.delayMs;
 }

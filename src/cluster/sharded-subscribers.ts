@@ -16,6 +16,7 @@ import type { Dispatcher } from "../command/dispatcher";
 import { IGNORED } from "../command/promise-completion";
 import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOfKey } from "../command/slot";
 import { SubscriptionKind } from "../connection/subscriptions";
+import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import {
@@ -83,7 +84,7 @@ class ShardConnection implements SubscriberWatcher {
 
   /** It has worked for a while. */
   get hasLasted(): boolean {
-    return this.readyAtMs !== null && performance.now() - this.readyAtMs >= SHORT_LIFE_MS;
+    return this.readyAtMs !== null && clockMs() - this.readyAtMs >= SHORT_LIFE_MS;
   }
 
   has(name: Buffer): boolean {
@@ -95,7 +96,7 @@ class ShardConnection implements SubscriberWatcher {
   }
 
   onReady(): void {
-    this.readyAtMs = performance.now();
+    this.readyAtMs = clockMs();
   }
 
   onEnded(): void {
@@ -153,15 +154,15 @@ export class ShardedSubscribers implements Dispatcher {
   start(): void {
     this.isActive = true;
     this.isUnsettled = true;
-    this.ticker ??= setInterval(() => this.timer ?? this.look(), LOOK_MS).unref();
+    this.ticker ??= startInterval(() => this.timer ?? this.look(), LOOK_MS).unref();
     this.look();
   }
 
   /** The cluster has lost its nodes or is closing. What is wanted is remembered. */
   stop(isForGood: boolean): void {
     this.isActive = false;
-    clearTimeout(this.timer);
-    clearInterval(this.ticker);
+    stopTimer(this.timer);
+    stopInterval(this.ticker);
     this.timer = undefined;
     this.ticker = undefined;
     for (const connection of [...this.connections.values()]) this.drop(connection);
@@ -208,7 +209,7 @@ export class ShardedSubscribers implements Dispatcher {
     connection.confirmedAtMs.delete(keyOf(channel));
     if (this.connections.get(connection.node.key) !== connection) return;
     this.wanted.miss(SHARD, channel);
-    this.left.set(keyOf(channel), { node: connection.node, untilMs: performance.now() + LEFT_MS });
+    this.left.set(keyOf(channel), { node: connection.node, untilMs: clockMs() + LEFT_MS });
     if (this.quickLooks < MOST_QUICK_LOOKS) this.owner.onSlotsLost(connection.node);
     else this.owner.onStale();
     this.bookAfterMove();
@@ -305,7 +306,7 @@ export class ShardedSubscribers implements Dispatcher {
 
   private book(delayMs: number): void {
     if (this.timer !== undefined || !this.isActive) return;
-    this.timer = setTimeout(() => {
+    this.timer = startTimer(() => {
       this.timer = undefined;
       this.look();
     }, delayMs);
@@ -362,7 +363,7 @@ export class ShardedSubscribers implements Dispatcher {
     if (owner === null) return;
     const key = keyOf(name);
     const left = this.left.get(key);
-    if (left?.node === owner && performance.now() < left.untilMs) {
+    if (left?.node === owner && clockMs() < left.untilMs) {
       this.book(MOVING_PAUSE_MS);
       return;
     }
@@ -378,7 +379,7 @@ export class ShardedSubscribers implements Dispatcher {
 
   private onAnswered(connection: ShardConnection, key: NameKey, error: Error | null): void {
     connection.asked.delete(key);
-    if (error === null) connection.confirmedAtMs.set(key, performance.now());
+    if (error === null) connection.confirmedAtMs.set(key, clockMs());
     const isOver = this.connections.get(connection.node.key) !== connection;
     if (isOver || !this.isActive) return;
     const isMove = error !== null && parseRedirect(error.message, connection.node.address) !== null;
@@ -419,5 +420,5 @@ export class ShardedSubscribers implements Dispatcher {
 
 function isRecent(connection: ShardConnection, name: Buffer): boolean {
   const atMs = connection.confirmedAtMs.get(keyOf(name));
-  return atMs !== undefined && performance.now() - atMs < TABLE_LAG_MS;
+  return atMs !== undefined && clockMs() - atMs < TABLE_LAG_MS;
 }

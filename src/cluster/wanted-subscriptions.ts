@@ -8,6 +8,7 @@
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
+import { clockMs } from "../util/scheduling";
 
 export interface SubscriptionGap {
   readonly channels: string[];
@@ -72,7 +73,7 @@ export class WantedSubscriptions {
   /** A wanted name is confirmed nowhere from now on. */
   miss(kind: SubscriptionKind, name: Buffer): void {
     if (!this.names.has(kind, name)) return;
-    this.missedSinceMs ??= performance.now();
+    this.missedSinceMs ??= clockMs();
     this.missed.add(kind, name);
   }
 
@@ -110,6 +111,6 @@ function gapOf(subscriptions: Subscriptions, sinceMs: number): SubscriptionGap {
     channels: textOf(SubscriptionKind.Channel),
     patterns: textOf(SubscriptionKind.Pattern),
     shardChannels: textOf(SubscriptionKind.Shard),
-    lastedMs: Math.round(performance.now() - sinceMs),
+    lastedMs: Math.round(clockMs() - sinceMs),
   };
 }

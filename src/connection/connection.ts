@@ -17,7 +17,7 @@ import { OutputBuffer } from "../protocol/output-buffer";
 import { Parser } from "../protocol/parser";
 import type { ReplySink } from "../protocol/reply-sink";
 import { Decode, type Reply } from "../protocol/resp-types";
-import { atTurnEnd, nextTick, nowMs, startTimer, stopTimer } from "../util/scheduling";
+import { atTurnEnd, clockMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import { CommandQueue } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
@@ -212,7 +212,12 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   markReady(): void {
     this.state = move(this.state, ConnectionState.Ready);
-    this.readyAtMs = nowMs();
+    this.readyAtMs = clockMs();
+  }
+
+  /** For how long it has been ready. */
+  get livedMs(): number {
+    return clockMs() - this.readyAtMs;
   }
 
   get isWritable(): boolean {
@@ -318,8 +323,6 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     let before: number;
     do {
       before = queue.unsentCommands;
-      // The stream tells only in the next tick that the kernel has taken all of it.
-      if (socket.writableLength === 0) this.isBlocked = false;
       this.writeStretch();
     } while (queue.unsentCommands > 0 && queue.unsentCommands < before && socket.writableLength === 0);
   }
@@ -395,7 +398,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   private mayReadOn(isMoreWaiting: boolean): boolean {
     if (!isMoreWaiting) this.burstStartMs = 0;
     else if (this.burstStartMs === 0) this.burstStartMs = this.lastActivityMs;
-    if (!isMoreWaiting || nowMs() - this.burstStartMs < READ_BURST_MS) return true;
+    if (!isMoreWaiting || clockMs() - this.burstStartMs < READ_BURST_MS) return true;
     this.burstStartMs = 0;
     atTurnEnd(() => this.socket?.resume());
     return false;
@@ -403,7 +406,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   private noteArrival(size: number): void {
     this.bytesRead += size;
-    this.lastActivityMs = nowMs();
+    this.lastActivityMs = clockMs();
   }
 
   /** The stream of replies cannot be trusted any more. */
@@ -415,7 +418,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   private onOpen(): void {
     if (this.state !== ConnectionState.Dialing) return;
     this.state = move(this.state, ConnectionState.Handshaking);
-    this.lastActivityMs = nowMs();
+    this.lastActivityMs = clockMs();
     this.deps.life.onOpen();
   }
 
@@ -445,7 +448,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     const { queue, output, socket } = this;
     if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;
-    if (queue.inFlight === 0) this.lastActivityMs = nowMs();
+    if (queue.inFlight === 0) this.lastActivityMs = clockMs();
     const trouble = this.fill();
     if (trouble !== null) {
       this.destroy(trouble);
@@ -485,6 +488,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
     }
     if (last > 0) socket.uncork();
+    // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
+    if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
     if (!canRecycle) this.output.forget(segments);
   }
 

@@ -5,6 +5,7 @@
  */
 
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
+import { clockMs } from "../util/scheduling";
 
 /** What it asks of its connection. */
 export interface TimedConnection {
@@ -36,7 +37,7 @@ export class SocketTimeout implements Expiring {
     this.deadline = null;
     const { queue, lastActivityMs } = this.connection;
     if (queue.inFlight === 0) return;
-    const leftMs = lastActivityMs + this.timeoutMs - performance.now();
+    const leftMs = lastActivityMs + this.timeoutMs - clockMs();
     if (leftMs > 0) this.deadline = deadlines.schedule(this, leftMs);
     else this.onTimeout();
   }

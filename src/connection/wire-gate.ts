@@ -12,9 +12,13 @@ import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { AbortError } from "../errors";
+import { userClockMs } from "../util/scheduling";
 
 /** Commands that are written although their callers have given up. */
 export const STAYING = CommandFlag.Select | CommandFlag.Watch | CommandFlag.Unwatch | CommandFlag.Reset;
+
+/** A faked clock may say 0, which means that the command was not written. */
+const JUST_STARTED_MS = Number.EPSILON;
 
 /** True when the command is to be encoded now; `place` is its number in the order of writing. */
 export function passesGate(command: Command, place: number): boolean {
@@ -31,7 +35,7 @@ export function passesGate(command: Command, place: number): boolean {
   }
   if (group !== null) group.isStarted = true;
   if (command.extra !== null) {
-    command.extra.sentAtMs = performance.now();
+    command.extra.sentAtMs = userClockMs() || JUST_STARTED_MS;
     command.extra.place = place;
   }
   command.state = CommandState.Sent;

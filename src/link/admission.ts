@@ -11,6 +11,7 @@ import type { SettleHook } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { AbortError, BoundsExceededError } from "../errors";
+import { microtask } from "../util/scheduling";
 import { isQuit } from "./closing";
 
 export interface Bounds {
@@ -156,7 +157,7 @@ export class Admission implements Dispatcher {
     }
     this.isServing = isServing;
     this.isRefusing = !isOver;
-    queueMicrotask(() => {
+    microtask(() => {
       this.isRefusing = false;
     });
   }

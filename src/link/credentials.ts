@@ -6,6 +6,7 @@
  */
 
 import type { Credentials } from "../connection/handshake";
+import { startTimer, stopTimer, userDateMs } from "../util/scheduling";
 
 /** What the source of the credentials gives. */
 export interface ExpiringCredentials extends Credentials {
@@ -44,7 +45,7 @@ export class CredentialRenewal {
     this.retryMs = FIRST_RETRY_MS;
     const expiresAt = Number(credentials.expiresAt ?? Number.NaN);
     if (Number.isNaN(expiresAt)) return;
-    const leftMs = expiresAt - Date.now();
+    const leftMs = expiresAt - userDateMs();
     const delayMs = Math.max(leftMs * RENEW_AT, leftMs - LONGEST_LEAD_MS, FIRST_RETRY_MS);
     this.later(delayMs, () => this.renew());
   }
@@ -52,7 +53,7 @@ export class CredentialRenewal {
   /** The connection is gone. */
   stop(): void {
     this.round++;
-    clearTimeout(this.timer);
+    stopTimer(this.timer);
   }
 
   private async renew(): Promise<void> {
@@ -85,7 +86,7 @@ export class CredentialRenewal {
   }
 
   private later(delayMs: number, work: () => Promise<void>): void {
-    this.timer = setTimeout(() => void work(), Math.min(delayMs, LONGEST_TIMER_MS));
+    this.timer = startTimer(() => void work(), Math.min(delayMs, LONGEST_TIMER_MS));
     this.timer.unref();
   }
 }

@@ -20,6 +20,7 @@ import { noteUnmasked, request } from "../connection/handshake";
 import { ReplyError } from "../errors";
 import { explain, hintOnUnknown, isTurnedAway } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
+import { clockMs } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { CurrentConnection } from "./current-connection";
 import type { LinkOptions } from "./link-options";
@@ -157,7 +158,7 @@ export class ErrorReplies {
   }
 
   private mayLeave(): boolean {
-    const nowMs = performance.now();
+    const nowMs = clockMs();
     const sinceMs = nowMs - this.lastLeftMs;
     if (sinceMs < this.quietMs) return false;
     this.quietMs =

@@ -26,6 +26,7 @@ import {
   hintOnSilence,
   hintOnTls,
 } from "../observability/hints";
+import { startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { ExpiringCredentials } from "./credentials";
@@ -88,7 +89,7 @@ export class Establishment {
   /** Ends the attempt: it succeeded, failed, or its connection closed. */
   stop(): void {
     this.isOver = true;
-    clearTimeout(this.timer);
+    stopTimer(this.timer);
   }
 
   private tuneSocket(): void {
@@ -127,14 +128,14 @@ export class Establishment {
 
   private conclude(outcome: HandshakeOutcome): void {
     if (this.isOver) return;
-    clearTimeout(this.timer);
+    stopTimer(this.timer);
     switch (outcome.kind) {
       case "ready":
         this.stop();
         this.owner.onEstablished(outcome.info, this.credentials);
         return;
       case "loading":
-        this.timer = setTimeout(() => void this.askAgain(), outcome.delayMs);
+        this.timer = startTimer(() => void this.askAgain(), outcome.delayMs);
         return;
       case "failed":
         this.stop();
@@ -150,7 +151,7 @@ export class Establishment {
   private armTimer(): void {
     const limitMs = this.options.connectTimeout;
     if (!limitMs) return;
-    this.timer = setTimeout(() => this.connection.destroy(this.timeoutError()), limitMs);
+    this.timer = startTimer(() => this.connection.destroy(this.timeoutError()), limitMs);
   }
 
   /** Says more than "connect ETIMEDOUT" where the port is open. */

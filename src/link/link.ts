@@ -508,13 +508,13 @@ export class Link implements Dispatcher {
     this.chooseRoad();
   }
 
-  private keepForResend(left: Leftovers, { protocolError, readyAtMs }: Connection): void {
+  private keepForResend(left: Leftovers, { protocolError, readyAtMs, livedMs }: Connection): void {
     const rules = {
       policy: retryPolicyOf(this.options),
       maxLosses: this.options.maxLossesPerCommand ?? 3,
       cause: this.lastError,
       protocolError,
-      livedMs: performance.now() - readyAtMs,
+      livedMs,
       mayStillRun: this.lastError instanceof DeadConnectionError && !this.lastError.isReachable,
       server: this.server,
       takeLate: () => (readyAtMs > 0 ? this.offline.takeWaiting() : []),

@@ -9,6 +9,7 @@ import type { Socket } from "node:net";
 import type { ConnectionLife } from "../connection/connection";
 import { Connection } from "../connection/connection";
 import { type Credentials, handshake, request } from "../connection/handshake";
+import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import { withoutRequests } from "./closing";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { alone } from "./side-connection";
@@ -65,7 +66,7 @@ class Probe implements ConnectionLife, Probing {
     const { remoteAddress, remotePort } = connection.socket as Partial<Socket>;
     const address = options.path ? { path: options.path } : { host: remoteAddress, port: remotePort };
     const tls = options.tls && { servername: options.host, ...options.tls };
-    this.timer = setTimeout(() => this.onTimeout(), this.target.timeoutMs);
+    this.timer = startTimer(() => this.onTimeout(), this.target.timeoutMs);
     const socket = openSocket({ ...address, tls: tls || undefined }, this.connection.onread);
     // With TLS long before the connection is open.
     socket.once("connect", () => {
@@ -156,7 +157,7 @@ class Probe implements ConnectionLife, Probing {
     }
     const ageMs = numberIn(row, "age") * 1000;
     const idleMs = numberIn(row, "idle") * 1000;
-    const livedMs = performance.now() - connection.readyAtMs;
+    const livedMs = clockMs() - connection.readyAtMs;
     // Numbers of clients are each server's own.
     if (!(ageMs >= livedMs - CLOCK_SLACK_MS)) return Verdict.Unknown;
     // Held back (pause, script), or still arriving.
@@ -167,7 +168,7 @@ class Probe implements ConnectionLife, Probing {
   private conclude(verdict: Verdict): void {
     if (this.isDone) return;
     this.isDone = true;
-    clearTimeout(this.timer);
+    stopTimer(this.timer);
     this.connection.destroy();
     this.settle(verdict);
   }

@@ -5,6 +5,7 @@
  */
 
 import type { Connection } from "../connection/connection";
+import { clockMs, Delay, nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import { Establishment, type EstablishmentOptions, type EstablishmentOwner } from "./establishment";
@@ -51,7 +52,7 @@ export class Reconnection {
   private times = 0;
   private lastDelayMs = 0;
   private establishment: Establishment | null = null;
-  private timer: NodeJS.Timeout | undefined;
+  private delay: Delay | null = null;
   private waiters: Waiter[] = [];
 
   constructor(
@@ -62,7 +63,7 @@ export class Reconnection {
 
   /** Begins an attempt on a fresh connection. */
   dial(connection: Connection): void {
-    clearTimeout(this.timer);
+    this.delay?.stop();
     this.isMovingOn = false;
     this.establishment = new Establishment(connection, this.connector, this.options, this.outcome);
     this.establishment.start();
@@ -82,7 +83,7 @@ export class Reconnection {
   /** A server that ends each connection soon after it is ready is not dialled again and again without a pause. */
   judgeLife(readyAtMs: number): void {
     if (readyAtMs === 0) return;
-    const livedMs = performance.now() - readyAtMs;
+    const livedMs = clockMs() - readyAtMs;
     if (this.isMovingOn || livedMs >= this.lastDelayMs * LIFE_PER_DELAY) this.times = 0;
   }
 
@@ -104,12 +105,12 @@ export class Reconnection {
 
   /** Calls back when the next attempt is due. */
   wait(delayMs: number, onDue: () => void): void {
-    this.timer = setTimeout(onDue, delayMs);
+    this.delay = new Delay(onDue, delayMs);
   }
 
   /** There will be no next attempt. */
   cancel(): void {
-    clearTimeout(this.timer);
+    this.delay?.stop();
   }
 
   /** Settles with the present attempt, or the one that is about to begin. */
@@ -122,7 +123,7 @@ export class Reconnection {
     this.attempts = 0;
     const waiters = this.takeWaiters();
     if (waiters.length === 0) return;
-    process.nextTick(() => {
+    nextTick(() => {
       for (const waiter of waiters) waiter.resolve();
     });
   }

@@ -7,6 +7,7 @@
 import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
 import { type Credentials, handshake } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
+import { startTimer, stopTimer } from "../util/scheduling";
 import { withoutRequests } from "./closing";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { openSocket } from "./tcp-connector";
@@ -53,13 +54,13 @@ export function openBeside(
   const life: ConnectionLife = {
     onOpen: () => void introduce().catch(() => connection.destroy()),
     onClose: () => {
-      clearTimeout(timer);
+      stopTimer(timer);
       withoutRequests(connection.queue.takeAll());
       settle(null);
     },
   };
   const connection = new Connection(connectionOptions(options), alone(life));
-  const timer = setTimeout(() => {
+  const timer = startTimer(() => {
     settle(null);
     if (connection.readyAtMs === 0) connection.destroy();
   }, LONGEST_DIAL_MS);

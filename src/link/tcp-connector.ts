@@ -4,6 +4,7 @@ import { type NetConnectOpts, connect as netConnect, type Socket } from "node:ne
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions as TlsOptions } from "node:tls";
 import { ConnectionClosedError } from "../errors";
+import { withOwnTicks } from "../util/scheduling";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "./connector";
 
 export interface TcpConnectorOptions {
@@ -39,11 +40,11 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
   if (hooks !== undefined) {
     target["onread"] = { buffer: () => hooks.buffer(), callback: (size: number) => hooks.callback(size) };
   }
-  if (!tls) return refusingItself(netConnect(target as unknown as NetConnectOpts));
+  if (!tls) return refusingItself(withOwnTicks(() => netConnect(target as unknown as NetConnectOpts)));
   // Loaded when first needed: of what Node brings, it takes the longest to load.
   const { connect: tlsConnect } = require("node:tls") as typeof import("node:tls");
   return refusingItself(
-    tlsConnect({ ...target, ...(tls === true ? {} : withoutSecrets(tls)) } as TlsOptions),
+    withOwnTicks(() => tlsConnect({ ...target, ...(tls === true ? {} : withoutSecrets(tls)) } as TlsOptions)),
   );
 }
 

@@ -14,6 +14,7 @@ import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { type Credentials, request } from "../connection/handshake";
 import { deadlines, type Expiring } from "../util/deadlines";
+import { startTimer, stopTimer } from "../util/scheduling";
 import type { CurrentConnection } from "./current-connection";
 import type { LinkOptions } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
@@ -86,7 +87,7 @@ export class Unblocker {
 
   private async run(connection: Connection): Promise<void> {
     this.isRunning = true;
-    clearTimeout(this.idleTimer);
+    stopTimer(this.idleTimer);
     let pauseMs = 1;
     for (let next = this.next(connection); next !== undefined; next = this.next(connection)) {
       const outcome = await this.tell(connection, next);
@@ -165,14 +166,14 @@ export class Unblocker {
   }
 
   private restSide(): void {
-    clearTimeout(this.idleTimer);
+    stopTimer(this.idleTimer);
     if (this.side === null) return;
-    this.idleTimer = setTimeout(() => this.closeSide(), IDLE_MS);
+    this.idleTimer = startTimer(() => this.closeSide(), IDLE_MS);
     this.idleTimer.unref();
   }
 
   private closeSide(): void {
-    clearTimeout(this.idleTimer);
+    stopTimer(this.idleTimer);
     this.side?.connection.destroy();
     this.side = null;
   }
@@ -215,6 +216,6 @@ function entryOf(list: string, connection: Connection): string | undefined {
 
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => {
-    setTimeout(resolve, ms).unref();
+    startTimer(resolve, ms).unref();
   });
 }

@@ -13,6 +13,7 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Connection } from "../connection/connection";
+import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 
 export const Verdict = {
   /** The server knows this connection, or that it is gone, and is not at work for it. */
@@ -70,13 +71,13 @@ export class Watchdog {
     this.queuedBytes = 0;
     this.drainedAtMs = 0;
     // A little less than half the time, so that what is asked at one check has grown old three later.
-    this.timer = setInterval(() => void this.check(), Math.max(10, this.idleMs / 2.5));
+    this.timer = startInterval(() => void this.check(), Math.max(10, this.idleMs / 2.5));
     this.timer.unref();
   }
 
   stop(): void {
-    clearInterval(this.timer);
-    clearTimeout(this.arrival);
+    stopInterval(this.timer);
+    stopTimer(this.arrival);
     this.connection = null;
   }
 
@@ -111,7 +112,7 @@ export class Watchdog {
     this.wasServed = verdict === Verdict.Served;
     // What the server has written must come soon. Messages to a subscriber whose connection is dead never do.
     if (this.wasServed && !isLost) {
-      this.arrival = setTimeout(() => void this.check(), this.idleMs / 5);
+      this.arrival = startTimer(() => void this.check(), this.idleMs / 5);
       this.arrival.unref();
     }
     if (verdict === Verdict.LineIsDead || isLost) this.owner.onDeadLine(silentMs, true);
@@ -124,14 +125,14 @@ export class Watchdog {
 
   /** How long nothing has come or gone. */
   private silenceOf({ lastActivityMs }: Connection): number {
-    return performance.now() - Math.max(lastActivityMs, this.drainedAtMs);
+    return clockMs() - Math.max(lastActivityMs, this.drainedAtMs);
   }
 
   /** A large value on a slow network: what the system takes is a sign of life, as for the sockets' own timeouts. */
   private noteDraining({ socket }: Connection): void {
     const { _handle: handle } = (socket ?? {}) as { _handle?: { writeQueueSize?: number } | null };
     const queuedBytes = handle?.writeQueueSize ?? 0;
-    if (queuedBytes !== this.queuedBytes) this.drainedAtMs = performance.now();
+    if (queuedBytes !== this.queuedBytes) this.drainedAtMs = clockMs();
     this.queuedBytes = queuedBytes;
   }
 }

@@ -13,6 +13,7 @@ import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
+import { atTurnEnd, clockMs } from "../util/scheduling";
 import { AdaptiveWindow } from "./adaptive-window";
 
 export interface AutoPipelinerOptions {
@@ -83,7 +84,7 @@ export class AutoPipeliner implements Dispatcher {
     if (this.pending.length >= this.options.maxCommands && this.isHolding) this.sendWhatMayGo();
     if (!this.isBooked) {
       this.isBooked = true;
-      setImmediate(this.onTurnEnd);
+      atTurnEnd(this.onTurnEnd);
     }
   }
 
@@ -145,9 +146,9 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   private measured(window: AdaptiveWindow): () => void {
-    const sentAtMs = performance.now();
+    const sentAtMs = clockMs();
     return () => {
-      const nowMs = performance.now();
+      const nowMs = clockMs();
       window.note(nowMs - sentAtMs, nowMs);
       this.onBatchDone();
     };

@@ -7,6 +7,7 @@
  *   source --next()--> batch --send()--> sent: | oldest | ... | newest |   --take--> reader
  */
 
+import { atTurnEnd } from "../util/scheduling";
 import type { BulkBatch, BulkCommand } from "./bulk-batch";
 
 export type BulkSource = Iterable<BulkCommand> | AsyncIterable<BulkCommand>;
@@ -182,7 +183,7 @@ export class BulkFeed {
 
   private async untilRoom(): Promise<void> {
     // A client that is closed answers at once; other work has to have its turn.
-    if (this.sent.at(-1)?.isSettled) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (this.sent.at(-1)?.isSettled) await new Promise<void>((resolve) => atTurnEnd(resolve));
     while (this.isFull && !this.isStopped) {
       await new Promise<void>((resolve) => {
         this.wakeFeeder = resolve;
@@ -195,7 +196,7 @@ export class BulkFeed {
     if (this.isBooked || this.batch === null) return;
     this.isBooked = true;
     this.issuedWhenBooked = this.issued;
-    setImmediate(this.onTurn);
+    atTurnEnd(this.onTurn);
   }
 
   private readonly onTurn = (): void => {

@@ -10,6 +10,7 @@
 import { BulkAbortedError } from "../errors";
 import { INSPECT, type InspectArguments } from "../observability/redact";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
+import { clockMs } from "../util/scheduling";
 import type { BulkBatch, BulkFailure } from "./bulk-batch";
 import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";
 import type { Row } from "./pipeline-run";
@@ -159,7 +160,7 @@ export class Bulk implements AsyncIterable<Row> {
   private async *run(): AsyncGenerator<BulkBatch> {
     const { feed } = this;
     const { signal } = this.options;
-    this.startedAtMs = performance.now();
+    this.startedAtMs = clockMs();
     const onAbort = (): void => {
       for (const batch of feed.sent) batch.abort(this.abortError());
       feed.stop().catch(() => {});
@@ -197,7 +198,7 @@ export class Bulk implements AsyncIterable<Row> {
 
   private summarize(): BulkSummary {
     const { progress, errors } = this;
-    const durationMs = performance.now() - this.startedAtMs;
+    const durationMs = clockMs() - this.startedAtMs;
     return { ...progress, succeeded: progress.settled - progress.failed, errors, durationMs };
   }
 

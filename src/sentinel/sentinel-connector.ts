@@ -13,6 +13,7 @@ import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/co
 import { retryDelay } from "../link/reconnection";
 import { openSocket } from "../link/tcp-connector";
 import { debugLog } from "../util/debug";
+import { Delay, startTimer, stopTimer } from "../util/scheduling";
 import { FailoverWatcher, type FailoverWatcherOwner } from "./failover-watcher";
 import { chooseReplica, isUsable, readAddress, readEntries } from "./replica-choice";
 import {
@@ -35,21 +36,21 @@ const DEFAULT_RECONNECT_MS = 60_000;
 class Attempt {
   isCancelled = false;
   client: SentinelClient | null = null;
-  private timer: NodeJS.Timeout | undefined;
+  private delay: Delay | null = null;
   private wake: (() => void) | undefined;
 
   /** Resolves after the delay, or at once when the attempt is given up. */
   sleep(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       this.wake = resolve;
-      this.timer = setTimeout(resolve, delayMs);
+      this.delay = new Delay(resolve, delayMs);
     });
   }
 
   cancel(): void {
     this.isCancelled = true;
     this.client?.disconnect();
-    clearTimeout(this.timer);
+    this.delay?.stop();
     this.wake?.();
   }
 }
@@ -98,7 +99,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     this.attempt = null;
     this.watcher?.close();
     this.watcher = null;
-    clearTimeout(this.renewal);
+    stopTimer(this.renewal);
   }
 
   override check(info: { role?: string }): boolean {
@@ -114,8 +115,8 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     const socket = this.stream;
     if (socket === undefined || socket.destroyed) return;
     socket.end();
-    const timer = setTimeout(() => socket.destroy(), this.disconnectTimeout);
-    socket.once("close", () => clearTimeout(timer));
+    const timer = startTimer(() => socket.destroy(), this.disconnectTimeout);
+    socket.once("close", () => stopTimer(timer));
   }
 
   /** Called when the failover detector has lost a Sentinel. */
@@ -125,8 +126,8 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     // Its only ear: another sentinel is listened to instead.
     this.watcher?.close();
     this.watcher = null;
-    clearTimeout(this.renewal);
-    this.renewal = setTimeout(() => void this.listenAgain(), RENEWAL_MS);
+    stopTimer(this.renewal);
+    this.renewal = startTimer(() => void this.listenAgain(), RENEWAL_MS);
   }
 
   // --- resolution --------------------------------------------------------------------------

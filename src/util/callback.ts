@@ -4,6 +4,8 @@
  * it neither unwinds the client nor is it swallowed.
  */
 
+import { nextTick } from "./scheduling";
+
 export type Callback<T = unknown> = (error?: Error | null, result?: T) => void;
 
 /** Removes and returns the callback at the end of a call's arguments, if there is one. */
@@ -18,7 +20,7 @@ export function callSafely<T>(callback: Callback<T>, error: Error | null, result
     else if (result === undefined) callback(null);
     else callback(null, result);
   } catch (thrown) {
-    process.nextTick(() => {
+    nextTick(() => {
       throw thrown;
     });
   }

@@ -4,8 +4,12 @@
  * own. Setting and cancelling are O(1).
  */
 
+import { clockMs, Delay, isClockFaked, startTimer, stopTimer } from "./scheduling";
+
 /** Timers count whole milliseconds and are one or two late themselves. */
 const TICK_MS = 8;
+
+const NO_TICK = -1;
 
 /** Whatever has a time limit. */
 export interface Expiring {
@@ -16,13 +20,23 @@ export interface Expiring {
 export class Deadline {
   /** Place in the list of its tick; -1 once expired or cancelled. */
   position = 0;
+  /** Books the limit in place of a tick, under a faked clock. */
+  delay: Delay | null = null;
+
   constructor(
     readonly tick: number,
     readonly target: Expiring,
   ) {}
 }
 
-class Deadlines {
+/** The clock and the timers of `Deadlines`. */
+export interface TimeSource {
+  clockMs(): number;
+  startTimer(work: () => void, delayMs: number): NodeJS.Timeout;
+  stopTimer(timer: NodeJS.Timeout | undefined): void;
+}
+
+export class Deadlines {
   private readonly ticks = new Map<number, Deadline[]>();
   private count = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -31,10 +45,12 @@ class Deadlines {
   private latest: Deadline[] = [];
   private latestTick = -1;
 
+  constructor(private readonly time: TimeSource) {}
+
   /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
   schedule(target: Expiring, delayMs: number): Deadline {
     // The tick after the limit: never early, and never a tick that has passed already.
-    const tick = Math.floor((performance.now() + Math.max(0, delayMs)) / TICK_MS) + 1;
+    const tick = Math.floor((this.time.clockMs() + Math.max(0, delayMs)) / TICK_MS) + 1;
     const deadline = new Deadline(tick, target);
     if (tick !== this.latestTick) this.turnTo(tick);
     deadline.position = this.latest.push(deadline) - 1;
@@ -42,8 +58,27 @@ class Deadlines {
     return deadline;
   }
 
+  /** As `schedule`, for a limit that a user has set: under a faked clock it is exact by that clock. */
+  scheduleForUser(target: Expiring, delayMs: number): Deadline {
+    if (!isClockFaked()) return this.schedule(target, delayMs);
+    const deadline = new Deadline(NO_TICK, target);
+    deadline.delay = new Delay(
+      () => {
+        deadline.position = -1;
+        target.onExpired();
+      },
+      Math.max(0, delayMs),
+    );
+    return deadline;
+  }
+
   cancel(deadline: Deadline): void {
     if (deadline.position < 0) return;
+    if (deadline.delay !== null) {
+      deadline.position = -1;
+      deadline.delay.stop();
+      return;
+    }
     const list = this.ticks.get(deadline.tick);
     if (list !== undefined) {
       // Keep the list dense, so that settled commands are not held until their tick comes.
@@ -66,17 +101,17 @@ class Deadlines {
   }
 
   private start(): void {
-    this.lastTick = Math.floor(performance.now() / TICK_MS);
+    this.lastTick = Math.floor(this.time.clockMs() / TICK_MS);
     this.wind();
   }
 
   /** To the end of the present tick: a timer with a phase of its own would add up to one more. */
   private wind(): void {
-    clearTimeout(this.timer);
-    const leftMs = TICK_MS - (performance.now() % TICK_MS);
-    this.timer = setTimeout(() => {
+    this.time.stopTimer(this.timer);
+    const leftMs = TICK_MS - (this.time.clockMs() % TICK_MS);
+    this.timer = this.time.startTimer(() => {
       this.wind();
-      this.expire(Math.floor(performance.now() / TICK_MS));
+      this.expire(Math.floor(this.time.clockMs() / TICK_MS));
     }, Math.ceil(leftMs));
   }
 
@@ -110,7 +145,7 @@ class Deadlines {
   private settle(deadline: Deadline): void {
     deadline.position = -1;
     if (--this.count === 0) {
-      clearTimeout(this.timer);
+      this.time.stopTimer(this.timer);
       this.timer = undefined;
       this.ticks.clear();
       this.forgetLatest();
@@ -119,4 +154,4 @@ class Deadlines {
 }
 
 /** The one instance of the process. */
-export const deadlines = new Deadlines();
+export const deadlines = new Deadlines({ clockMs, startTimer, stopTimer });

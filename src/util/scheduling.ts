@@ -1,10 +1,13 @@
 /**
  * Turns of the event loop, timers and the clock, for the client's own work. They are taken when
  * the module is loaded, so that the fake timers of a test framework neither hold the client up nor
- * find work of its own in their list. Nothing else in `src` names the globals.
+ * find work of its own in their list. No other file names the globals.
+ *
+ * Delays that users ask for (`commandTimeout`, what `retryStrategy` returns) do follow a faked
+ * clock: see `Delay`.
  */
 
-import { performance as processPerformance } from "node:perf_hooks";
+import { performance as ownPerformance } from "node:perf_hooks";
 import * as timers from "node:timers";
 
 /** Functions of fake timers carry their clock. */
@@ -12,13 +15,15 @@ function genuine<F extends object>(candidate: F, otherwise: F): F {
   return "clock" in candidate ? otherwise : candidate;
 }
 
-/** As `process.nextTick`: at the end of the present run, before anything else. */
-export const nextTick: (work: () => void) => void = genuine(
-  process.nextTick,
-  timers.setImmediate as typeof process.nextTick,
-);
 /** As `setImmediate`: at the end of the present turn of the event loop. */
 export const atTurnEnd: (work: () => void) => void = genuine(globalThis.setImmediate, timers.setImmediate);
+/** As `process.nextTick`: at the end of the present run, before anything else. */
+export const nextTick: (work: () => void) => void = genuine<(work: () => void) => void>(
+  process.nextTick,
+  atTurnEnd,
+);
+/** As `queueMicrotask`: at the end of the present run, among the continuations of promises. */
+export const microtask: (work: () => void) => void = genuine(globalThis.queueMicrotask, nextTick);
 export const startTimer: (work: () => void, delayMs: number) => NodeJS.Timeout = genuine(
   globalThis.setTimeout,
   timers.setTimeout,
@@ -27,5 +32,111 @@ export const stopTimer: (timer: NodeJS.Timeout | undefined) => void = genuine(
   globalThis.clearTimeout,
   timers.clearTimeout,
 );
+export const startInterval: (work: () => void, periodMs: number) => NodeJS.Timeout = genuine(
+  globalThis.setInterval,
+  timers.setInterval,
+);
+export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine(
+  globalThis.clearInterval,
+  timers.clearInterval,
+);
 /** Milliseconds on a clock that is never set. */
-export const nowMs: () => number = processPerformance.now.bind(processPerformance);
+export const clockMs: () => number = ownPerformance.now.bind(ownPerformance);
+
+/** Sockets of the runtime look up `process.nextTick` as they are used: one that is faked would never connect. */
+export function withOwnTicks<T>(work: () => T): T {
+  const present = process.nextTick;
+  if (present === (nextTick as unknown)) return work();
+  process.nextTick = nextTick as typeof present;
+  try {
+    return work();
+  } finally {
+    process.nextTick = present;
+  }
+}
+
+/** A promise of a time that has passed. */
+export function sleep(delayMs: number): Promise<void> {
+  return new Promise((resolve) => startTimer(resolve, delayMs));
+}
+
+// --- the clock of the user -------------------------------------------------------------------
+
+/** As `clockMs`, by the clock that is present now: a faked one, while there is one. */
+export function userClockMs(): number {
+  return globalThis.performance.now();
+}
+
+/** The date as the user's code sees it now, for dates that it has given. */
+export function userDateMs(): number {
+  return Date.now();
+}
+
+/** Something else than the timers of the runtime stands in their place. */
+export function isClockFaked(): boolean {
+  return globalThis.setTimeout !== (startTimer as unknown);
+}
+
+/** How often it is looked whether a fake clock was taken away. */
+const LOOK_MS = 50;
+
+/**
+ * A delay that a user has asked for. It runs by the timers that are present when it is started, so
+ * under a fake clock it is over exactly at its time. When that clock is taken away meanwhile, which
+ * nobody will turn any more, the delay goes on by the real one.
+ */
+export class Delay {
+  private static readonly faked = new Set<Delay>();
+  private static watch: NodeJS.Timeout | null = null;
+  private readonly start = globalThis.setTimeout;
+  private stopPresent: () => void;
+  private readonly dueMs: number;
+  private isOver = false;
+
+  constructor(
+    private readonly work: () => void,
+    delayMs: number,
+  ) {
+    const { setTimeout, clearTimeout } = globalThis;
+    const timer = setTimeout(this.onDue, delayMs);
+    this.stopPresent = () => clearTimeout(timer);
+    this.dueMs = clockMs() + delayMs;
+    if (isClockFaked()) this.join();
+  }
+
+  stop(): void {
+    if (this.isOver) return;
+    this.leave();
+    this.stopPresent();
+  }
+
+  private readonly onDue = (): void => {
+    if (this.isOver) return;
+    this.leave();
+    this.work();
+  };
+
+  private join(): void {
+    Delay.faked.add(this);
+    if (Delay.watch !== null) return;
+    Delay.watch = startInterval(() => {
+      for (const delay of [...Delay.faked]) delay.look();
+    }, LOOK_MS);
+    Delay.watch.unref();
+  }
+
+  private look(): void {
+    if (globalThis.setTimeout === this.start) return;
+    Delay.faked.delete(this);
+    const timer = startTimer(this.onDue, Math.max(0, this.dueMs - clockMs()));
+    this.stopPresent = () => stopTimer(timer);
+  }
+
+  private leave(): void {
+    this.isOver = true;
+    if (Delay.faked.delete(this) && Delay.faked.size === 0 && Delay.watch !== null) {
+      stopInterval(Delay.watch);
+      Delay.watch = null;
+    }
+  }
+}

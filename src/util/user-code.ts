@@ -1,6 +1,7 @@
 /** Calling functions of the user from inside: what they throw must not unwind the caller. */
 
 import { isNativeError } from "node:util/types";
+import { nextTick } from "./scheduling";
 
 /**
  * Result of the function; if it throws, undefined, after `onThrown` was called, and the error is
@@ -10,7 +11,7 @@ export function callUser<T>(work: () => T, onThrown?: () => void): T | undefined
   try {
     return work();
   } catch (error) {
-    process.nextTick(() => {
+    nextTick(() => {
       throw error;
     });
     onThrown?.();

@@ -58,7 +58,7 @@ describe("a stream that holds on to what it was given", () => {
     redis = new Redis({
       Connector: class extends AbstractConnector {
         override async connect(): Promise<Duplex> {
-          return tunnelTo(server.port, server.host, 5);
+          return tunnelTo(server.port, server.host, 100);
         }
         override disconnect(): void {}
       } as never,

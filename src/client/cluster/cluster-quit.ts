@@ -4,8 +4,8 @@
  * the time is up everything closes at once.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
-import type { QuitOptions, QuitReport } from "../graceful-quit";
+import { sleep } from "../../util/scheduling";
+import { type QuitOptions, type QuitReport, TimeLimit } from "../graceful-quit";
 import type { ClusterWiring } from "./cluster-wiring";
 
 const LOOK_AGAIN_MS = 5;
@@ -15,22 +15,19 @@ export async function quitClusterWithin(
   { timeout }: QuitOptions,
 ): Promise<QuitReport> {
   const { lifecycle, pool } = wiring;
-  const deadlineMs = performance.now() + Math.max(0, timeout);
-  const isTimeLeft = (): boolean => performance.now() < deadlineMs;
+  const limit = new TimeLimit(timeout);
   lifecycle.drain();
-  while (lifecycle.status !== "wait" && lifecycle.status !== "end" && isTimeLeft()) {
+  while (lifecycle.status !== "wait" && lifecycle.status !== "end" && !limit.isOver) {
     if (lifecycle.status === "disconnecting" && isDone(countLeft(wiring))) break;
     await sleep(LOOK_AGAIN_MS);
     lifecycle.drain();
   }
   const left = countLeft(wiring);
   if (isDone(left)) {
-    const waiting = new AbortController();
-    const remainingMs = Math.max(LOOK_AGAIN_MS, deadlineMs - performance.now());
-    const expired = sleep(remainingMs, undefined, { signal: waiting.signal }).catch(() => {});
+    const expired = Promise.all([limit.over, sleep(LOOK_AGAIN_MS)]);
     await Promise.race([wiring.quit().catch(() => {}), expired]);
-    waiting.abort();
   }
+  limit.stop();
   const connections = pool.allPorts().map(({ link }) => link.connection);
   lifecycle.disconnect();
   for (const connection of connections) connection?.destroy();

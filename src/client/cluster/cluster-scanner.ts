@@ -5,8 +5,8 @@
  * master that is still to come to one that was before may be missed.
  */
 
-import { setTimeout as sleep } from "node:timers/promises";
 import type { ClusterNode } from "../../cluster/cluster-node";
+import { sleep } from "../../util/scheduling";
 import type { ClusterWiring } from "./cluster-wiring";
 
 type ScanReply = [cursor: string | Buffer, elements: unknown[]];

@@ -20,7 +20,7 @@ import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
 import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
-import { emitMessage, reportSilently } from "../events";
+import { emitLater, emitMessage, reportSilently } from "../events";
 import type { QuitOptions, QuitReport } from "../graceful-quit";
 import { gatheredOf } from "../options/auto-pipelining";
 import {
@@ -107,7 +107,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
         for (const node of nodesOf(wiring, "all")) Reflect.set(node.options, name, this.options[name]);
       });
     }
-    if (this.options.lazyConnect) process.nextTick(() => this.emit("wait"));
+    if (this.options.lazyConnect) emitLater(this, "wait");
     else this.connect().catch(() => {});
   }
 
@@ -236,8 +236,7 @@ function nodesOf(wiring: ClusterWiring, role: NodeRole): Redis[] {
 }
 
 function makeOwner(cluster: Cluster): WiringOwner {
-  const later = (event: string, ...args: unknown[]): void =>
-    process.nextTick(() => cluster.emit(event, ...args));
+  const later = (event: string, ...args: unknown[]): void => emitLater(cluster, event, ...args);
   const report = (event: string, ...args: unknown[]): void => {
     callUser(() => cluster.silentEmit(event, ...args));
   };

@@ -1,11 +1,17 @@
 import { expect } from "chai";
 import { type SinonFakeTimers, useFakeTimers } from "sinon";
-import { type Deadline, deadlines, type Expiring } from "../../../src/util/deadlines";
+import { type Deadline, Deadlines, type Expiring } from "../../../src/util/deadlines";
 
 describe("deadlines", () => {
   let clock: SinonFakeTimers;
+  let deadlines: Deadlines;
   beforeEach(() => {
     clock = useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    deadlines = new Deadlines({
+      clockMs: () => performance.now(),
+      startTimer: (work, delayMs) => setTimeout(work, delayMs),
+      stopTimer: (timer) => clearTimeout(timer),
+    });
   });
   afterEach(() => {
     clock.restore();
