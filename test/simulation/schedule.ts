@@ -1,0 +1,361 @@
+/**
+ * One life of a client, made from a seed: its options, what the application calls and when, and what
+ * the network and the servers do meanwhile. Afterwards the books are checked.
+ */
+
+import type { RedisOptions } from "../../src/client/options/redis-options";
+import { LINK } from "../../src/client/redis";
+import { AbstractConnector, Cluster, Redis } from "../../src/index";
+import { Network, type VirtualSocket } from "./network";
+import { Random } from "./random";
+import { MovingSlots, SimulatedServer, type Store } from "./server";
+import type { VirtualTime } from "./virtual-time";
+
+/** Every token has this length, so that the length of a text tells how many it holds. */
+const TOKEN_LENGTH = 8;
+const KEYS = 6;
+const SETTLE_LIMIT_MS = 15 * 60_000;
+const END_LIMIT_MS = 60_000;
+
+interface Call {
+  readonly kind: "append" | "get" | "echo";
+  readonly key: string;
+  readonly token: string;
+  settledTimes: number;
+  reply: unknown;
+  error: (Error & { code?: string; details?: { mayHaveRun?: boolean } }) | null;
+}
+
+export interface Outcome {
+  readonly problems: string[];
+  readonly calls: number;
+  readonly acknowledged: number;
+  /** Tells one course of events from another. */
+  readonly trace: string;
+}
+
+type Client = Redis | Cluster;
+
+export class Schedule {
+  private readonly random: Random;
+  private readonly network: Network;
+  private readonly store: Store = new Map();
+  private readonly servers: SimulatedServer[] = [];
+  private readonly slots: MovingSlots | null;
+  private readonly calls: Call[] = [];
+  private readonly client: Client;
+  private readonly problems: string[] = [];
+  private readonly policy: "at-least-once" | "reads-only" | "at-most-once";
+
+  constructor(
+    private readonly seed: number,
+    private readonly time: VirtualTime,
+    isCluster: boolean,
+    private readonly states: Set<string>,
+  ) {
+    this.random = new Random(seed);
+    const { random } = this;
+    Math.random = random.next;
+    this.policy = random.of(["at-least-once", "reads-only", "at-most-once"] as const);
+    this.network = new Network(time, random, {
+      latencyMs: random.of([1, 3, 20]),
+      splitChance: random.of([0, 0.2, 0.8]),
+    });
+    const addresses = ["10.0.0.1:7001", "10.0.0.2:7002", "10.0.0.3:7003"].slice(0, isCluster ? 3 : 1);
+    this.slots = isCluster ? new MovingSlots(addresses) : null;
+    const knowsResp3 = random.chance(0.7);
+    for (const address of addresses) {
+      const server = new SimulatedServer(address, this.store, knowsResp3, this.slots);
+      this.servers.push(server);
+      this.network.hosts.set(address, server);
+    }
+    this.client = isCluster ? this.makeCluster(addresses) : this.makeClient();
+    this.client.on("error", () => {});
+  }
+
+  async run(): Promise<Outcome> {
+    const { time, random } = this;
+    const actions = 10 + random.below(50);
+    const faultChance = random.of([0, 0.1, 0.4]);
+    for (let i = 0; i < actions; i++) {
+      const delayMs = random.of([0, 0, 1, 5, 30, 200]);
+      if (delayMs > 0) await this.pass(delayMs);
+      if (random.chance(faultChance)) this.disturb();
+      else this.call();
+    }
+    this.heal();
+    const isSettled = (): boolean => this.calls.every(({ settledTimes }) => settledTimes > 0);
+    await time.run(() => this.noteState() || isSettled(), SETTLE_LIMIT_MS);
+    if (!isSettled())
+      this.complain(
+        "calls that never settle",
+        this.calls.filter((call) => call.settledTimes === 0),
+      );
+    this.client.disconnect();
+    await time.run(() => time.pending === 0, END_LIMIT_MS);
+    if (time.pending > 0) this.problems.push(`${time.pending} timers are left`);
+    if (this.client.status !== "end") this.problems.push(`the status is ${this.client.status} at last`);
+    this.checkReplies();
+    this.checkLogs();
+    return {
+      problems: this.problems.map((problem) => `seed ${this.seed}: ${problem}`),
+      calls: this.calls.length,
+      acknowledged: this.calls.filter(({ error }) => error === null).length,
+      trace: `${time.steps} ${Math.round(time.nowMs)} ${this.calls.map((call) => call.error?.code ?? call.reply).join()}`,
+    };
+  }
+
+  // --- the client ------------------------------------------------------------------------------
+
+  private commonOptions(): RedisOptions {
+    const { random, network } = this;
+    class VirtualConnector extends AbstractConnector {
+      private readonly address: string;
+      constructor({ host, port }: { host: string; port: number }) {
+        super();
+        this.address = `${host}:${port}`;
+      }
+      async connect(): Promise<VirtualSocket> {
+        return network.dial(this.address);
+      }
+    }
+    const options: RedisOptions = {
+      Connector: VirtualConnector as never,
+      protocol: random.of([2, 3] as const),
+      highWaterBytes: random.of([1, 100, 256 * 1024]),
+      enableReadyCheck: random.chance(0.7),
+      connectTimeout: 500,
+      disconnectTimeout: 100,
+      watchdog: { idleMs: 1000 },
+      maxLossesPerCommand: random.of([1, 3, 10]),
+    };
+    return options;
+  }
+
+  private limits(): RedisOptions {
+    const { random } = this;
+    return {
+      retryPolicy: this.policy,
+      enableAutoPipelining: random.of<RedisOptions["enableAutoPipelining"]>([
+        false,
+        true,
+        { maxInFlight: 2, maxCommands: 3 },
+        { maxInFlight: "adaptive" },
+      ]),
+      bounds: random.of<RedisOptions["bounds"]>([
+        undefined,
+        undefined,
+        { maxCommands: 4 },
+        { maxCommands: 3, policy: "reject" },
+      ]),
+      commandTimeout: random.of([undefined, undefined, 40, 400]),
+    };
+  }
+
+  private makeClient(): Redis {
+    const { random } = this;
+    const maxMs = random.of([5, 50, 500]);
+    return new Redis({
+      ...this.commonOptions(),
+      ...this.limits(),
+      host: "10.0.0.1",
+      port: 7001,
+      retryStrategy: (times) => Math.min(times * 5, maxMs),
+      maxRetriesPerRequest: random.of([null, 0, 1, 20]),
+      enableOfflineQueue: !random.chance(0.1),
+      lazyConnect: random.chance(0.2),
+    });
+  }
+
+  private makeCluster(addresses: readonly string[]): Cluster {
+    const { random } = this;
+    const nodes = addresses.map((address) => ({
+      host: address.split(":")[0] as string,
+      port: Number(address.split(":")[1]),
+    }));
+    return new Cluster(nodes, {
+      ...(this.limits() as object),
+      redisOptions: { ...this.commonOptions(), maxRetriesPerRequest: random.of([null, 1, 20]) } as object,
+      dnsLookup: (address, callback) => callback(null, address, 4),
+      clusterRetryStrategy: (times) => Math.min(10 + times * 2, 200),
+      slotsRefreshTimeout: 500,
+      maxRedirections: random.of([4, 16]),
+      retryDelayOnFailover: 20,
+      enableOfflineQueue: !random.chance(0.1),
+    });
+  }
+
+  // --- what happens ----------------------------------------------------------------------------
+
+  private pass(ms: number): Promise<void> {
+    const endMs = this.time.nowMs + ms;
+    this.time.after(ms, () => {});
+    return this.time.run(() => {
+      this.noteState();
+      return this.time.nowMs >= endMs;
+    }, ms);
+  }
+
+  private call(): void {
+    const { random, client } = this;
+    const kind = random.below(10);
+    if (kind < 5) {
+      const call = this.newCall();
+      this.follow(call, issue(client, call) as Promise<unknown>);
+    } else this.callTogether(kind === 9);
+  }
+
+  /** A pipeline, or a transaction. */
+  private callTogether(isTransaction: boolean): void {
+    const { random, client } = this;
+    const key = `{k${random.below(KEYS)}}`;
+    const calls = Array.from({ length: 1 + random.below(6) }, () =>
+      this.newCall(isTransaction ? key : undefined),
+    );
+    const batch = isTransaction ? client.multi() : client.pipeline();
+    for (const call of calls) issue(batch as never, call);
+    batch.exec().then(
+      (rows) => {
+        if (rows === null || rows.length !== calls.length)
+          this.problems.push(`${rows?.length} rows of ${calls.length}`);
+        calls.forEach((call, index) => {
+          settle(call, rows?.[index]?.[0] ?? null, rows?.[index]?.[1]);
+        });
+      },
+      (error: Error) => {
+        for (const call of calls) settle(call, error, null);
+      },
+    );
+  }
+
+  private newCall(key = `{k${this.random.below(KEYS)}}`): Call {
+    const kind = this.random.of(["append", "append", "append", "get", "echo"] as const);
+    const token = `t${String(this.calls.length).padStart(TOKEN_LENGTH - 2, "0")};`;
+    const call: Call = { kind, key, token, settledTimes: 0, reply: undefined, error: null };
+    this.calls.push(call);
+    return call;
+  }
+
+  private follow(call: Call, outcome: Promise<unknown>): void {
+    outcome.then(
+      (reply) => settle(call, null, reply),
+      (error: Error) => settle(call, error, null),
+    );
+  }
+
+  private disturb(): void {
+    const { random, network, time, slots, servers } = this;
+    const server = random.of(servers);
+    switch (random.below(slots === null ? 5 : 8)) {
+      case 0:
+        network.pick()?.cut(random.chance(0.5));
+        return;
+      case 1:
+        network.heldUntilMs = time.nowMs + random.of([10, 100, 2000]);
+        return;
+      case 2:
+        server.crash(random.chance(0.5));
+        return;
+      case 3:
+        server.isUp = false;
+        server.crash(true);
+        time.after(random.of([5, 100, 1000]), () => {
+          server.isUp = true;
+        });
+        return;
+      case 4:
+        if (this.client.status !== "end") this.client.disconnect(true);
+        return;
+      default:
+        slots?.move(random.below(12), random.below(servers.length));
+    }
+  }
+
+  private heal(): void {
+    for (const server of this.servers) server.isUp = true;
+    this.network.heldUntilMs = 0;
+  }
+
+  private noteState(): boolean {
+    const clients = this.client instanceof Cluster ? this.client.nodes() : [this.client];
+    let state = this.client.status as string;
+    for (const client of clients) {
+      const link = client[LINK];
+      const { connection, session } = link;
+      const queue = connection?.queue;
+      state += `|${link.status},${connection?.state ?? "-"},${few(queue?.inFlight)},${few(queue?.unsent)},${few(link.offline.length)}`;
+      state += session.isInTransaction ? ",multi" : "";
+    }
+    this.states.add(state);
+    return false;
+  }
+
+  // --- the books -------------------------------------------------------------------------------
+
+  private checkReplies(): void {
+    for (const call of this.calls) {
+      if (call.settledTimes !== 1) this.complain(`settled ${call.settledTimes} times`, [call]);
+      if (call.error !== null || call.settledTimes === 0) continue;
+      const text = this.store.get(call.key) ?? "";
+      const { reply } = call;
+      if (call.kind === "echo" && reply !== call.token) this.complain(`echo gave ${reply}`, [call]);
+      if (call.kind === "get" && reply !== null && !(typeof reply === "string" && text.startsWith(reply)))
+        this.complain(`get gave ${reply}`, [call]);
+      if (call.kind === "append" && text.slice(Number(reply) - TOKEN_LENGTH, Number(reply)) !== call.token)
+        this.complain(`append gave ${reply}, where the text has another token`, [call]);
+    }
+  }
+
+  private checkLogs(): void {
+    const order = new Map<string, number>();
+    for (const call of this.calls) {
+      if (call.kind !== "append") continue;
+      const text = this.store.get(call.key) ?? "";
+      const at = text.indexOf(call.token);
+      const times = text.split(call.token).length - 1;
+      if (call.error === null && times === 0) this.complain("acknowledged and not stored", [call]);
+      if (call.error !== null && times > 0 && !mayHaveRun(call)) this.complain("refused and stored", [call]);
+      if (times > 1 && this.policy !== "at-least-once")
+        this.complain(`ran ${times} times under ${this.policy}`, [call]);
+      if (at < 0) continue;
+      if (at < (order.get(call.key) ?? -1)) this.complain("overtook what was called before it", [call]);
+      order.set(call.key, Math.max(at, order.get(call.key) ?? -1));
+    }
+  }
+
+  private complain(what: string, calls: readonly Call[]): void {
+    const [first] = calls;
+    const code = first?.error ? ` (${first.error.code} ${first.error.message} ${JSON.stringify(first.error.details)})` : "";
+    this.problems.push(
+      `${what}: ${first?.kind} ${first?.key} ${first?.token}${code}, ${calls.length} in all`,
+    );
+  }
+}
+
+interface Issuer {
+  append(key: string, value: string): unknown;
+  get(key: string): unknown;
+  echo(text: string): unknown;
+}
+
+function issue(client: Issuer, { kind, key, token }: Call): unknown {
+  if (kind === "append") return client.append(key, token);
+  return kind === "get" ? client.get(key) : client.echo(token);
+}
+
+function settle(call: Call, error: Error | null, reply: unknown): void {
+  call.settledTimes++;
+  call.error = error;
+  call.reply = reply;
+}
+
+/** What the error says about whether the command ran. */
+function mayHaveRun({ error }: Call): boolean {
+  const { code = "", details } = error ?? {};
+  if (code === "COMMAND_TIMEOUT") return details?.mayHaveRun === true;
+  return code === "OUTCOME_UNKNOWN" || code === "COMMAND_LOST";
+}
+
+function few(count = 0): string {
+  return count < 3 ? String(count) : count < 10 ? "few" : "many";
+}
