@@ -20,6 +20,7 @@ const GROUPS = [
   "package",
   "regressions",
   "integration",
+  "simulation",
   "testing",
   "unit",
   "sentinel",

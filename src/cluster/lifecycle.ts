@@ -185,7 +185,7 @@ export class Lifecycle implements Gatekeeper {
       for (const command of commands) command.fail(new ClusterNotReadyError());
       return;
     }
-    for (const command of commands) command.state = CommandState.Queued;
+    for (const command of commands) if (!command.isSettled) command.state = CommandState.Queued;
     this.queue.push(commands);
   }
 

@@ -212,6 +212,10 @@ export class ClusterRouter implements Dispatcher {
   /** Puts a transaction into the bucket of its node. */
   private fill(group: TransactionGroup): void {
     group.isWaiting = false;
+    if (group.isGivenUp) {
+      group.discard();
+      return;
+    }
     if (this.deps.retries.isClosed(group.slot)) {
       this.deps.retries.lineUp(group.closing);
       return;

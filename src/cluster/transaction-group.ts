@@ -13,9 +13,13 @@ import { TRANSACTION_END } from "../command/command-spec";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../command/slot";
+import { AbortError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
 import type { Redirect } from "./redirect";
+
+const DISCARDED =
+  "EXECABORT Transaction discarded because one of its commands was given up before it was written.";
 
 /** Why a group will go again once EXEC has been answered. */
 export interface PendingRedirect {
@@ -29,6 +33,7 @@ export class TransactionGroup extends Batch {
   isWaiting = false;
   /** EXEC, or the DISCARD that closes it. */
   readonly closing: Command;
+  private hasRun = false;
   private withheld: { command: Command; error: Error }[] = [];
 
   constructor(
@@ -52,8 +57,19 @@ export class TransactionGroup extends Batch {
     this.withheld.push({ command, error });
   }
 
+  /** A caller has given up before anything of it was written, or nobody waits for its end any more. */
+  get isGivenUp(): boolean {
+    return this.closing.isSettled || (!this.hasRun && this.commands.some(({ isSettled }) => isSettled));
+  }
+
+  /** It will not run. */
+  discard(): void {
+    for (const command of this.commands) command.fail(new AbortError(DISCARDED));
+  }
+
   /** The commands of the next run. */
   nextRun(): Command[] {
+    this.hasRun = true;
     this.pending = null;
     this.isWaiting = false;
     this.isStarted = false;

@@ -34,6 +34,8 @@ export class AutoPipeliner implements Dispatcher {
   private inFlight = 0;
   private isBooked = false;
   private isHolding = false;
+  private isSending = false;
+  private isFlushDue = false;
   private readonly onTurnEnd = (): void => {
     this.isBooked = false;
     if (!this.isHolding) this.flush();
@@ -71,7 +73,9 @@ export class AutoPipeliner implements Dispatcher {
    */
   hold(isHolding: boolean): void {
     this.isHolding = isHolding;
-    if (!isHolding) this.flush();
+    // A link that is woken by a batch says so before it has taken the batch: the rest goes behind it.
+    if (this.isSending) this.isFlushDue = !isHolding;
+    else if (!isHolding) this.flush();
   }
 
   dispatch(command: Command): void {
@@ -118,7 +122,13 @@ export class AutoPipeliner implements Dispatcher {
     const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
     const batch = new Batch(BatchKind.Automatic, 0, onDone);
     for (const command of commands) batch.add(command);
+    const isNested = this.isSending;
+    this.isSending = true;
     this.next.dispatchBatch(commands);
+    this.isSending = isNested;
+    if (!this.isFlushDue || isNested) return;
+    this.isFlushDue = false;
+    this.flush();
   }
 
   /** The next commands that fit into one batch, without those that settled while they waited. */

@@ -197,6 +197,8 @@ function bulk(text: string | null): string {
 export class MovingSlots implements ClusterMap {
   private static readonly parts = 12;
   private readonly owners: number[] = [];
+  /** Parts whose slots have moved, or begun to. */
+  private readonly moved = new Set<number>();
   private importing: { readonly part: number; readonly to: number } | null = null;
 
   constructor(readonly addresses: readonly string[]) {
@@ -220,6 +222,10 @@ export class MovingSlots implements ClusterMap {
     ]);
   }
 
+  hasMoved(slot: number): boolean {
+    return this.moved.has(partOf(slot));
+  }
+
   /** Begins to move the slots of a part, or ends the move under way. */
   move(part: number, to: number): void {
     if (this.importing !== null) {
@@ -227,6 +233,7 @@ export class MovingSlots implements ClusterMap {
       this.importing = null;
     } else if (this.owners[part % MovingSlots.parts] !== to) {
       this.importing = { part: part % MovingSlots.parts, to };
+      this.moved.add(this.importing.part);
     }
   }
 }

@@ -58,6 +58,19 @@ describe("AutoPipeliner", () => {
     return command;
   }
 
+  it("keeps the order when handing a batch on is what ends the holding back", async () => {
+    const { auto, below } = setUp({ maxCommands: 2 });
+    const sent: (readonly Command[])[] = [];
+    below.dispatchBatch = (commands) => {
+      // A link that is woken by its first batch tells its new status at once.
+      auto.hold(false);
+      sent.push([...commands]);
+    };
+    const commands = [1, 2, 3].map((n) => send(auto, "set", "k", String(n)));
+    await turn();
+    expect(sent.flat()).to.deep.equal(commands);
+  });
+
   it("hands on the commands of one turn as one batch at its end", async () => {
     const { auto, below } = setUp();
     for (let i = 0; i < 5; i++) send(auto);

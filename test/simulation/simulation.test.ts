@@ -1,0 +1,60 @@
+/**
+ * Thousands of lives of a client and of a cluster client on a virtual network, each made from its
+ * seed: see schedule.ts. A seed that fails is printed, and fails again in the same way:
+ * `node build/test/simulation/simulate.js cluster 1234 1`.
+ */
+
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect } from "chai";
+
+interface Report {
+  readonly schedules: number;
+  readonly calls: number;
+  readonly acknowledged: number;
+  readonly steps: number;
+  readonly states: number;
+  readonly problems: readonly string[];
+  readonly trace: string;
+}
+
+const run = promisify(execFile);
+const PROGRAM = join(__dirname, "simulate.js");
+const IS_LONG = process.env.SLUICE_LONG === "1";
+const SCHEDULES = { client: IS_LONG ? 60_000 : 1200, cluster: IS_LONG ? 40_000 : 800 };
+/** A process of its own for so many, since the code of each is compiled once. */
+const LONG_MS = 3_000_000;
+
+async function simulate(kind: string, first: number, count: number): Promise<Report> {
+  const args = [PROGRAM, kind, String(first), String(count)];
+  const { stdout } = await run(process.execPath, args, { maxBuffer: 64 * 1024 * 1024, timeout: LONG_MS });
+  return JSON.parse(stdout) as Report;
+}
+
+describe("simulation", function () {
+  this.timeout(LONG_MS);
+
+  for (const kind of ["client", "cluster"] as const) {
+    it(`${kind}: every schedule keeps its books`, async () => {
+      const report = await simulate(kind, 1, SCHEDULES[kind]);
+      const { schedules, calls, acknowledged, steps, states } = report;
+      console.log(
+        `      ${schedules} schedules, ${calls} calls (${acknowledged} acknowledged), ${steps} steps, ${states} states`,
+      );
+      expect(report.problems).to.deep.equal([]);
+      expect(schedules).to.equal(SCHEDULES[kind]);
+      // Neither all fail nor all succeed, or nothing is tried.
+      expect(acknowledged / calls).to.be.within(0.4, 0.95);
+      expect(states).to.be.above(kind === "client" ? 150 : 1500);
+    });
+
+    it(`${kind}: a seed is the same life again`, async () => {
+      for (const seed of [3, 41, 99]) {
+        const [once, again] = await Promise.all([simulate(kind, seed, 1), simulate(kind, seed, 1)]);
+        expect(again).to.deep.equal(once);
+        expect(once.trace).to.have.length.above(20);
+      }
+    });
+  }
+});
