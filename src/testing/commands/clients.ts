@@ -262,16 +262,6 @@ function replyMode(caller: Caller, args: readonly string[]): ReplyValue {
   }
 }
 
-function pause(caller: Caller, args: readonly string[]): ReplyValue {
-  const milliseconds = integerOf(at(args, 2), "ERR timeout is not an integer or out of range");
-  if (milliseconds < 0) throw new ErrorReply("ERR timeout is negative");
-  const mode = args.length > 3 ? word(args, 3) : "ALL";
-  if (mode !== "ALL" && mode !== "WRITE") throw syntaxError();
-  const { engine } = caller;
-  engine.pause = { until: engine.clock.now + milliseconds, onlyWrites: mode === "WRITE" };
-  return OK;
-}
-
 function unblock(caller: Caller, args: readonly string[]): ReplyValue {
   const id = integerOf(at(args, 2));
   const mode = args.length > 3 ? word(args, 3) : "TIMEOUT";
@@ -306,15 +296,6 @@ export const clientHandlers: Handlers = {
   "client|trackinginfo": trackingInfo,
   "client|getredir": (caller) => sessionOf(caller).trackingMode?.redirect ?? -1,
   "client|reply": replyMode,
-  "client|pause": pause,
-  "client|unpause"(caller) {
-    caller.engine.pause = null;
-    caller.engine.alarm.set();
-    setImmediate(() => {
-      for (const session of [...caller.engine.sessions.values()]) session.goOn();
-    });
-    return OK;
-  },
   "client|unblock": unblock,
   "client|no-evict"(caller, args) {
     sessionOf(caller).isNoEvict = onOff(args);
