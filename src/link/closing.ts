@@ -14,7 +14,7 @@ import {
   MaxRetriesPerRequestError,
 } from "../errors";
 import { attachCommand } from "../observability/redact";
-import { copyError } from "../util/copy-error";
+import { copyError, withOneStack } from "../util/copy-error";
 
 /** The commands that a lost connection has left unanswered, both in order. */
 export interface Leftovers {
@@ -49,8 +49,9 @@ export function failLate(
   takeover: Takeover | null,
 ): void {
   const taken: Command[] = [];
+  const nextError = withOneStack(makeError);
   for (const command of commands) {
-    const error = makeError();
+    const error = nextError();
     if (error instanceof ConnectionClosedError && takeover?.takesOver(command)) taken.push(command);
     else failNamed(command, error);
   }
@@ -89,8 +90,10 @@ export function settleLeftovers(
   const isKept = (command: Command): boolean => takeover?.takesOver(command) === true;
   const kept = only(left, isKept);
   const rest = only(left, (command) => !isKept(command));
-  for (const command of rest.sent) settleClosed(command, new ClosedOutcomeUnknownError(options));
-  for (const command of rest.unsent) settleClosed(command, new ConnectionClosedError(options));
+  const inDoubtError = withOneStack(() => new ClosedOutcomeUnknownError(options));
+  const closedError = withOneStack(() => new ConnectionClosedError(options));
+  for (const command of rest.sent) settleClosed(command, inDoubtError());
+  for (const command of rest.unsent) settleClosed(command, closedError());
   return kept;
 }
 
@@ -101,9 +104,10 @@ export function settleWaiting(
   makeError: () => Error,
 ): void {
   const taken: Command[] = [];
+  const nextError = withOneStack(makeError);
   for (const command of waiting) {
     if (takeover?.takesOver(command)) taken.push(command);
-    else settleClosed(command, makeError());
+    else settleClosed(command, nextError());
   }
   if (taken.length > 0) takeover?.takeOver(taken, makeError());
 }
