@@ -7,8 +7,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { join } from "node:path";
-import { buildCode } from "./build.mjs";
-import { compile, compiledPath } from "./compile.mjs";
 import { checkout, ensureInstalled, run, toolPath } from "./run-command.mjs";
 import { readOptions } from "./test-options.mjs";
 
@@ -262,6 +260,9 @@ async function runFiles() {
 // A signal without a listener would skip the exit hooks that end what was started.
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 await ensureInstalled();
+// These load what has only now been installed for certain.
+const { buildCode } = await import("./build.mjs");
+const { compile, compiledPath } = await import("./compile.mjs");
 await compile();
 if (chosenFiles.length > 0) await runFiles();
 for (const directory of ["coverage", join("build", "counts")]) {
