@@ -61,9 +61,9 @@ function removeOrphans(sources) {
 
 /** Tests of the built package get its modules in the place of those that are compiled here. */
 const TARGET_SWITCH = {
-  js: `"use strict"; if (process.env.SLUICE_TARGET === "built") return void (module.exports = require(${JSON.stringify(
+  js: `"use strict"; if (process.env.SLUICE_TARGET === "built") { const shipped = require(${JSON.stringify(
     join(checkout, "test", "support", "shipped-modules.cjs"),
-  )})(__filename.slice(${join(output, "src").length + 1}, -3).replaceAll("\\\\", "/")));`,
+  )})(__filename.slice(${join(output, "src").length + 1}, -3).replaceAll("\\\\", "/")); if (shipped !== null) return void (module.exports = shipped); }`,
 };
 
 function settings(entryPoints) {

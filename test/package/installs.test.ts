@@ -14,10 +14,14 @@ import { packPackage } from "./installed-package";
 import { installTools } from "./installed-tools";
 
 const run = promisify(execFile);
-/** Names that the scripts of an enclosing `npm test` hand down would change what is installed where. */
+/**
+ * Names that the scripts of an enclosing `npm test` hand down would change what is installed where, and with `CI` the
+ * package managers refuse to change a lock file.
+ */
 const env = Object.fromEntries(
   Object.entries(process.env).filter(
-    ([name]) => !/^(?:npm_(?!config_registry)|NODE_V8_COVERAGE|INIT_CWD)/i.test(name),
+    ([name]) =>
+      !/^(?:npm_(?!config_registry)|NODE_V8_COVERAGE|INIT_CWD|CI$|CONTINUOUS_INTEGRATION$)/i.test(name),
   ),
 );
 const WHO_IS_IT = `

@@ -51,9 +51,10 @@ const OTHER_FILES = [
   "built/sentinel-connector.js",
   "built/sentinel-connector.js.map",
   "built/rolldown-runtime.js",
-  "built/testing.js",
-  "built/testing.js.map",
-  "built/testing.d.ts",
+  ...["testing", "testing-mock", "testing-server"].flatMap((name) =>
+    [".js", ".js.map", ".d.ts"].map((end) => `built/${name}${end}`),
+  ),
+  "built/testing-rolldown-runtime.js",
 ];
 /** npm runs these on the machine of whoever installs the package from a registry. */
 const INSTALL_SCRIPTS = ["preinstall", "install", "postinstall", "prepublish"];

@@ -12,6 +12,10 @@ const built = resolve(__dirname, "..", "..", "built");
 const MODULE_START = /^\/\/ src\/(.+)\.ts$/;
 const DECLARATION = /^(?:async )?(var|let|const|class|function\*?) ([\w$]+)/;
 const SETTERS = Symbol.for("sluice.setters");
+/** The tools of the tests themselves: they start servers and cut lines, whatever is in the package. */
+const TOOLS = /^testing\/(?:real\/|faults\/(?:fault-proxy|wire-record)$)/;
+/** The entries of the package. */
+const ENTRIES = { index: "index.js", "testing/index": "testing.js", "testing/mock": "testing-mock.js" };
 /** What interop code asks a module for. */
 const NOT_NAMES = ["__esModule", "default", "then"];
 
@@ -80,10 +84,12 @@ function watched(module, names) {
 
 /**
  * @param {string} module path in src, without its ending
- * @returns {object} its exports
+ * @returns {object | null} its exports; null if it is to be taken from build/src
  */
 module.exports = (module) => {
-  if (module === "index") return require(join(built, "index.js"));
+  if (TOOLS.test(module)) return null;
+  const entry = ENTRIES[module];
+  if (entry !== undefined) return require(join(built, entry));
   const path = fileOf.get(module);
   if (path === undefined) throw new Error(`Nothing of src/${module}.ts is in the package`);
   require(path);
