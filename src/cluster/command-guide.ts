@@ -14,6 +14,8 @@ import type { NodePool } from "./node-pool";
 
 /** Words come from callers: they must not fill the memory. */
 const MAX_WORDS = 256;
+/** Anything else is a whole line taken for a word; it may hold a secret, and no server knows it. */
+const COMMAND_WORD = /^[\w.|-]{1,64}$/;
 
 export class CommandGuide {
   private readonly rules = new Map<string, KeyRule>();
@@ -25,7 +27,7 @@ export class CommandGuide {
     const { lowerName } = spec;
     const rule = this.rules.get(lowerName);
     if (rule === undefined) {
-      this.ask(lowerName);
+      if (COMMAND_WORD.test(lowerName)) this.ask(lowerName);
       return NO_SLOT;
     }
     const key = args[firstKeyOfRule(rule, args)];

@@ -161,8 +161,9 @@ describe("commands that were given up", () => {
     connect({ bounds: { maxCommands: 1 } });
     await untilReady(redis);
     const waiting = Array.from({ length: 10_000 }, (_, i) => codeOf(redis.get(`given-up:${i}`)));
+    // What was issued before is written, whatever the bounds.
     redis.disconnect();
-    expect([...new Set(await Promise.all(waiting))]).to.deep.equal(["CONNECTION_CLOSED"]);
+    expect([...new Set(await Promise.all(waiting))]).to.deep.equal(["fulfilled"]);
     const pipeline = redis.pipeline();
     for (let i = 0; i < 10_000; i++) pipeline.get("a");
     const rows = (await pipeline.exec({ batchSize: 1 })) as [Error | null, unknown][];

@@ -27,7 +27,6 @@ const GARBAGE: [name: string, bytes: string | Buffer][] = [
   ["binary noise", Buffer.from([0, 255, 13, 10, 7, 1, 2, 3])],
   ["an HTTP answer", "HTTP/1.1 400 Bad Request\r\n\r\n"],
   ["a 100,000-level nest", "*1\r\n".repeat(100_000)],
-  ["a line of 1 MiB", `+${"x".repeat(1024 * 1024)}\r\n`],
 ];
 
 describe("a reply belongs to its command", () => {

@@ -109,7 +109,12 @@ for (const [framework, toFake] of Object.entries({ vitest: NO_TICKS, sinon: unde
     }
 
     it("runAll() ends while calls are outstanding, and fires their limits alone", async () => {
-      const silent = await FakeServer.start(([name]) => (name === "get" ? NO_REPLY : undefined));
+      let answerLate = (): void => {};
+      const silent = await FakeServer.start(([name], { socket }) => {
+        if (name !== "get") return undefined;
+        answerLate = () => socket.write("$-1\r\n".repeat(50));
+        return NO_REPLY;
+      });
       try {
         const faked = fake();
         runTicks(faked);
@@ -119,6 +124,7 @@ for (const [framework, toFake] of Object.entries({ vitest: NO_TICKS, sinon: unde
         await realSleep(50);
         faked.runAll();
         expect(new Set(await Promise.all(calls))).to.deep.equal(new Set(["Command timed out"]));
+        answerLate();
         expect(await redis.ping()).to.equal("PONG");
       } finally {
         real.clearInterval(pump);

@@ -40,7 +40,7 @@ const NOTHING_RAN = Object.assign(new Error("EXEC gave null"), { code: "WATCH_LO
 
 /** `control` is a client of its own to the server, without a proxy in between. */
 export async function runProgram(program: Program, server: ServerProcess, control: Redis): Promise<Verdict> {
-  const proxy = await FaultProxy.start({ host: server.host, port: server.port });
+  const proxy = await FaultProxy.start({ host: server.host, port: server.port }, { record: false });
   const run = new Run(program, proxy, control);
   try {
     await run.begin();

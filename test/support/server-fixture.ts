@@ -26,7 +26,7 @@ export class ServerFixture {
     });
     beforeEach(async () => {
       await this.server.command("FLUSHALL");
-      this.line = await FaultProxy.start(this.server);
+      this.line = await FaultProxy.start(this.server, { record: false });
     });
     afterEach(async () => {
       this.controller = null;

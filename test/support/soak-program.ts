@@ -362,7 +362,7 @@ async function collected(): Promise<NodeJS.MemoryUsage> {
 
 async function main(): Promise<void> {
   watchResending();
-  const proxy = await FaultProxy.start({ host: task.host, port: task.port });
+  const proxy = await FaultProxy.start({ host: task.host, port: task.port }, { record: false });
   const soak = new Soak(proxy);
   await soak.start();
   const startedAt = performance.now();

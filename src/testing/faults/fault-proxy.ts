@@ -176,7 +176,7 @@ class ProxiedConnection {
     from.setNoDelay(true);
     from.on("data", (chunk) => {
       if (this.isCut || this.cutTimer !== undefined) return;
-      if (direction === Direction.ToServer) proxy.record.add(this, chunk);
+      if (direction === Direction.ToServer) proxy.record?.add(this, chunk);
       const cut = proxy.takeCut(direction, lane.bytes + chunk.length);
       if (cut === null) {
         lane.take(chunk);
@@ -214,8 +214,8 @@ export class FaultProxy {
     toServer: { ...NO_RULES },
     toClient: { ...NO_RULES },
   };
-  /** Not for tests: what went towards the server. */
-  readonly record = new WireRecord();
+  /** Not for tests: what went towards the server; null if nothing is kept. */
+  readonly record: WireRecord | null;
   private cutRule: CutRule | null = null;
   private cutsLeft = 0;
   private mayConnect = true;
@@ -225,14 +225,20 @@ export class FaultProxy {
   private constructor(
     private readonly server: Server,
     private target: NetConnectOpts,
-  ) {}
+    records: boolean,
+  ) {
+    this.record = records ? new WireRecord() : null;
+  }
 
-  /** Listens on a free port and forwards to the target. */
-  static start(target: NetConnectOpts): Promise<FaultProxy> {
+  /**
+   * Listens on a free port and forwards to the target.
+   * @param options `record: false` keeps no `commands` and `writes`: for long runs, whose record grows with each command.
+   */
+  static start(target: NetConnectOpts, options: { readonly record?: boolean } = {}): Promise<FaultProxy> {
     return new Promise((resolve, reject) => {
       // Half-open is allowed, so that an end travels through instead of being made here.
       const server = createServer({ allowHalfOpen: true, noDelay: true });
-      const proxy = new FaultProxy(server, target);
+      const proxy = new FaultProxy(server, target, options.record !== false);
       server.on("connection", (client) => proxy.accept(client));
       server.once("error", reject);
       server.listen(0, proxy.host, () => resolve(proxy));
@@ -258,12 +264,12 @@ export class FaultProxy {
 
   /** The commands that were sent, in the order in which they came. */
   get commands(): readonly RecordedCommand[] {
-    return this.record.commands;
+    return this.record?.commands ?? [];
   }
 
   /** The commands by pieces as they were read: those in one list shared a write. */
   get writes(): readonly (readonly RecordedCommand[])[] {
-    return this.record.writes;
+    return this.record?.writes ?? [];
   }
 
   /** Cuts the next connection after so many bytes of it went one way. */
@@ -350,7 +356,7 @@ export class FaultProxy {
   }
 
   resetCounters(): void {
-    this.record.clear();
+    this.record?.clear();
     this.counters.connections = 0;
     for (const direction of Object.values(Direction)) {
       Object.assign(this.counters[direction], { bytes: 0, chunks: 0 });

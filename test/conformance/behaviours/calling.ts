@@ -147,8 +147,9 @@ export const calling = group("calling", (add) => {
       { name: "lpush", args: ["k", "1", "two"] },
       true,
       true,
-      '{"command":{"name":"lpush","args":["k","1","two"]}}',
+      '{"code":"REPLY","command":{"name":"lpush","args":["k","1","two"]}}',
     ],
+    { differs: "errors show their code" },
   );
 
   add(
