@@ -306,15 +306,19 @@ describe("package", function () {
     const paths = { sluice: join(plain.directory, "node_modules", "sluice"), ioredis: original };
     for (let round = 0; round < LOADS; round++) {
       for (const name of ["sluice", "ioredis"] as const) {
+        // CPU time: other work on the machine makes a clock on the wall run ahead.
         const code = `
-          const startedAt = performance.now();
+          const before = process.cpuUsage();
           require(${JSON.stringify(paths[name])});
-          console.log(JSON.stringify(performance.now() - startedAt));`;
+          const { user, system } = process.cpuUsage(before);
+          console.log(JSON.stringify((user + system) / 1000));`;
         least[name] = Math.min(least[name], Number(await plain.evaluate("load.cjs", code)));
       }
     }
     const ratio = least.sluice / least.ioredis;
-    console.log(`      load time: ${least.sluice.toFixed(1)} ms, ${ratio.toFixed(2)} of the original's`);
+    console.log(
+      `      load time: ${least.sluice.toFixed(1)} ms of CPU, ${ratio.toFixed(2)} of the original's`,
+    );
     expect(ratio).to.be.within(0, MAX_LOAD_RATIO);
   });
 });

@@ -72,6 +72,7 @@ export class AdminConnection {
     socket.on("data", (chunk) => this.read(chunk));
     socket.on("error", (error) => this.failAll(error));
     socket.on("close", () => this.failAll(new Error("Connection closed before the reply arrived")));
+    this.rest();
   }
 
   /** Connects by TCP, unix socket or, with `tls`, by TLS. */
@@ -94,6 +95,7 @@ export class AdminConnection {
         return;
       }
       this.waiters.push({ resolve, reject });
+      this.socket.ref();
       this.socket.write(encode(args));
     });
   }
@@ -118,6 +120,12 @@ export class AdminConnection {
       else waiter?.resolve(reply.value);
     }
     this.unread = this.unread.subarray(start);
+    this.rest();
+  }
+
+  /** Idle, it keeps no process alive. */
+  private rest(): void {
+    if (this.waiters.length === 0) this.socket.unref();
   }
 
   private failAll(error: Error): void {
