@@ -3,7 +3,8 @@
 import { writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { Redis } from "sluice";
-import { drawLinePlot } from "../benchmarks/report/line-plot";
+import { renderChart } from "../benchmarks/report/chart";
+import { curveSpec } from "../benchmarks/report/curves";
 import { checkoutDirectory } from "../scripts/servers/cache-directory";
 import { clear, fill } from "./dataset";
 import { findDemoServer } from "./demo-server";
@@ -94,12 +95,21 @@ async function showCurve(url: string): Promise<void> {
     `\n  From ${count(slowest)} to ${bold(count(best))} a second at a length of ${count(bestDepth)}: ${bold(`${(best / slowest).toFixed(0)} times`)}.`,
   );
   const path = join(checkoutDirectory(), SVG_NAME);
-  const svg = drawLinePlot({
-    title: "Commands per second by the length of the pipeline",
-    xTitle: "commands in one pipeline",
-    yTitle: "commands per second",
-    series: [{ side: "sluice", points }],
+  const spec = curveSpec({
+    plot: {
+      file: SVG_NAME,
+      title: "Commands per second by the length of the pipeline",
+      xTitle: "commands in one pipeline",
+      yTitle: "commands per second",
+      figure: "opsPerSecond",
+      pick: "median",
+    },
+    points: points.map(([x, y]) => ({ side: "sluice", x, y, least: y, most: y })),
+    sides: ["sluice"],
+    caption: [],
+    theme: "light",
   });
+  const svg = (await renderChart(spec, "light")).replace("<svg ", '<svg style="background: white" ');
   writeFileSync(path, svg);
   say(`  The same curve as a picture: ${relative(process.cwd(), path)}`);
 }
