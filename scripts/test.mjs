@@ -271,6 +271,8 @@ for (const directory of ["coverage", join("build", "counts")]) {
 if (!(await check("build", process.execPath, [join("scripts", "build.mjs")]))) finish();
 const types = [...compiler(join("test", "tsconfig.json")), "--noEmit"];
 if (!(await check("types of the tests", process.execPath, types))) finish();
+const demo = [...compiler(join("demo", "tsconfig.json")), "--noEmit"];
+if (!(await check("types of the demo", process.execPath, demo))) finish();
 if (chosen.length === 0)
   await check("lint", process.execPath, [toolPath("@biomejs/biome", "biome"), "check", "."]);
 const needsServers = chosen.length === 0 || chosen.some((group) => !WITHOUT_SERVERS.includes(group));

@@ -1,7 +1,7 @@
 /**
  * Where the keys of the module families are that servers ship: JSON, search, time series and the
  * probabilistic types. They are no methods, so they come here through `call` and
- * `addBuiltinCommand`. The names of search indexes are no keys: any node answers for all.
+ * `addBuiltinCommand`. The names of search indexes are no keys: every node answers for all of them.
  */
 
 import { type KeyRule, NO_KEYS, parseKeyRule } from "./key-positions";
