@@ -115,7 +115,7 @@ describe("SELECT inside of a transaction", () => {
 
       it(`${title}: a transaction that was given up before it was written does not`, async () => {
         fixture.proxy.refuse();
-        const redis = fixture.connect({ db: 1, enableAutoPipelining });
+        const redis = fixture.connect({ db: 1, enableAutoPipelining, maxRetriesPerRequest: null });
         const given = codeOf(run(redis.with({ timeout: 20 }) as Redis));
         const behind = redis.set("behind", 1);
         expect(await given).to.be.oneOf(["COMMAND_TIMEOUT", "ABORTED", "fulfilled"]);
