@@ -96,6 +96,40 @@ function latePlugin(names) {
   };
 }
 
+function isExportGetter({ type, expression }) {
+  if (type !== "ExpressionStatement" || expression.type !== "CallExpression") return false;
+  const [target, , descriptor] = expression.arguments;
+  return target?.name === "exports" && descriptor?.type === "ObjectExpression";
+}
+
+/**
+ * The bundler gives each name that parts share a getter of its own, because a binding could change;
+ * none of ours does. One list at the end says the same in a tenth of the bytes.
+ */
+const sharedNamesAsList = {
+  name: "shared-names-as-list",
+  renderChunk(code, { name }) {
+    if (name !== CORE) return null;
+    const getters = parseSync(`${name}.js`, code).program.body.filter(isExportGetter);
+    const first = getters[0];
+    if (first === undefined) return null;
+    const names = getters.map(({ expression }) => expression.arguments[1].value);
+    const rest = code.slice(getters.at(-1).end);
+    if (getters.some(({ start, end }) => code.slice(start, end).includes("return require"))) {
+      throw new Error("a name that core.js passes on has to be a binding of its own");
+    }
+    const locals = getters.map(({ expression }) => {
+      const get = expression.arguments[2].properties.find(({ key }) => key.name === "get");
+      return get.value.body.body[0].argument.name;
+    });
+    const list = names.map((one, index) => (one === locals[index] ? one : `${one}: ${locals[index]}`));
+    return {
+      code: `${code.slice(0, first.start)}Object.assign(exports, {\n\t${list.join(",\n\t")}\n});${rest}`,
+      map: null,
+    };
+  },
+};
+
 function subpathEntries() {
   const files = readdirSync(subpaths, { recursive: true, encoding: "utf8" }).filter((path) =>
     path.endsWith(".ts"),
@@ -115,7 +149,7 @@ async function writeCode() {
     cwd: checkout,
     platform: "node",
     external: Object.keys(dependencies),
-    plugins: [latePlugin(names)],
+    plugins: [latePlugin(names), sharedNamesAsList],
     treeshake: { moduleSideEffects: false },
   });
   await bundle.write({

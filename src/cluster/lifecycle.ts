@@ -7,10 +7,10 @@
  *                 \___________\________\___> disconnecting -> close -> end
  */
 
-import Denque from "denque";
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { AlreadyConnectingError, ConnectionClosedError } from "../errors";
+import { Deque } from "../util/deque";
 import { atTurnEnd, Delay } from "../util/scheduling";
 import {
   ClusterEndedError,
@@ -82,7 +82,7 @@ export class Lifecycle implements Gatekeeper {
   /** Commands that were routed before and wait for a cluster again. */
   private kept: Command[] = [];
   /** Single commands and batches, in the order of issue. */
-  private readonly queue = new Denque<readonly Command[]>();
+  private readonly queue = new Deque<readonly Command[]>();
 
   constructor(
     private readonly options: LifecycleOptions,

@@ -79,9 +79,6 @@ const MAX_CACHED_SPELLINGS = 1024;
 /** Longer words are not worth keeping: no command has such a name. */
 const MAX_CACHED_WORD_LENGTH = 128;
 
-/** Elements of a row in the generated lists: name, flags, keys. */
-const ROW_WIDTH = 3;
-
 const DEFAULT_POLICY: FanOutPolicy = { request: "default", response: "default" };
 const NO_DETAILS: Details = { policy: DEFAULT_POLICY, subcommands: new Map() };
 
@@ -105,15 +102,18 @@ export const replyTransformers = watchedTable(BUILTIN_REPLY_MAPPERS, refreshTran
 for (const word of Object.keys(argumentTransformers)) refreshTransformers(word);
 for (const word of Object.keys(replyTransformers)) refreshTransformers(word);
 
-function addSpecs(rows: readonly (string | number)[]): string[] {
-  const names: string[] = [];
-  for (let index = 0; index < rows.length; index += ROW_WIDTH) {
-    const name = rows[index] as string;
-    const keys = keyRule(name, rows[index + 2] as string);
-    tableSpecs.set(name, new TableSpec(name, name, rows[index + 1] as number, keys));
-    names.push(name);
+/** Rows are `flags keys name name ...`. */
+function addSpecs(rows: readonly string[]): string[] {
+  const added: string[] = [];
+  for (const row of rows) {
+    const [flags = "0", keys = "-", ...names] = row.split(" ");
+    const sum = Number.parseInt(flags, 16);
+    for (const name of names) {
+      tableSpecs.set(name, new TableSpec(name, name, sum, keyRule(name, keys)));
+      added.push(name);
+    }
   }
-  return names;
+  return added.sort();
 }
 
 /** The methods of the API, in lower case, sorted. */

@@ -11,11 +11,11 @@
  * sent, and as unsent until its last call is written.
  */
 
-import Denque from "denque";
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import type { PlainCalls } from "../command/plain-calls";
 import { IGNORED } from "../command/promise-completion";
+import { Deque } from "../util/deque";
 import { Stretch, stretchOf } from "./stretch";
 import { STAYING } from "./wire-gate";
 
@@ -30,8 +30,8 @@ interface Cursor {
 }
 
 export class CommandQueue {
-  private items = new Denque<Command>();
-  private backlog = new Denque<Cursor>();
+  private items = new Deque<Command>();
+  private backlog = new Deque<Cursor>();
   private backlogCount = 0;
   /** Distance of the first unsent command from head. */
   private sentMark = 0;
@@ -220,7 +220,7 @@ export class CommandQueue {
       .slice(0, this.sentMark)
       .filter((one) => one.state !== CommandState.Dropped || !isForgettable(one));
     const kept = sent.concat(all.slice(this.sentMark).filter((one) => !isForgettable(one)));
-    if (kept.length < all.length) this.items = new Denque(kept);
+    if (kept.length < all.length) this.items = new Deque(kept);
     this.sentMark = sent.length;
     this.sweepAt = Math.max(FIRST_SWEEP, kept.length * 2);
   }
@@ -235,7 +235,7 @@ export class CommandQueue {
   private sweepBacklog(): void {
     const all = this.backlog.toArray();
     const kept = all.filter(({ commands, next }) => next > 0 || !commands.every(isForgettable));
-    this.backlog = new Denque(kept);
+    this.backlog = new Deque(kept);
     this.backlogCount = kept.reduce((sum, { commands, next }) => sum + commands.length - next, 0);
     this.sweepBacklogAt = Math.max(FIRST_SWEEP, this.backlogCount * 2);
   }

@@ -5,12 +5,12 @@
  * A batch is admitted as a whole, an oversize one when nothing else is outstanding.
  */
 
-import Denque from "denque";
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { AbortError, BoundsExceededError } from "../errors";
+import { Deque } from "../util/deque";
 import { microtask } from "../util/scheduling";
 import { isQuit } from "./closing";
 
@@ -36,7 +36,7 @@ const FIRST_SWEEP = 4096;
 export class Admission implements Dispatcher {
   private commands = 0;
   private bytes = 0;
-  private waiting = new Denque<Entry>();
+  private waiting = new Deque<Entry>();
   /** Commands that wait to be admitted. */
   waitingCount = 0;
   private sweepAt = FIRST_SWEEP;
@@ -106,7 +106,7 @@ export class Admission implements Dispatcher {
       if (has(entry, TRANSACTION_END)) isOpen = false;
       return isKept;
     });
-    this.waiting = new Denque(kept);
+    this.waiting = new Deque(kept);
     this.waitingCount = kept.reduce((sum, { commands }) => sum + commands.length, 0);
     this.sweepAt = Math.max(FIRST_SWEEP, this.waitingCount * 2);
   }

@@ -3,14 +3,14 @@
  * connection leaves behind goes back to the front.
  */
 
-import Denque from "denque";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
+import { Deque } from "../util/deque";
 
 const FIRST_SWEEP = 4096;
 
 export class OfflineQueue {
-  private items = new Denque<Command>();
+  private items = new Deque<Command>();
   /** Answered with an error that asks for another connection: first on the next one. */
   private requeued: Command[] = [];
   /** Length at which commands that settled while waiting (time limits) are swept out. */
@@ -80,7 +80,7 @@ export class OfflineQueue {
       if (!command.isSettled) waiting.push(command);
       else command.group?.dropOut();
     }
-    this.items = new Denque(waiting);
+    this.items = new Deque(waiting);
     this.sweepAt = Math.max(FIRST_SWEEP, waiting.length * 2);
   }
 
