@@ -367,6 +367,9 @@ async function buildTestingDeclarations() {
     codeSplitting: { groups: [{ name: "server", minShareCount: 2 }] },
   });
   await bundle.close();
+  // What an ES module imports as the default is the class: the whole of the CommonJS module.
+  const types = [`export * from "./${MOCK}.js";`, `export { MockRedis as default } from "./${MOCK}.js";`, ""];
+  writeFileSync(join(built, `${MOCK}.d.mts`), types.join("\n"));
 }
 
 /** Streams, sockets and Buffers are in the types of nearly everything. */

@@ -67,7 +67,7 @@ describe("cluster: addresses", () => {
     const other = masters.find((master) => master !== owner) as ServerProcess;
     await cluster.set(key, "before");
     for (const target of [other, owner]) {
-      await fixture.cluster.migrateSlot(slot, target);
+      await fixture.cluster.moveSlot(slot, target);
       expect(await cluster.set(key, target.port)).to.equal("OK");
       expect(await cluster.get(key)).to.equal(String(target.port));
     }
@@ -199,7 +199,7 @@ describe("cluster: IPv6", () => {
     const slot = calculateSlot("traveller");
     const owner = await fixture.cluster.ownerOf(slot);
     const other = fixture.cluster.nodes.find((node) => node !== owner) as ServerProcess;
-    await fixture.cluster.migrateSlot(slot, other);
+    await fixture.cluster.moveSlot(slot, other);
     expect(await cluster.set("traveller", 1)).to.equal("OK");
   }).timeout(60_000);
 });

@@ -94,7 +94,7 @@ describe("cluster: auto-pipelining", () => {
     const owner = await fixture.cluster.ownerOf(slot);
     const other = (await fixture.cluster.masters()).find((master) => master !== owner) as ServerProcess;
     await cluster.set("moving", 1);
-    await fixture.cluster.migrateSlot(slot, other);
+    await fixture.cluster.moveSlot(slot, other);
     try {
       const keys = Array.from({ length: 200 }, (_, i) => `key:${i}`);
       const values = await Promise.all([
@@ -105,7 +105,7 @@ describe("cluster: auto-pipelining", () => {
       expect([values[0], values.at(-1)]).to.deep.equal([2, 3]);
       expect(await Promise.all(keys.map((key) => cluster.incr(key)))).to.deep.equal(keys.map(() => 2));
     } finally {
-      await fixture.cluster.migrateSlot(slot, owner);
+      await fixture.cluster.moveSlot(slot, owner);
     }
   });
 

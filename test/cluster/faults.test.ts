@@ -100,8 +100,8 @@ function faults(kind: ServerKind): void {
         if (Date.now() > endAt) break;
         const owner = await cluster.ownerOf(slot);
         const other = (await cluster.masters()).find((master) => master !== owner) as ServerProcess;
-        await cluster.migrateSlot(slot, other);
-        await cluster.migrateSlot(slot, owner);
+        await cluster.moveSlot(slot, other);
+        await cluster.moveSlot(slot, owner);
       }
     });
     expectClean("slots moved", report);
@@ -189,10 +189,10 @@ function faults(kind: ServerKind): void {
       const slots = loadedSlots(12);
       const added = await cluster.addNode();
       await cluster.untilHealthy();
-      for (const slot of slots) await cluster.migrateSlot(slot, added);
+      for (const slot of slots) await cluster.moveSlot(slot, added);
       await sleep(300);
       const [home] = (await cluster.masters()).filter((master) => master !== added) as [ServerProcess];
-      for (const slot of slots) await cluster.migrateSlot(slot, home);
+      for (const slot of slots) await cluster.moveSlot(slot, home);
       await cluster.removeNode(added);
       await sleep(300);
     });

@@ -42,11 +42,11 @@ describe("cluster: leaving", () => {
       const slot = calculateSlot("moved");
       const owner = await fixture.cluster.ownerOf(slot);
       const other = (await fixture.cluster.masters()).find((one) => one !== owner) as ServerProcess;
-      await fixture.cluster.migrateSlot(slot, other);
+      await fixture.cluster.moveSlot(slot, other);
       const value = cluster.set("moved", "there", "GET");
       expect(await cluster.quit({ timeout: 10_000 })).to.deep.equal(DRAINED);
       expect(await value).to.equal(null);
-      await fixture.cluster.migrateSlot(slot, owner);
+      await fixture.cluster.moveSlot(slot, owner);
     });
 
     it("await using quits", async () => {

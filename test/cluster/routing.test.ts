@@ -184,7 +184,7 @@ describe("cluster: routing", () => {
       for (const key of ["one", "two", "three"]) {
         await cluster.set(`{${key}}`, 1);
         const { slot, other } = await ownerAndOther(key);
-        await fixture.cluster.migrateSlot(slot, other);
+        await fixture.cluster.moveSlot(slot, other);
       }
       expect(await cluster.incr("{one}")).to.equal(2);
       expect(await cluster.pipeline().incr("{two}").incr("{two}").incr("{one}").exec()).to.deep.equal([

@@ -127,7 +127,7 @@ for (const kind of serverKinds().filter((one) => one !== ServerKind.Redis8)) {
       const other = (await cluster.masters()).find((master) => master !== home) as ServerProcess;
       const stream = await begin(fixture);
       for (let move = 0; move < 6; move++) {
-        await cluster.migrateSlot(SLOT, move % 2 === 0 ? other : home);
+        await cluster.moveSlot(SLOT, move % 2 === 0 ? other : home);
         await untilGap(stream, move + 1);
       }
       await stream.finish();
@@ -157,7 +157,7 @@ for (const kind of serverKinds().filter((one) => one !== ServerKind.Redis8)) {
       for (let failover = 0; failover < 8; failover++) {
         const gapCount = stream.gaps.length;
         await stream.during(async () => {
-          await cluster.failOver(await cluster.ownerOf(SLOT));
+          await cluster.failover(await cluster.ownerOf(SLOT));
           await untilGap(stream, gapCount + 1);
         });
         await sleep(300);

@@ -133,13 +133,13 @@ for (const protocol of [2, 3] as const) {
         const slot = calculateSlot("traveller");
         const owner = await fixture.cluster.ownerOf(slot);
         const other = (await fixture.cluster.masters()).find((master) => master !== owner) as ServerProcess;
-        await fixture.cluster.migrateSlot(slot, other);
+        await fixture.cluster.moveSlot(slot, other);
         await waitUntil(() => Promise.resolve(gaps.length > 0), { timeoutMs: 5000, what: "the gap event" });
         expect(gaps[0]?.shardChannels).to.deep.equal(["traveller"]);
         await cluster.spublish("traveller", "there");
         await received(messages, 1);
         expect(messages).to.deep.equal(["traveller there"]);
-        await fixture.cluster.migrateSlot(slot, owner);
+        await fixture.cluster.moveSlot(slot, owner);
         await waitUntil(() => Promise.resolve(gaps.length > 1), { timeoutMs: 5000, what: "the second gap" });
         await cluster.spublish("traveller", "back");
         await received(messages, 2);

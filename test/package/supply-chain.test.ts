@@ -54,6 +54,7 @@ const OTHER_FILES = [
   ...["testing", "testing-mock", "testing-server"].flatMap((name) =>
     [".js", ".js.map", ".d.ts"].map((end) => `built/${name}${end}`),
   ),
+  "built/testing-mock.d.mts",
   "built/testing-rolldown-runtime.js",
 ];
 /** npm runs these on the machine of whoever installs the package from a registry. */

@@ -2,7 +2,7 @@
  * EX, PX, EXAT, PXAT: times of expiry as options and as arguments.
  */
 
-import { NOT_AN_INTEGER, parseInteger } from "../protocol/numbers";
+import { type Integer, NOT_AN_INTEGER, parseInteger } from "../protocol/numbers";
 import { ErrorReply } from "../protocol/reply";
 
 const MAX_INT64 = 9223372036854775807n;
@@ -23,30 +23,29 @@ function invalidExpire(command: string): ErrorReply {
   return new ErrorReply(`ERR invalid expire time in '${command}' command`);
 }
 
-/** Milliseconds since 1970. What does not fit into 64 bits is no time. */
-export function expiryTime(
-  text: string,
-  unit: ExpiryUnit,
-  context: { now: number; command: string },
-): number {
+export interface ExpiryContext {
+  readonly now: number;
+  readonly command: string;
+}
+
+function integerOf(text: string): Integer {
   const parsed = parseInteger(text);
   if (parsed === null) throw new ErrorReply(NOT_AN_INTEGER);
-  let value = BigInt(parsed);
+  return parsed;
+}
+
+/** Milliseconds since 1970. What does not fit into 64 bits is no time. */
+export function expiryTime(text: string, unit: ExpiryUnit, { now, command }: ExpiryContext): number {
+  let value = BigInt(integerOf(text));
   if (unit.isSeconds) value *= 1000n;
-  if (value > MAX_INT64 || value < -MAX_INT64 - 1n) throw invalidExpire(context.command);
-  if (!unit.isAbsolute) value += BigInt(context.now);
-  if (value > MAX_INT64 || value < -MAX_INT64 - 1n) throw invalidExpire(context.command);
+  if (value > MAX_INT64 || value < -MAX_INT64 - 1n) throw invalidExpire(command);
+  if (!unit.isAbsolute) value += BigInt(now);
+  if (value > MAX_INT64 || value < -MAX_INT64 - 1n) throw invalidExpire(command);
   return Number(value);
 }
 
 /** As `expiryTime`, for options that take only positive numbers. */
-export function positiveExpiryTime(
-  text: string,
-  unit: ExpiryUnit,
-  context: { now: number; command: string },
-): number {
-  const parsed = parseInteger(text);
-  if (parsed === null) throw new ErrorReply(NOT_AN_INTEGER);
-  if (parsed <= 0) throw invalidExpire(context.command);
+export function positiveExpiryTime(text: string, unit: ExpiryUnit, context: ExpiryContext): number {
+  if (integerOf(text) <= 0) throw invalidExpire(context.command);
   return expiryTime(text, unit, context);
 }

@@ -219,6 +219,7 @@ export class FaultProxy {
   private cutRule: CutRule | null = null;
   private cutsLeft = 0;
   private mayConnect = true;
+  private stallTimer: NodeJS.Timeout | undefined;
   private readonly connections = new Set<ProxiedConnection>();
   private readonly sockets = new Set<Socket>();
 
@@ -331,10 +332,23 @@ export class FaultProxy {
     }
   }
 
-  /** Stops reading what one side sends, so that its writes pile up. */
-  stall(direction: Direction): void {
-    this.rules[direction].isStalled = true;
-    for (const connection of this.connections) connection.lanes[direction].applyStall();
+  /**
+   * Stops reading, so that writes pile up and nothing is lost: of both sides for so many milliseconds, or of the one
+   * that sends in this direction until `heal`.
+   */
+  stall(what: number | Direction): void {
+    const directions = typeof what === "string" ? [what] : Object.values(Direction);
+    this.holdBack(directions, true);
+    if (typeof what === "string") return;
+    clearTimeout(this.stallTimer);
+    this.stallTimer = setTimeout(() => this.holdBack(directions, false), what);
+  }
+
+  private holdBack(directions: readonly Direction[], isStalled: boolean): void {
+    for (const direction of directions) {
+      this.rules[direction].isStalled = isStalled;
+      for (const connection of this.connections) connection.lanes[direction].applyStall();
+    }
   }
 
   /** New connections are reset at once. */
@@ -345,6 +359,7 @@ export class FaultProxy {
   /** No rule holds any more. What was swallowed stays lost. */
   heal(): void {
     this.mayConnect = true;
+    clearTimeout(this.stallTimer);
     this.cutRule = null;
     for (const rules of this.rulesOf()) {
       Object.assign(rules, NO_RULES);
@@ -365,6 +380,7 @@ export class FaultProxy {
 
   /** Cuts what is open and stops listening. */
   async stop(): Promise<void> {
+    clearTimeout(this.stallTimer);
     this.cutAll("reset");
     for (const socket of this.sockets) socket.destroy();
     await new Promise<void>((resolve) => this.server.close(() => resolve()));

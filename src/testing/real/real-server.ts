@@ -20,6 +20,8 @@ export interface RealServerOptions {
   readonly path?: string;
   /** Listens with TLS only; `true` makes certificates of its own. */
   readonly tls?: boolean | Certificates;
+  /** Words of the server's command line, for example `["--maxmemory", "10mb"]`. */
+  readonly args?: readonly string[];
   /** Lines of the configuration file. */
   readonly config?: Readonly<Record<string, string | number>>;
 }
@@ -61,24 +63,25 @@ export type RealServer = ServerProcess;
 
 export const RealServer = {
   async start(options: RealServerOptions = {}): Promise<ServerProcess> {
-    const { tls, config } = options;
+    const { tls, config, args } = options;
     const certificates = tls === true ? new Certificates() : tls || undefined;
     return ServerProcess.start({
       binary: await findBinary(options),
       ...(config === undefined ? {} : { config }),
+      ...(args === undefined ? {} : { args }),
       ...(certificates === undefined ? {} : { tls: certificates }),
     });
   },
 };
 
-export interface RealClusterOptions extends Omit<RealServerOptions, "tls"> {
+export interface RealClusterOptions extends Omit<RealServerOptions, "tls" | "args"> {
   /** Default: 3. */
   readonly masters?: number;
   /** Of each master. Default: 0. */
   readonly replicas?: number;
 }
 
-/** A cluster of processes; see its methods `failOver`, `migrateSlot`, `stop`. */
+/** A cluster of processes; see its methods `failover`, `moveSlot`, `flush`, `stop`. */
 export type RealCluster = ServerCluster;
 
 export const RealCluster = {
@@ -89,14 +92,14 @@ export const RealCluster = {
   },
 };
 
-export interface RealSentinelsOptions extends Omit<RealServerOptions, "tls"> {
+export interface RealSentinelsOptions extends Omit<RealServerOptions, "tls" | "args"> {
   /** Default: 2. */
   readonly replicas?: number;
   /** Default: 3. */
   readonly sentinels?: number;
 }
 
-/** A master with replicas and sentinels; see its methods `failover`, `master`, `stop`. */
+/** A master with replicas and sentinels; see its methods `failover`, `master`, `flush`, `stop`. */
 export type RealSentinels = ServerSentinels;
 
 export const RealSentinels = {

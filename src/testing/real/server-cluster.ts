@@ -161,7 +161,7 @@ export class ServerCluster {
   }
 
   /** Moves a slot with all its keys. */
-  async migrateSlot(slot: number, target: ServerProcess): Promise<void> {
+  async moveSlot(slot: number, target: ServerProcess): Promise<void> {
     const source = await this.ownerOf(slot);
     if (source === target) return;
     await this.beginMigration(slot, target);
@@ -170,7 +170,7 @@ export class ServerCluster {
   }
 
   /** Hands the office of a master over to its replica, as a rolling upgrade does; returns the new master. */
-  async failOver(master: ServerProcess): Promise<ServerProcess> {
+  async failover(master: ServerProcess): Promise<ServerProcess> {
     let replica: ServerProcess | undefined;
     const isListed = async (): Promise<boolean> => {
       [replica] = await this.replicas(master);
@@ -215,6 +215,11 @@ export class ServerCluster {
   /** Waits until every running node sees all slots served and every replica is in step with its master. */
   async untilHealthy(timeoutMs = FORMATION_TIMEOUT_MS): Promise<void> {
     await waitUntil(() => this.isHealthy(), { timeoutMs, what: "a healthy cluster" });
+  }
+
+  /** Removes all keys of all masters. */
+  async flush(): Promise<void> {
+    await Promise.all((await this.masters()).map((master) => master.flush()));
   }
 
   async stop(): Promise<void> {

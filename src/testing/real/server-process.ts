@@ -8,6 +8,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { ConnectionOptions } from "node:tls";
 import { AdminConnection, type AdminReply } from "./admin-connection";
 import type { Certificates } from "./certificates";
 import { freePort } from "./free-port";
@@ -29,6 +30,8 @@ export interface ServerProcessOptions {
   /** Listens with TLS only, with these certificates. */
   readonly tls?: Certificates;
   readonly sentinel?: boolean;
+  /** Words of the command line behind the configuration file: they win over it. */
+  readonly args?: readonly string[];
 }
 
 export class ServerProcess {
@@ -68,6 +71,11 @@ export class ServerProcess {
     return `${this.options.tls === undefined ? "redis" : "rediss"}://${this.host}:${this.port}`;
   }
 
+  /** What a client takes as its option `tls`; undefined if the server listens without TLS. */
+  get tls(): ConnectionOptions | undefined {
+    return this.options.tls?.clientOptions();
+  }
+
   get pid(): number {
     if (this.child?.pid === undefined) throw new Error("The server is not running");
     return this.child.pid;
@@ -90,7 +98,8 @@ export class ServerProcess {
   async start(): Promise<void> {
     const configPath = join(this.directory, "server.conf");
     if (!this.options.sentinel || this.log() === "") writeFileSync(configPath, this.configuration());
-    const child = spawn(this.binary.path, [configPath, ...(this.options.sentinel ? ["--sentinel"] : [])], {
+    const { sentinel, args = [] } = this.options;
+    const child = spawn(this.binary.path, [configPath, ...(sentinel ? ["--sentinel"] : []), ...args], {
       cwd: this.directory,
       stdio: "ignore",
     });

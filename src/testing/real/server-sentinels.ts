@@ -93,6 +93,11 @@ export class ServerSentinels {
     await waitUntil(isHealthy, { timeoutMs, what: "sentinels that see all servers" });
   }
 
+  /** Removes all keys of the master. */
+  async flush(): Promise<void> {
+    await (await this.master()).flush();
+  }
+
   async stop(): Promise<void> {
     await Promise.all([...this.sentinels, ...this.servers].map((server) => server.stop()));
   }

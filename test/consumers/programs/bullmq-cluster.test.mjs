@@ -76,7 +76,7 @@ describe("bullmq on a cluster", () => {
       }
     })();
     for (const target of [other, home, other, home]) {
-      await servers.migrateSlot(slot, target);
+      await servers.moveSlot(slot, target);
       await servers.untilHealthy();
     }
     await adding;
@@ -104,11 +104,11 @@ describe("bullmq on a cluster", () => {
     const slot = await cluster.slotOf(prefix);
     const home = await servers.ownerOf(slot);
     const other = (await servers.masters()).find((master) => master !== home);
-    await servers.migrateSlot(slot, other);
+    await servers.moveSlot(slot, other);
     for (let n = 1; n <= 5; n++) await queue.add("job", { n });
     await until(() => seen.length === 6);
     assert.deepEqual(seen, [0, 1, 2, 3, 4, 5]);
-    await servers.migrateSlot(slot, home);
+    await servers.moveSlot(slot, home);
     await servers.untilHealthy();
   });
 

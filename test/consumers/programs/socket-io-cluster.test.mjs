@@ -87,7 +87,7 @@ for (const [kind, createFor] of Object.entries(ADAPTERS)) {
       const home = await servers.ownerOf(slot);
       const other = (await servers.masters()).find((master) => master !== home);
       const gaps = nodes.map(({ subscriber }) => next(subscriber, "gap"));
-      await servers.migrateSlot(slot, other);
+      await servers.moveSlot(slot, other);
       // Classic channels do not move.
       if (isOrdered) await Promise.all(gaps);
       const heard = next(there.visitor, "after the move");

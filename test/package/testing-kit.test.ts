@@ -1,0 +1,143 @@
+/** The test kit out of the packed tarball: both module forms, its types, every name that its pages promise. */
+
+import { expect } from "chai";
+import { Application, packPackage } from "./installed-package";
+
+const INSTALL_TIMEOUT_MS = 120_000;
+const NAMES = [
+  "Certificates",
+  "Direction",
+  "FaultProxy",
+  "RealCluster",
+  "RealSentinels",
+  "RealServer",
+  "TestServer",
+  "useServer",
+];
+
+/** A server in memory, a fault of it, and a proxy in front of one that listens. */
+const JOB = `
+async function job(Redis, kit, MockRedis) {
+  const server = await kit.TestServer.start({ version: "7.0", seed: 7 });
+  const proxy = await kit.FaultProxy.start({ host: server.host, port: server.port });
+  const redis = new Redis(proxy.url);
+  const clean = server.snapshot();
+  const results = await redis.pipeline().set("a", "1", "EX", 10).get("a").exec();
+  const writes = proxy.writes.filter((commands) => commands.some(([word]) => word === "set")).length;
+  server.advance(11_000);
+  const afterExpiry = await redis.get("a");
+  server.faults.reply("get", "-WRONGTYPE by order", { times: 1 });
+  const fault = await redis.get("a").catch((error) => error.message);
+  server.restore(clean);
+  await redis.quit();
+  await proxy.stop();
+  await server.stop();
+  const mock = new MockRedis();
+  await mock.set("b", "2");
+  const mocked = await mock.get("b");
+  await mock.quit();
+  return { names: Object.keys(kit).filter((name) => name !== "default").sort(), results, writes, afterExpiry, fault, mocked };
+}
+`;
+const RESULT = {
+  names: NAMES,
+  results: [
+    [null, "OK"],
+    [null, "1"],
+  ],
+  writes: 1,
+  afterExpiry: null,
+  fault: "WRONGTYPE by order",
+  mocked: "2",
+};
+
+const TYPED_USE = `
+import Redis from "ioredis";
+import {
+  FaultProxy, RealCluster, RealSentinels, RealServer, TestServer, useServer,
+  type RealServerOptions, type ServerInUse, type ServerSnapshot, type TestServerOptions,
+} from "ioredis/testing";
+import MockRedis, { mockServer } from "ioredis/testing/mock";
+
+export async function use(): Promise<void> {
+  const options: RealServerOptions = { kind: "valkey", version: "9", tls: true, args: ["--maxmemory", "1mb"] };
+  const real: RealServer = await RealServer.start(options);
+  real.pause();
+  await Promise.all([real.kill(), real.restart(), real.flush(), real.stop()]);
+  const cluster: RealCluster = await RealCluster.start({ masters: 3, replicas: 1 });
+  const [node] = await cluster.masters();
+  if (node) await Promise.all([cluster.moveSlot(1, node), cluster.failover(node), cluster.flush()]);
+  const sentinels: RealSentinels = await RealSentinels.start({ replicas: 1, sentinels: 3 });
+  await sentinels.failover();
+  const proxy = await FaultProxy.start({ host: real.host, port: real.port });
+  proxy.cut({ afterBytes: 1, direction: "toServer" });
+  proxy.stall(10);
+  proxy.stall("toClient");
+  proxy.halfOpen();
+  proxy.delay(1);
+  proxy.chunk(1);
+  proxy.corrupt((bytes: Buffer) => bytes);
+  proxy.limitRate(1_000);
+  const count: number = proxy.commands.length + proxy.writes.length;
+  const wanted: TestServerOptions = { version: "valkey-9.1", path: "/tmp/s" };
+  const server: TestServer = await TestServer.start(wanted);
+  const clean: ServerSnapshot = server.snapshot();
+  server.advance(count);
+  server.seed(1);
+  server.faults.latency(1);
+  server.faults.oom();
+  server.faults.readonly();
+  server.restore(clean);
+  const inUse: ServerInUse = useServer({ version: "8.2" });
+  const client: Redis = new MockRedis(inUse.url);
+  mockServer().flush();
+  client.disconnect();
+}
+`;
+
+describe("the test kit of the packed package", function () {
+  this.timeout(INSTALL_TIMEOUT_MS);
+  let application: Application;
+
+  before(async () => {
+    application = await Application.create(await packPackage(), "ioredis");
+  });
+
+  it("works as CommonJS", async () => {
+    const code = `${JOB}
+      const mock = require("ioredis/testing/mock");
+      job(require("ioredis"), require("ioredis/testing"), mock.default ?? mock)
+        .then((result) => console.log(JSON.stringify(result)));`;
+    expect(await application.evaluate("kit.cjs", code)).to.deep.equal(RESULT);
+  });
+
+  it("works as an ES module", async () => {
+    const code = `
+      import Redis from "ioredis";
+      import * as kit from "ioredis/testing";
+      import MockRedis from "ioredis/testing/mock";
+      ${JOB}
+      console.log(JSON.stringify(await job(Redis, kit, MockRedis)));`;
+    // A namespace of CommonJS also has the whole as "module.exports".
+    const result = (await application.evaluate("kit.mjs", code)) as { names: string[] };
+    const names = result.names.filter((name) => name !== "module.exports");
+    expect({ ...result, names }).to.deep.equal(RESULT);
+  });
+
+  for (const [module, fileName] of [
+    ["commonjs", "kit-use.cts"],
+    ["node16", "kit-use.mts"],
+  ] as const) {
+    it(`has types for ${fileName}`, async () => {
+      application.write(
+        fileName,
+        module === "commonjs" ? TYPED_USE : TYPED_USE.replace("import Redis", "import { Redis }"),
+      );
+      const options =
+        module === "commonjs"
+          ? { module: "node16", esModuleInterop: true }
+          : { module: "node16", skipLibCheck: false };
+      expect(await application.compile(options, [fileName])).to.equal("");
+    });
+  }
+});
