@@ -328,7 +328,7 @@ describe("what crosses each other", function () {
       fixture.proxy.stall(round % 2 === 0 ? "toServer" : "toClient");
       const calls = Array.from({ length: 10 }, () => told(redis, "incr", "cross:n"));
       await sleep(round % 3);
-      const givenUp = told(redis.with({ timeout: 5 }), "quit");
+      const givenUp = told(redis.with({ timeout: 50 }), "quit");
       const refused = told(redis, "incr", "cross:late");
       const [left] = await all([givenUp]);
       expect(left).to.include({ code: "COMMAND_TIMEOUT", mayHaveRun: true });

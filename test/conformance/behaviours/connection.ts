@@ -269,7 +269,7 @@ export const connection = group("connection", (add) => {
       const redis = await stage.redis({
         retryStrategy: (n: number) => {
           times.push(n);
-          return 1;
+          return 100;
         },
       });
       for (let round = 0; round < 2; round++) {

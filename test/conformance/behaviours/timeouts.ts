@@ -42,7 +42,7 @@ export const timeouts = group("timeouts", (add) => {
   add(
     "commandTimeout in a pipeline: each row for itself",
     async (stage) => {
-      const redis = await stage.redis({ commandTimeout: 150 });
+      const redis = await stage.redis({ commandTimeout: 150, blockingTimeoutGrace: 5000 });
       const rows = await redis.pipeline().set("a", "1").blpop("none", 0.4).get("a").exec();
       await pause(400);
       return [rows?.map((row) => row[0]?.message ?? row[1]), await redis.get("a")];
