@@ -1,14 +1,24 @@
 /**
- * Places of hand-written pages that the suite fills: a table between two comments. Everything else of the page stays.
+ * Places of hand-written pages that the suite fills: what stands between two comments. Everything else of the page
+ * stays. A page with several places tells them apart by a word.
  */
 
-export const BEGIN = "<!-- figures: written by npm run bench -->";
 export const END = "<!-- end of figures -->";
 
-/** The page with these figures in their place. */
-export function withFigures(page: string, figures: string): string {
-  const begin = page.indexOf(BEGIN);
-  const end = page.indexOf(END);
-  if (begin < 0 || end < begin) throw new Error(`the page has no place for figures: ${BEGIN} ... ${END}`);
-  return `${page.slice(0, begin + BEGIN.length)}\n\n${figures}\n\n${page.slice(end)}`;
+function beginOf(place: string): string {
+  return `<!-- ${place}: written by npm run bench -->`;
+}
+
+/** The page with these figures in the place of that word. */
+export function withFigures(page: string, figures: string, place = "figures"): string {
+  const mark = beginOf(place);
+  const begin = page.indexOf(mark);
+  const end = page.indexOf(END, begin);
+  if (begin < 0 || end < begin) throw new Error(`the page has no place for figures: ${mark} ... ${END}`);
+  return `${page.slice(0, begin + mark.length)}\n\n${figures}\n\n${page.slice(end)}`;
+}
+
+/** The page without what the suite writes: the prose that people write. */
+export function withoutFigures(page: string): string {
+  return page.replaceAll(/<!-- [\w-]+: written by npm run bench -->[\s\S]*?<!-- end of figures -->/g, "");
 }

@@ -1,6 +1,7 @@
-/** Writes everything that comes from stored results: pages, pictures, and the tables on pages written by hand. */
+/** Writes everything that comes from stored results: pages, pictures, and the places on pages written by hand. */
 
 import type { Results } from "../support/results-store";
+import { writePipelinePages } from "./pipeline-figures";
 import { writeReadme } from "./readme-figures";
 import { writeRecord } from "./record";
 import { writeUserPage } from "./user-page";
@@ -11,4 +12,5 @@ export async function writePages(results: Results): Promise<void> {
   await writeUserPage(results);
   writeReadme(results);
   writeWindowPage(results);
+  writePipelinePages(results);
 }

@@ -1,6 +1,6 @@
 /**
- * The figures on the first screen of README.md, from stored results: CPU of the client per command for a few
- * workloads. They stand between two comments of the page; everything else there is written by hand.
+ * The figures of README.md, from stored results: what a service feels, client by client, and which way of sending suits
+ * which load. They stand between comments of the page; everything else there is written by hand.
  */
 
 import fs from "node:fs";
@@ -8,16 +8,24 @@ import path from "node:path";
 import type { SideName } from "../sides/all-sides";
 import { projectRoot } from "../support/project";
 import type { Results, RowResult } from "../support/results-store";
-import { CPU } from "../support/scenario";
+import { type Column, CPU, OPS, P99, RSS } from "../support/scenario";
 import { formatFigure, markdownTable } from "./format";
 import { withFigures } from "./marked-place";
 import { figureOf } from "./tables";
+import { EQUAL } from "./window-conclusions";
 
 const PAGE = path.join(projectRoot, "README.md");
 
-const ROWS: readonly { id: string; title: string }[] = [
-  { id: "pipeline-1000", title: "explicit pipeline of 1,000" },
-  { id: "all-1000-default", title: "1,000 random reads in one turn, default options" },
+interface Felt {
+  readonly row: string;
+  readonly title: string;
+  readonly column: Column;
+}
+
+const FELT: readonly Felt[] = [
+  { row: "handlers-200-default", title: "CPU per command, 200 request handlers, µs", column: CPU },
+  { row: "all-1000-default", title: "commands a second, 1,000 issued in one turn", column: OPS },
+  { row: "handlers-200-default", title: "99th percentile, 200 request handlers, µs", column: P99 },
 ];
 const SIDES: readonly { side: SideName; title: string; package: string }[] = [
   { side: "sluice", title: "sluice", package: "sluice" },
@@ -31,17 +39,68 @@ const SIDES: readonly { side: SideName; title: string; package: string }[] = [
 export function readmeFigures(results: Results): string | null {
   const scenarios = Object.values(results.scenarios);
   const versions = Object.assign({}, ...scenarios.map((result) => result.versions)) as Record<string, string>;
-  const measured = new Map<string, RowResult>(scenarios.flatMap(({ rows }) => Object.entries(rows)));
-  if (ROWS.some(({ id }) => !measured.has(id))) return null;
+  const measured = rowsOf(results);
+  if (FELT.some(({ row }) => !measured.has(row))) return null;
   const head = SIDES.map((one) => `${one.title} ${versions[one.package] ?? ""}`.trim());
-  const body = ROWS.map(({ id, title }) => [
+  const body = FELT.map(({ row, title, column }) => [
     title,
-    ...SIDES.map(({ side }) => formatFigure(figureOf(measured.get(id), side, CPU), 2)),
+    ...SIDES.map(({ side }) => formatFigure(figureOf(measured.get(row), side, column), column.digits)),
+    `\`--only=${row}\``,
   ]);
-  return markdownTable({ head: ["CPU µs per command", ...head], body });
+  return markdownTable({ head: ["what a service feels", ...head, "measured by"], body });
+}
+
+/** Null while results of a row are missing. */
+export function wayFigures(results: Results): string | null {
+  const measured = rowsOf(results);
+  const figure = (row: string, column: Column): number =>
+    figureOf(measured.get(row), "sluice", column) ?? Number.NaN;
+  const cell = (row: string, column: Column): string =>
+    formatFigure(figure(row, column), column.digits).replace("NaN", "");
+  const auto = figure("trip-callers-auto-1", OPS) / figure("trip-callers-1", OPS);
+  if (Number.isNaN(auto) || !measured.has("million-bulk") || !measured.has("pipeline-1000")) return null;
+  const body = [
+    [
+      "requests that come by themselves, a few commands each",
+      "the default: nothing to do",
+      `${cell("handlers-200-default", OPS)} commands a second, with auto-pipelining ${cell("handlers-200-auto", OPS)}`,
+      "`--only=handlers-200`",
+    ],
+    [
+      "commands that are known together",
+      "`redis.pipeline()`",
+      `${cell("pipeline-1000", CPU)} µs of CPU per command at 1,000 together, ${cell("all-1000-default", CPU)} µs as single ones`,
+      "`--only=pipeline-1000,all-1000`",
+    ],
+    [
+      "many callers who each wait for a server 1 ms away",
+      auto > 1 + EQUAL ? "`enableAutoPipelining: true`" : "the default: the difference is too small to count",
+      `${cell("trip-callers-auto-1", OPS)} commands a second with auto-pipelining, ${cell("trip-callers-1", OPS)} without`,
+      "`--only=trip-callers`",
+    ],
+    [
+      "more commands than fit into memory",
+      "`redis.bulk(source)`",
+      `${cell("million-bulk", RSS)} MiB at most for a million commands, ${cell("million-unbounded", RSS)} MiB in one pipeline`,
+      "`--only=million`",
+    ],
+  ];
+  const table = markdownTable({ head: ["how commands come", "use", "measured", "by"], body });
+  return table.replaceAll("--:", "---");
+}
+
+function rowsOf(results: Results): Map<string, RowResult> {
+  return new Map(Object.values(results.scenarios).flatMap(({ rows }) => Object.entries(rows)));
+}
+
+/** The page with the figures of these results, as far as they are there. */
+export function readmeWith(page: string, results: Results): string {
+  const felt = readmeFigures(results);
+  const ways = wayFigures(results);
+  const withFelt = felt === null ? page : withFigures(page, felt);
+  return ways === null ? withFelt : withFigures(withFelt, ways, "ways");
 }
 
 export function writeReadme(results: Results): void {
-  const figures = readmeFigures(results);
-  if (figures !== null) fs.writeFileSync(PAGE, withFigures(fs.readFileSync(PAGE, "utf8"), figures));
+  fs.writeFileSync(PAGE, readmeWith(fs.readFileSync(PAGE, "utf8"), results));
 }

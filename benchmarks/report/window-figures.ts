@@ -1,6 +1,6 @@
 /**
- * The tables of docs/auto-pipelining.md, from stored results: what each window of automatic batches gives at each
- * added round trip. They stand between two comments of the page; everything else there is written by hand.
+ * The tables of docs/auto-pipelining.md and what follows from them, from stored results: what each window of automatic
+ * batches gives at each added round trip. They stand between two comments of the page; the rest is written by hand.
  */
 
 import fs from "node:fs";
@@ -12,11 +12,12 @@ import { OPS, P50, P99 } from "../support/scenario";
 import { formatFigure, markdownTable, type Table } from "./format";
 import { withFigures } from "./marked-place";
 import { figureOf } from "./tables";
+import { type Window, windowConclusions } from "./window-conclusions";
 
 export const WINDOW_PAGE = path.join(projectRoot, "docs", "auto-pipelining.md");
 
 /** Titles of the columns and the ends of row ids, as in the scenario. */
-const WINDOWS: readonly { readonly title: string; readonly id: string }[] = [
+const WINDOWS: readonly Window[] = [
   { title: "one batch", id: "-auto" },
   { title: "adaptive", id: "-adaptive" },
   { title: "unlimited", id: "-unlimited" },
@@ -42,6 +43,7 @@ export function windowFigures(results: Results): string | null {
     "5,000 commands a second that come at their own pace: median / 99th percentile in µs.",
     markdownTable(arrivals),
     runLine(results, result),
+    windowConclusions(result, WINDOWS),
   ].join("\n\n");
 }
 

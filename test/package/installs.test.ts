@@ -12,40 +12,18 @@ import { checkoutDirectory } from "../../scripts/servers/cache-directory";
 import { temporaryDirectory } from "../../scripts/servers/temporary-directory";
 import { packPackage } from "./installed-package";
 import { installTools } from "./installed-tools";
+import {
+  cleanEnvironment as env,
+  installWith,
+  type PackageManager,
+  packageManagers,
+} from "./package-managers";
 
 const run = promisify(execFile);
-/**
- * Names that the scripts of an enclosing `npm test` hand down would change what is installed where, and with `CI` the
- * package managers refuse to change a lock file.
- */
-const env = Object.fromEntries(
-  Object.entries(process.env).filter(
-    ([name]) =>
-      !/^(?:npm_(?!config_registry)|NODE_V8_COVERAGE|INIT_CWD|CI$|CONTINUOUS_INTEGRATION$)/i.test(name),
-  ),
-);
 const WHO_IS_IT = `
   const mine = require("ioredis");
   const theirs = require("needs-it");
   console.log(mine === theirs ? require("ioredis/package.json").name : "two copies");`;
-
-interface Manager {
-  readonly name: string;
-  readonly args: readonly string[];
-  /** Writes the override of the documentation. */
-  override(directory: string, manifest: Record<string, unknown>, target: string): void;
-  /** Beside package.json, from the beginning. */
-  readonly files?: Readonly<Record<string, string>>;
-  /** To be removed before an override that is added later is seen. */
-  readonly forgotten?: readonly string[];
-}
-
-function inManifest(field: string, value?: string) {
-  return (directory: string, manifest: Record<string, unknown>, target: string): void => {
-    const text = JSON.stringify({ ...manifest, [field]: { ioredis: value ?? target } });
-    writeFileSync(join(directory, "package.json"), text);
-  };
-}
 
 describe("installation", function () {
   this.timeout(240_000);
@@ -69,44 +47,11 @@ describe("installation", function () {
     dependant = join(source, "needs-it-1.0.0.tgz");
   });
 
-  const quiet = ["install", "--ignore-scripts"];
-  const managers: Manager[] = [
-    {
-      name: "npm",
-      args: [...quiet, "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"],
-      override: inManifest("overrides", "$ioredis"),
-      forgotten: ["node_modules", "package-lock.json"],
-    },
-    {
-      name: "pnpm",
-      args: [...quiet, "--prefer-offline"],
-      override: (directory) =>
-        writeFileSync(join(directory, "pnpm-workspace.yaml"), 'overrides:\n  ioredis: "$ioredis"\n'),
-    },
-    { name: "yarn", args: [...quiet, "--silent"], override: inManifest("resolutions") },
-    {
-      name: "@yarnpkg/cli-dist",
-      args: ["install"],
-      override: inManifest("resolutions"),
-      files: {
-        "yarn.lock": "",
-        ".yarnrc.yml": "nodeLinker: node-modules\nenableTelemetry: false\nenableScripts: false\n",
-      },
-    },
-  ];
-
-  async function install({ name, args }: Manager, cwd: string): Promise<void> {
-    const scripts: Record<string, string> = {
-      pnpm: join("pnpm", "bin", "pnpm.cjs"),
-      yarn: join("yarn", "bin", "yarn.js"),
-      "@yarnpkg/cli-dist": join("@yarnpkg", "cli-dist", "bin", "yarn.js"),
-    };
-    const script = scripts[name];
-    if (script === undefined) await run("npm", [...args], { cwd, env });
-    else await run(process.execPath, [join(tools, "node_modules", script), ...args], { cwd, env });
-  }
-
-  function begin(manager: Manager): { directory: string; manifest: Record<string, unknown>; target: string } {
+  function begin(manager: PackageManager): {
+    directory: string;
+    manifest: Record<string, unknown>;
+    target: string;
+  } {
     const directory = temporaryDirectory();
     cpSync(tarball, join(directory, "sluice.tgz"));
     cpSync(dependant, join(directory, "needs-it.tgz"));
@@ -122,21 +67,21 @@ describe("installation", function () {
     return (await run(process.execPath, ["-e", WHO_IS_IT], { cwd, env })).stdout.trim();
   }
 
-  for (const manager of managers) {
+  for (const manager of packageManagers) {
     it(`${manager.name}: the override of the documentation, at once`, async () => {
       const { directory, manifest, target } = begin(manager);
       manager.override(directory, manifest, target);
-      await install(manager, directory);
+      await installWith(manager, directory, tools);
       expect(await whoIsIt(directory)).to.equal("sluice");
     });
 
     it(`${manager.name}: the override of the documentation, added later`, async () => {
       const { directory, manifest, target } = begin(manager);
-      await install(manager, directory);
+      await installWith(manager, directory, tools);
       expect(await whoIsIt(directory)).to.equal("two copies");
       manager.override(directory, manifest, target);
       for (const name of manager.forgotten ?? []) rmSync(join(directory, name), { recursive: true });
-      await install(manager, directory);
+      await installWith(manager, directory, tools);
       expect(await whoIsIt(directory)).to.equal("sluice");
     });
   }

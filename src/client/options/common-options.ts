@@ -248,7 +248,7 @@ export interface SharedOptions {
    * `[object Object]`. Off by default.
    */
   strictArguments?: boolean | undefined;
-  /** Stacks of errors of commands have the frames of the call. Costs about 4 microseconds per command. */
+  /** Stacks of errors of commands have the frames of the call. Costs the capture of a stack per command. */
   showFriendlyErrorStack?: boolean | undefined;
   /**
    * Collects the commands of a turn of the event loop into one pipeline. An object sets its window.

@@ -1,27 +1,55 @@
-/** The figures of README.md are those that are stored, and the command beside them measures them. */
+/** The figures of README.md and of the pages about pipelining are those that are stored; the commands beside them measure them. */
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
 import { withFigures } from "../../../benchmarks/report/marked-place";
-import { readmeFigures } from "../../../benchmarks/report/readme-figures";
+import { PIPELINE_PAGES } from "../../../benchmarks/report/pipeline-figures";
+import { readmeFigures, readmeWith, wayFigures } from "../../../benchmarks/report/readme-figures";
 import { scenarios } from "../../../benchmarks/scenario/all-scenarios";
 import { readStored } from "../../../benchmarks/support/results-store";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
 
+/** What `--only` can choose by. */
+const ids = scenarios.flatMap(({ id, rows }) => [id, ...rows.map((row) => row.id)]);
+
+function wordsOf(page: string): string[] {
+  return [...page.matchAll(/--only=([\w,.-]+)/g)].flatMap(([, words = ""]) => words.split(","));
+}
+
 describe("README.md", () => {
   const page = readFileSync(join(checkoutDirectory(), "README.md"), "utf8");
+  const results = readStored();
 
   it("shows the stored figures (npm run bench -- --page)", () => {
-    const results = readStored();
-    const figures = results === undefined ? null : readmeFigures(results);
-    expect(figures).to.be.a("string");
-    expect(withFigures(page, String(figures))).to.equal(page);
+    if (results === undefined) throw new Error("no stored results");
+    expect(readmeFigures(results)).to.be.a("string");
+    expect(wayFigures(results)).to.be.a("string").and.not.include("NaN");
+    expect(readmeWith(page, results)).to.equal(page);
   });
 
-  it("names scenarios that exist", () => {
-    const names = /npm run bench -- --only=([\w,-]+)/.exec(page)?.[1]?.split(",");
-    expect(names).to.not.equal(undefined);
-    expect(scenarios.map(({ id }) => id)).to.include.members(names ?? []);
+  it("names rows that exist", () => {
+    const words = wordsOf(page);
+    expect(words).to.have.length.greaterThan(5);
+    expect(words.filter((word) => !ids.some((id) => id.includes(word)))).to.deep.equal([]);
   });
 });
+
+for (const { file, figures } of PIPELINE_PAGES) {
+  describe(file.slice(checkoutDirectory().length + 1), () => {
+    const page = readFileSync(file, "utf8");
+
+    it("shows the stored figures (npm run bench -- --page)", () => {
+      const results = readStored();
+      const text = results === undefined ? null : figures(results);
+      expect(text).to.be.a("string").and.not.include("NaN");
+      expect(withFigures(page, String(text))).to.equal(page);
+    });
+
+    it("names rows that exist", () => {
+      const words = wordsOf(page);
+      expect(words).to.not.deep.equal([]);
+      expect(words.filter((word) => !ids.some((id) => id.includes(word)))).to.deep.equal([]);
+    });
+  });
+}
