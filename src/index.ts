@@ -115,6 +115,19 @@ export {
   UnexpectedReplyError,
   WatchLostError,
 } from "./errors";
+export type {
+  BoundStats,
+  ClusterStats,
+  CommandStats,
+  ConnectionStats,
+  FlushStats,
+  LinkStats,
+  QueueStats,
+  RedirectStats,
+  RedisStats,
+  RoundTripStats,
+  StallStats,
+} from "./client/stats";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
 export type { WatchdogOptions } from "./link/link-options";

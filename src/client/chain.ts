@@ -22,7 +22,7 @@ export const PARTS: unique symbol = Symbol("parts");
 export class Chain {
   auto: AutoPipeliner | null = null;
   readonly lease: BlockingLease | null;
-  private readonly admission: Admission | null;
+  readonly admission: Admission | null;
 
   constructor(
     private readonly bottom: Dispatcher,

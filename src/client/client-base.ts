@@ -34,9 +34,16 @@ import type {
   ReplyRows,
 } from "../command/generated/signatures";
 import type { PlainCalls } from "../command/plain-calls";
-import { PromiseCompletion } from "../command/promise-completion";
+import { PromiseCompletion, Tally } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
-import { INSPECT, type InspectArguments, showClient, showInJson } from "../observability/redact";
+import {
+  type ClientSummary,
+  INSPECT,
+  type InspectArguments,
+  SUMMARY,
+  showClient,
+  showInJson,
+} from "../observability/redact";
 import { Bulk, type BulkOptions } from "../pipeline/bulk";
 import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
@@ -86,6 +93,8 @@ export const PASS_BATCH: unique symbol = Symbol("passBatch");
 export const INITIALIZE: unique symbol = Symbol("initialize");
 /** Whether a `sendCommand` that commands pass on their way has been replaced. */
 export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
+/** What became of the calls of the client. */
+export const TALLY: unique symbol = Symbol("tally");
 const ISSUE: unique symbol = Symbol("issue");
 const COLLECTED: unique symbol = Symbol("collected");
 const METHODS: unique symbol = Symbol("methods");
@@ -107,6 +116,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Names given to `addBuiltinCommand`. */
   readonly addedBuiltinSet = new Set<string>();
 
+  abstract [SUMMARY](): ClientSummary;
   abstract readonly [CHAIN]: Dispatcher;
   abstract readonly [LIMITS]: LimitContext;
 
@@ -118,6 +128,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private [LIMITER]: Limiter | null = null;
   private [VIEW_PROTOTYPE]: this | null = null;
   readonly [PORT]: PipelinePort;
+  readonly [TALLY] = new Tally();
 
   constructor() {
     super();
@@ -151,7 +162,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
     const callback = takeCallback(args);
-    const completion = new PromiseCompletion();
+    const completion = new PromiseCompletion(this[TALLY]);
     let outcome = completion.promise;
     try {
       if (this.options.strictArguments === true) refuseLooseArguments(spec, args);
@@ -319,7 +330,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Two functions that send the command with `this` as client, never auto-pipelined. */
   createBuiltinCommand(name: string): { string: AnyMethod; buffer: AnyMethod } {
     const make = (wantsBuffers: boolean): AnyMethod =>
-      makeMethod<ClientBase>(
+      makeMethod(
         name,
         ({ options }, args, completion) =>
           applyPrefix(makeCommand(specOf(name), args, wantsBuffers, completion), options.keyPrefix),
@@ -356,6 +367,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   private [ISSUE](command: Command): Promise<unknown> {
+    this[TALLY].issued++;
     keepScope(command);
     if (!this[IS_PLAIN]) {
       if (this.options.showFriendlyErrorStack) captureCallSite(command);
@@ -400,6 +412,8 @@ function callByName(
 
 /** Past the auto-pipeliner, behind what it has gathered. */
 function dispatchDirectly(client: ClientBase<ReplyMappingMode>, command: Command): Promise<unknown> {
+  client[TALLY].issued++;
+  if (command.completion instanceof PromiseCompletion) command.completion.tally = client[TALLY];
   client[CHAIN].dispatchBatch([command]);
   return command.promise;
 }
@@ -422,6 +436,7 @@ function makePort(client: ClientBase<ReplyMappingMode>): PipelinePort {
     sendCalls: (calls) => sendCalls(client, calls),
     isStrict: () => client.options.strictArguments === true,
     preparation: () => (client.options.showFriendlyErrorStack ? captureCallSite : null),
+    tally: client[TALLY],
     observe: (size) => client[OBSERVE]?.(size) ?? null,
   };
 }
@@ -464,7 +479,7 @@ function isUnwatched(client: ClientBase<ReplyMappingMode>): boolean {
 }
 
 function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
-  return makeMethod<ClientBase>(
+  return makeMethod(
     script.bySha.name,
     (_client, args, completion) => script.makeCommand(args, wantsBuffers, completion),
     (client, command) => client[ISSUE](command),
@@ -482,14 +497,14 @@ function makePipelineClass(client: ClientBase<ReplyMappingMode>): typeof Pipelin
 }
 
 /** A method that makes a command of its arguments and hands it on; a callback may come last. */
-function makeMethod<Client>(
+function makeMethod(
   name: string,
-  make: (client: Client, args: unknown[], completion: Completion) => Command,
-  issue: (client: Client, command: Command) => Promise<unknown>,
-): (this: Client, ...args: unknown[]) => Promise<unknown> {
+  make: (client: ClientBase, args: unknown[], completion: Completion) => Command,
+  issue: (client: ClientBase, command: Command) => Promise<unknown>,
+): (this: ClientBase, ...args: unknown[]) => Promise<unknown> {
   return function (...args) {
     const callback = takeCallback(args);
-    const completion = new PromiseCompletion();
+    const completion = new PromiseCompletion(this[TALLY]);
     let outcome = completion.promise;
     try {
       outcome = issue(this, make(this, args, completion));

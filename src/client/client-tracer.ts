@@ -19,7 +19,7 @@ import {
   traceCommand,
   traceConnect,
 } from "../observability/channels";
-import { describeCommand } from "../observability/redact";
+import { describeCommand, redactUrl } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import { debugLog } from "../util/debug";
 import { nextTick } from "../util/scheduling";
@@ -150,10 +150,10 @@ export class ClientTracer {
     this.attempt = isConnectTraced() ? traceConnect(epoch, this.server()).around(nothing) : null;
   }
 
-  /** The server for people to read. */
-  private place(): string {
+  /** The server for people to read: `host:port`, or the path of the socket. */
+  place(): string {
     const { serverAddress, serverPort } = this.server();
-    return serverPort === undefined ? serverAddress : `${serverAddress}:${serverPort}`;
+    return serverPort === undefined ? redactUrl(serverAddress) : `${serverAddress}:${serverPort}`;
   }
 
   private server(): ServerContext {

@@ -2,6 +2,7 @@
 
 import type { Command } from "../command/command";
 import type { ClientIdentity } from "../connection/handshake";
+import { LineCounts } from "../connection/line-counts";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
@@ -38,6 +39,9 @@ export class RedisEvents implements LinkListener, MessageListener {
   /** What an application has written to `status`; the next move of the link takes its place. */
   shownStatus: RedisStatus | null = null;
 
+  /** What the connections of the client have done. */
+  readonly counts = new LineCounts();
+
   constructor(
     private readonly redis: Redis,
     private readonly tracer: ClientTracer,
@@ -54,6 +58,7 @@ export class RedisEvents implements LinkListener, MessageListener {
       listener: this,
       messages: this,
       tracer: this.tracer,
+      counts: this.counts,
       redirects: (command, error) => this.redirects(command, error),
       takeover: {
         takesOver: (command) => this.supervisor?.takeover?.takesOver(command) === true,

@@ -13,13 +13,13 @@ import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
-import { hideSecrets } from "../observability/redact";
+import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { Chain, PARTS } from "./chain";
-import { CHAIN, ClientBase, INITIALIZE, LIMITS } from "./client-base";
+import { CHAIN, ClientBase, INITIALIZE, LIMITS, TALLY } from "./client-base";
 import { ClientTracer, NOTE_BATCH, OBSERVE } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { emitLater, reportSilently } from "./events";
@@ -29,6 +29,7 @@ import { watchOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
 import { RedisEvents } from "./redis-events";
+import { type LinkStats, type RedisStats, readBounds, readCommands, readLink } from "./stats";
 import type { RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
 /** What is special about the present connection. */
@@ -322,6 +323,17 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return asCallback(started, callback);
   }
 
+  /** How the client is doing, in figures; cheap enough for every second. See docs/observability.md. */
+  stats(): RedisStats {
+    const { auto, admission } = this[PARTS];
+    return Object.freeze({
+      ...linkStatsOf(this),
+      commands: readCommands(this[TALLY]),
+      bounds: readBounds(admission),
+      window: auto?.windowSize ?? null,
+    });
+  }
+
   /** Emits an event if somebody listens; an unheard `error` is printed, never thrown. */
   silentEmit(event: string, ...args: unknown[]): boolean {
     return reportSilently(this, event, args);
@@ -332,6 +344,11 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }
 
+  [SUMMARY](): ClientSummary {
+    const { status, server, queues } = linkStatsOf(this);
+    return { server, status, version: this[LINK].connection?.serverVersion ?? null, queues: { ...queues } };
+  }
+
   override [NOTE_BATCH](size: number): void {
     this[TRACER].onBatch(size);
   }
@@ -339,6 +356,14 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   override [OBSERVE](size: number): BatchObserver | null {
     return this[TRACER].onTransaction(size, this[LINK].session.db);
   }
+}
+
+/** What is known of the server and the connections to it. */
+export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
+  const { auto, lease } = redis[PARTS];
+  const gathered = (auto?.size ?? 0) + (lease?.waitingCount ?? 0);
+  const server = redis[TRACER].place();
+  return readLink(redis[LINK], redis[EVENTS].counts, { gathered, server, status: redis.status });
 }
 
 function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {

@@ -60,6 +60,8 @@ const MAX_TRAIL = 64;
 export class Redirector {
   /** False while the cluster is being closed: then nothing is sent again. */
   isActive = false;
+  /** Commands and transactions that were redirected, by kind. */
+  readonly counts: number[] = [0, 0, 0, 0, 0, 0];
 
   constructor(
     private readonly options: RedirectOptions,
@@ -154,6 +156,7 @@ export class Redirector {
   }
 
   private follow(node: ClusterNode, unit: Command, redirect: Redirect, error: Error): boolean {
+    (this.counts[redirect.kind] as number)++;
     switch (redirect.kind) {
       case RedirectKind.Moved:
       case RedirectKind.Ask:

@@ -1,8 +1,51 @@
-/** The completion of a single command: the promise its caller holds. */
+/**
+ * The completion of a single command: the promise its caller holds. It counts the outcome for its
+ * client, as a whole pipeline does at its end; `stats()` reads the counters.
+ */
 
+import { ReplyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import type { Command } from "./command";
 import type { Completion } from "./completion";
+
+/** Codes that are told apart; error replies of scripts may begin with any word. */
+const MOST_CODES = 64;
+const OTHER = "OTHER";
+
+/** Is told how single calls end. A tracer puts its own in the place of the client's. */
+export interface CallListener {
+  onFulfilled(): void;
+  onFailed(error: Error): void;
+}
+
+export class Tally implements CallListener {
+  /** Calls that became commands, those of pipelines and transactions included. */
+  issued = 0;
+  fulfilled = 0;
+  failed = 0;
+  /** Failures by the first word of the error reply, or by the code of the client's own error. */
+  readonly errors = new Map<string, number>();
+
+  onFulfilled(): void {
+    this.fulfilled++;
+  }
+
+  onFailed(error: Error): void {
+    this.failed++;
+    let code = errorCode(error);
+    if (!this.errors.has(code) && this.errors.size >= MOST_CODES) code = OTHER;
+    this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
+  }
+}
+
+/** Hears of what no caller of a client waits for. */
+export const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
+
+/** First word of an error reply (`WRONGTYPE`), code of another error, or else its name. Never a message. */
+function errorCode(error: Error & { code?: unknown }): string {
+  if (error instanceof ReplyError) return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";
+  return typeof error.code === "string" ? error.code : error.name;
+}
 
 export class PromiseCompletion implements Completion {
   readonly promise: Promise<unknown>;
@@ -10,7 +53,8 @@ export class PromiseCompletion implements Completion {
   /** Rejects the promise: also used for calls that never became a command. */
   refuse!: (error: Error) => void;
 
-  constructor() {
+  /** @param tally Counts the outcome for its client. */
+  constructor(public tally: CallListener = UNCOUNTED) {
     this.promise = new Promise((resolve, reject) => {
       this.settle = resolve;
       this.refuse = reject;
@@ -18,10 +62,12 @@ export class PromiseCompletion implements Completion {
   }
 
   fulfil(_command: Command, value: Reply): void {
+    this.tally.onFulfilled();
     this.settle(value);
   }
 
   reject(_command: Command, error: Error): void {
+    this.tally.onFailed(error);
     this.refuse(error);
   }
 }

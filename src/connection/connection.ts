@@ -14,8 +14,7 @@ import type { PlainCalls } from "../command/plain-calls";
 import { type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
 import { hideBytes } from "../observability/redact";
 import { OutputBuffer } from "../protocol/output-buffer";
-import { Parser } from "../protocol/parser";
-import type { ReplySink } from "../protocol/reply-sink";
+import { Parser, type ReplySink } from "../protocol/parser";
 import { Decode, type Reply } from "../protocol/resp-types";
 import { atTurnEnd, clockMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
@@ -23,6 +22,7 @@ import { CommandQueue } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
 import { FlushEncoder, type WriteListener } from "./flush-encoder";
 import { type Flushable, flushScheduler } from "./flush-scheduler";
+import { LineCounts } from "./line-counts";
 import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
@@ -62,6 +62,8 @@ export interface ConnectionDeps extends PushDeps {
   /** Null: error replies fail their commands. */
   readonly replies: ReplyJudge | null;
   readonly tracer: WriteListener | null;
+  /** Those of its link; without them it counts for nobody. */
+  readonly counts?: LineCounts;
 }
 
 const NO_TRACER: WriteListener = { isTracing: () => false, onWrite() {} };
@@ -82,6 +84,11 @@ const STATE_FLAGS =
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 
 const UNUSUAL = SUBSCRIBING | CommandFlag.Stretch;
+
+/** Their replies come when the server pleases. */
+const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
+/** In the place of a command number: no round trip is being measured. */
+const UNMEASURED = -1;
 
 /** Unsent commands at which a flush starts without waiting for the end of the run. */
 const EARLY_FLUSH_COMMANDS = 8192;
@@ -110,6 +117,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   clientId: number | null = null;
   /** `standalone`, `cluster` or `sentinel`, when the handshake told it. */
   serverMode: string | null = null;
+  /** Name and version of the server, as in `redis 8.2.1`, when the handshake told it. */
+  serverVersion: string | null = null;
   /** Tells one run of one server from all others, when the handshake told it. */
   serverRunId: string | null = null;
   isMonitoring = false;
@@ -130,6 +139,11 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   /** The socket is one of the runtime's, which does not look at what it has written again. */
   private readonly tracer: WriteListener;
   private isOwnSocket = false;
+  private readonly counts: LineCounts;
+  /** The reply with this number ends the round trip that began when `timedFromMs` was. */
+  private timedPlace = UNMEASURED;
+  private timedFromMs = 0;
+  private stalledFromMs = 0;
   private roomBytes = 0;
   private burstStartMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
@@ -144,6 +158,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
     this.limitSilence(options.socketTimeoutMs);
     this.tracer = deps.tracer ?? NO_TRACER;
+    this.counts = deps.counts ?? new LineCounts();
     this.encoder = new FlushEncoder(this, this.output, options.highWaterBytes, this.tracer);
     this.pushes = new PushRouter(this.queue, deps, options.stringNumbers);
   }
@@ -173,6 +188,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       } catch (error) {
         this.breakOff(toError(error));
       }
+      if (this.timedPlace !== UNMEASURED && this.queue.answered > this.timedPlace) this.noteRoundTrip();
       return this.mayReadOn(size === this.roomBytes);
     },
   };
@@ -190,6 +206,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       } catch (error) {
         this.breakOff(toError(error));
       }
+      if (this.timedPlace !== UNMEASURED && this.queue.answered > this.timedPlace) this.noteRoundTrip();
     });
     socket.on("drain", () => this.onDrain());
     socket.on("error", (error: Error) => {
@@ -406,6 +423,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   private noteArrival(size: number): void {
     this.bytesRead += size;
+    this.counts.bytesRead += size;
     this.lastActivityMs = clockMs();
   }
 
@@ -422,8 +440,30 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.deps.life.onOpen();
   }
 
+  /** From the flush to the read that brought its first reply. */
+  private noteRoundTrip(): void {
+    this.timedPlace = UNMEASURED;
+    this.counts.roundTrips.note(Math.max(0, this.lastActivityMs - this.timedFromMs), this.lastActivityMs);
+  }
+
+  /** One at a time: a flush behind one that is being measured costs no look at the clock. */
+  private timeFlush(place: number): void {
+    if (this.timedPlace !== UNMEASURED) return;
+    const head = this.queue.head();
+    if (head === undefined || (head.spec.flags & UNTIMED) !== 0) return;
+    this.timedPlace = place;
+    this.timedFromMs = clockMs();
+  }
+
+  private endStall(): void {
+    if (this.stalledFromMs === 0) return;
+    this.counts.stalledMs += clockMs() - this.stalledFromMs;
+    this.stalledFromMs = 0;
+  }
+
   private onDrain(): void {
     this.isBlocked = false;
+    this.endStall();
     if (this.queue.unsent > 0) flushScheduler.requestNextTurn(this);
   }
 
@@ -449,6 +489,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;
     if (queue.inFlight === 0) this.lastActivityMs = clockMs();
+    const place = queue.answered + queue.inFlight;
     const trouble = this.fill();
     if (trouble !== null) {
       this.destroy(trouble);
@@ -456,6 +497,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     }
     const segments = output.take();
     if (segments.length === 0) return;
+    this.counts.noteFlush(queue.answered + queue.inFlight - place);
+    this.timeFlush(place);
     try {
       this.write(socket, segments);
     } catch (error) {
@@ -485,11 +528,16 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     for (let i = 0; i <= last; i++) {
       const segment = segments[i] as Buffer;
       this.bytesWritten += segment.length;
+      this.counts.bytesWritten += segment.length;
       if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
     }
     if (last > 0) socket.uncork();
     // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
+    if (this.isBlocked && this.stalledFromMs === 0) {
+      this.counts.stalls++;
+      this.stalledFromMs = clockMs();
+    }
     if (!canRecycle) this.output.forget(segments);
   }
 
@@ -497,6 +545,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     if (this.state === ConnectionState.Closed) return;
     this.state = move(this.state, ConnectionState.Closed);
     this.parser.stop();
+    this.endStall();
     stopTimer(this.destroyTimer);
     this.socketTimeout?.stop();
     this.deps.life.onClose();

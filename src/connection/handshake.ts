@@ -109,8 +109,15 @@ function noteServer(connection: Connection, outcome: HandshakeOutcome): Handshak
     connection.serverMode =
       outcome.info["redis_mode"] ?? outcome.info["server_mode"] ?? connection.serverMode;
     connection.serverRunId = outcome.info["run_id"] ?? null;
+    connection.serverVersion = versionIn(outcome.info) ?? connection.serverVersion;
   }
   return outcome;
+}
+
+/** Valkey tells the version of Redis that it is compatible with, too. */
+function versionIn(info: Record<string, string>): string | null {
+  if (info["valkey_version"] !== undefined) return `valkey ${info["valkey_version"]}`;
+  return info["redis_version"] === undefined ? null : `redis ${info["redis_version"]}`;
 }
 
 interface Answers {
@@ -146,6 +153,8 @@ async function introduce(
   if (protocol === 3 && loginAnswer?.error === null) {
     connection.clientId = wholeNumber(fieldOf(loginAnswer.value, "id"));
     connection.serverMode = String(fieldOf(loginAnswer.value, "mode") ?? "") || null;
+    const [server, version] = ["server", "version"].map((name) => fieldOf(loginAnswer.value, name));
+    if (version !== undefined) connection.serverVersion = `${String(server)} ${String(version)}`;
   }
   const isDowngraded = protocol === 3 && loginAnswer !== null && lacksResp3(loginAnswer.said);
   if (protocol === 2) connection.setProtocol(2);

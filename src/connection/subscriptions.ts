@@ -18,6 +18,11 @@ export class Subscriptions {
     return this.sets.every((set) => set.size === 0);
   }
 
+  /** Of all kinds. */
+  get count(): number {
+    return this.sets.reduce((sum, set) => sum + set.size, 0);
+  }
+
   size(kind: SubscriptionKind): number {
     return this.setOf(kind).size;
   }

@@ -34,8 +34,9 @@ interface Entry {
 const FIRST_SWEEP = 4096;
 
 export class Admission implements Dispatcher {
-  private commands = 0;
-  private bytes = 0;
+  /** What is admitted and not settled; bytes of arguments. */
+  commands = 0;
+  bytes = 0;
   private waiting = new Deque<Entry>();
   /** Commands that wait to be admitted. */
   waitingCount = 0;

@@ -64,6 +64,11 @@ export class BlockingLease implements Dispatcher {
     return this.next.dispatchCalls?.(calls) ?? false;
   }
 
+  /** Commands that wait for an extra connection. */
+  get waitingCount(): number {
+    return this.waiting.length;
+  }
+
   /** Ends all extra connections and what blocks on them. `refuse` gets what still waits for one. */
   close(refuse: (commands: readonly Command[]) => void): void {
     const connections = [...this.connections.keys()];

@@ -9,6 +9,7 @@ import type { RetryPolicy } from "../command/command-extra";
 import type { ConnectionOptions } from "../connection/connection";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { ClientIdentity } from "../connection/handshake";
+import type { LineCounts } from "../connection/line-counts";
 import type { MessageListener } from "../connection/push-router";
 import type { Takeover } from "./closing";
 import type { ExpiringCredentials } from "./credentials";
@@ -66,6 +67,8 @@ export interface LinkDeps {
   readonly listener: LinkListener;
   readonly messages: MessageListener | null;
   readonly tracer: WriteListener | null;
+  /** Shared by all links of a client. */
+  readonly counts: LineCounts;
   /**
    * An error reply that neither a script nor `reconnectOnError` took over. True when the command was
    * taken over (redirects of a cluster); otherwise it fails with the error.

@@ -19,7 +19,7 @@ export class LinkWatch implements WatchdogOwner {
 
   constructor(
     private readonly link: Link,
-    private readonly owner: Pick<LinkDeps, "credentials">,
+    private readonly owner: Pick<LinkDeps, "credentials" | "counts">,
   ) {
     const { watchdog } = link.options;
     const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
@@ -46,6 +46,7 @@ export class LinkWatch implements WatchdogOwner {
       const timeoutMs = (options.watchdog || undefined)?.probeTimeoutMs ?? DEFAULT_PROBE_TIMEOUT_MS;
       const credentials = (await this.owner.credentials()) ?? {};
       if (this.link.connection !== connection) return Verdict.Unknown;
+      this.owner.counts.probes++;
       this.probing = probe({ options, credentials, connection, silentMs, timeoutMs });
       return await this.probing.verdict;
     } catch {

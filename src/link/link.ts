@@ -330,6 +330,7 @@ export class Link implements Dispatcher {
       subscriptions: this.subscriptions,
       messages: deps.messages,
       tracer: deps.tracer,
+      counts: deps.counts,
     };
   }
 
@@ -363,6 +364,7 @@ export class Link implements Dispatcher {
       return;
     }
     connection.markReady();
+    this.deps.counts.opened++;
     this.watch.start(connection);
     this.reconnection.attempts = 0;
     this.setStatus("ready");
@@ -393,6 +395,7 @@ export class Link implements Dispatcher {
     const left = withoutRequests(connection.queue.takeAll());
     this.setStatus("close");
     const isLast = this.isClosing || this.hasQuit || left.sent.some(isQuit);
+    if (connection.readyAtMs > 0 && !isLast) this.deps.counts.lost++;
     const kept = isLast ? settleLeftovers(left, this.deps.takeover, this.lastError) : left;
     this.keepForResend(kept, connection);
     this.reconnection.fail(this.closedError());
@@ -435,6 +438,7 @@ export class Link implements Dispatcher {
 
   private beginAttempt(): void {
     this.lastError = undefined;
+    this.deps.counts.attempts++;
     this.setStatus("connecting");
     const connection = new Connection(connectionOptions(this.options), this.connectionDeps);
     this.current.connection = connection;
@@ -521,7 +525,10 @@ export class Link implements Dispatcher {
     };
     const again = sortLeftovers(left, rules);
     const isWhole = ({ batch }: Command): boolean => batch === null || !batch.isPartlyDone;
-    this.offline.putBack(again.filter(isWhole));
+    const kept = again.filter(isWhole);
+    const sent = new Set(left.sent);
+    for (const command of kept) if (sent.has(command)) this.deps.counts.resent++;
+    this.offline.putBack(kept);
     this.session.onLoss((flag) => this.offline.has(flag));
     const partlyDone = again.filter((command) => !isWhole(command));
     settleWaiting(partlyDone, this.deps.takeover, () => this.closedError());

@@ -223,19 +223,29 @@ function describeSocket(socket: object): Record<string, unknown> {
   return shown;
 }
 
-/** How a client is shown: what it is and how it is doing, nothing of what passes through it. */
-export function showClient(
-  client: { options: object; status?: string },
-  ...[style, inspect]: InspectArguments
-): string {
-  const { status, options } = client;
-  return `${client.constructor.name} ${inspect({ status, options }, style)}`;
+/** Key of the method that says how a client is doing, in few words and without secrets. */
+export const SUMMARY: unique symbol = Symbol("summary");
+
+/** What a client says of itself; the server is its address. */
+export interface ClientSummary {
+  readonly status: string;
+  readonly [name: string]: unknown;
 }
 
-/** Makes `JSON.stringify`, which loggers call for anything, show what `showClient` shows. */
+interface Summarized {
+  [SUMMARY](): ClientSummary;
+}
+
+/** How a client is shown: what it is and how it is doing, nothing of what passes through it. */
+export function showClient(client: Summarized, ...[style, inspect]: InspectArguments): string {
+  return `${client.constructor.name} ${inspect(client[SUMMARY](), style)}`;
+}
+
+/** Makes `JSON.stringify`, which loggers call for anything, show the status and the server. */
 export function showInJson(prototype: object): void {
-  const value = function (this: { options: object; status?: string }): object {
-    return { status: this.status, options: redactOptions(this.options) };
+  const value = function (this: Summarized): object {
+    const { status, server } = this[SUMMARY]();
+    return { status, server };
   };
   Object.defineProperty(prototype, "toJSON", { value, configurable: true, writable: true });
 }

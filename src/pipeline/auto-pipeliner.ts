@@ -62,6 +62,11 @@ export class AutoPipeliner implements Dispatcher {
     return this.pending.findLast((command) => !command.isSettled) ?? null;
   }
 
+  /** Batches that may be unanswered at present. */
+  get windowSize(): number {
+    return this.window.size;
+  }
+
   /** Commands gathered and not handed on. */
   get size(): number {
     return this.pending.length;

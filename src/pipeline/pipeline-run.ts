@@ -21,6 +21,8 @@ import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/comma
 import { specOf } from "../command/command-table";
 import type { Completion } from "../command/completion";
 import { type CallCollector, PlainCalls } from "../command/plain-calls";
+import type { Tally } from "../command/promise-completion";
+import { describeCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, type Teller, tellLater } from "../util/callback";
 import { toError } from "../util/user-code";
@@ -53,6 +55,8 @@ export interface PipelinePort {
   sendCalls(calls: PlainCalls): boolean;
   /** What has to be done with each command as it is queued. */
   preparation(): Preparation | null;
+  /** Counts what becomes of the commands. */
+  readonly tally?: Tally;
   /** Called before a transaction of so many commands is sent. */
   observe(size: number): BatchObserver | null;
 }
@@ -108,6 +112,7 @@ export class PipelineRun implements CallCollector {
   private parts: Parts | null = null;
   protected readonly batch = new Batch(BatchKind.Pipeline, 0, null);
   private observer: BatchObserver | null = null;
+  private failedCount = 0;
   private settle!: (rows: Rows | null) => void;
   private fail!: (error: Error) => void;
 
@@ -144,6 +149,16 @@ export class PipelineRun implements CallCollector {
     } catch (error) {
       this.appendBroken(spec, toError(error));
     }
+  }
+
+  /** Names and arguments of the first commands, for people to read: credentials are masked. */
+  describe(most: number): unknown[][] {
+    const count = Math.min(this.plain?.length ?? this.commands.length, most);
+    return Array.from({ length: count }, (_, index) => {
+      const { name, args } = this.plain?.view(index, this) ?? (this.commands[index] as Command);
+      const shown = describeCommand(name, args);
+      return [shown.name, ...shown.args];
+    });
   }
 
   queueScript(script: CommandMaker, args: unknown[], wantsBuffers: boolean): void {
@@ -224,6 +239,7 @@ export class PipelineRun implements CallCollector {
   start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
     this.left = this.length;
+    if (this.port.tally !== undefined) this.port.tally.issued += this.length;
     if (this.left === 0) {
       this.settle([]);
       return;
@@ -297,20 +313,34 @@ export class PipelineRun implements CallCollector {
   }
 
   refuse(index: number, error: Error): void {
+    this.noteFailure(error);
     this.record(index, [error]);
   }
 
   fulfil(command: Command, value: Reply, shape: ReplyShape): void {
     const isExec = (command.spec.flags & CommandFlag.Exec) !== 0;
     const result = isExec ? mapExecReply(this.commands, command, value, shape) : value;
+    if (isExec) this.noteMembers(result);
     this.record(command.index, [null, result]);
   }
 
   reject(command: Command, error: Error): void {
+    this.noteFailure(error);
     this.record(command.index, [error]);
   }
 
   // --- inside ------------------------------------------------------------------------------
+
+  private noteFailure(error: Error): void {
+    this.failedCount++;
+    this.port.tally?.onFailed(error);
+  }
+
+  /** What EXEC says of the members: an error is not thrown by the command that was answered QUEUED. */
+  private noteMembers(rows: unknown): void {
+    if (!Array.isArray(rows)) return;
+    for (const row of rows) if (row instanceof Error) this.noteFailure(row);
+  }
 
   private record(index: number, row: Row): void {
     this.rows[index] = row;
@@ -325,6 +355,7 @@ export class PipelineRun implements CallCollector {
   }
 
   protected finish(): void {
+    if (this.port.tally !== undefined) this.port.tally.fulfilled += this.rows.length - this.failedCount;
     // Whoever keeps the pipeline need not keep its commands.
     this.commands = [];
     this.plain = null;

@@ -30,6 +30,7 @@ import type {
 } from "../command/generated/signatures";
 import { Script, type ScriptDefinition } from "../command/script";
 import { PipelineUsedError } from "../errors";
+import { INSPECT, type InspectArguments } from "../observability/redact";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
 import {
@@ -40,6 +41,9 @@ import {
   PORT,
   type Rows,
 } from "./pipeline-run";
+
+/** Commands of a pipeline that are shown. */
+const MOST_SHOWN = 50;
 
 const RUN: unique symbol = Symbol("run");
 
@@ -74,6 +78,13 @@ export class Pipeline implements Commander {
       Object.defineProperties(this, methodsOf(own));
     }
     if (isTransaction) this[RUN].openTransaction();
+  }
+
+  [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
+    const commands = this[RUN].describe(MOST_SHOWN);
+    const more = this.length - commands.length;
+    const list = inspect(commands, style);
+    return `Pipeline(${this.length}) ${list}${more > 0 ? ` and ${more} that are not shown` : ""}`;
   }
 
   /** Commands queued so far, MULTI and EXEC included. */

@@ -24,6 +24,8 @@ import { isEarned, LARGE_BYTES, PassingBulk } from "./passing-bulk";
 import { ReplyBuilder } from "./reply-builder";
 import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
+
+export type { ReplySink };
 import { Decode, type Reply } from "./resp-types";
 import { decodeScalar, scalarFault } from "./scalar-line";
 import { NO_LENGTH, NULL_LENGTH, STREAMED_LENGTH, TokenScanner } from "./token-scanner";

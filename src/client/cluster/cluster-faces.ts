@@ -8,6 +8,7 @@ import type { NodePort } from "../../cluster/cluster-node";
 import type { SubscriberPort, SubscriberWatcher } from "../../cluster/cluster-subscriber";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import type { Command } from "../../command/command";
+import { LineCounts } from "../../connection/line-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
 import { debugLog } from "../../util/debug";
@@ -76,6 +77,13 @@ export class NodeFace implements NodePort {
         if (!(error instanceof ConnectionClosedError)) throw error;
       });
     }
+  }
+}
+
+/** What the connections of several nodes have done. */
+export class NodeCounts extends LineCounts {
+  addNode(port: NodePort): void {
+    if (port instanceof NodeFace) this.add(port.redis[EVENTS].counts);
   }
 }
 

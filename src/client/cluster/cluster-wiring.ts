@@ -27,7 +27,7 @@ import type { ClusterOptions, ReadScaling } from "../options/cluster-options";
 import type { NatMap } from "../options/sentinel-options";
 import type { Redis } from "../redis";
 import type { LinkSupervisor } from "../redis-events";
-import { FaceFactory, NodeFace } from "./cluster-faces";
+import { FaceFactory, NodeCounts, NodeFace } from "./cluster-faces";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
 
 /** What the client does with what happens below. */
@@ -56,6 +56,8 @@ export class ClusterWiring {
   readonly subscriptions: ClusterSubscriptions;
   readonly watches = new WatchKeeper();
   private readonly faces: FaceFactory;
+  /** What the connections of nodes did that have left. */
+  private readonly gone = new NodeCounts();
 
   constructor(
     private readonly options: ClusterOptions,
@@ -72,6 +74,14 @@ export class ClusterWiring {
     this.redirector = this.makeRedirector();
     this.refresher = this.makeRefresher();
     this.lifecycle = this.makeLifecycle();
+  }
+
+  /** What the connections of all nodes have done, those that have left included. */
+  get counts(): NodeCounts {
+    const sum = new NodeCounts();
+    sum.add(this.gone);
+    for (const port of this.pool.allPorts()) sum.addNode(port);
+    return sum;
   }
 
   /** Behind it are the addresses and options of all nodes: scan streams of a cluster hold it. */
@@ -101,6 +111,7 @@ export class ClusterWiring {
         makePort: (node) => this.makePort(node),
         onPortOpened: (_node, port) => owner.onNodeAdded((port as NodeFace).redis),
         onPortClosed: (node, port) => {
+          this.gone.addNode(port);
           owner.onNodeGone((port as NodeFace).redis);
           this.subscriptions.onNodeGone(node);
           if (this.lifecycle.status === "ready") this.refresher.request(null);

@@ -12,13 +12,12 @@ import { EXECUTE } from "../../command/commander";
 import type { Dispatcher } from "../../command/dispatcher";
 import { OptionError } from "../../errors";
 import { Admission } from "../../link/admission";
-import type { QueuePosition } from "../../link/link";
-import { hideNodes } from "../../observability/redact";
+import { type ClientSummary, hideNodes, redactUrl, SUMMARY } from "../../observability/redact";
 import { ScanStream, type ScanStreamOptions } from "../../streaming/scan-stream";
 import { asCallback, type Callback } from "../../util/callback";
 import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
-import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS } from "../client-base";
+import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS, TALLY } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, reportSilently } from "../events";
 import type { QuitOptions, QuitReport } from "../graceful-quit";
@@ -31,7 +30,8 @@ import {
   resolveClusterOptions,
 } from "../options/cluster-options";
 import { watchOptions } from "../options/live-options";
-import { Redis } from "../redis";
+import { linkStatsOf, Redis } from "../redis";
+import { type ClusterStats, readBounds, readCluster, readCommands } from "../stats";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "../types";
 import { quitClusterWithin } from "./cluster-quit";
 import { ClusterScanner } from "./cluster-scanner";
@@ -206,6 +206,21 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return new Cluster(nodes, { ...this.options, ...override, redisOptions });
   }
 
+  /** How the client is doing, in figures: totals and, under `nodes`, each node. See docs/observability.md. */
+  stats(): ClusterStats {
+    const { redirector, lifecycle, retries, counts } = this[WIRING];
+    const faces = nodesOf(this[WIRING], "all");
+    return readCluster({
+      status: this.status,
+      commands: readCommands(this[TALLY]),
+      bounds: readBounds(this[ADMISSION]),
+      nodes: faces.map((node) => linkStatsOf(node)),
+      counts,
+      redirects: redirector.counts,
+      waiting: lifecycle.waitingCount + retries.size,
+    });
+  }
+
   /** Emits an event if somebody listens; an unheard `error` is printed, never thrown. */
   silentEmit(event: string, ...args: unknown[]): boolean {
     return reportSilently(this, event, args);
@@ -214,6 +229,12 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   /** Closes the client at the end of the block that `await using cluster = new Cluster(...)` is in. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
+  }
+
+  [SUMMARY](): ClientSummary {
+    const { status, nodes, queues } = this.stats();
+    const server = Object.keys(nodes).map((name) => redactUrl(name));
+    return { server, status, queues: { ...queues } };
   }
 
   /** Commands pass the nodes too, which are clients. */
@@ -296,7 +317,7 @@ function readStartNodes(nodes: readonly ClusterNode[]): StartNode[] {
 }
 
 /** Where a command stands: at the master of its slot, as far as that is known. */
-function positionOf(wiring: ClusterWiring, command: Command): QueuePosition {
+function positionOf(wiring: ClusterWiring, command: Command): ReturnType<LimitContext["positionOf"]> {
   const master = command.slot < 0 ? undefined : wiring.slots.shardOf(command.slot)?.master;
   const link = master?.port?.link;
   if (link === undefined) return { commandsAhead: wiring.retries.size, bytesAhead: 0, server: "the cluster" };

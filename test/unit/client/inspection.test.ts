@@ -22,14 +22,22 @@ describe("util.inspect", () => {
 
   afterEach(() => redis.disconnect());
 
+  it("shows a client by its server, how it is doing and nothing else", () => {
+    const queues = "{ offline: 0, gathered: 0, unsent: 0, inFlight: 0, socketBytes: 0 }";
+    expect(shown(redis).replace(/\s+/g, " ")).to.equal(
+      `Redis { server: 'localhost:6379', status: 'wait', version: null, queues: ${queues} }`,
+    );
+  });
+
   it("shows a client and its parts without secrets", () => {
-    expect(shown(redis))
-      .to.match(/^Redis \{/)
-      .and.match(/status: 'wait'/)
-      .and.match(/visible/);
+    expect(shown(redis.options)).to.match(/visible/);
     for (const value of [redis, redis.options, redis.connector, { nested: [redis] }, redis.duplicate()]) {
       expect(shown(value)).to.not.match(SECRETS);
     }
+  });
+
+  it("a client is its status and its server in JSON", () => {
+    expect(JSON.parse(JSON.stringify(redis))).to.deep.equal({ status: "wait", server: "localhost:6379" });
   });
 
   it("shows commands without credentials", () => {
@@ -38,5 +46,14 @@ describe("util.inspect", () => {
       .to.match(/visible/)
       .and.not.match(SECRETS);
     expect(shown(new LegacyCommand("hello", ["3", "AUTH", "user", "geheim"]))).to.not.match(SECRETS);
+  });
+
+  it("shows the commands of a pipeline, not its inside, and of a long one the first", () => {
+    const pipeline = redis.pipeline().get("a").set("b", "c");
+    expect(shown(pipeline)).to.equal("Pipeline(2) [ [ 'get', 'a' ], [ 'set', 'b', 'c' ] ]");
+    const long = redis.pipeline();
+    for (let n = 0; n < 100_000; n++) long.get("a");
+    expect(shown(long)).to.match(/^Pipeline\(100000\)/).and.match(/and 99950 that are not shown$/);
+    expect(shown(redis.multi().get("a"))).to.equal("Pipeline(2) [ [ 'multi' ], [ 'get', 'a' ] ]");
   });
 });

@@ -1,0 +1,68 @@
+/**
+ * The round trips of a server, from a flush to its first reply: a moving mean, and the 99th
+ * percentile of the last minute from a histogram whose steps are a quarter of a power of two.
+ *
+ *   periods of ten seconds:  | 0 | 1 | 2 | 3 | 4 | 5 |   the oldest is emptied and used again
+ */
+
+const PERIODS = 6;
+const PERIOD_MS = 10_000;
+/** Four to each power of two, from one microsecond to half an hour. */
+const STEPS_PER_DOUBLING = 4;
+const STEPS = STEPS_PER_DOUBLING * 31;
+const WEIGHT_OF_ONE = 1 / 8;
+const SHARE = 0.99;
+
+export class RoundTrips {
+  /** Moving mean in milliseconds, in which the last one counts an eighth; null before the first. */
+  meanMs: number | null = null;
+  count = 0;
+  private counts: Uint32Array | null = null;
+  private period = 0;
+
+  note(roundTripMs: number, nowMs: number): void {
+    this.meanMs =
+      this.meanMs === null ? roundTripMs : this.meanMs + (roundTripMs - this.meanMs) * WEIGHT_OF_ONE;
+    this.count++;
+    const counts = this.turnTo(nowMs);
+    const at = (this.period % PERIODS) * STEPS + stepOf(roundTripMs);
+    counts[at] = (counts[at] as number) + 1;
+  }
+
+  /** Upper end of the step in which the 99th percentile of the last minute lies; null when nothing was measured. */
+  p99Ms(nowMs: number): number | null {
+    if (this.counts === null) return null;
+    const counts = this.turnTo(nowMs);
+    let total = 0;
+    for (const count of counts) total += count;
+    if (total === 0) return null;
+    let above = total - Math.ceil(total * SHARE);
+    for (let step = STEPS - 1; step > 0; step--) {
+      for (let period = 0; period < PERIODS; period++) above -= counts[period * STEPS + step] as number;
+      if (above < 0) return upperEndMs(step);
+    }
+    return upperEndMs(0);
+  }
+
+  /** Empties the periods that have begun since the last call. */
+  private turnTo(nowMs: number): Uint32Array {
+    this.counts ??= new Uint32Array(PERIODS * STEPS);
+    const period = Math.floor(nowMs / PERIOD_MS);
+    const passed = Math.min(period - this.period, PERIODS);
+    for (let back = 0; back < passed; back++) {
+      const start = ((period - back) % PERIODS) * STEPS;
+      this.counts.fill(0, start, start + STEPS);
+    }
+    this.period = period;
+    return this.counts;
+  }
+}
+
+function stepOf(roundTripMs: number): number {
+  const step = Math.ceil(Math.log2(Math.max(roundTripMs * 1000, 1)) * STEPS_PER_DOUBLING);
+  return Math.min(step, STEPS - 1);
+}
+
+function upperEndMs(step: number): number {
+  return 2 ** (step / STEPS_PER_DOUBLING) / 1000;
+}
