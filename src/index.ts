@@ -43,6 +43,19 @@ export type {
 export type { NatMap, SentinelAddress, SentinelConnectionOptions } from "./client/options/sentinel-options";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
+export type {
+  BoundStats,
+  ClusterStats,
+  CommandStats,
+  ConnectionStats,
+  FlushStats,
+  LinkStats,
+  QueueStats,
+  RedirectStats,
+  RedisStats,
+  RoundTripStats,
+  StallStats,
+} from "./client/stats";
 export type { RedisStatus } from "./client/types";
 export {
   AnswersDifferError,
@@ -115,19 +128,6 @@ export {
   UnexpectedReplyError,
   WatchLostError,
 } from "./errors";
-export type {
-  BoundStats,
-  ClusterStats,
-  CommandStats,
-  ConnectionStats,
-  FlushStats,
-  LinkStats,
-  QueueStats,
-  RedirectStats,
-  RedisStats,
-  RoundTripStats,
-  StallStats,
-} from "./client/stats";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
 export type { WatchdogOptions } from "./link/link-options";

@@ -39,7 +39,7 @@ export class Tally implements CallListener {
 }
 
 /** Hears of what no caller of a client waits for. */
-export const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
+const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
 
 /** First word of an error reply (`WRONGTYPE`), code of another error, or else its name. Never a message. */
 function errorCode(error: Error & { code?: unknown }): string {

@@ -26,6 +26,7 @@ import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 
 export type { ReplySink };
+
 import { Decode, type Reply } from "./resp-types";
 import { decodeScalar, scalarFault } from "./scalar-line";
 import { NO_LENGTH, NULL_LENGTH, STREAMED_LENGTH, TokenScanner } from "./token-scanner";

@@ -16,12 +16,12 @@ import { startServer } from "../support/shared-servers";
 class CountingConnector extends AbstractConnector {
   static writes = 0;
 
-  constructor(private readonly options: { readonly port: number }) {
+  constructor(private readonly options: RedisOptions) {
     super();
   }
 
   override async connect(): Promise<Socket> {
-    const socket = connect({ port: this.options.port, host: "127.0.0.1", noDelay: true });
+    const socket = connect({ port: this.options.port as number, host: "127.0.0.1", noDelay: true });
     const { write } = socket;
     socket.write = ((...args: unknown[]) => {
       CountingConnector.writes++;
@@ -109,7 +109,12 @@ describe("stats", () => {
     expect(connections).to.deep.equal({ attempts: 4, opened: 4, lost: 3, resent: 3, probes: 0 });
     expect(proxy.counters.connections).to.equal(4);
     expect(queues).to.deep.equal({ offline: 0, gathered: 0, unsent: 0, inFlight: 0, socketBytes: 0 });
-    expect(rest).to.include({ status: "ready", server: `127.0.0.1:${proxy.port}`, window: null, bounds: null });
+    expect(rest).to.include({
+      status: "ready",
+      server: `127.0.0.1:${proxy.port}`,
+      window: null,
+      bounds: null,
+    });
   });
 
   it("name failures by their codes, and what waits by where", async () => {
@@ -174,7 +179,8 @@ describe("stats", () => {
     await open();
     const stats = redis.stats();
     for (const part of [stats, ...Object.values(stats)]) expect(Object.isFrozen(part)).to.equal(true);
-    for (const part of [stats.commands.errors, stats.flushes.sizes]) expect(Object.isFrozen(part)).to.equal(true);
+    for (const part of [stats.commands.errors, stats.flushes.sizes])
+      expect(Object.isFrozen(part)).to.equal(true);
     for (let n = 0; n < 1000; n++) redis.stats();
     const times = Array.from({ length: 200 }, () => {
       const start = performance.now();

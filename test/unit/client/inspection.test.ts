@@ -53,7 +53,9 @@ describe("util.inspect", () => {
     expect(shown(pipeline)).to.equal("Pipeline(2) [ [ 'get', 'a' ], [ 'set', 'b', 'c' ] ]");
     const long = redis.pipeline();
     for (let n = 0; n < 100_000; n++) long.get("a");
-    expect(shown(long)).to.match(/^Pipeline\(100000\)/).and.match(/and 99950 that are not shown$/);
+    expect(shown(long))
+      .to.match(/^Pipeline\(100000\)/)
+      .and.match(/and 99950 that are not shown$/);
     expect(shown(redis.multi().get("a"))).to.equal("Pipeline(2) [ [ 'multi' ], [ 'get', 'a' ] ]");
   });
 });
