@@ -61,8 +61,16 @@ session.on("Debugger.paused", ({ params }) => {
 });
 
 session.post("Debugger.enable");
+// Functions of the refresher wait: the debugger would follow its `await` and miss what comes meanwhile.
+const REFRESHER = "/build/src/cluster/refresher";
 session.post("Debugger.setBlackboxPatterns", {
-  patterns: ["^node:", "node_modules", "/build/(test|scripts|benchmarks)/", "/scripts/call-trace/"],
+  patterns: [
+    "^node:",
+    "node_modules",
+    "/build/(test|scripts|benchmarks)/",
+    "/scripts/call-trace/",
+    REFRESHER,
+  ],
 });
 
 parentPort.on("message", (message) => {
