@@ -118,6 +118,7 @@ export const FLAG_OVERRIDES: readonly FlagOverride[] = [
   { flag: "Monitor", commands: "monitor", reason: "the word itself" },
   { flag: "Reset", commands: "reset", reason: "the word itself" },
   { flag: "Quit", commands: "quit", reason: "the word itself" },
+  { flag: "Fieldsets", commands: "himport", reason: "the word itself" },
   {
     flag: "Unanswered",
     commands: "client monitor psync replconf sync",

@@ -10,7 +10,7 @@ import type { SettleHook } from "../command/command-extra";
 import type { CommandSpec, ReplyShape } from "../command/command-spec";
 import { type FanOutPolicy, fanOutPolicyFor } from "../command/command-table";
 import type { Completion } from "../command/completion";
-import { keyPositions } from "../command/key-positions";
+import { isWord, keyPositions } from "../command/key-positions";
 import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
 import type { Argument, Reply } from "../protocol/resp-types";
 import { type Answer, type Fold, foldFor, valuesOf } from "./aggregate";
@@ -62,18 +62,39 @@ export class FanOut {
     const fold = foldFor(response, command.spec.lowerName);
     const owners = this.nodes.owners();
     if (fold === null || owners.size === 0) return null;
-    const places: { slot: number; node: ClusterNode | null }[] = [];
+    const places: Place[] = [];
     for (const slot of owners.values()) places.push({ slot, node: null });
     if (request === "all_nodes") {
       for (const node of this.nodes.all()) if (!owners.has(node)) places.push({ slot: UNROUTED, node });
     }
-    const gathering = new Gathering(command, places.length, fold);
-    return places.map(({ slot, node }) => {
-      const part = gathering.makePart([...command.args]);
-      part.slot = slot;
-      return { command: part, node };
-    });
+    return copiesFor(command, places, fold);
   }
+}
+
+/** A slot of the master that a part is meant for, or the node itself. */
+interface Place {
+  readonly slot: number;
+  readonly node: ClusterNode | null;
+}
+
+function copiesFor(command: Command, places: readonly Place[], fold: Fold): FanOutPart[] {
+  const gathering = new Gathering(command, places.length, fold);
+  return places.map(({ slot, node }) => {
+    const part = gathering.makePart([...command.args]);
+    part.slot = slot;
+    return { command: part, node };
+  });
+}
+
+/** HIMPORT PREPARE, DISCARD and DISCARDALL change what connections know: they go to all masters, with or without tips. */
+const ANNOUNCEMENTS = ["PREPARE", "DISCARD", "DISCARDALL"] as const;
+
+/** The parts of an HIMPORT that every master has to hear, or null for one that goes to one node. */
+export function announce(command: Command, slots: Pick<FanOutNodes, "owners">): FanOutPart[] | null {
+  const [word] = command.args;
+  if (command.origin === Origin.Part || !ANNOUNCEMENTS.some((one) => isWord(word, one))) return null;
+  const places = [...slots.owners().values()].map((slot) => ({ slot, node: null }));
+  return places.length === 0 ? null : copiesFor(command, places, foldFor("all_succeeded", "himport") as Fold);
 }
 
 function canFanOut(spec: CommandSpec): boolean {

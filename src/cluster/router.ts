@@ -16,7 +16,7 @@ import { toError } from "../util/user-code";
 import { OpenTransactionError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import type { CommandGuide } from "./command-guide";
-import type { FanOut, FanOutPart } from "./fan-out";
+import { announce, type FanOut, type FanOutPart } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
 import { type RetryQueue, WaitReason } from "./retry-queue";
@@ -59,7 +59,8 @@ const SPECIAL =
   CommandFlag.Watch |
   CommandFlag.Unwatch |
   CommandFlag.EnterSubscriber |
-  CommandFlag.ExitSubscriber;
+  CommandFlag.ExitSubscriber |
+  CommandFlag.Fieldsets;
 const WATCHING = CommandFlag.Watch | CommandFlag.Unwatch;
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 
@@ -156,16 +157,20 @@ export class ClusterRouter implements Dispatcher {
     const { flags } = command.spec;
     if ((flags & SUBSCRIBING) !== 0) this.deps.subscriber.dispatch(command);
     else if ((flags & CommandFlag.Multi) !== 0) command.fail(new OpenTransactionError());
-    else if (this.deps.fanOut === null || (flags & WATCHING) !== 0) this.dispatchToOne(command);
-    else {
-      const parts = this.deps.fanOut.plan(command);
-      if (parts === null) this.dispatchToOne(command);
-      else {
-        this.isSplitting = true;
-        for (const part of parts) this.placePart(part);
-        this.empty();
-      }
+    else if ((flags & CommandFlag.Fieldsets) !== 0) this.spread(command, announce(command, this.deps.slots));
+    else if ((flags & WATCHING) !== 0) this.dispatchToOne(command);
+    else this.spread(command, this.deps.fanOut?.plan(command) ?? null);
+  }
+
+  /** Sends the parts of a command, or the command itself when it has none. */
+  private spread(command: Command, parts: FanOutPart[] | null): void {
+    if (parts === null) {
+      this.dispatchToOne(command);
+      return;
     }
+    this.isSplitting = true;
+    for (const part of parts) this.placePart(part);
+    this.empty();
   }
 
   private dispatchToOne(command: Command): void {

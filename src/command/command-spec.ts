@@ -56,6 +56,8 @@ export const CommandFlag = {
   Unanswered: 1 << 27,
   /** No command: stands in the command queue for a stretch of plain calls. */
   Stretch: 1 << 28,
+  /** HIMPORT: announces, forgets or uses fieldsets, which each connection to a master has of its own. */
+  Fieldsets: 1 << 29,
 } as const;
 
 /** What ends a transaction. */

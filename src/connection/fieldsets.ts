@@ -1,16 +1,30 @@
 /**
  * Field lists that HIMPORT SET refers to by name. A connection forgets them when it closes or is
- * reset, so each new one prepares them in its handshake, before any command of the user; a SET
- * that the server refuses all the same is repaired once.
+ * reset, so each new one prepares them in its handshake, before any command of the user. What
+ * becomes of a SET whose fieldset is not prepared is told in managed-fieldsets of the link.
  */
 
 import type { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
 import { isWord } from "../command/key-positions";
 import type { Argument } from "../protocol/resp-types";
+import type { Connection } from "./connection";
 
 export interface Fieldset {
   readonly name: string | Buffer;
   readonly fields: readonly (string | Buffer)[];
+}
+
+/** The answer to the PREPARE of a fieldset, or null when it has failed. */
+export type Preparation = Promise<Error | null> | null;
+
+const unprepared = new WeakMap<Connection, Map<Fieldset, Preparation>>();
+
+/** The managed fieldsets that the server does not know on a connection. */
+export function unpreparedFieldsets(connection: Connection): Map<Fieldset, Preparation> {
+  let known = unprepared.get(connection);
+  if (known === undefined) unprepared.set(connection, (known = new Map()));
+  return known;
 }
 
 /** HIMPORT SET key name value ... */
@@ -21,13 +35,9 @@ export function prepareArgumentsOf(fieldset: Fieldset): Argument[] {
   return ["PREPARE", fieldset.name, ...fieldset.fields];
 }
 
-/** The fieldset that a refused HIMPORT SET needs, if it is one of ours. */
-export function missingFieldset(
-  fieldsets: readonly Fieldset[],
-  command: Command,
-  error: Error,
-): Fieldset | undefined {
-  if (!/no such fieldset/i.test(error.message) || command.spec.lowerName !== "himport") return undefined;
+/** The fieldset that a HIMPORT SET needs, if it is one of ours. */
+export function fieldsetOf(fieldsets: readonly Fieldset[], command: Command): Fieldset | undefined {
+  if (fieldsets.length === 0 || (command.spec.flags & CommandFlag.Fieldsets) === 0) return undefined;
   const [subcommand, , name] = command.args;
   if (command.args.length <= NAME_POSITION || !isWord(subcommand, "SET")) return undefined;
   const wanted = Buffer.from(name as Argument);

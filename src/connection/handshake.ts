@@ -13,7 +13,7 @@ import { explain, hintOnDatabase, hintOnRefusal } from "../observability/hints";
 import type { Argument, Reply } from "../protocol/resp-types";
 import type { Connection } from "./connection";
 import { ConnectionState } from "./connection-state";
-import { type Fieldset, prepareArgumentsOf } from "./fieldsets";
+import { type Fieldset, prepareArgumentsOf, unpreparedFieldsets } from "./fieldsets";
 
 export interface HandshakeOptions {
   readonly protocol?: number | undefined;
@@ -71,6 +71,18 @@ export function request(connection: Connection, name: string, args: unknown[]): 
   );
 }
 
+/** Makes the server know a fieldset; null when it does. Until then it is among those that are unprepared. */
+export function prepareFieldset(connection: Connection, fieldset: Fieldset): Promise<Error | null> {
+  const unprepared = unpreparedFieldsets(connection);
+  const asked = request(connection, "himport", prepareArgumentsOf(fieldset)).then(({ error }) => {
+    if (error === null) unprepared.delete(fieldset);
+    else unprepared.set(fieldset, null);
+    return error;
+  });
+  unprepared.set(fieldset, asked);
+  return asked;
+}
+
 function failed(error: Error, said = ""): Answer {
   return { value: null, error, said };
 }
@@ -124,7 +136,7 @@ interface Answers {
   isDowngraded: boolean;
   login: Answer | null;
   select: Answer | null;
-  fieldsets: Answer[];
+  fieldsets: readonly (Error | null)[];
   info: Answer | null;
 }
 
@@ -147,7 +159,7 @@ async function introduce(
   }
   // RESP3 has told it already. It is what the server knows this connection by.
   const id = protocol === 2 && !options.disableClientInfo ? ask("client", "ID") : null;
-  const fieldsets = (options.himportFieldsets ?? []).map((one) => ask("himport", ...prepareArgumentsOf(one)));
+  const fieldsets = (options.himportFieldsets ?? []).map((one) => prepareFieldset(connection, one));
   const info = options.enableReadyCheck ? ask("info") : null;
   const loginAnswer = await login;
   if (protocol === 3 && loginAnswer?.error === null) {
@@ -213,7 +225,7 @@ function judge(
     explain(select.error, hintOnDatabase(db, select.said));
     return { kind: "failed", error: select.error };
   }
-  for (const { error } of said.fieldsets) if (error !== null) onError(error);
+  for (const error of said.fieldsets) if (error !== null) onError(error);
   if (said.info === null) return { kind: "ready", info: {} };
   const outcome = judgeInfo(said.info, options);
   return outcome.kind === "failed" ? refused(said.info, Boolean(credentials.password)) : outcome;

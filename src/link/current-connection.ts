@@ -20,6 +20,8 @@ export class CurrentConnection {
 
   constructor(
     private readonly recall: (command: Command) => void,
+    /** True when a command that uses fieldsets is sent later. */
+    private readonly holdsBack: (command: Command) => boolean,
     private readonly onSelect: (db: number) => void,
   ) {}
 
@@ -38,6 +40,7 @@ export class CurrentConnection {
   }
 
   send(command: Command): void {
+    if ((command.spec.flags & CommandFlag.Fieldsets) !== 0 && this.holdsBack(command)) return;
     if (command.db !== this.selected.db) this.select(command.db);
     this.note(command);
     // Without limits it cannot be given up.

@@ -15,8 +15,7 @@ import { BatchKind } from "../command/batch";
 import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { ConnectionState } from "../connection/connection-state";
-import { type Fieldset, missingFieldset, prepareArgumentsOf } from "../connection/fieldsets";
-import { noteUnmasked, request } from "../connection/handshake";
+import { noteUnmasked } from "../connection/handshake";
 import { ReplyError } from "../errors";
 import { explain, hintOnUnknown, isTurnedAway } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
@@ -24,6 +23,7 @@ import { clockMs } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { CurrentConnection } from "./current-connection";
 import type { LinkOptions } from "./link-options";
+import { ManagedFieldsets } from "./managed-fieldsets";
 import type { OfflineQueue } from "./offline-queue";
 import type { DatabaseChanges } from "./selected-db";
 import type { Unblocker } from "./unblocker";
@@ -36,6 +36,8 @@ export interface ErrorReplyDeps {
   readonly unblocker: Unblocker;
   /** True when the cluster took the command over. */
   redirects(command: Command, error: Error): boolean;
+  /** A command was not sent when its connection was lost: it waits for the next one, or fails. */
+  keep(command: Command): void;
   /** Half-closes the connection; a new one follows. */
   reconnect(): void;
   /** The server closes the door in the handshake. */
@@ -48,12 +50,13 @@ const FIRST_QUIET_MS = 1000;
 const LONGEST_QUIET_MS = 30_000;
 
 export class ErrorReplies {
-  /** Commands that went again because of a forgotten fieldset. */
-  private readonly repaired = new WeakSet<Command>();
+  readonly fieldsets: ManagedFieldsets;
   private quietMs = FIRST_QUIET_MS;
   private lastLeftMs = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly deps: ErrorReplyDeps) {}
+  constructor(private readonly deps: ErrorReplyDeps) {
+    this.fieldsets = new ManagedFieldsets(deps.options.himportFieldsets ?? [], deps);
+  }
 
   /** True when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean {
@@ -71,7 +74,7 @@ export class ErrorReplies {
     if (deps.unblocker.takes(command, error)) return true;
     // Given up by its caller: nothing of it goes again.
     if (command.isSettled) return false;
-    if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;
+    if (this.recoversScript(command, error) || this.fieldsets.recovers(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) deps.databases.onRefused(command);
     if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.onError(error);
     if (this.reconnects(command, error)) return true;
@@ -85,15 +88,6 @@ export class ErrorReplies {
     if (role === "master") this.quietMs = FIRST_QUIET_MS;
   }
 
-  /** Prepares all fieldsets again: the connection has forgotten them. */
-  prepareFieldsets(): void {
-    for (const fieldset of this.fieldsets) this.prepareAgain(fieldset);
-  }
-
-  private get fieldsets(): readonly Fieldset[] {
-    return this.deps.options.himportFieldsets ?? [];
-  }
-
   /** The server forgot a script (SCRIPT FLUSH, restart): the command goes again with its text. */
   private recoversScript(command: Command, error: Error): boolean {
     const script = command.extra?.script;
@@ -103,22 +97,6 @@ export class ErrorReplies {
     this.deps.current.connection?.scripts.forget(script.sha);
     this.resendNow(command);
     return true;
-  }
-
-  /** The server forgot a fieldset (HIMPORT DISCARD): the SET goes again behind its PREPARE, once. */
-  private recoversFieldset(command: Command, error: Error): boolean {
-    const fieldset = missingFieldset(this.fieldsets, command, error);
-    if (fieldset === undefined || this.repaired.has(command)) return false;
-    this.repaired.add(command);
-    this.prepareAgain(fieldset);
-    this.resendNow(command);
-    return true;
-  }
-
-  private prepareAgain(fieldset: Fieldset): void {
-    const { connection } = this.deps.current;
-    if (connection?.state !== ConnectionState.Ready) return;
-    void request(connection, "himport", prepareArgumentsOf(fieldset));
   }
 
   private resendNow(command: Command): void {

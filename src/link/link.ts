@@ -55,7 +55,8 @@ import { StateReplies } from "./state-replies";
 import { Unblocker } from "./unblocker";
 
 /** Commands that need more than being passed on. */
-const ATTENTION = SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking;
+const ATTENTION =
+  SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking | CommandFlag.Fieldsets;
 
 /** The place of a command on its way to a server; its caller is told when its time is up. */
 export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;
@@ -95,6 +96,7 @@ export class Link implements Dispatcher {
     this.session = new Session(options.db ?? 0, (exec) => this.databases.onExecSettled(exec, null));
     this.current = new CurrentConnection(
       (command) => this.unblocker.recall(command),
+      (command) => this.errorReplies.fieldsets.holdsBack(command),
       (db) => deps.listener.onSelect(db),
     );
     this.databases = this.makeDatabases();
@@ -288,6 +290,7 @@ export class Link implements Dispatcher {
       databases,
       unblocker,
       redirects: (command, error) => deps.redirects(command, error),
+      keep: (command) => this.keep(command),
       reconnect: () => this.disconnect(true),
       onTurnedAway: (error) => this.onTurnedAway(error),
       onError: (error) => this.report("error", error),
@@ -299,7 +302,7 @@ export class Link implements Dispatcher {
       current: this.current,
       subscriptions: this.subscriptions,
       databases: this.databases,
-      prepareFieldsets: () => this.errorReplies.prepareFieldsets(),
+      prepareFieldsets: () => this.errorReplies.fieldsets.prepareAll(),
       onQuit: () => {
         this.hasQuit = true;
         // Not every proxy closes after QUIT as servers do.
@@ -532,6 +535,13 @@ export class Link implements Dispatcher {
     this.session.onLoss((flag) => this.offline.has(flag));
     const partlyDone = again.filter((command) => !isWhole(command));
     settleWaiting(partlyDone, this.deps.takeover, () => this.closedError());
+  }
+
+  /** A command that was taken and not sent when its connection was lost. */
+  private keep(command: Command): void {
+    if (this.isLeaving) failLate([command], () => this.closedError(), this.deps.takeover);
+    else this.offline.push(command);
+    this.chooseRoad();
   }
 
   private planRetry(): void {

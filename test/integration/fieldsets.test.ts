@@ -1,8 +1,8 @@
 /** Managed HIMPORT fieldsets, on a scripted server: none at hand has the command. */
 
 import { expect } from "chai";
-import { Redis } from "../../src/index";
-import { FakeServer, status } from "../support/fake-server";
+import { Redis, ReplyError } from "../../src/index";
+import { FakeServer, NO_REPLY, status } from "../support/fake-server";
 import { closeClient, untilReady } from "../support/matrix";
 
 const MISSING = "ERR no such fieldset";
@@ -97,5 +97,94 @@ describe("himportFieldsets", () => {
     redis.disconnect(true);
     await new Promise((resolve) => redis.once("ready", resolve));
     expect(errors).to.deep.equal(["ERR denied", "ERR denied"]);
+  });
+
+  describe("whose PREPARE has failed", () => {
+    let refuses: boolean;
+
+    beforeEach(async () => {
+      refuses = true;
+      const answer = fake.handler;
+      fake.handler = (words, connection) =>
+        refuses && words[0] === "himport" && words[1] === "PREPARE"
+          ? new Error("ERR denied")
+          : answer(words, connection);
+      redis.on("error", () => {});
+      known.clear();
+      redis.disconnect(true);
+      await new Promise((resolve) => redis.once("ready", resolve));
+      said();
+    });
+
+    it("a SET prepares again before it is sent", async () => {
+      refuses = false;
+      expect(await redis.himport("SET", "k", "users", "a", "b")).to.equal("OK");
+      expect(said()).to.deep.equal(["himport PREPARE users name mail", "himport SET k users a b"]);
+      expect(await redis.himport("SET", "k", "users", "c", "d")).to.equal("OK");
+      expect(said(), "prepared once").to.deep.equal(["himport SET k users c d"]);
+    });
+
+    it("SETs of one moment share a PREPARE", async () => {
+      refuses = false;
+      const sets = ["1", "2", "3"].map((key) => redis.himport("SET", key, "users", "a", "b"));
+      expect(await Promise.all(sets)).to.deep.equal(["OK", "OK", "OK"]);
+      expect(said()).to.deep.equal([
+        "himport PREPARE users name mail",
+        "himport SET 1 users a b",
+        "himport SET 2 users a b",
+        "himport SET 3 users a b",
+      ]);
+    });
+
+    it("a SET rejects with the error of its PREPARE, unsent; the next one tries again", async () => {
+      const set = redis.himport("SET", "k", "users", "a", "b");
+      const error = await set.then(
+        () => null,
+        (reason: ReplyError) => reason,
+      );
+      expect(error).to.be.instanceOf(ReplyError).and.include({ message: "ERR denied" });
+      expect(said()).to.deep.equal(["himport PREPARE users name mail"]);
+      refuses = false;
+      expect(await redis.himport("SET", "k", "users", "a", "b")).to.equal("OK");
+    });
+
+    it("so does one that the server had forgotten", async () => {
+      refuses = false;
+      await redis.himport("SET", "k", "users", "a", "b");
+      known.clear();
+      refuses = true;
+      said();
+      const error = await redis.himport("SET", "k", "users", "a", "b").catch((reason: Error) => reason);
+      expect((error as Error).message).to.equal("ERR denied");
+      expect(said()).to.deep.equal(["himport SET k users a b", "himport PREPARE users name mail"]);
+    });
+
+    it("in a pipeline each has its own error, and its neighbours their replies", async () => {
+      const rows = await redis.pipeline().get("a").himport("SET", "k", "users", "a", "b").get("b").exec();
+      expect(rows?.map(([reason, value]) => reason?.message ?? value)).to.deep.equal([
+        "v",
+        "ERR denied",
+        "v",
+      ]);
+    });
+
+    it("a SET that waits for its PREPARE when the client ends is told so", async () => {
+      fake.handler = () => NO_REPLY;
+      const set = redis.himport("SET", "k", "users", "a", "b").catch((reason: Error) => reason);
+      redis.disconnect();
+      expect(await set).to.include({ code: "CONNECTION_CLOSED" });
+    });
+
+    it("a SET that waits for its PREPARE when the line is lost goes over the next one", async () => {
+      const answer = fake.handler;
+      fake.handler = (words, connection) => {
+        if (words[1] !== "PREPARE") return answer(words, connection);
+        fake.handler = answer;
+        refuses = false;
+        connection.socket.destroy();
+        return NO_REPLY;
+      };
+      expect(await redis.himport("SET", "k", "users", "a", "b")).to.equal("OK");
+    });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * A load with exact books: pipelines of random keys, auto-pipelined callers and transactions, all
- * of INCR, while a test does harm to the cluster. Every acknowledged INCR is entered; every
+ * A load with exact books: pipelines of random keys, auto-pipelined and single callers, and
+ * transactions, all of INCR, while a test does harm to the cluster. Every acknowledged INCR is entered; every
  * command that is handed to a connection for a second time is entered as well, so that the sum of
  * a key has a lower and an upper bound. A command that is handed over after its answer came is a
  * breach by itself.
@@ -17,6 +17,7 @@ import type { Cluster } from "../../src/index";
 const PIPELINE_LENGTH = 1000;
 const PIPELINES = 2;
 const CALLERS = 50;
+const WRITERS = 5;
 const TRANSACTORS = 4;
 const KEYS = 2000;
 /** What a master that is killed may not have told its replica yet. */
@@ -123,7 +124,8 @@ export class ClusterLoad {
   start(): void {
     this.book.open();
     for (let i = 0; i < PIPELINES; i++) this.work(() => this.pipeline());
-    for (let i = 0; i < CALLERS; i++) this.work(() => this.call());
+    for (let i = 0; i < CALLERS; i++) this.work(() => this.call(this.auto, "a"));
+    for (let i = 0; i < WRITERS; i++) this.work(() => this.call(this.plain, "s"));
     for (let i = 0; i < TRANSACTORS; i++) this.work(() => this.transact());
   }
 
@@ -188,9 +190,9 @@ export class ClusterLoad {
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
 
-  private async call(): Promise<void> {
-    const key = `a:${Math.floor(Math.random() * KEYS)}`;
-    await this.auto.incr(key).then(
+  private async call(client: Cluster, prefix: string): Promise<void> {
+    const key = `${prefix}:${Math.floor(Math.random() * KEYS)}`;
+    await client.incr(key).then(
       () => this.acknowledge(key),
       (error: Error) => this.refusals.push(`call: ${describe(error)}`),
     );

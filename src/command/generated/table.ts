@@ -31,7 +31,7 @@ export const METHOD_ROWS: readonly string[] = [
   "10002 g5 georadius",
   "10002 g4 georadiusbymember",
   "100c0 - hello info readonly",
-  "4010040 s himport",
+  "24010040 s himport",
   "10001 r0.1.1 lcs",
   "10002 n0.1.1 lmpop zmpop",
   "4010000 s memory object xgroup xinfo",
