@@ -27,14 +27,14 @@ export class BlockPool {
   acquire(byteCount: number): Buffer {
     if (byteCount > MAX_POOLED_BYTES) return Buffer.allocUnsafeSlow(byteCount);
     const index = sizeIndex(byteCount);
-    return this.retained[index].pop() ?? Buffer.allocUnsafeSlow(MIN_BLOCK_BYTES << index);
+    return (this.retained[index] as Buffer[]).pop() ?? Buffer.allocUnsafeSlow(MIN_BLOCK_BYTES << index);
   }
 
   /** As `acquire`, but only if it costs no new memory. */
   acquireRetained(byteCount: number): Buffer | null {
     if (byteCount > MAX_POOLED_BYTES) return null;
     for (let index = sizeIndex(byteCount); index < SIZE_COUNT; index++) {
-      const block = this.retained[index].pop();
+      const block = (this.retained[index] as Buffer[]).pop();
       if (block !== undefined) return block;
     }
     return null;
@@ -43,7 +43,7 @@ export class BlockPool {
   release(block: Buffer): void {
     const size = block.length;
     if (size > MAX_POOLED_BYTES) return;
-    const blocks = this.retained[sizeIndex(size)];
+    const blocks = this.retained[sizeIndex(size)] as Buffer[];
     const isRoom = blocks.length < RETAINED_BLOCKS || (blocks.length + 1) * size <= RETAINED_BYTES_PER_SIZE;
     if (isRoom) blocks.push(block);
   }

@@ -34,7 +34,7 @@ export function decodeText(bytes: Buffer, start: number, end: number, isKnownAsc
 /** As `decodeText`, for simple strings, of which nearly all are one of three. */
 export function decodeStatus(bytes: Buffer, start: number, end: number, isKnownAscii: boolean): string {
   const size = end - start;
-  const usual = size < USUAL_STATUSES.length ? USUAL_STATUSES[size] : "";
+  const usual = size < USUAL_STATUSES.length ? (USUAL_STATUSES[size] as string) : "";
   return usual !== "" && hasAscii(bytes, start, usual) ? usual : decodeText(bytes, start, end, isKnownAscii);
 }
 
@@ -43,7 +43,7 @@ export function copyBytes(bytes: Buffer, start: number, end: number): Buffer {
   const size = end - start;
   const copy = Buffer.allocUnsafe(size);
   if (size > LOOP_COPY_BYTES) bytes.copy(copy, 0, start, end);
-  else for (let i = 0; i < size; i++) copy[i] = bytes[start + i];
+  else for (let i = 0; i < size; i++) copy[i] = bytes[start + i] as number;
   return copy;
 }
 
@@ -73,6 +73,6 @@ function hasAscii(bytes: Buffer, start: number, text: string): boolean {
 
 function areAscii(bytes: Buffer, start: number, end: number): boolean {
   let bits = 0;
-  for (let i = start; i < end; i++) bits |= bytes[i];
+  for (let i = start; i < end; i++) bits |= bytes[i] as number;
   return bits < 0x80;
 }

@@ -67,7 +67,7 @@ export function encodeArguments(
     }
     out.at = at;
     if (typeof arg === "string") writeText(out, arg);
-    else writeBuffer(out, arg);
+    else writeBuffer(out, arg as Buffer);
     at = out.at;
   }
   out.at = at;
@@ -89,8 +89,8 @@ function writeShortAscii(bytes: Buffer, at: number, text: string): number {
   const size = text.length;
   let i = at + 1;
   bytes[at] = DOLLAR;
-  if (size > 9) bytes[i++] = TENS[size];
-  bytes[i] = UNITS[size];
+  if (size > 9) bytes[i++] = TENS[size] as number;
+  bytes[i] = UNITS[size] as number;
   bytes[i + 1] = CR;
   bytes[i + 2] = LF;
   i += 3;
@@ -158,7 +158,7 @@ function writeLineEnd(out: OutputBuffer, at: number): void {
 /** Returns the place behind the copy. */
 function copyInto(bytes: Buffer, at: number, source: Buffer): number {
   const size = source.length;
-  if (size <= LOOP_COPY_BYTES) for (let i = 0; i < size; i++) bytes[at + i] = source[i];
+  if (size <= LOOP_COPY_BYTES) for (let i = 0; i < size; i++) bytes[at + i] = source[i] as number;
   else bytes.set(source, at);
   return at + size;
 }

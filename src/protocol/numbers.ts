@@ -50,7 +50,7 @@ export function integerOf(bytes: Uint8Array, start: number, end: number): number
   const first = skipSign(bytes, start, end);
   if (end - first > EXACT_DIGITS) return Number(asciiText(bytes, start, end));
   let value = 0;
-  for (let i = first; i < end; i++) value = value * 10 + bytes[i] - ZERO;
+  for (let i = first; i < end; i++) value = value * 10 + (bytes[i] as number) - ZERO;
   return bytes[start] === MINUS ? 0 - value : value;
 }
 
@@ -60,7 +60,7 @@ export function isDouble(bytes: Uint8Array, start: number, end: number): boolean
   let i = skipDigits(bytes, first, end);
   if (i === first) return isWord(bytes, first, end);
   if (i < end && bytes[i] === POINT) i = skipDigits(bytes, i + 1, end);
-  if (i < end && (bytes[i] | 0x20) === LOWER_E) {
+  if (i < end && ((bytes[i] as number) | 0x20) === LOWER_E) {
     const exponent = skipSign(bytes, i + 1, end);
     i = skipDigits(bytes, exponent, end);
     if (i === exponent) return false;
@@ -88,7 +88,7 @@ function skipSign(bytes: Uint8Array, start: number, end: number): number {
 
 function skipDigits(bytes: Uint8Array, start: number, end: number): number {
   let i = start;
-  while (i < end && (bytes[i] - ZERO) >>> 0 < 10) i++;
+  while (i < end && ((bytes[i] as number) - ZERO) >>> 0 < 10) i++;
   return i;
 }
 

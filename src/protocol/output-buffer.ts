@@ -98,8 +98,8 @@ export class OutputBuffer {
     this.segments.push(piece);
     this.closedBytes += piece.length;
     this.start = this.at;
-    const last = this.leases.length - 1;
-    if (last >= 0 && this.leases[last].block === this.bytes) this.leases[last].pieces++;
+    const last = this.leases.length > 0 ? this.leases[this.leases.length - 1] : undefined;
+    if (last?.block === this.bytes) last.pieces++;
     else this.leases.push({ block: this.bytes, pieces: 1, isLost: this.isLost });
   }
 
@@ -125,7 +125,8 @@ export class OutputBuffer {
   /** Place of the lease that the piece belongs to; -1 for a Buffer of the caller. */
   private leaseOf(segment: Buffer): number {
     const memory = segment.buffer;
-    for (let i = 0; i < this.leases.length; i++) if (this.leases[i].block.buffer === memory) return i;
+    for (let i = 0; i < this.leases.length; i++)
+      if ((this.leases[i] as Lease).block.buffer === memory) return i;
     return -1;
   }
 }

@@ -116,13 +116,13 @@ export class Parser extends TokenScanner {
     if (this.isSkippingLine && !this.passLine()) return;
     while (this.at < this.end && this.isLive) {
       if (this.builder.isIdle && !this.begin()) return;
-      if (!this.readToken(this.bytes[this.at])) return;
+      if (!this.readToken(this.bytes[this.at] as number)) return;
     }
   }
 
   /** At the first byte of a reply, a push, or metadata in front of either. False if the sink stops. */
   private begin(): boolean {
-    const type = this.bytes[this.at];
+    const type = this.bytes[this.at] as number;
     if (BEGINS_REPLY[type] === 1) this.builder.beginReply();
     else if (type === TypeByte.Push) this.builder.beginPush();
     else if (type === TypeByte.Attribute) this.builder.beginMetadata();
@@ -318,7 +318,7 @@ export class Parser extends TokenScanner {
     let value = 0;
     let i = at + 1;
     for (; i < stop; i++) {
-      const digit = bytes[i] - ZERO;
+      const digit = (bytes[i] as number) - ZERO;
       if (digit >>> 0 > 9) break;
       value = value * 10 + digit;
     }

@@ -74,7 +74,7 @@ export class ReplyBuilder {
   failReply(error: Error): void {
     this.replyFailure ??= error;
     this.isDropping = true;
-    for (let i = 0; i < this.depth; i++) this.frames[i].drop();
+    for (let i = 0; i < this.depth; i++) (this.frames[i] as ReplyFrame).drop();
   }
 
   /** Opens an aggregate of `count` elements. False if that is refused. */
@@ -84,7 +84,7 @@ export class ReplyBuilder {
     if (this.depth === MAX_DEPTH) return this.refuse(`nesting deeper than ${MAX_DEPTH}`);
     if (this.depth === 0) this.slotsLeft = MAX_PREALLOCATED_SLOTS;
     if (this.depth === this.frames.length) this.frames.push(new ReplyFrame());
-    const frame = this.frames[this.depth++];
+    const frame = this.frames[this.depth++] as ReplyFrame;
     this.frame = frame;
     frame.decoding = this.decoding;
     frame.ending = ending;
@@ -174,7 +174,7 @@ export class ReplyBuilder {
   private pop(frame: ReplyFrame): void {
     this.depth--;
     this.decoding = frame.decoding;
-    this.frame = this.depth === 0 ? null : this.frames[this.depth - 1];
+    this.frame = this.depth === 0 ? null : (this.frames[this.depth - 1] as ReplyFrame);
   }
 
   private deliver(value: Reply): void {

@@ -6,7 +6,8 @@
 
 export const MAX_SHORT_TEXT = 16;
 
-const char = String.fromCharCode;
+/** No byte that it is given is missing. */
+const char = String.fromCharCode as (...units: (number | undefined)[]) => string;
 
 /** The `n` bytes from `s` on, each below 0x80; `n` from 0 to `MAX_SHORT_TEXT`. */
 export function shortText(b: Uint8Array, s: number, n: number): string {

@@ -51,7 +51,7 @@ export abstract class TokenScanner {
     let length = 0;
     let i = at + 1;
     for (; i < stop; i++) {
-      const digit = bytes[i] - ZERO;
+      const digit = (bytes[i] as number) - ZERO;
       if (digit >>> 0 > 9) break;
       length = length * 10 + digit;
     }
@@ -67,7 +67,7 @@ export abstract class TokenScanner {
     const stop = Math.min(this.end, at + limit + 1);
     let i = at + 1 + this.searched;
     // Only control characters need a second look.
-    for (; i < stop; i++) if (bytes[i] <= CR && (bytes[i] === CR || bytes[i] === LF)) break;
+    for (; i < stop; i++) if ((bytes[i] as number) <= CR && (bytes[i] === CR || bytes[i] === LF)) break;
     if (i === stop && i - at > limit) return this.refuseLimit("line", i - at, limit);
     const isBare = i < this.end && bytes[i] === LF;
     if (i + 1 >= this.end && !isBare) {
@@ -132,8 +132,8 @@ export abstract class TokenScanner {
 
   private refuseLength(place: number): number {
     const { bytes, at } = this;
-    const found = `0x${bytes[place].toString(16).padStart(2, "0")}`;
-    this.fail(`bad length of "${String.fromCharCode(bytes[at])}" (found ${found})`, place);
+    const found = `0x${(bytes[place] as number).toString(16).padStart(2, "0")}`;
+    this.fail(`bad length of "${String.fromCharCode(bytes[at] as number)}" (found ${found})`, place);
     return NO_LENGTH;
   }
 
