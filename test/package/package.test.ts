@@ -104,13 +104,18 @@ describe("package", function () {
     const paths = tarball.files.map(({ path }) => path);
     expect(paths).to.include.members([
       "LICENSE",
+      "AGENTS.md",
+      "CHANGELOG.md",
       "README.md",
       "package.json",
       "built/index.js",
       "built/index.mjs",
     ]);
     const strange = paths.filter(
-      (path) => !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|README\.md|package\.json)$/.test(path),
+      (path) =>
+        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README)\.md|package\.json)$/.test(
+          path,
+        ),
     );
     expect(strange).to.deep.equal([]);
   });

@@ -1,6 +1,6 @@
 /** What a user installs, and what it was made with: no file, no dependency and no script too many. */
 
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
@@ -36,6 +36,8 @@ const LOCK_FILES = [
 /** Beside the sub-paths. */
 const OTHER_FILES = [
   "LICENSE",
+  "AGENTS.md",
+  "CHANGELOG.md",
   "README.md",
   "package.json",
   "built/index.js",
@@ -98,6 +100,20 @@ describe("supply chain", function () {
     expect(needed.map(([path]) => path.replace("node_modules/", "")).sort()).to.deep.equal(["debug", "ms"]);
     expect(needed.filter(([, one]) => one.hasInstallScript)).to.deep.equal([]);
     expect(INSTALL_SCRIPTS.filter((name) => name in manifest.scripts)).to.deep.equal([]);
+  });
+
+  it("the owner is named in package.json only, and nothing is published without one", () => {
+    const manifest = read<Record<string, unknown>>("package.json");
+    const fields = ["author", "homepage", "repository", "bugs"].map((name) => JSON.stringify(manifest[name]));
+    const open = fields.filter((text) => /\bOWNER\b/.test(text));
+    expect([0, fields.length]).to.include(open.length);
+    const check = join(root, "scripts", "before-publishing.mjs");
+    const { status, stderr } = spawnSync(process.execPath, [check], { encoding: "utf8" });
+    expect(status).to.equal(open.length === 0 ? 0 : 1);
+    if (open.length > 0) expect(stderr).to.include("author, homepage, repository, bugs");
+    for (const page of ["README.md", "SECURITY.md", "CONTRIBUTING.md", "AGENTS.md"]) {
+      expect(readFileSync(join(root, page), "utf8"), page).to.not.match(/\bOWNER\b/);
+    }
   });
 
   for (const path of LOCK_FILES) {

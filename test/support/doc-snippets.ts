@@ -1,5 +1,5 @@
 /**
- * The JavaScript and TypeScript of README.md and docs/: taken out of the pages, made into modules
+ * The JavaScript and TypeScript of README.md, AGENTS.md and docs/: taken out of the pages, made into modules
  * and compiled together. Comments of the page above a block steer what is done with it:
  *
  *   <!-- given: const ids = ["1", "2"]; -->   code that the reader has to imagine
@@ -57,7 +57,7 @@ declare global {
 export function documentedPages(): string[] {
   const docs = readdirSync(join(checkoutDirectory(), "docs"), { recursive: true, encoding: "utf8" });
   const pages = docs.filter((name) => name.endsWith(".md")).map((name) => join("docs", name));
-  return ["README.md", ...pages.sort()];
+  return ["README.md", "AGENTS.md", ...pages.sort()];
 }
 
 export function snippetsOf(page: string): Snippet[] {
