@@ -243,6 +243,19 @@ function writeModuleEntry(names) {
   writeFileSync(join(built, "index.d.mts"), types.join("\n"));
 }
 
+/** The mock's class and names for ES modules, where its types say that the class is the default. */
+function writeMockEntry() {
+  const mock = createRequire(import.meta.url)(join(built, "testing-mock.js"));
+  const names = Object.keys(mock).filter((name) => name !== "default" && /^[A-Z_a-z]\w*$/.test(name));
+  const code = [
+    'import mock from "./testing-mock.js";',
+    ...names.map((name) => `export const ${name} = mock.${name};`),
+    "export default mock;",
+    "",
+  ];
+  writeFileSync(join(built, "testing-mock.mjs"), code.join("\n"));
+}
+
 function removeFiles(pattern) {
   if (!existsSync(built)) return;
   for (const path of readdirSync(built, { recursive: true, encoding: "utf8" })) {
@@ -259,6 +272,7 @@ export async function buildCode({ ifStale = false } = {}) {
   removeFiles(/\.m?js(?:\.map)?$/);
   writeModuleEntry(await writeCode());
   await writeTesting();
+  writeMockEntry();
 }
 
 /** What the compiler writes for each module, before it is put together. */

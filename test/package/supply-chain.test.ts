@@ -57,6 +57,7 @@ const OTHER_FILES = [
     [".js", ".js.map", ".d.ts"].map((end) => `built/${name}${end}`),
   ),
   "built/testing-mock.d.mts",
+  "built/testing-mock.mjs",
   "built/testing-rolldown-runtime.js",
 ];
 /** npm runs these on the machine of whoever installs the package from a registry. */
