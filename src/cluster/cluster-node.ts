@@ -19,8 +19,8 @@ export interface NodePort extends Dispatcher {
   readonly gathered: number;
   /** Hands on what is gathered, although a batch may be unanswered. */
   handOn(): void;
-  /** The youngest command that was given to it and is not answered, or null. */
-  lastGiven(): Command | null;
+  /** The youngest command of a slot that was given to it and is not answered, or null; one that may block does not count. */
+  lastOf(slot: number): Command | null;
   /** The node serves reads of a replica from now on, or no longer. */
   setReadOnly(isReadOnly: boolean): void;
 }

@@ -20,13 +20,13 @@ import {
   ConnectAbandonedError,
 } from "./cluster-errors";
 import type { NodePort } from "./cluster-node";
+import { transactionOf } from "./cluster-transaction";
 import type { Seed } from "./discovery";
 import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
 import type { RetryQueue } from "./retry-queue";
 import type { ClusterRouter, Gatekeeper } from "./router";
-import { TransactionGroup } from "./transaction-group";
 import type { WatchKeeper } from "./watch-keeper";
 
 /** Values of `cluster.status`. */
@@ -79,8 +79,6 @@ export class Lifecycle implements Gatekeeper {
   /** Why the last attempt failed; the cause of what is refused. */
   private failure: Error | null = null;
   private retry: Delay | null = null;
-  /** Commands that were routed before and wait for a cluster again. */
-  private kept: Command[] = [];
   /** Single commands and batches, in the order of issue. */
   private readonly queue = new Deque<readonly Command[]>();
 
@@ -135,9 +133,9 @@ export class Lifecycle implements Gatekeeper {
     this.setStatus("disconnecting");
   }
 
-  /** Commands that wait for a cluster. */
+  /** Commands that wait for a cluster and were not routed yet. */
   get waitingCount(): number {
-    let count = this.kept.length;
+    let count = 0;
     for (let i = 0; i < this.queue.length; i++) count += this.queue.peekAt(i)?.length ?? 0;
     return count;
   }
@@ -187,11 +185,6 @@ export class Lifecycle implements Gatekeeper {
     }
     for (const command of commands) if (!command.isSettled) command.state = CommandState.Queued;
     this.queue.push(commands);
-  }
-
-  keep(commands: readonly Command[]): void {
-    if (this.status === "end") for (const command of commands) this.endKept(command);
-    else for (const command of commands) this.kept.push(command);
   }
 
   // --- inside ------------------------------------------------------------------------------
@@ -268,9 +261,7 @@ export class Lifecycle implements Gatekeeper {
     router.isOpen = true;
     refresher.start();
     this.owner.onOpen();
-    const { kept } = this;
-    this.kept = [];
-    router.sendAgain(kept.filter((command) => !command.isSettled));
+    this.deps.retries.resume();
     for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
       const [first] = entry as [Command];
       if (entry.length > 1 || first.batch !== null) router.dispatchBatch(entry);
@@ -283,6 +274,7 @@ export class Lifecycle implements Gatekeeper {
     this.retry?.stop();
     this.deps.router.isOpen = false;
     this.deps.router.isDraining = false;
+    this.deps.retries.pause();
     this.deps.pool.seal();
     this.deps.refresher.stop();
     this.isLeaving = isForGood;
@@ -293,7 +285,6 @@ export class Lifecycle implements Gatekeeper {
     this.isClosed = true;
     this.setStatus("close");
     this.deps.watches.clear();
-    this.kept.push(...this.deps.retries.takeAll());
     this.owner.onClosed(this.isLeaving);
     const delayMs = this.isLeaving ? null : this.owner.retryDelay(++this.attempts, this.reason);
     if (typeof delayMs !== "number") {
@@ -309,18 +300,10 @@ export class Lifecycle implements Gatekeeper {
     this.deps.redirector.isActive = false;
     this.setStatus("end");
     this.owner.onClosed(true);
-    const { kept } = this;
-    this.kept = [];
-    for (const command of kept) this.endKept(command);
+    for (const command of this.deps.retries.takeAll()) endForGood(command);
     for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
       for (const command of entry) command.fail(new ClusterUnavailableError(causeOf(this.failure)));
     }
-  }
-
-  private endKept(command: Command): void {
-    const all = command.batch instanceof TransactionGroup ? command.batch.commands : [command];
-    const Failure = command.extra?.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;
-    for (const one of all) one.fail(new Failure());
   }
 
   /** CLUSTER subcommands may be asked before the slots are known. */
@@ -332,6 +315,13 @@ export class Lifecycle implements Gatekeeper {
     pool.portOf(node).dispatch(command);
     return true;
   }
+}
+
+/** A command that was routed before, and waits for a cluster that does not come back. */
+function endForGood(command: Command): void {
+  const all = transactionOf(command)?.commands ?? [command];
+  const Failure = command.extra?.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;
+  for (const one of all) one.fail(new Failure());
 }
 
 function causeOf(cause: Error | null): ErrorOptions | undefined {

@@ -42,10 +42,6 @@ export class NodePool {
     private readonly waitsForLost: boolean,
   ) {}
 
-  get(key: string): ClusterNode | undefined {
-    return this.nodes.get(key);
-  }
-
   /** Number of open ports. */
   get size(): number {
     return this.ports.size;
@@ -98,6 +94,8 @@ export class NodePool {
     const key = nodeKey(address);
     const known = this.nodes.get(key);
     if (known !== undefined) return known;
+    const leaving = this.leavingAt(key);
+    if (leaving !== null) return leaving;
     if (this.nodes.size >= MAX_NODES) return null;
     const node = new ClusterNode(address);
     this.nodes.set(key, node);
@@ -130,6 +128,13 @@ export class NodePool {
     const up = this.list(role).filter((node) => !node.isDown);
     const sound = up.filter((node) => !node.isLost && !node.isDoubted);
     return oneOf([sound, up, this.list()].find((nodes) => nodes.length > 0) ?? []);
+  }
+
+  /** A node owes answers and is silent; false if it is not known. */
+  suspect(key: string): boolean {
+    const node = this.nodes.get(key);
+    node?.suspect();
+    return node !== undefined;
   }
 
   /** From now on exactly these nodes exist. Ports are made at once, connections when needed. */
@@ -202,10 +207,25 @@ export class NodePool {
     for (const node of [...this.nodes.values()]) this.forgetClosed(node);
   }
 
+  /** A node that a table has left out, and that is named again while it is let go: over the same connection. */
+  private leavingAt(key: string): ClusterNode | null {
+    const isUsable = ([port, node]: [NodePort, ClusterNode]): boolean =>
+      node.key === key && node.port === null && this.leaving.has(port) && !port.link.isLeaving;
+    const found = [...this.ports].findLast(isUsable);
+    if (found === undefined) return null;
+    const [port, node] = found;
+    stopInterval(this.leaving.get(port));
+    this.leaving.delete(port);
+    node.port = port;
+    this.nodes.set(key, node);
+    return node;
+  }
+
   /** A new port of a node that may have left: one that is sent to is known, or nobody would let go of it. */
   private reopen(node: ClusterNode): NodePort {
-    const known = this.nodes.get(node.key) ?? node;
+    const known = this.nodes.get(node.key) ?? this.leavingAt(node.key) ?? node;
     if (known !== node) return this.portOf(known);
+    if (node.port !== null && !node.port.link.isLeaving) return node.port;
     if (!this.isSealed) this.nodes.set(node.key, node);
     return this.open(node);
   }
@@ -252,6 +272,8 @@ function oneOf(nodes: readonly ClusterNode[]): ClusterNode | null {
 
 /** Closes at once; what is unanswered goes elsewhere. */
 function retire(port: NodePort): void {
+  // In front of what was gathered is what is unanswered: all of it comes back in one piece.
+  port.handOn();
   // Destroyed first: what is unsent must not be written to a node that has left.
   port.link.connection?.destroy();
   port.link.disconnect();

@@ -12,11 +12,11 @@ import type { ClusterNode } from "./cluster-node";
 import type { RoleFilter } from "./node-pool";
 import type { Shard } from "./slot-map";
 
-/** Chooses among the nodes of a shard, master first. Several: one of them at random. */
-export type ReadChooser = (
-  nodes: readonly ClusterNode[],
+/** A function of the application that chooses among the views of a shard's nodes, master first. Several: one of them at random. */
+export type ReadChooser<View> = (
+  views: View[],
   command: Command,
-) => ClusterNode | readonly ClusterNode[] | null | undefined;
+) => View | readonly View[] | null | undefined;
 
 export interface ReadPreference {
   /** Role of nodes that may serve reads without keys. */
@@ -83,16 +83,22 @@ export class RoleReads implements ReadPreference {
 }
 
 /** A function of the application. Nothing, or what is not of the shard, means the master. */
-export class ChosenReads implements ReadPreference {
+export class ChosenReads<View> implements ReadPreference {
   readonly keyless = "all";
 
-  constructor(private readonly chooser: ReadChooser) {}
+  /** @param viewOf What the function sees of a node. */
+  constructor(
+    private readonly chooser: ReadChooser<View>,
+    private readonly viewOf: (node: ClusterNode) => View,
+  ) {}
 
   choose(shard: Shard, command: Command): ClusterNode {
     const nodes = [shard.master, ...shard.replicas];
-    const chosen = this.chooser(nodes, command);
-    if (chosen === null || chosen === undefined) return shard.master;
-    if (!Array.isArray(chosen)) return chosen as ClusterNode;
-    return pick(chosen, anywhere) ?? shard.master;
+    const views = nodes.map(this.viewOf);
+    const nodeOf = (view: unknown): ClusterNode | null => nodes[views.indexOf(view as View)] ?? null;
+    const chosen = this.chooser(views, command);
+    if (!Array.isArray(chosen)) return nodeOf(chosen) ?? shard.master;
+    const several = chosen.map(nodeOf).filter((node) => node !== null);
+    return pick(several, anywhere) ?? shard.master;
   }
 }

@@ -1,33 +1,33 @@
 /**
- * What becomes of commands that a node did not serve: redirected ones follow at once, others
- * wait as long as their kind of error asks for and go to whoever serves their slot by then. Each
- * return is counted against the budget of its command. Only commands that were not answered, or
- * answered with "not here" or "not now", are ever sent again.
+ * Judges what a node gave back: error replies that say "not here" or "not now", and commands whose
+ * connection was lost. It learns from them (who owns a slot, which node to leave alone), counts the
+ * try against the budget of the command, and hands the command to the retry queue with the delay
+ * that its kind of error asks for. It sends nothing itself:
  *
- * Whatever comes here leaves in the same call: ended, sent to a port, or put into a waiting room,
- * which has a timer. Nothing is handed to a port while the router is closed.
+ *   node --> Redirector --> RetryQueue --> ClusterRouter --> node
+ *            judges          keeps the       chooses the
+ *            and learns      order           node, sends
+ *
+ * Only commands that were not answered, or answered with "not here" or "not now", are ever sent
+ * again. Whatever comes here leaves in the same call: settled, or handed to the retry queue.
  */
 
 import { BatchKind } from "../command/batch";
-import { Command, CommandState, issuedBy, Origin } from "../command/command";
-import type { RedirectTrail, SettleHook } from "../command/command-extra";
-import { specOf } from "../command/command-table";
-import { IGNORED } from "../command/promise-completion";
+import { type Command, Origin } from "../command/command";
+import type { RedirectTrail } from "../command/command-extra";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { endOf } from "../link/closing";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
-import type { ClusterNode } from "./cluster-node";
-import type { NodeAddress } from "./node-address";
+import type { ClusterNode, NodePort } from "./cluster-node";
+import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead } from "./read-preference";
 import { parseRedirect, type Redirect, RedirectKind } from "./redirect";
-import { type RetryQueue, WaitReason } from "./retry-queue";
-import type { ClusterRouter } from "./router";
-import type { SlotMap } from "./slot-map";
-import { TransactionGroup } from "./transaction-group";
+import { type RetryQueue, type Returned, WaitReason } from "./retry-queue";
+import type { SlotOwners } from "./slot-owners";
 
 const debug = debugLog("cluster");
 
@@ -40,14 +40,18 @@ export interface RedirectOptions {
 }
 
 export interface RedirectorDeps {
-  readonly slots: SlotMap;
+  readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
-  readonly router: ClusterRouter;
-  /** The address under which a node can be reached from here (NAT). */
-  translate(address: NodeAddress): NodeAddress;
   /** The slot map is out of date; `hint` knows better. */
   onStale(hint: ClusterNode | null): void;
+}
+
+/** An error reply of a node that asks for another try. */
+interface Refusal {
+  readonly node: ClusterNode;
+  readonly redirect: Redirect;
+  readonly error: Error;
 }
 
 /** Tries with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */
@@ -76,35 +80,36 @@ export class Redirector {
   onReplyError(node: ClusterNode, command: Command, error: Error): boolean {
     if (command.slot === UNROUTED || !this.isActive) return false;
     const redirect = parseRedirect(error.message, node.address);
-    this.deps.retries.endTravel(command);
-    const { batch } = command;
-    const isTaken =
-      batch instanceof TransactionGroup
-        ? this.onGroupError(node, batch, { command, redirect, error })
-        : redirect !== null && !command.isSettled && this.follow(node, command, redirect, error);
+    const transaction = transactionOf(command);
+    let isTaken = false;
+    if (transaction !== null) isTaken = this.onMemberError(transaction, command, { node, redirect, error });
+    else if (redirect !== null && !command.isSettled)
+      isTaken = this.follow(command, { node, redirect, error });
     if (isTaken) debug("%s of slot %d goes again, %s said: %s", command.name, command.slot, node.key, error);
-    if (isTaken) this.deps.retries.onReturned(command);
     return isTaken;
   }
 
   /** The link of a node has ended; the commands may go again. */
   takeOver(node: ClusterNode, commands: readonly Command[], error: Error): void {
-    const atOnce: Command[] = [];
+    if (!this.isActive) {
+      for (const command of commands) command.fail(endOf(command, error));
+      return;
+    }
+    const { retryDelayOnFailover } = this.options;
+    const returned: Returned[] = [];
     for (const command of commands) {
-      this.deps.retries.endTravel(command);
-      const unit = this.unitOf(command, error);
+      const unit = unitOf(command, error);
       if (unit === null) continue;
       detach(unit);
-      if (this.options.retryDelayOnFailover === 0) {
+      if (retryDelayOnFailover === 0) {
         const reason = endOf(unit, error);
         endUnit(unit, () => reason);
       } else if (this.maySpend(unit, node, error)) {
-        if (this.hasOtherOwner(unit, node)) atOnce.push(unit);
-        else this.giveBack(unit, WaitReason.Failover, this.options.retryDelayOnFailover);
+        const delayMs = this.hasOtherOwner(unit, node) ? 0 : grownDelay(retryDelayOnFailover, triesOf(unit));
+        returned.push({ command: unit, reason: WaitReason.Failover, delayMs });
       }
     }
-    if (atOnce.length > 0) this.deps.router.sendAgain(atOnce);
-    for (const command of commands) this.deps.retries.onReturned(command);
+    this.deps.retries.giveBack(returned, commands, node.port);
     this.deps.onStale(null);
   }
 
@@ -119,161 +124,171 @@ export class Redirector {
     this.onLeft(node, moved);
   }
 
+  /** A table has told the owners of all slots; these are new. */
+  onNews(moved: readonly number[]): void {
+    for (const node of this.deps.pool.lost()) this.onLostOwner(node);
+    this.deps.retries.onNews(moved);
+  }
+
   /** Commands waited for a node that is being redialled; now they leave it. */
   onLeft(node: ClusterNode, commands: readonly Command[]): void {
     if (commands.length > 0) this.takeOver(node, commands, new ConnectionClosedError());
   }
 
-  /** A command waits for a node that cannot be reached, and no other one can be asked. */
-  onUnreachable(node: ClusterNode, command: Command): void {
+  /** Commands of one slot cannot be sent: their node is being redialled, and there is no other to ask. A try each. */
+  onUnreachable(node: ClusterNode, commands: readonly Command[]): void {
     const error = new ConnectionClosedError();
-    if (this.maySpend(command, node, error)) {
-      this.giveBack(command, WaitReason.Failover, this.options.retryDelayOnFailover || 100);
-    }
+    const left = commands.filter((command) => this.maySpend(command, node, error));
+    const tries = Math.max(0, ...left.map(triesOf));
+    const delayMs = grownDelay(this.options.retryDelayOnFailover || 100, tries);
+    this.deps.retries.putBack(left, { reason: WaitReason.Failover, delayMs });
   }
 
   // --- inside ------------------------------------------------------------------------------
 
-  private onGroupError(
-    node: ClusterNode,
-    group: TransactionGroup,
-    { command, redirect, error }: { command: Command; redirect: Redirect | null; error: Error },
+  /** A redirected member discards the transaction: it goes again, whole, once EXEC has said so. */
+  private onMemberError(
+    transaction: ClusterTransaction,
+    command: Command,
+    { node, redirect, error }: { node: ClusterNode; redirect: Redirect | null; error: Error },
   ): boolean {
-    if (command !== group.closing) {
+    if (command !== transaction.closing) {
       if (redirect === null) return false;
-      group.pending ??= { redirect, error };
-      if (!command.isSettled) group.withhold(command, error);
+      transaction.pending ??= { redirect, error };
+      if (!command.isSettled) transaction.withhold(command, error);
       return true;
     }
-    const pending = group.pending ?? (redirect === null ? null : { redirect, error });
+    const pending = transaction.pending ?? (redirect === null ? null : { redirect, error });
     if (pending === null || command.isSettled) return false;
-    if (group.isGuarded) {
+    if (transaction.isGuarded) {
       // Where it would go, nobody watches the keys.
       command.fail(new WatchLostError());
       return true;
     }
-    return this.follow(node, command, pending.redirect, pending.error);
+    return this.follow(command, { node, ...pending });
   }
 
-  private follow(node: ClusterNode, unit: Command, redirect: Redirect, error: Error): boolean {
-    (this.counts[redirect.kind] as number)++;
-    switch (redirect.kind) {
+  private follow(unit: Command, refusal: Refusal): boolean {
+    (this.counts[refusal.redirect.kind] as number)++;
+    switch (refusal.redirect.kind) {
       case RedirectKind.Moved:
       case RedirectKind.Ask:
-        return this.followTo(node, unit, redirect, error);
+        return this.followTo(unit, refusal);
       case RedirectKind.TryAgain:
         detach(unit);
-        if (this.maySpend(unit, node, error)) {
-          this.giveBack(unit, WaitReason.TryAgain, this.options.retryDelayOnTryAgain);
-        }
+        this.spendAndGiveBack(unit, refusal, {
+          reason: WaitReason.TryAgain,
+          delayMs: this.options.retryDelayOnTryAgain,
+        });
         return true;
-      case RedirectKind.Unfit:
-        if (node.role === "slave" && isReplicaRead(unit)) return this.leaveReplica(node, unit, error);
-        break;
-      case RedirectKind.ClusterDown:
-        node.doubt();
-        if (node.role === "slave") node.avoidedUntilMs = clockMs() + AVOID_MS;
+      default:
+        return this.waitForOwner(unit, refusal);
     }
-    const delayMs = this.options.retryDelayOnClusterDown;
-    if (delayMs === 0) return false;
-    detach(unit);
-    if (this.maySpend(unit, node, error)) {
-      if (redirect.kind === RedirectKind.ClusterDown) trailOf(unit).avoided = node.key;
-      this.giveBack(unit, WaitReason.ClusterDown, delayMs);
-    }
-    this.deps.onStale(null);
-    return true;
   }
 
-  private followTo(node: ClusterNode, unit: Command, redirect: Redirect, error: Error): boolean {
-    const { pool, retries, router } = this.deps;
-    if (!router.takesReturns) return this.sendOn(node, unit, error);
-    const address = redirect.target === null ? null : this.deps.translate(redirect.target);
-    const target = address === null ? null : pool.at(address);
+  /** MOVED and ASK name the node that is to be asked. */
+  private followTo(unit: Command, refusal: Refusal): boolean {
+    const { node, redirect } = refusal;
+    const { owners, pool } = this.deps;
+    if (pool.isSealed) {
+      // Connections are being closed: to whoever serves its slot, once they are made anew.
+      detach(unit);
+      this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
+      return true;
+    }
+    const target = redirect.target === null ? null : owners.nodeAt(redirect.target);
     if (target === null) return false;
     detach(unit);
-    // The detour around a node that said CLUSTERDOWN and the way back are one try.
-    const isLedBack = unit.extra?.trail?.avoided === target.key;
-    if (isLedBack) trailOf(unit).avoided = null;
-    else if (!this.maySpend(unit, node, error)) return true;
     const isAsk = redirect.kind === RedirectKind.Ask;
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
+    const trail = trailOf(unit);
+    // The detour around a node that said CLUSTERDOWN and the way back are one try.
+    if (trail.avoided === target.key) trail.avoided = null;
+    else if (!this.maySpend(unit, node, refusal.error)) return true;
+    trail.next = { host: target.address.host, port: target.address.port, isAsk };
+    const { port } = node;
     if (!isAsk) this.learn(node, target, redirect.slot);
-    if (!isAsk && !retries.mayTravel(unit, target)) {
-      trailOf(unit).next = target.address;
-      return true;
-    }
-    const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
-    if (delayMs > 0 || retries.hasReturned(unit.slot)) {
-      if (!isAsk && unit.extra?.trail) unit.extra.trail.next = target.address;
-      retries.giveBack(unit, WaitReason.Moved, delayMs);
-      if (delayMs === 0) retries.onNews([unit.slot]);
-      return true;
-    }
-    if (target.isDown && target.isLost) {
-      this.giveBack(unit, WaitReason.Failover, this.options.retryDelayOnFailover);
-      return true;
-    }
-    const commands = unit.batch instanceof TransactionGroup ? unit.batch.nextRun() : [unit];
-    router.sendTo(target, isAsk ? [asking(unit), ...commands] : commands);
-    if (!isAsk) retries.travels(unit, target);
+    const isUnreachable = target.isDown && target.isLost;
+    this.giveBack(
+      unit,
+      isUnreachable ? this.afterLoss(unit) : this.afterMove(isAsk),
+      sourceOf(unit, node, port),
+    );
     return true;
   }
 
-  /** To whoever serves its slot; when connections are being closed, once they are made anew. */
-  private sendOn(node: ClusterNode, unit: Command, error: Error): boolean {
+  private afterMove(isAsk: boolean): Omit<Returned, "command"> {
+    return { reason: WaitReason.Moved, delayMs: isAsk ? 0 : this.options.retryDelayOnMoved };
+  }
+
+  private afterLoss(unit: Command): Omit<Returned, "command"> {
+    const delayMs = grownDelay(this.options.retryDelayOnFailover, triesOf(unit));
+    return { reason: WaitReason.Failover, delayMs };
+  }
+
+  /** CLUSTERDOWN, a node that cannot serve, an owner without a name: the table has to tell. */
+  private waitForOwner(unit: Command, refusal: Refusal): boolean {
+    const { node, redirect } = refusal;
+    const isDown = redirect.kind === RedirectKind.ClusterDown;
+    if (redirect.kind === RedirectKind.Unfit && node.role === "slave" && isReplicaRead(unit)) {
+      node.avoidedUntilMs = clockMs() + AVOID_MS;
+      detach(unit);
+      this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
+      return true;
+    }
+    if (isDown) {
+      node.doubt();
+      if (node.role === "slave") node.avoidedUntilMs = clockMs() + AVOID_MS;
+    }
+    const { retryDelayOnClusterDown } = this.options;
+    if (retryDelayOnClusterDown === 0) return false;
     detach(unit);
-    if (this.maySpend(unit, node, error)) this.deps.router.sendAgain([unit]);
+    if (isDown) trailOf(unit).avoided = node.key;
+    this.spendAndGiveBack(unit, refusal, {
+      reason: WaitReason.ClusterDown,
+      delayMs: retryDelayOnClusterDown,
+    });
+    this.deps.onStale(null);
     return true;
   }
 
   /** MOVED changes exactly one slot; the rest is left to a refresh. */
   private learn(node: ClusterNode, target: ClusterNode, slot: number): void {
-    const { slots, pool, retries } = this.deps;
+    const { owners, pool } = this.deps;
+    const owner = owners.ownerOf(slot);
     if (target === node) {
       // Something between here and the node answers for it: a fresh connection may lead elsewhere.
-      if (!node.isRenewed) pool.renew(node);
-    } else if (node.role === "slave" && slots.shardOf(slot)?.master === target) {
-      node.avoidedUntilMs = clockMs() + AVOID_MS;
-    } else if (slots.shardOf(slot)?.master !== target) {
-      const owner = slots.shardOf(slot)?.master ?? null;
-      slots.move(slot, target);
-      for (const former of new Set([node, owner])) {
-        const last = former?.port?.lastGiven() ?? null;
-        if (last !== null) retries.keepOrder(slot, last);
+      if (!node.isRenewed) {
+        owners.holdAllOf(node);
+        pool.renew(node);
       }
+    } else if (node.role === "slave" && owner === target) {
+      node.avoidedUntilMs = clockMs() + AVOID_MS;
+    } else if (owner !== target) {
+      owners.move(slot, target);
       if (owner?.isLost) this.onLostOwner(owner);
     }
     this.deps.onStale(target);
   }
 
-  private leaveReplica(node: ClusterNode, unit: Command, error: Error): boolean {
-    node.avoidedUntilMs = clockMs() + AVOID_MS;
-    return this.sendOn(node, unit, error);
+  private spendAndGiveBack(
+    unit: Command,
+    { node, error }: Refusal,
+    { reason, delayMs }: Omit<Returned, "command">,
+  ): void {
+    if (!this.maySpend(unit, node, error)) return;
+    const grownMs = grownDelay(delayMs, triesOf(unit));
+    this.giveBack(unit, { reason, delayMs: grownMs }, sourceOf(unit, node, node.port));
   }
 
-  private giveBack(unit: Command, reason: WaitReason, delayMs: number): void {
-    this.deps.retries.giveBack(unit, reason, grownDelay(delayMs, unit.extra?.trail?.count ?? 1));
-  }
-
-  /** The command that stands for all that is left of a transaction, or null when it is listed already. */
-  private unitOf(command: Command, error: Error): Command | null {
-    const { batch } = command;
-    if (!(batch instanceof TransactionGroup)) return command;
-    if (batch.closing.isSettled) {
-      command.fail(endOf(command, error));
-      return null;
-    }
-    if (batch.isWaiting) return null;
-    batch.isWaiting = true;
-    return batch.closing;
+  private giveBack(unit: Command, terms: Omit<Returned, "command">, from: NodePort | null): void {
+    this.deps.retries.giveBack([{ command: unit, ...terms }], [unit], from);
   }
 
   private hasOtherOwner(unit: Command, node: ClusterNode): boolean {
-    const { router, retries, slots } = this.deps;
-    if (!router.takesReturns || unit.slot < 0 || retries.hasReturned(unit.slot)) return false;
-    const master = slots.shardOf(unit.slot)?.master;
-    return master !== undefined && master !== node && !master.isDown;
+    const { owners, pool } = this.deps;
+    const master = unit.slot < 0 || pool.isSealed ? null : owners.ownerOf(unit.slot);
+    return master !== null && master !== node && !master.isDown;
   }
 
   /** Counts a try. False when there is none left: the command has ended. */
@@ -293,6 +308,15 @@ function trailOf(unit: Command): RedirectTrail {
   return extra.trail;
 }
 
+function triesOf(unit: Command): number {
+  return unit.extra?.trail?.count ?? 1;
+}
+
+/** Where more commands of its slot may be. Reads of replicas have no order, so that none is waited for there. */
+function sourceOf(unit: Command, node: ClusterNode, port: NodePort | null): NodePort | null {
+  return node.role === "slave" && isReplicaRead(unit) ? null : port;
+}
+
 /** The delay of the options for the first tries, then longer ones: a failover takes its time. */
 export function grownDelay(delayMs: number, tries: number): number {
   if (tries <= EVEN_TRIES) return delayMs;
@@ -307,35 +331,22 @@ function detach(command: Command): void {
   batch.settleOne();
 }
 
+/** The command that stands for all that is left of a transaction, or null when it is listed already. */
+function unitOf(command: Command, error: Error): Command | null {
+  const transaction = transactionOf(command);
+  if (transaction === null) return command;
+  if (transaction.closing.isSettled) {
+    command.fail(endOf(command, error));
+    return null;
+  }
+  if (transaction.isWaiting) return null;
+  transaction.isWaiting = true;
+  return transaction.closing;
+}
+
 function endUnit(unit: Command, makeError: () => Error): void {
-  if (unit.batch instanceof TransactionGroup) {
-    for (const command of unit.batch.commands) if (command !== unit) command.fail(makeError());
-  }
+  for (const command of transactionOf(unit)?.commands ?? []) if (command !== unit) command.fail(makeError());
   unit.fail(makeError());
-}
-
-/** ASKING opens an importing slot for exactly the command behind it. */
-function asking(unit: Command): Command {
-  const command = issuedBy(Origin.Client, new Command(specOf("asking"), [], false, IGNORED));
-  if (!(unit.batch instanceof TransactionGroup)) unit.ensureExtra().addHook(new AskingGuard(command));
-  return command;
-}
-
-/** A command that ends before it is written takes its ASKING with it. */
-class AskingGuard implements SettleHook {
-  constructor(private readonly asking: Command) {}
-
-  onFulfilled(): void {
-    this.withdraw();
-  }
-
-  onFailed(): void {
-    this.withdraw();
-  }
-
-  private withdraw(): void {
-    if (this.asking.state <= CommandState.Queued) this.asking.fail(new Error("withdrawn"));
-  }
 }
 
 /** Somebody waits for its outcome. */

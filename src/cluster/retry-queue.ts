@@ -1,20 +1,27 @@
 /**
- * Where commands wait that a node gave back. While a slot has commands waiting, its gate is closed:
- * later commands of the slot line up behind them, so that the order of issue is the order of
- * sending. All of a slot leave together, when the one with the longest delay may; slots do not wait
- * for each other. Each reason has a room, each room one timer.
+ * Where commands wait that a node gave back. Its rule keeps the order of each slot through every
+ * redirect and every loss: **what is under way of a slot is at one node.**
  *
- *   room:  | returned, in the order of their replies | arrivals since the gate closed |
+ *   open ----- a command comes back, or the slot has another owner -----> held
+ *     ^                                                                    |  new commands line up
+ *     |                                                                    v
+ *     '--- all went to the owner ---- sent <--- nothing is under way any more, the delay is over
+ *                                      |
+ *                                      '-- not all, or elsewhere (ASK, a node that was named): held
  *
- * What returns was sent before the gate closed, so it is older than every arrival. Commands
- * answered TRYAGAIN wait without closing the gate: their slot works for everybody else.
+ * A held slot waits until the node that had its commands has answered them or given them back, and
+ * until the longest delay of those that came back is over. What came back was sent before the slot
+ * was held, so it is older than all that lined up; replies of one node come in the order of sending.
+ * Slots do not wait for each other, and all share one timer. A command answered TRYAGAIN waits alone:
+ * its slot works for everybody else.
  */
 
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { Delay, userClockMs } from "../util/scheduling";
-import type { ClusterNode } from "./cluster-node";
+import type { NodePort } from "./cluster-node";
+import { transactionOf } from "./cluster-transaction";
 
 export const WaitReason = {
   /** The connection was lost or cannot be made. */
@@ -25,10 +32,21 @@ export const WaitReason = {
 } as const;
 export type WaitReason = (typeof WaitReason)[keyof typeof WaitReason];
 
-/** A command that the old owner never answers cannot hold its slot for longer. */
+/** Why and how long a command waits. */
+export interface WaitTerms {
+  readonly reason: WaitReason;
+  readonly delayMs: number;
+}
+
+/** A command that a node gave back. A transaction is represented by the command that closes it. */
+export interface Returned extends WaitTerms {
+  readonly command: Command;
+}
+
+/** A command that its node never answers cannot hold its slot for longer. */
 const ORDER_LIMIT_MS = 1000;
 
-/** Slots that may go within so many milliseconds go together. */
+/** Slots that may go within so many milliseconds go together, lest each has a write of its own. */
 const TOGETHER_MS = 2;
 
 interface Wait {
@@ -36,62 +54,59 @@ interface Wait {
   readonly dueMs: number;
 }
 
-/** Why and how long a slot waits when it is let out of the room that kept its order. */
-interface DelayedSlot {
-  readonly reason: WaitReason;
-  readonly wait: Wait;
+const NO_WAIT: Wait = { delayMs: 0, dueMs: 0 };
+
+function waitOf(delayMs: number): Wait {
+  return delayMs === 0 ? NO_WAIT : { delayMs, dueMs: userClockMs() + delayMs };
 }
 
-class Waiting {
+/** What a node has of a slot: it is waited for by its youngest command, one after the other. */
+interface Drain {
+  readonly client: NodePort;
+  readonly last: Command;
+  readonly limit: Wait;
+}
+
+class HeldSlot {
   returned: Command[] = [];
   arrivals: Command[] = [];
-  readonly slots = new Set<number>();
-  /** How long those of a slot wait, or a single command whose slot is open. */
-  readonly waits = new Map<number | Command, Wait>();
-  timer: Delay | null = null;
-  /** When the timer fires. */
-  opensAtMs = Number.POSITIVE_INFINITY;
+  wait = NO_WAIT;
+  /** News about its owner end the delay. */
+  isHastened = false;
+  drain: Drain | null = null;
+
+  constructor(readonly slot: number) {}
 
   get size(): number {
     return this.returned.length + this.arrivals.length;
   }
-}
 
-/**
- * Later commands of a moved slot wait until its markers are answered: the last commands that were given to former
- * owners, and those on their way to a node that may send them on.
- */
-class OrderHold extends Waiting {
-  /** Slots whose commands have come back for a reason of their own, and have its delay before them. */
-  readonly delayed = new Map<number, DelayedSlot>();
-
-  readonly markers = new Set<Command>();
-  /** Redirected commands that came back and go before all that waits. */
-  readonly front: Command[] = [];
-  /** Slots of which redirected commands are held back. */
-  readonly held = new Set<number>();
-
-  /** Whether earlier commands of the slot are held; one that was travelling is older than all but those in front. */
-  holdsBefore(slot: number, wasTravelling: boolean): boolean {
-    if (!this.held.has(slot)) return false;
-    return !wasTravelling || this.front.some((command) => command.slot === slot);
+  /** When something is to be done. */
+  get next(): Wait {
+    return this.drain === null ? this.wait : this.drain.limit;
   }
 
-  note(slot: number, reason: WaitReason, delayMs: number): void {
-    const before = this.delayed.get(slot);
-    if (before !== undefined && before.wait.delayMs >= delayMs) return;
-    this.delayed.set(slot, { reason, wait: { delayMs, dueMs: userClockMs() + delayMs } });
+  /** Only a longer delay than the present one makes all of them wait longer. */
+  postpone({ reason, delayMs }: WaitTerms): void {
+    if (delayMs <= this.wait.delayMs) return;
+    this.wait = waitOf(delayMs);
+    this.isHastened = reason === WaitReason.Failover || reason === WaitReason.ClusterDown;
+  }
+
+  /** Takes out the first of those that wait, as many as go the same way. The rest is younger than what comes back. */
+  takeRun(): Command[] {
+    const all = [...this.returned, ...this.arrivals].filter(isWaiting);
+    const way = askedAt(all[0]);
+    const end = all.findIndex((command) => askedAt(command) !== way);
+    this.wait = NO_WAIT;
+    this.returned = [];
+    this.arrivals = end < 0 ? [] : all.splice(end);
+    return all;
   }
 }
 
-/** Redirected commands of a slot that are not answered, and the node that they were sent to. */
-interface Travellers {
-  node: ClusterNode;
-  readonly commands: Set<Command>;
-}
-
-/** A marker has been answered. */
-class MarkerHook implements SettleHook {
+/** The last command that a node had of a slot has settled. */
+class DrainHook implements SettleHook {
   constructor(private readonly onSettled: () => void) {}
 
   onFulfilled(): void {
@@ -104,266 +119,292 @@ class MarkerHook implements SettleHook {
 }
 
 export class RetryQueue {
-  private readonly rooms = [new Waiting(), new Waiting(), new Waiting(), new Waiting()] as const;
-  /** Rooms of closed gates, by slot. */
-  private readonly gates = new Map<number, Waiting>();
-  private readonly markers = new Map<Command, Set<OrderHold>>();
-  private readonly travellers = new Map<number, Travellers>();
-  /** The redirected command that came back last. */
-  private arrived: Command | null = null;
+  private readonly held = new Map<number, HeldSlot>();
+  /** Commands that wait without holding a slot. */
+  private readonly alone = new Map<Command, Wait>();
+  /** The slots that wait for a command. */
+  private readonly drains = new Map<Command, Set<HeldSlot>>();
+  /** What may go now. */
+  private readySlots = new Set<HeldSlot>();
+  private readyAlone: Command[] = [];
+  private isSending = false;
+  /** The cluster is closed: what comes back waits until it is open again. */
+  private isPaused = true;
+  private timer: Delay | null = null;
+  /** When the timer fires. */
+  private opensAtMs = Number.POSITIVE_INFINITY;
 
-  /** `leave` sends what is let out, in order. */
-  constructor(private readonly leave: (commands: readonly Command[]) => void) {}
+  /**
+   * @param send Is given what may go, all of a slot in order.
+   * @param onDelayOver Commands have waited, or there is news: what failed before may be tried again.
+   */
+  constructor(
+    private readonly send: (commands: readonly Command[]) => void,
+    private readonly onDelayOver: () => void = () => {},
+  ) {}
 
   /** Commands that wait. */
   get size(): number {
-    let size = 0;
-    for (const room of new Set<Waiting>([...this.rooms, ...this.gates.values()])) size += room.size;
+    let { size } = this.alone;
+    for (const slot of this.held.values()) size += slot.size;
     return size;
   }
 
-  /** True while commands of the slot must line up. */
-  isClosed(slot: number): boolean {
-    return this.gates.size !== 0 && this.gates.has(slot);
-  }
-
-  /** A new command of a slot whose gate is closed. */
-  lineUp(command: Command): void {
-    this.gates.get(command.slot)?.arrivals.push(command);
-  }
-
-  /** A command that a node gave back. */
-  giveBack(command: Command, reason: WaitReason, delayMs: number): void {
-    const own = this.rooms[reason];
-    const room = this.gates.get(command.slot) ?? own;
-    room.returned.push(command);
-    if (room === own && reason !== WaitReason.TryAgain) this.close(command.slot, room);
-    if (room instanceof OrderHold) {
-      if (reason !== WaitReason.Moved || delayMs > 0) room.note(command.slot, reason, delayMs);
-      return;
-    }
-    const key = this.gates.has(command.slot) ? command.slot : command;
-    this.postpone(room, key, delayMs);
-  }
-
-  /** Closes the gate for a command that cannot be sent now, with the same delay as those given back. */
-  arrive(command: Command, reason: WaitReason, delayMs: number): void {
-    const room = this.rooms[reason];
-    this.close(command.slot, room);
-    room.arrivals.push(command);
-    const key = this.gates.has(command.slot) ? command.slot : command;
-    this.postpone(room, key, delayMs);
-  }
-
-  /**
-   * The slot has moved: new commands wait until `last` has been answered, the youngest command that its old owner was
-   * given, or one that is on its way to a node that is not the owner. Several such commands are waited for together.
-   */
-  keepOrder(slot: number, last: Command): void {
-    const gate = this.gates.get(slot);
-    if (gate instanceof OrderHold) {
-      this.mark(gate, last);
-      return;
-    }
-    if (gate !== undefined) return;
-    const known = this.markers.get(last);
-    let room = known === undefined ? undefined : [...known].find(({ markers }) => markers.size === 1);
-    if (room === undefined) {
-      const made = new OrderHold();
-      made.timer = new Delay(() => this.release(made), ORDER_LIMIT_MS);
-      this.mark(made, last);
-      room = made;
-    }
-    this.close(slot, room);
-  }
-
-  /** A node gave the command back: if it was redirected to there, it is on its way no longer. */
-  endTravel(command: Command): void {
-    if (this.travellers.size === 0) return;
-    const wasTravelling = this.travellers.get(command.slot)?.commands.delete(command) === true;
-    this.arrived = wasTravelling ? command : null;
-  }
-
-  /**
-   * A command that was redirected wants to go to `target`. True if it may now: all earlier ones of its slot that were
-   * redirected are at the same node. Else it is held until they are answered or come back. Later commands of the slot
-   * wait for all of them.
-   */
-  mayTravel(command: Command, target: ClusterNode): boolean {
-    const { slot } = command;
-    const others = this.travellers.get(slot);
-    const wasTravelling = this.arrived === command;
-    const isAhead = others !== undefined && others.commands.size > 0 && others.node !== target;
-    const gate = this.gates.get(slot);
-    const isBehind = gate instanceof OrderHold && gate.holdsBefore(slot, wasTravelling);
-    if (!isAhead && !isBehind) return true;
-    for (const other of isAhead ? others.commands : []) this.keepOrder(slot, other);
-    const room = this.gates.get(slot);
-    if (!(room instanceof OrderHold)) return true;
-    room.held.add(slot);
-    (wasTravelling ? room.front : room.returned).push(command);
+  /** True while commands wait for a better time, and not only for others of their slot. */
+  get hasDelayed(): boolean {
+    if (this.alone.size > 0) return true;
+    for (const slot of this.held.values()) if (slot.size > 0 && slot.wait !== NO_WAIT) return true;
     return false;
   }
 
-  /** A redirected command was sent to `node`. */
-  travels(command: Command, node: ClusterNode): void {
-    const { slot } = command;
-    // One that blocks may take for ever, and waits for what others do.
-    if (slot < 0 || command.isSettled || (command.spec.flags & CommandFlag.Blocking) !== 0) return;
-    const known = this.travellers.get(slot);
-    if (known === undefined) this.travellers.set(slot, { node, commands: new Set([command]) });
+  /** True while commands of the slot must line up. */
+  isHeld(slot: number): boolean {
+    return this.held.size !== 0 && this.held.has(slot);
+  }
+
+  /** A new command of a slot that is held. */
+  lineUp(command: Command): void {
+    this.held.get(command.slot)?.arrivals.push(command);
+  }
+
+  /**
+   * Commands that a node gave back; `from` may have more of their slots. `gone` are all that are at
+   * the node no longer, members of transactions included.
+   */
+  giveBack(returned: readonly Returned[], gone: readonly Command[], from: NodePort | null): void {
+    for (const one of returned) {
+      const { command, reason, delayMs } = one;
+      if (command.slot < 0 || reason === WaitReason.TryAgain) this.waitAlone(command, delayMs);
+      else {
+        if (from !== null) this.hold(command.slot, from);
+        const slot = this.heldSlot(command.slot);
+        slot.returned.push(command);
+        slot.postpone(one);
+        this.look(slot);
+      }
+    }
+    for (const command of gone) this.pass(command);
+    this.sendReady();
+  }
+
+  /** A new command that cannot be sent now: its slot is held for a while. */
+  arrive(command: Command, terms: WaitTerms): void {
+    if (command.slot < 0) this.waitAlone(command, terms.delayMs);
     else {
-      known.node = node;
-      known.commands.add(command);
+      const slot = this.heldSlot(command.slot);
+      slot.arrivals.push(command);
+      slot.postpone(terms);
+      this.look(slot);
     }
-    this.keepOrder(slot, command);
   }
 
-  /** True if returning commands of the slot must wait behind others that returned before. */
-  hasReturned(slot: number): boolean {
-    const room = this.gates.get(slot);
-    return room !== undefined && !(room instanceof OrderHold);
+  /** Commands of one slot that could not be sent: before all that waits there. */
+  putBack(commands: readonly Command[], terms: WaitTerms): void {
+    const [first] = commands;
+    if (first === undefined) return;
+    const slot = this.heldSlot(first.slot);
+    slot.returned.unshift(...commands);
+    slot.postpone(terms);
+    this.look(slot);
+    this.sendReady();
   }
 
-  /** A command was given back by the node that it was sent to: whoever waited for it goes on. */
-  onReturned(command: Command): void {
-    if (this.markers.size === 0) return;
-    const travellers = this.travellers.get(command.slot);
-    // Sent on already: it is waited for until it is answered there.
-    if (travellers?.commands.has(command) !== true) this.pass(command);
+  /** Holds a slot, if the node has commands of it under way, until it has none. */
+  hold(slot: number, client: NodePort): void {
+    if (slot < 0 || this.held.has(slot)) return;
+    const last = client.lastOf(slot);
+    if (last !== null) this.drain(this.heldSlot(slot), client, last);
   }
 
-  /** These slots have new owners: commands of them may try at once; others keep their delays. */
+  /** Holds a slot until the node has answered the commands of it that are about to be sent there. */
+  holdBehind(commands: readonly Command[], client: NodePort): void {
+    // One that blocks may take for ever, and waits for what others do.
+    const last = commands.findLast((one) => !one.isSettled && (one.spec.flags & CommandFlag.Blocking) === 0);
+    if (last !== undefined && last.slot >= 0) this.drain(this.heldSlot(last.slot), client, last);
+  }
+
+  /** These slots have new owners: their commands may try at once; others keep their delays. */
   onNews(slots: Iterable<number>): void {
-    const { Failover, ClusterDown } = WaitReason;
-    const concerned = new Set<Waiting>();
-    for (const slot of slots) {
-      const room = this.gates.get(slot);
-      if (room === undefined || (room !== this.rooms[Failover] && room !== this.rooms[ClusterDown])) continue;
-      const wait = room.waits.get(slot);
-      if (wait === undefined) continue;
-      room.waits.set(slot, { delayMs: wait.delayMs, dueMs: 0 });
-      concerned.add(room);
+    const hastened: HeldSlot[] = [];
+    for (const number of slots) {
+      const slot = this.held.get(number);
+      if (slot?.isHastened && slot.wait !== NO_WAIT) hastened.push(slot);
     }
-    for (const room of concerned) this.openDue(room);
+    if (hastened.length === 0) return;
+    this.onDelayOver();
+    for (const slot of hastened) {
+      slot.wait = NO_WAIT;
+      this.look(slot);
+    }
+    this.sendReady();
   }
 
-  /** Empties all rooms; what was in them, oldest first. */
+  /** Nothing is sent any more; commands that come back are kept in their order. */
+  pause(): void {
+    this.isPaused = true;
+  }
+
+  /** Sends everything; where nodes have told commands to go is from another life of the cluster. */
+  resume(): void {
+    this.isPaused = false;
+    const all = this.takeAll();
+    for (const { extra } of all) if (extra?.trail) extra.trail.next = null;
+    if (all.length > 0) this.send(all);
+    this.sendReady();
+  }
+
+  /** Empties the queue; what was in it, oldest first. */
   takeAll(): Command[] {
-    const rooms = new Set<Waiting>([...this.rooms, ...this.gates.values()]);
-    const all: Command[] = [];
-    for (const room of rooms) if (room instanceof OrderHold) all.push(...room.front.splice(0));
-    for (const room of rooms) all.push(...room.returned);
-    for (const room of rooms) all.push(...room.arrivals);
-    for (const room of rooms) this.empty(room);
-    this.markers.clear();
-    this.travellers.clear();
+    const slots = [...this.held.values()];
+    const all = slots.flatMap(({ returned }) => returned);
+    all.push(...this.readyAlone, ...this.alone.keys());
+    for (const { arrivals } of slots) all.push(...arrivals);
+    this.held.clear();
+    this.alone.clear();
+    this.drains.clear();
+    this.readySlots.clear();
+    this.readyAlone = [];
+    this.stopTimer();
     return all.filter(isWaiting);
   }
 
-  /** Only a longer delay than that of who waits already makes all of them wait longer. */
-  private postpone(room: Waiting, key: number | Command, delayMs: number): void {
-    const wait = room.waits.get(key);
-    if (wait !== undefined && wait.delayMs >= delayMs) return;
-    this.keep(room, key, { delayMs, dueMs: userClockMs() + delayMs });
+  // --- inside ------------------------------------------------------------------------------
+
+  private heldSlot(number: number): HeldSlot {
+    let slot = this.held.get(number);
+    if (slot === undefined) this.held.set(number, (slot = new HeldSlot(number)));
+    return slot;
   }
 
-  private keep(room: Waiting, key: number | Command, wait: Wait): void {
-    room.waits.set(key, wait);
-    if (wait.dueMs >= room.opensAtMs) return;
-    room.timer?.stop();
-    room.opensAtMs = wait.dueMs;
-    room.timer = new Delay(() => this.openDue(room), Math.min(wait.delayMs, wait.dueMs - userClockMs()));
-  }
-
-  /** Lets those out whose time has come. */
-  private openDue(room: Waiting): void {
-    const all = [room.returned, room.arrivals] as const;
-    const waits = new Map(room.waits);
-    // Those that are nearly due leave too, lest each slot has a write of its own.
-    const nowMs = userClockMs() + TOGETHER_MS;
-    const keyOf = (command: Command): number | Command => (waits.has(command) ? command : command.slot);
-    const isDue = (command: Command): boolean => isOver(waits.get(keyOf(command)), nowMs);
-    this.empty(room);
-    const [returned, arrivals] = all.map((part) => part.filter((one) => !isDue(one) && isWaiting(one)));
-    Object.assign(room, { returned, arrivals });
-    for (const command of [...room.returned, ...room.arrivals]) {
-      if (keyOf(command) === command.slot) this.close(command.slot, room);
-      this.keep(room, keyOf(command), waits.get(keyOf(command)) as Wait);
-    }
-    const leaving = all.flatMap((part) => part.filter((one) => isDue(one) && isWaiting(one)));
-    if (leaving.length > 0) this.leave(leaving);
-  }
-
-  private close(slot: number, room: Waiting): void {
-    if (slot < 0 || this.gates.has(slot)) return;
-    this.gates.set(slot, room);
-    room.slots.add(slot);
-  }
-
-  private mark(room: OrderHold, marker: Command): void {
-    if (room.markers.has(marker)) return;
-    room.markers.add(marker);
-    const rooms = this.markers.get(marker);
-    if (rooms !== undefined) rooms.add(room);
+  private waitAlone(command: Command, delayMs: number): void {
+    if (delayMs === 0) this.readyAlone.push(command);
     else {
-      this.markers.set(marker, new Set([room]));
-      marker.ensureExtra().addHook(new MarkerHook(() => this.pass(marker)));
+      const wait = waitOf(delayMs);
+      this.alone.set(command, wait);
+      this.book(wait);
     }
   }
 
-  private pass(marker: Command): void {
-    const rooms = this.markers.get(marker);
-    if (rooms === undefined) return;
-    this.markers.delete(marker);
-    if (marker.isSettled) this.travellers.get(marker.slot)?.commands.delete(marker);
-    for (const room of rooms) {
-      room.markers.delete(marker);
-      if (room.markers.size === 0) this.release(room);
+  private drain(slot: HeldSlot, client: NodePort, last: Command): void {
+    const limit = slot.drain?.limit ?? waitOf(ORDER_LIMIT_MS);
+    if (slot.drain !== null) this.drains.get(slot.drain.last)?.delete(slot);
+    slot.drain = { client, last, limit };
+    const slots = this.drains.get(last);
+    if (slots !== undefined) slots.add(slot);
+    else {
+      this.drains.set(last, new Set([slot]));
+      last.ensureExtra().addHook(
+        new DrainHook(() => {
+          this.pass(last);
+          this.sendReady();
+        }),
+      );
+    }
+    this.book(limit);
+  }
+
+  /** A command is at its node no longer; perhaps older ones are. */
+  private pass(command: Command): void {
+    const slots = this.drains.get(command);
+    if (slots === undefined) return;
+    this.drains.delete(command);
+    for (const slot of slots) {
+      const { drain } = slot;
+      if (drain?.last !== command) continue;
+      // The youngest of another slot stood for all before it; one of this slot may have been given up out of turn.
+      const last = command.slot === slot.slot ? drain.client.lastOf(slot.slot) : null;
+      if (last !== null) this.drain(slot, drain.client, last);
+      else {
+        slot.drain = null;
+        this.look(slot);
+      }
     }
   }
 
-  private release(room: OrderHold): void {
-    for (const marker of room.markers) {
-      const rooms = this.markers.get(marker);
-      rooms?.delete(room);
-      if (rooms?.size === 0) this.markers.delete(marker);
-    }
-    room.markers.clear();
-    const { front, arrivals, delayed } = room;
-    const returned = [...front.splice(0), ...room.returned];
-    for (const slot of room.slots) this.travellers.delete(slot);
-    room.held.clear();
-    const leaving = [...returned, ...arrivals].filter((one) => isWaiting(one) && !delayed.has(one.slot));
-    this.empty(room);
-    for (const [slot, { reason, wait }] of delayed) {
-      const target = this.rooms[reason];
-      target.returned.push(...returned.filter((command) => command.slot === slot));
-      target.arrivals.push(...arrivals.filter((command) => command.slot === slot));
-      this.close(slot, target);
-      this.keep(target, slot, wait);
-    }
-    if (leaving.length > 0) this.leave(leaving);
+  /** Whether the slot may go now, or when. */
+  private look(slot: HeldSlot): void {
+    if (slot.drain === null && slot.wait === NO_WAIT) this.readySlots.add(slot);
+    else this.book(slot.next);
   }
 
-  private empty(room: Waiting): void {
-    room.timer?.stop();
-    room.timer = null;
-    room.opensAtMs = Number.POSITIVE_INFINITY;
-    room.waits.clear();
-    for (const slot of room.slots) this.gates.delete(slot);
-    room.slots.clear();
-    room.returned = [];
-    room.arrivals = [];
+  /** Sends what may go now. What comes back meanwhile goes in the next round. */
+  private sendReady(): void {
+    if (this.isSending || this.isPaused) return;
+    this.isSending = true;
+    while (this.readySlots.size > 0 || this.readyAlone.length > 0) {
+      const slots = this.readySlots;
+      this.readySlots = new Set();
+      const leaving: Command[] = [];
+      for (const slot of slots) leaving.push(...this.release(slot));
+      for (const command of this.readyAlone.splice(0)) {
+        if (this.isHeld(command.slot)) this.lineUp(command);
+        else if (isWaiting(command)) leaving.push(command);
+      }
+      if (leaving.length > 0) this.send(leaving);
+      // What goes another way follows: at once, unless its slot waits for those that went before.
+      for (const slot of slots) if (this.held.get(slot.slot) === slot) this.look(slot);
+    }
+    this.isSending = false;
+  }
+
+  private release(slot: HeldSlot): Command[] {
+    if (this.held.get(slot.slot) !== slot || slot.drain !== null || slot.wait !== NO_WAIT) return [];
+    const run = slot.takeRun();
+    if (slot.size === 0) this.held.delete(slot.slot);
+    return run;
+  }
+
+  private book(wait: Wait): void {
+    if (wait.dueMs >= this.opensAtMs) return;
+    this.stopTimer();
+    this.opensAtMs = wait.dueMs;
+    this.timer = new Delay(() => this.onTimer(), Math.min(wait.delayMs, wait.dueMs - userClockMs()));
+  }
+
+  private stopTimer(): void {
+    this.timer?.stop();
+    this.timer = null;
+    this.opensAtMs = Number.POSITIVE_INFINITY;
+  }
+
+  private onTimer(): void {
+    this.stopTimer();
+    this.onDelayOver();
+    const nowMs = userClockMs() + TOGETHER_MS;
+    for (const [command, wait] of this.alone) {
+      if (isOver(wait, nowMs)) {
+        this.alone.delete(command);
+        this.readyAlone.push(command);
+      } else this.book(wait);
+    }
+    for (const slot of this.held.values()) {
+      if (slot.drain !== null && isOver(slot.drain.limit, nowMs)) this.giveUpDrain(slot, slot.drain);
+      if (isOver(slot.wait, nowMs)) slot.wait = NO_WAIT;
+      this.look(slot);
+    }
+    this.sendReady();
+  }
+
+  private giveUpDrain(slot: HeldSlot, { last }: Drain): void {
+    slot.drain = null;
+    const slots = this.drains.get(last);
+    slots?.delete(slot);
+    if (slots?.size === 0) this.drains.delete(last);
   }
 }
 
-/** Not ended by a time limit meanwhile. A transaction is represented by the command that closes it. */
+/** Where the command goes with ASKING, or null: to the owner of its slot. */
+function askedAt(command: Command | undefined): string | null {
+  const next = command?.extra?.trail?.next ?? null;
+  return next?.isAsk ? `${next.host}:${next.port}` : null;
+}
+
+/** Not ended by a time limit meanwhile; what is left of a transaction is ended by who sends it. */
 function isWaiting(command: Command): boolean {
-  return !command.isSettled;
+  return !command.isSettled || transactionOf(command) !== null;
 }
 
 /** A wait that is longer than it was asked to be was begun by another clock, which is not faked any more. */
-function isOver(wait: Wait | undefined, nowMs: number): boolean {
-  return wait === undefined || wait.dueMs <= nowMs || wait.dueMs - nowMs > wait.delayMs;
+function isOver(wait: Wait, nowMs: number): boolean {
+  return wait.dueMs <= nowMs || wait.dueMs - nowMs > wait.delayMs;
 }

@@ -1,34 +1,39 @@
 /**
  * Sends every command to the node that serves its slot. A batch is split by node, not by slot,
- * and leaves with one call for each node; its MULTI ... EXEC groups stay together. Commands of a
- * slot whose gate is closed line up behind those that wait to be sent again.
+ * and leaves with one call for each node; each MULTI ... EXEC stays together. Commands of a slot
+ * that is held line up in the retry queue, which hands them back here when they may go (`sendAgain`).
  *
- * It decides where commands go first; what becomes of those that come back is the redirector's.
+ * It decides where commands go; what becomes of those that come back is the redirector's.
  */
 
 import type { Command } from "../command/command";
+import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { UNKNOWN_KEYS } from "../command/key-positions";
 import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
 import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
+import { askingFor } from "./asking";
 import { OpenTransactionError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
+import {
+  type ClusterTransaction,
+  endOfTransaction,
+  makeTransaction,
+  transactionOf,
+} from "./cluster-transaction";
 import type { CommandGuide } from "./command-guide";
 import { announce, type FanOut, type FanOutPart } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
 import { type RetryQueue, WaitReason } from "./retry-queue";
 import type { Shard, SlotMap } from "./slot-map";
-import { endOfGroup, groupOf, TransactionGroup } from "./transaction-group";
 import type { WatchKeeper } from "./watch-keeper";
 
 /** Takes commands while the cluster is not ready. */
 export interface Gatekeeper {
   admit(commands: readonly Command[]): void;
-  /** Commands that were admitted before; they are never refused. */
-  keep(commands: readonly Command[]): void;
 }
 
 export interface RouterDeps {
@@ -49,8 +54,17 @@ export interface RouterDeps {
   readonly retryDelayMs: number;
   /** A slot has no owner: the map is not complete. */
   onUncovered(): void;
-  /** A command waited for a node that is being redialled, and there is no other to ask: it counts as a try. */
-  onUnreachable(node: ClusterNode, command: Command): void;
+  /** Commands of one slot waited for a node that is being redialled, and there is no other to ask. */
+  onUnreachable(node: ClusterNode, commands: readonly Command[]): void;
+}
+
+/** Where the commands of a slot go that have waited. */
+interface Place {
+  readonly node: ClusterNode;
+  /** Each goes behind an ASKING. */
+  readonly isAsk: boolean;
+  /** It is the owner of the slot, where new commands go as well. */
+  readonly isOwner: boolean;
 }
 
 /** Commands that are not simply sent to the owner of their slot. */
@@ -106,49 +120,28 @@ export class ClusterRouter implements Dispatcher {
         this.place(command);
         continue;
       }
-      const end = endOfGroup(commands, index);
-      this.placeGroup(commands.slice(index, end));
+      const end = endOfTransaction(commands, index);
+      this.placeTransaction(commands.slice(index, end));
       index = end - 1;
     }
     this.empty();
   }
 
-  /** Commands that come back from nodes are sent at once. */
-  get takesReturns(): boolean {
-    return this.isOpen || this.isDraining;
-  }
-
-  /** Sends commands that have waited. A transaction is represented by its last command. */
+  /**
+   * Sends commands that have waited, all of a slot to the same node. A transaction is represented by
+   * the command that closes it.
+   */
   sendAgain(commands: readonly Command[]): void {
-    if (!this.takesReturns) {
-      this.deps.gatekeeper.keep(commands);
-      return;
-    }
+    const runs = new Map<number, Command[]>();
     this.isSplitting = true;
-    // All of a slot go to the node that the first of them goes to.
-    const directed = new Map<number, ClusterNode>();
-    const detoured = new Map<number, Command>();
     for (const command of commands) {
-      const named = this.namedNode(command);
-      const node = directed.get(command.slot) ?? named ?? this.detour(command);
-      if (node === null) this.placeAgain(command);
-      else {
-        if (command.slot >= 0) directed.set(command.slot, node);
-        const isElsewhere = command.slot >= 0 && this.deps.slots.shardOf(command.slot)?.master !== node;
-        if (isElsewhere) detoured.set(command.slot, command);
-        this.fillWith(command, node);
-      }
+      const run = runs.get(command.slot);
+      if (command.slot < 0) this.placeKeyless(command);
+      else if (run === undefined) runs.set(command.slot, [command]);
+      else run.push(command);
     }
+    for (const [slot, run] of runs) this.placeRun(slot, run);
     this.empty();
-    // Later commands of the slot may be sent elsewhere: not before these are answered or come back.
-    for (const [slot, last] of detoured) if (!last.isSettled) this.deps.retries.keepOrder(slot, last);
-  }
-
-  /** Sends to a node, whoever serves the slot. */
-  sendTo(node: ClusterNode, commands: readonly Command[]): void {
-    const port = this.deps.pool.portOf(node);
-    if (commands.length === 1) port.dispatch(commands[0] as Command);
-    else port.dispatchBatch(commands);
   }
 
   // --- inside ------------------------------------------------------------------------------
@@ -176,9 +169,13 @@ export class ClusterRouter implements Dispatcher {
   private dispatchToOne(command: Command): void {
     const node = this.nodeFor(command);
     if (node === null) return;
-    const port = this.deps.pool.portOf(node);
-    if ((command.spec.flags & WATCHING) !== 0) this.deps.watches.note(command, port.link);
-    port.dispatch(command);
+    this.noteWatch(command, node);
+    this.deps.pool.portOf(node).dispatch(command);
+  }
+
+  private noteWatch(command: Command, node: ClusterNode): void {
+    if ((command.spec.flags & WATCHING) !== 0)
+      this.deps.watches.note(command, this.deps.pool.portOf(node).link);
   }
 
   /** Puts one command of a batch into the bucket of its node. */
@@ -196,7 +193,7 @@ export class ClusterRouter implements Dispatcher {
     const node = this.nodeFor(command);
     this.noteNearest(command.slot, node);
     if (node === null) return;
-    if ((special & WATCHING) !== 0) this.deps.watches.note(command, this.deps.pool.portOf(node).link);
+    this.noteWatch(command, node);
     this.bucketOf(node).push(command);
   }
 
@@ -206,65 +203,109 @@ export class ClusterRouter implements Dispatcher {
     if (target !== null) this.bucketOf(target).push(command);
   }
 
-  private placeGroup(commands: readonly Command[]): void {
-    const group = groupOf(commands);
-    if (!(group instanceof Error)) this.noteNearest(group.slot, null);
-    if (group instanceof Error) for (const command of commands) this.refuse(command, group);
-    else if (this.deps.retries.isClosed(group.slot)) this.deps.retries.lineUp(group.closing);
-    else this.fill(group);
-  }
-
-  /** Puts a transaction into the bucket of its node. */
-  private fill(group: TransactionGroup): void {
-    group.isWaiting = false;
-    if (group.isGivenUp) {
-      group.discard();
+  private placeTransaction(commands: readonly Command[]): void {
+    const made = makeTransaction(commands);
+    if (made instanceof Error) {
+      for (const command of commands) this.refuse(command, made);
       return;
     }
-    if (this.deps.retries.isClosed(group.slot)) {
-      this.deps.retries.lineUp(group.closing);
+    this.noteNearest(made.slot, null);
+    if (this.deps.retries.isHeld(made.slot)) this.deps.retries.lineUp(made.closing);
+    else {
+      const node = this.masterFor(made.closing);
+      if (node !== null) this.fillTransaction(made, node);
+    }
+  }
+
+  /** Puts a transaction into the bucket of a node. */
+  private fillTransaction(transaction: ClusterTransaction, node: ClusterNode): void {
+    transaction.isWaiting = false;
+    if (transaction.isGivenUp) {
+      transaction.discard();
       return;
     }
-    const node = this.masterFor(group.closing);
-    if (node !== null) this.fillGroup(group, node);
+    const { slot, commands } = transaction;
+    const refusal = this.deps.watches.refusal(slot, this.deps.pool.portOf(node).link);
+    if (refusal === null) this.bucketOf(node).push(...transaction.nextRun());
+    else for (const command of commands) this.refuse(command, refusal);
   }
 
-  private fillGroup(group: TransactionGroup, node: ClusterNode): void {
-    const refusal = this.deps.watches.refusal(group.slot, this.deps.pool.portOf(node).link);
-    if (refusal === null) for (const command of group.nextRun()) this.bucketOf(node).push(command);
-    else for (const command of group.commands) this.refuse(command, refusal);
+  /** A command or a transaction without keys that has waited. */
+  private placeKeyless(command: Command): void {
+    const transaction = transactionOf(command);
+    if (transaction === null) this.place(command);
+    else {
+      const node = this.masterFor(command);
+      if (node !== null) this.fillTransaction(transaction, node);
+    }
   }
 
-  /** The node that a redirect named; whether it is right by now is for the node to say. */
-  private namedNode(command: Command): ClusterNode | null {
-    const trail = command.extra?.trail;
-    if (trail === null || trail === undefined || trail.next === null) return null;
-    const node = this.deps.pool.at(trail.next);
-    trail.next = null;
-    return node === null || node.isDown || this.deps.retries.isClosed(command.slot) ? null : node;
+  /** Puts commands of one slot that have waited into the bucket of one node. */
+  private placeRun(slot: number, run: readonly Command[]): void {
+    const place = this.placeFor(slot, run);
+    if (place === null) return;
+    const { node, isAsk, isOwner } = place;
+    // Later commands may be sent elsewhere: not before these are answered or come back.
+    if (!isOwner) this.deps.retries.holdBehind(run, this.deps.pool.portOf(node));
+    for (const command of run) {
+      const transaction = transactionOf(command);
+      const target = isOwner && transaction === null ? this.readerOr(node, command) : node;
+      if (target === null) continue;
+      if (isAsk) this.bucketOf(target).push(askingFor(command));
+      if (transaction !== null) this.fillTransaction(transaction, target);
+      else {
+        this.noteWatch(command, target);
+        this.bucketOf(target).push(command);
+      }
+    }
   }
 
-  /** Another node than the owner of the slot, if that one has said CLUSTERDOWN or is being redialled. */
-  private detour(command: Command): ClusterNode | null {
-    const { pool, slots, retries } = this.deps;
-    const master = command.slot < 0 ? undefined : slots.shardOf(command.slot)?.master;
-    if (master === undefined || retries.isClosed(command.slot)) return null;
-    const isAvoided = command.extra?.trail?.avoided === master.key;
-    if (!isAvoided && !(master.isDown && master.isLost)) return null;
-    return pool.otherMaster(master);
+  /** Where commands of one slot go that have waited; null when they wait again. */
+  private placeFor(slot: number, run: readonly Command[]): Place | null {
+    const { pool, slots, retries, retryDelayMs } = this.deps;
+    const owner = slots.shardOf(slot)?.master ?? null;
+    const named = this.takeNamed(run);
+    const node = named === null ? null : pool.at(named);
+    // Whether it is right by now is for the node to say.
+    if (named !== null && node !== null && !node.isDown)
+      return { node, isAsk: named.isAsk, isOwner: node === owner && !named.isAsk };
+    if (owner === null) {
+      this.deps.onUncovered();
+      const any = pool.sample("master");
+      if (any !== null && !any.isDown) return { node: any, isAsk: false, isOwner: false };
+    } else {
+      const isLost = owner.isDown && owner.isLost;
+      const isAvoided = run.some((command) => command.extra?.trail?.avoided === owner.key);
+      const other = isAvoided || isLost ? pool.otherMaster(owner) : null;
+      if (other !== null) return { node: other, isAsk: false, isOwner: false };
+      if (!owner.isDown) return { node: owner, isAsk: false, isOwner: true };
+      if (isLost) {
+        this.deps.onUnreachable(owner, run);
+        return null;
+      }
+    }
+    retries.putBack(run, { reason: WaitReason.Failover, delayMs: retryDelayMs });
+    return null;
   }
 
-  private fillWith(command: Command, node: ClusterNode): void {
-    const group = command.batch instanceof TransactionGroup ? command.batch : null;
-    if (group === null) this.bucketOf(node).push(command);
-    else this.fillGroup(group, node);
+  /** The node that redirects of these commands have named last. */
+  private takeNamed(run: readonly Command[]): NamedNode | null {
+    let named: NamedNode | null = null;
+    for (const { extra } of run) {
+      if (extra === null || extra.trail === null || extra.trail.next === null) continue;
+      named = extra.trail.next;
+      extra.trail.next = null;
+    }
+    return named;
   }
 
-  private placeAgain(command: Command): void {
-    const master = command.slot < 0 ? undefined : this.deps.slots.shardOf(command.slot)?.master;
-    if (command.batch instanceof TransactionGroup) this.fill(command.batch);
-    else if (master?.isDown && master.isLost) this.deps.onUnreachable(master, command);
-    else this.place(command);
+  /** A replica that serves a read, or the master. */
+  private readerOr(master: ClusterNode, command: Command): ClusterNode | null {
+    const { reads, slots } = this.deps;
+    const shard = slots.shardOf(command.slot);
+    if (reads === null || shard === null || !isReplicaRead(command)) return master;
+    const reader = this.chooseReader(reads, shard, command);
+    return reader?.isDown ? master : reader;
   }
 
   private bucketOf(node: ClusterNode): Command[] {
@@ -299,7 +340,7 @@ export class ClusterRouter implements Dispatcher {
   private nodeFor(command: Command): ClusterNode | null {
     const slot = this.slotOf(command);
     const { retries, slots, reads } = this.deps;
-    if (retries.isClosed(slot)) {
+    if (retries.isHeld(slot)) {
       retries.lineUp(command);
       return null;
     }
@@ -325,12 +366,15 @@ export class ClusterRouter implements Dispatcher {
     }
   }
 
+  /** Null when the command waits. */
   private masterFor(command: Command): ClusterNode | null {
     const { slot } = command;
     const shard = slot < 0 ? null : this.deps.slots.shardOf(slot);
-    if (shard === null) return this.anyNode(command);
-    const node = shard.master;
-    return node.isDown ? this.wait(command) : node;
+    if (shard !== null) return shard.master.isDown ? this.wait(command) : shard.master;
+    const node = this.anyNode(command);
+    // The next one of the slot may go to another node: not before this one is answered or comes back.
+    if (slot >= 0 && node !== null) this.deps.retries.holdBehind([command], this.deps.pool.portOf(node));
+    return node;
   }
 
   /** No keys, or a slot that nobody is known to serve: each node will do, or knows better. */
@@ -379,7 +423,7 @@ export class ClusterRouter implements Dispatcher {
   }
 
   private wait(command: Command): null {
-    this.deps.retries.arrive(command, WaitReason.Failover, this.deps.retryDelayMs);
+    this.deps.retries.arrive(command, { reason: WaitReason.Failover, delayMs: this.deps.retryDelayMs });
     return null;
   }
 }

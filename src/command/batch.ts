@@ -12,7 +12,7 @@
  *
  * `command.batch` is what it was issued in. `command.group` is what it shares its fate with after
  * a loss: the transaction opened by hand if there is one, otherwise its batch. A cluster puts its
- * own batches in the place of those: one for each node, and a `TransactionGroup` (a batch that can
+ * own batches in the place of those: one for each node, and a `ClusterTransaction` (a batch that can
  * run again as a whole) for each transaction.
  *
  *        add / count                settleOne, by each command

@@ -34,13 +34,20 @@ export interface CallSite {
   showIn(error: Error): void;
 }
 
+/** The node that a MOVED or an ASK names. */
+export interface NamedNode {
+  readonly host: string;
+  readonly port: number;
+  readonly isAsk: boolean;
+}
+
 /** The tries of a command on a cluster so far. */
 export interface RedirectTrail {
   count: number;
   /** Nodes that it was sent to, oldest first; bounded. */
   readonly nodes: string[];
-  /** Address that a server named for the next try, while the command waits for it. */
-  next: { readonly host: string; readonly port: number } | null;
+  /** Where a server said that the next try goes, while the command waits for it. */
+  next: NamedNode | null;
   /** The node that answered CLUSTERDOWN to the last try: the next one goes to another node. */
   avoided: string | null;
 }

@@ -131,13 +131,18 @@ export class CommandQueue {
 
   /** The command that was handed over last and has not settled. */
   lastAwaited(): Command | undefined {
+    return this.lastOf(isAwaited);
+  }
+
+  /** The command that was handed over last of those that the test is true for. */
+  lastOf(isWanted: (command: Command) => boolean): Command | undefined {
     for (let i = this.backlog.length - 1; i >= 0; i--) {
-      const last = (this.backlog.peekAt(i) as Cursor).commands.findLast(isAwaited);
+      const last = (this.backlog.peekAt(i) as Cursor).commands.findLast(isWanted);
       if (last) return last;
     }
     for (let i = this.items.length - 1; i >= 0; i--) {
       const command = this.items.peekAt(i) as Command;
-      if (isAwaited(command)) return command;
+      if (isWanted(command)) return command;
     }
     return undefined;
   }

@@ -138,7 +138,7 @@ export class Link implements Dispatcher {
 
   dispatchBatch(commands: readonly Command[]): void {
     if (this.direct === null || this.session.isConcerned(commands, flagsOf(commands) & ATTENTION)) {
-      if (this.isLeaving) failLate(commands, () => this.closedError(), this.deps.takeover);
+      if (this.isLeaving) this.turnAway(commands);
       else for (const command of commands) this.dispatchCarefully(command);
       return;
     }
@@ -573,6 +573,13 @@ export class Link implements Dispatcher {
     callUser(() => this.connector.disconnect());
     // A listener of the error may have ended it already.
     if (this.state !== "end") this.setStatus("end");
+  }
+
+  /** Commands come too late: behind those that waited before, which are about to be told. */
+  private turnAway(commands: readonly Command[]): void {
+    if (this.state !== "end" || this.offline.length === 0) {
+      failLate(commands, () => this.closedError(), this.deps.takeover);
+    } else for (const command of commands) this.offline.push(command);
   }
 
   private failAll(makeError: () => Error, isEnd = false): void {

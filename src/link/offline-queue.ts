@@ -26,13 +26,13 @@ export class OfflineQueue {
     if (this.items.length >= this.sweepAt) this.sweep();
   }
 
-  /** The youngest command that waits, or null. */
-  last(): Command | null {
+  /** The youngest command of those that the test is true for. */
+  lastOf(isWanted: (command: Command) => boolean): Command | undefined {
     for (let i = this.items.length - 1; i >= 0; i--) {
       const command = this.items.peekAt(i) as Command;
-      if (!command.isSettled) return command;
+      if (isWanted(command)) return command;
     }
-    return null;
+    return this.requeued.findLast(isWanted);
   }
 
   /** Puts a command before all that the present connection will leave behind. */

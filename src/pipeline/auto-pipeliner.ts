@@ -57,9 +57,9 @@ export class AutoPipeliner implements Dispatcher {
     this.window = maxInFlight === "adaptive" ? (this.adaptive as AdaptiveWindow) : { size: maxInFlight };
   }
 
-  /** The youngest command that is gathered, or null. */
-  last(): Command | null {
-    return this.pending.findLast((command) => !command.isSettled) ?? null;
+  /** The youngest of the gathered commands that the test is true for. */
+  lastOf(isWanted: (command: Command) => boolean): Command | undefined {
+    return this.pending.findLast(isWanted);
   }
 
   /** Batches that may be unanswered at present. */

@@ -51,6 +51,8 @@ describe("cluster: order of a slot through redirects", () => {
 
   const moved = (index: number): FakeReply => new Error(`MOVED ${SLOT} ${node(index).key}`);
 
+  const asked = (index: number): FakeReply => new Error(`ASK ${SLOT} ${node(index).key}`);
+
   function isUsers([name = ""]: readonly string[]): boolean {
     return name === "set" || name === "get" || name === "append";
   }
@@ -170,6 +172,32 @@ describe("cluster: order of a slot through redirects", () => {
     sendsAway(1, [2], () => 40);
     const ran = await issue(cluster, 24, (n) => (n % 3 === 0 ? 6 : -1));
     expect(ran).to.deep.equal(inOrder(24));
+  });
+
+  it("a command that was asked elsewhere and sent on from there, and a later one that was told so at once", async () => {
+    const cluster = await connect();
+    serves(
+      0,
+      (count) => (count === 0 ? asked(1) : moved(2)),
+      () => 15,
+    );
+    sendsAway(1, [2], () => 60);
+    const ran = await issue(cluster, 12, (n) => (n < 3 ? -1 : 9));
+    expect(ran).to.deep.equal(inOrder(12));
+  });
+
+  it("a transaction that was asked elsewhere, and commands behind it", async () => {
+    const cluster = await connect();
+    serves(
+      0,
+      (count) => (count < 2 ? asked(1) : moved(2)),
+      () => 15,
+    );
+    sendsAway(1, [2], () => 40);
+    const transaction = cluster.multi().set(KEY, "0").set(KEY, "1").exec();
+    const later = [cluster.set(KEY, "2"), cluster.pipeline().set(KEY, "3").set(KEY, "4").exec()];
+    await Promise.all([transaction, ...later]);
+    expect(run).to.deep.equal(inOrder(5));
   });
 
   it("moves do not hold a slot up for good: the owner is learnt", async () => {

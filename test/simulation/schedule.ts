@@ -17,11 +17,15 @@ const TOKEN_LENGTH = 8;
 const KEYS = 6;
 const SETTLE_LIMIT_MS = 15 * 60_000;
 const END_LIMIT_MS = 60_000;
+/** A node that takes longer to answer than this may be overtaken (`ORDER_LIMIT_MS` of the retry queue, some way included). */
+const ORDER_LIMIT_MS = 900;
 
 interface Call {
   readonly kind: "append" | "get" | "echo";
   readonly key: string;
   readonly token: string;
+  readonly atMs: number;
+  settledAtMs: number;
   settledTimes: number;
   reply: unknown;
   error: (Error & { code?: string; details?: { mayHaveRun?: boolean } }) | null;
@@ -46,6 +50,8 @@ export class Schedule {
   private readonly calls: Call[] = [];
   private readonly client: Client;
   private readonly problems: string[] = [];
+  /** When nothing has arrived for longer than order is kept for. */
+  private readonly standstills: { readonly fromMs: number; readonly toMs: number }[] = [];
   private readonly policy: "at-least-once" | "reads-only" | "at-most-once";
 
   constructor(
@@ -220,11 +226,11 @@ export class Schedule {
         if (rows === null || rows.length !== calls.length)
           this.problems.push(`${rows?.length} rows of ${calls.length}`);
         calls.forEach((call, index) => {
-          settle(call, rows?.[index]?.[0] ?? null, rows?.[index]?.[1]);
+          this.settle(call, rows?.[index]?.[0] ?? null, rows?.[index]?.[1]);
         });
       },
       (error: Error) => {
-        for (const call of calls) settle(call, error, null);
+        for (const call of calls) this.settle(call, error, null);
       },
     );
   }
@@ -232,16 +238,32 @@ export class Schedule {
   private newCall(key = `{k${this.random.below(KEYS)}}`): Call {
     const kind = this.random.of(["append", "append", "append", "get", "echo"] as const);
     const token = `t${String(this.calls.length).padStart(TOKEN_LENGTH - 2, "0")};`;
-    const call: Call = { kind, key, token, settledTimes: 0, reply: undefined, error: null };
+    const call: Call = {
+      kind,
+      key,
+      token,
+      atMs: this.time.nowMs,
+      settledAtMs: Number.POSITIVE_INFINITY,
+      settledTimes: 0,
+      reply: undefined,
+      error: null,
+    };
     this.calls.push(call);
     return call;
   }
 
   private follow(call: Call, outcome: Promise<unknown>): void {
     outcome.then(
-      (reply) => settle(call, null, reply),
-      (error: Error) => settle(call, error, null),
+      (reply) => this.settle(call, null, reply),
+      (error: Error) => this.settle(call, error, null),
     );
+  }
+
+  private settle(call: Call, error: Error | null, reply: unknown): void {
+    call.settledTimes++;
+    call.settledAtMs = this.time.nowMs;
+    call.error = error;
+    call.reply = reply;
   }
 
   private disturb(): void {
@@ -252,7 +274,7 @@ export class Schedule {
         network.pick()?.cut(random.chance(0.5));
         return;
       case 1:
-        network.heldUntilMs = time.nowMs + random.of([10, 100, 2000]);
+        this.holdUp(random.of([10, 100, 2000]));
         return;
       case 2:
         server.crash(random.chance(0.5));
@@ -270,6 +292,12 @@ export class Schedule {
       default:
         slots?.move(random.below(12), random.below(servers.length));
     }
+  }
+
+  private holdUp(ms: number): void {
+    const { network, time, standstills } = this;
+    network.heldUntilMs = time.nowMs + ms;
+    if (ms > ORDER_LIMIT_MS) standstills.push({ fromMs: time.nowMs, toMs: network.heldUntilMs });
   }
 
   private heal(): void {
@@ -319,9 +347,10 @@ export class Schedule {
       if (times > 1 && this.policy !== "at-least-once")
         this.complain(`ran ${times} times under ${this.policy}`, [call]);
       if (at < 0) continue;
-      // While a slot moves, a command that is redirected may be overtaken by a later one.
       const isMoved = this.slots?.hasMoved(slotOfKey(call.key)) === true;
-      if (!isMoved && at < (order.get(call.key) ?? -1))
+      const wasLate =
+        isMoved && this.standstills.some(({ fromMs, toMs }) => call.atMs < toMs && call.settledAtMs > fromMs);
+      if (!wasLate && at < (order.get(call.key) ?? -1))
         this.complain("overtook what was called before it", [call]);
       order.set(call.key, Math.max(at, order.get(call.key) ?? -1));
     }
@@ -347,12 +376,6 @@ interface Issuer {
 function issue(client: Issuer, { kind, key, token }: Call): unknown {
   if (kind === "append") return client.append(key, token);
   return kind === "get" ? client.get(key) : client.echo(token);
-}
-
-function settle(call: Call, error: Error | null, reply: unknown): void {
-  call.settledTimes++;
-  call.error = error;
-  call.reply = reply;
 }
 
 /** What the error says about whether the command ran. */

@@ -98,8 +98,9 @@ class Session implements Peer {
 
   private answer(words: string[]): string {
     const name = (words[0] ?? "").toLowerCase();
+    // Within MULTI it holds until EXEC.
     const isAsking = this.isAsking;
-    this.isAsking = name === "asking";
+    if (this.queued === null) this.isAsking = name === "asking" || (name === "multi" && isAsking);
     if (name === "multi") {
       this.queued = [];
       this.isBroken = false;
@@ -123,6 +124,7 @@ class Session implements Peer {
   private exec(): string {
     const { queued, isBroken } = this;
     this.queued = null;
+    this.isAsking = false;
     if (queued === null) return "-ERR EXEC without MULTI\r\n";
     if (isBroken) return "-EXECABORT Transaction discarded because of previous errors.\r\n";
     const replies = queued.map((words) => this.run((words[0] ?? "").toLowerCase(), words));

@@ -8,7 +8,7 @@
 
 import { EventEmitter, once } from "node:events";
 import calculateSlot from "cluster-key-slot";
-import { TransactionGroup } from "../../src/cluster/transaction-group";
+import { ClusterTransaction } from "../../src/cluster/cluster-transaction";
 import type { Command } from "../../src/command/command";
 import { CommandFlag } from "../../src/command/command-spec";
 import { Connection } from "../../src/connection/connection";
@@ -64,10 +64,10 @@ export class DispatchBook {
       return;
     }
     const { batch } = command;
-    if ((command.spec.flags & CommandFlag.Exec) !== 0 && batch instanceof TransactionGroup) {
+    if ((command.spec.flags & CommandFlag.Exec) !== 0 && batch instanceof ClusterTransaction) {
       // Members that were answered "QUEUED" are stood in for; EXEC is what counts.
       for (const member of batch.commands) this.enter(member);
-    } else if (!(batch instanceof TransactionGroup)) this.enter(command);
+    } else if (!(batch instanceof ClusterTransaction)) this.enter(command);
   }
 
   private enter(command: Command): void {

@@ -8,6 +8,7 @@ import type { NodePort } from "../../cluster/cluster-node";
 import type { SubscriberPort, SubscriberWatcher } from "../../cluster/cluster-subscriber";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import type { Command } from "../../command/command";
+import { CommandFlag } from "../../command/command-spec";
 import { LineCounts } from "../../connection/line-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
@@ -24,6 +25,9 @@ const debug = debugLog("subscriber");
 /** A silent node is doubted sooner than a single server: another one can take over. */
 const NODE_WATCHDOG = { idleMs: 2000, probeTimeoutMs: 1000 };
 
+/** Commands that are looked at for one of a slot. */
+const MOST_LOOKED_AT = 1000;
+
 const noop = (): void => {};
 
 export class NodeFace implements NodePort {
@@ -37,9 +41,20 @@ export class NodeFace implements NodePort {
     return this.redis.autoPipelineQueueSize;
   }
 
-  lastGiven(): Command | null {
+  lastOf(slot: number): Command | null {
     const { link, redis } = this;
-    return redis[PARTS].auto?.last() ?? link.offline.last() ?? link.connection?.queue.lastAwaited() ?? null;
+    let looks = MOST_LOOKED_AT;
+    // Behind so many others the youngest of any slot will do: when it is answered, all are.
+    const isWanted = (command: Command): boolean =>
+      !command.isSettled &&
+      (command.slot === slot || --looks <= 0) &&
+      (command.spec.flags & CommandFlag.Blocking) === 0;
+    return (
+      redis[PARTS].auto?.lastOf(isWanted) ??
+      link.offline.lastOf(isWanted) ??
+      link.connection?.queue.lastOf(isWanted) ??
+      null
+    );
   }
 
   handOn(): void {

@@ -10,10 +10,10 @@ import {
   type SubscriberPort,
   type SubscriberWatcher,
 } from "../../cluster/cluster-subscriber";
-import type { NodeAddress } from "../../cluster/node-address";
 import type { NodePool } from "../../cluster/node-pool";
 import { ShardedSubscribers } from "../../cluster/sharded-subscribers";
 import type { SlotMap } from "../../cluster/slot-map";
+import type { SlotOwners } from "../../cluster/slot-owners";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
 import type { Message } from "../events";
@@ -22,6 +22,7 @@ import { type FaceFactory, supervise } from "./cluster-faces";
 
 export interface SubscriptionsOwner {
   readonly slots: SlotMap;
+  readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly faces: FaceFactory;
   /** False while the client is being closed: then nothing is subscribed again. */
@@ -29,8 +30,6 @@ export interface SubscriptionsOwner {
   onStale(): void;
   /** A node has lost slots and knows to whom. */
   onSlotsLost(node: ClusterNode): void;
-  /** The address under which a node can be reached from here (NAT). */
-  translate(address: NodeAddress): NodeAddress;
   onNodeError(error: Error, key: string): void;
   onMessage(message: Message): void;
   /** One of the public events of subscriptions. */
@@ -111,8 +110,8 @@ export class ClusterSubscriptions implements Dispatcher {
       onStale: () => owner.onStale(),
       onSlotsLost: (node) => owner.onSlotsLost(node),
       onMoved: (slot, target) => {
-        const node = owner.pool.at(owner.translate(target));
-        if (node !== null) owner.slots.move(slot, node);
+        const node = owner.owners.nodeAt(target);
+        if (node !== null) owner.owners.move(slot, node);
       },
       onLineOpened: () => owner.emit("+subscriber"),
       onLineClosed: () => owner.emit("-subscriber"),

@@ -1,7 +1,6 @@
 /**
  * Builds and joins the modules of one cluster client: each hears from the others only through
- * the interfaces it declares, and this is where they are met. It also takes over tables: which nodes
- * and shards there are, and what waits for the former owner of a slot.
+ * the interfaces it declares, and this is where they are met.
  */
 
 import type { ClusterNode, NodePort } from "../../cluster/cluster-node";
@@ -11,22 +10,20 @@ import { FanOut } from "../../cluster/fan-out";
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import { NodePool } from "../../cluster/node-pool";
-import { ChosenReads, type ReadPreference, RoleReads } from "../../cluster/read-preference";
+import { NodeWatch } from "../../cluster/node-watch";
+import { ChosenReads, type ReadChooser, type ReadPreference, RoleReads } from "../../cluster/read-preference";
 import { Redirector } from "../../cluster/redirector";
 import { Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter } from "../../cluster/router";
-import { Shard, SlotMap, type SlotRange } from "../../cluster/slot-map";
+import { SlotMap } from "../../cluster/slot-map";
+import { SlotOwners } from "../../cluster/slot-owners";
 import type { TopologyRange } from "../../cluster/topology";
 import { WatchKeeper } from "../../cluster/watch-keeper";
-import type { Command } from "../../command/command";
 import { INSPECT } from "../../observability/redact";
-import { callUser } from "../../util/user-code";
 import type { Message } from "../events";
-import type { ClusterOptions, ReadScaling } from "../options/cluster-options";
-import type { NatMap } from "../options/sentinel-options";
+import type { ClusterOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
-import type { LinkSupervisor } from "../redis-events";
 import { FaceFactory, NodeCounts, NodeFace } from "./cluster-faces";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
 
@@ -49,6 +46,7 @@ export class ClusterWiring {
   readonly slots = new SlotMap();
   readonly pool: NodePool;
   readonly retries: RetryQueue;
+  readonly owners: SlotOwners;
   readonly router: ClusterRouter;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
@@ -65,10 +63,11 @@ export class ClusterWiring {
   ) {
     this.faces = new FaceFactory(options);
     this.pool = this.makePool();
-    this.retries = new RetryQueue((commands) => {
-      this.pool.forgetDown();
-      this.router.sendAgain(commands);
-    });
+    this.retries = new RetryQueue(
+      (commands) => this.router.sendAgain(commands),
+      () => this.pool.forgetDown(),
+    );
+    this.owners = new SlotOwners(this.slots, this.pool, this.retries, options.natMap);
     this.subscriptions = this.makeSubscriptions();
     this.router = this.makeRouter();
     this.redirector = this.makeRedirector();
@@ -133,14 +132,10 @@ export class ClusterWiring {
       fanOut: options.followCommandTips ? this.makeFanOut() : null,
       reads: this.makeReads(options.scaleReads),
       guide: new CommandGuide(pool),
-      gatekeeper: {
-        admit: (commands) => this.lifecycle.admit(commands),
-        keep: (commands) => this.lifecycle.keep(commands),
-      },
+      gatekeeper: { admit: (commands) => this.lifecycle.admit(commands) },
       retryDelayMs: options.retryDelayOnFailover || 100,
       onUncovered: () => this.refresher.request(null),
-      onUnreachable: (node: ClusterNode, command: Command): void =>
-        this.redirector.onUnreachable(node, command),
+      onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands),
     });
   }
 
@@ -153,11 +148,11 @@ export class ClusterWiring {
       return new RoleReads(scaleReads, this.options.availabilityZone);
     }
     if (typeof scaleReads !== "function") return null;
-    return new ChosenReads((nodes, command) => this.chooseByFunction(scaleReads, nodes, command));
+    return new ChosenReads(scaleReads as ReadChooser<Redis>, (node) => this.openFace(node));
   }
 
   private makeRedirector(): Redirector {
-    const { slots, pool, retries, router, options } = this;
+    const { owners, pool, retries, options } = this;
     const numbers = {
       maxRedirections: options.maxRedirections ?? 16,
       retryDelayOnMoved: options.retryDelayOnMoved ?? 0,
@@ -166,11 +161,9 @@ export class ClusterWiring {
       retryDelayOnTryAgain: options.retryDelayOnTryAgain ?? 100,
     };
     return new Redirector(numbers, {
-      slots,
+      owners,
       pool,
       retries,
-      router,
-      translate: (address) => this.translateCarefully(address),
       onStale: (hint) => this.refresher.request(hint),
     });
   }
@@ -184,7 +177,8 @@ export class ClusterWiring {
       usesTls: () => this.faces.usesTls,
     };
     const isAwaited = (node: ClusterNode): boolean => (node.port?.link.offline.length ?? 0) > 0;
-    const isAnxious = (): boolean => this.retries.size > 0 || pool.hasSuspect || pool.lost().some(isAwaited);
+    const isAnxious = (): boolean =>
+      this.retries.hasDelayed || pool.hasSuspect || pool.lost().some(isAwaited);
     return new Refresher(settings, pool, {
       apply: (ranges) => this.apply(ranges),
       onNodeError: (error, key) => this.owner.onNodeError(error, key),
@@ -220,15 +214,15 @@ export class ClusterWiring {
   }
 
   private makeSubscriptions(): ClusterSubscriptions {
-    const { owner, slots, pool, faces } = this;
+    const { owner, slots, owners, pool, faces } = this;
     return new ClusterSubscriptions(this.options, {
       slots,
+      owners,
       pool,
       faces,
       isActive: () => this.redirector.isActive,
       onStale: () => this.refresher.request(null),
       onSlotsLost: (node) => this.refresher.askAtOnce(node),
-      translate: (address) => this.translateCarefully(address),
       onNodeError: (error, key) => owner.onNodeError(error, key),
       onMessage: (message) => owner.onMessage(message),
       emit: (event, ...args) => owner.emit(event, ...args),
@@ -238,59 +232,17 @@ export class ClusterWiring {
   // --- nodes -------------------------------------------------------------------------------
 
   private makePort(node: ClusterNode): NodePort {
-    let face: NodeFace | null = null;
-    let wasReady = false;
-    const supervisor: LinkSupervisor = {
-      onStatus: (status) => {
-        if (status === "ready") {
-          wasReady = true;
-          if (node.port === face) this.pool.regain(node);
-        }
-        if (status === "reconnecting" && face !== null && node.port === face) this.onLost(node, face);
-        if (status !== "end" || face === null) return;
-        if (!wasReady && node.port === face) node.isDown = true;
-        this.pool.onEnded(face);
+    const watch = new NodeWatch(node, () => this);
+    watch.port = this.faces.makeNode(node.address, node.role === "slave", {
+      onStatus: (status) => watch.onStatus(status),
+      onNamedError: (type, error) => {
+        if (type === "error") this.owner.onNodeError(error, node.key);
+        else if (type === "busy") watch.onBusy();
       },
-      onNamedError: (type, error) => this.onNodeError(node.key, type, error),
-      onReplyError: (command, error) => this.redirector.onReplyError(node, command, error),
-      takeover: {
-        takesOver: (command) => this.redirector.takesOver(command),
-        takeOver: (commands, error) => this.redirector.takeOver(node, commands, error),
-      },
-    };
-    face = this.faces.makeNode(node.address, node.role === "slave", supervisor);
-    return face;
-  }
-
-  /** The connection of a node was lost or could not be made, and is dialled again: perhaps another one takes over. */
-  private onLost(node: ClusterNode, face: NodeFace): void {
-    if (this.pool.lose(node)) this.redirector.onLeft(node, face.link.offline.takeAll());
-    this.refresher.request(null);
-  }
-
-  private onNodeError(key: string, type: string, error: Error): void {
-    if (type === "error") this.owner.onNodeError(error, key);
-    else if (type === "busy") this.onBusy(key);
-  }
-
-  /** A node owes answers and is silent: perhaps another one has taken over. */
-  private onBusy(key: string): void {
-    const node = this.pool.get(key);
-    if (node === undefined) return;
-    node.suspect();
-    this.refresher.request(null);
-  }
-
-  private chooseByFunction(
-    choose: ReadScaling,
-    nodes: readonly ClusterNode[],
-    command: Command,
-  ): ClusterNode | readonly ClusterNode[] | null {
-    const faces = nodes.map((node) => this.openFace(node));
-    const nodeOf = (face: unknown): ClusterNode | null => nodes[faces.indexOf(face as Redis)] ?? null;
-    const chosen = choose(faces, command);
-    if (!Array.isArray(chosen)) return nodeOf(chosen);
-    return chosen.map(nodeOf).filter((node) => node !== null);
+      onReplyError: (command, error) => watch.onReplyError(command, error),
+      takeover: watch.takeover,
+    });
+    return watch.port;
   }
 
   // --- topology ----------------------------------------------------------------------------
@@ -315,59 +267,12 @@ export class ClusterWiring {
     }));
   }
 
-  /** For use while replies are read, which an error of the application must not unwind. */
-  private translateCarefully(address: NodeAddress): NodeAddress {
-    return callUser(() => translate(address, this.options.natMap)) ?? address;
-  }
-
-  /** Takes over what a node said about the cluster; true if the owner of a slot has changed. */
+  /** Takes over what a node said about the cluster; true if something has changed. */
   private apply(ranges: readonly TopologyRange[]): boolean {
-    const members = new Map<ClusterNode, "master" | "slave">();
-    const shards = new Map<string, Shard>();
-    const nodeAt = (address: NodeAddress, role: "master" | "slave"): ClusterNode | null => {
-      const node = this.pool.at(translate(address, this.options.natMap));
-      if (node === null) return null;
-      // A start node is known by the name it was looked up under, which it may not announce itself.
-      const serverName = address.serverName ?? node.address.serverName;
-      node.address = { ...address, host: node.address.host, port: node.address.port, serverName };
-      if (role === "master" || !members.has(node)) members.set(node, role);
-      return node;
-    };
-    const slotRanges: SlotRange[] = [];
-    for (const { from, to, master, replicas } of ranges) {
-      const masterNode = nodeAt(master, "master");
-      if (masterNode === null) continue;
-      const replicaNodes = replicas.map((one) => nodeAt(one, "slave")).filter((node) => node !== null);
-      const made = new Shard(masterNode, replicaNodes);
-      const name = made.keys.join(" ");
-      const shard = shards.get(name) ?? made;
-      shards.set(name, shard);
-      slotRanges.push({ from, to, shard });
-    }
-    const moved: number[] = [];
-    const isChanged = this.slots.assign(slotRanges, (slot, before) => {
-      moved.push(slot);
-      if (before !== null) this.keepOrder(slot, before);
-    });
-    this.pool.setMembers(members);
+    const { isChanged, moved } = this.owners.adopt(ranges);
     this.owner.onRefreshed();
     this.subscriptions.onTopology();
-    for (const node of this.pool.lost()) this.redirector.onLostOwner(node);
-    this.retries.onNews(moved);
+    this.redirector.onNews(moved);
     return isChanged;
   }
-
-  /** What the old owner of a slot was sent is answered before the new one gets more. */
-  private keepOrder(slot: number, before: Shard): void {
-    const last = before.master.port?.lastGiven() ?? null;
-    if (last !== null && this.router.isOpen) this.retries.keepOrder(slot, last);
-  }
-}
-
-/** The address under which a node can be reached from here. */
-function translate(address: NodeAddress, natMap: NatMap | undefined): NodeAddress {
-  if (natMap === undefined || natMap === null) return address;
-  const key = nodeKey(address);
-  const mapped = typeof natMap === "function" ? natMap(key) : Object.hasOwn(natMap, key) ? natMap[key] : null;
-  return mapped ? { ...address, host: String(mapped.host), port: Number(mapped.port) } : address;
 }

@@ -78,11 +78,12 @@ describe("read preference", () => {
 
   it("follows a function, and takes the master for no answer", () => {
     const shard = new Shard(node(1), [node(2)]);
-    expect(new ChosenReads((nodes) => nodes[1]).choose(shard, command("get")).key).to.equal("h:2");
-    expect(new ChosenReads((nodes) => [nodes[1] as ClusterNode]).choose(shard, command("get")).key).to.equal(
-      "h:2",
-    );
-    expect(new ChosenReads(() => []).choose(shard, command("get")).key).to.equal("h:1");
-    expect(new ChosenReads(() => null).choose(shard, command("get")).key).to.equal("h:1");
+    const chosenBy = (choose: (views: string[]) => string | string[] | null | undefined): string =>
+      new ChosenReads<string>(choose, ({ key }) => `view of ${key}`).choose(shard, command("get")).key;
+    expect(chosenBy((views) => views[1])).to.equal("h:2");
+    expect(chosenBy((views) => views.slice(1))).to.equal("h:2");
+    expect(chosenBy(() => [])).to.equal("h:1");
+    expect(chosenBy(() => null)).to.equal("h:1");
+    expect(chosenBy(() => "a view of another shard")).to.equal("h:1");
   });
 });

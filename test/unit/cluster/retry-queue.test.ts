@@ -1,23 +1,32 @@
 import { expect } from "chai";
 import { type SinonFakeTimers, useFakeTimers } from "sinon";
+import type { NodePort } from "../../../src/cluster/cluster-node";
 import { grownDelay } from "../../../src/cluster/redirector";
 import { RetryQueue, WaitReason } from "../../../src/cluster/retry-queue";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 
+const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
+
 describe("retry queue", () => {
   let clock: SinonFakeTimers;
   let left: string[];
   let retries: RetryQueue;
+  /** What a node was given and has not answered. */
+  let given: Command[];
+  const node = {
+    lastOf: (slot: number) => given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,
+  } as unknown as NodePort;
 
   beforeEach(() => {
     clock = useFakeTimers();
     left = [];
+    given = [];
     retries = new RetryQueue((commands) => {
       left.push(...commands.map(({ args }) => String(args[0])));
-      for (const command of commands) command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
     });
+    retries.resume();
   });
   afterEach(() => clock.restore());
 
@@ -27,132 +36,201 @@ describe("retry queue", () => {
     return made;
   }
 
-  it("let commands of one slot out together, returned ones before arrivals", () => {
-    retries.giveBack(command("a", 1), WaitReason.ClusterDown, 100);
-    expect(retries.isClosed(1)).to.equal(true);
-    expect(retries.isClosed(2)).to.equal(false);
+  function give(name: string, slot: number): Command {
+    const made = command(name, slot);
+    given.push(made);
+    return made;
+  }
+
+  function giveBack(one: Command, reason: WaitReason, delayMs: number): void {
+    given = given.filter((other) => other !== one);
+    retries.giveBack([{ command: one, reason, delayMs }], [one], node);
+  }
+
+  it("lets commands of one slot out together, returned ones before arrivals", () => {
+    giveBack(command("a", 1), WaitReason.ClusterDown, 100);
+    expect(retries.isHeld(1)).to.equal(true);
+    expect(retries.isHeld(2)).to.equal(false);
     retries.lineUp(command("d", 1));
     clock.tick(50);
-    // Sent before the gate closed, answered after: older than what lined up.
-    retries.giveBack(command("b", 1), WaitReason.ClusterDown, 100);
-    retries.giveBack(command("c", 2), WaitReason.ClusterDown, 100);
+    // Sent before the slot was held, answered after: older than what lined up.
+    giveBack(command("b", 1), WaitReason.ClusterDown, 100);
+    giveBack(command("c", 2), WaitReason.ClusterDown, 100);
     expect(retries.size).to.equal(4);
     clock.tick(49);
     expect(left).to.deep.equal([]);
     clock.tick(1);
     expect(left).to.deep.equal(["a", "b", "d"]);
-    expect(retries.isClosed(1)).to.equal(false);
-    expect(retries.isClosed(2)).to.equal(true);
+    expect(retries.isHeld(1)).to.equal(false);
+    expect(retries.isHeld(2)).to.equal(true);
     clock.tick(50);
     expect(left).to.deep.equal(["a", "b", "d", "c"]);
     expect(retries.size).to.equal(0);
   });
 
-  it("do not spend the long delay of one command with the short one of another", () => {
-    retries.giveBack(command("often", 1), WaitReason.ClusterDown, 2000);
+  it("does not spend the long delay of one slot with the short one of another", () => {
+    giveBack(command("often", 1), WaitReason.ClusterDown, 2000);
     for (let slot = 2; slot < 20; slot++) {
-      retries.giveBack(command(`${slot}`, slot), WaitReason.ClusterDown, 100);
+      giveBack(command(`${slot}`, slot), WaitReason.ClusterDown, 100);
       clock.tick(100);
       expect(left.pop()).to.equal(`${slot}`);
     }
     expect(left).to.deep.equal([]);
-    // In the same slot, who has to wait longer decides for all: their order is kept.
-    retries.giveBack(command("first", 1), WaitReason.ClusterDown, 100);
+    // In the same slot the longest delay decides for all: their order is kept.
+    giveBack(command("first", 1), WaitReason.ClusterDown, 100);
     retries.lineUp(command("behind", 1));
     clock.tick(100);
     expect(left).to.deep.equal([]);
     clock.tick(100);
     expect(left).to.deep.equal(["often", "first", "behind"]);
-    retries.giveBack(command("short", 1), WaitReason.Failover, 100);
-    retries.giveBack(command("long", 1), WaitReason.Failover, 400);
+    giveBack(command("short", 1), WaitReason.Failover, 100);
+    giveBack(command("long", 1), WaitReason.Failover, 400);
     clock.tick(399);
     expect(left).to.have.length(3);
     clock.tick(1);
     expect(left.slice(3)).to.deep.equal(["short", "long"]);
   });
 
-  it("let commands that closed no gate go one by one", () => {
-    retries.giveBack(command("a", 1), WaitReason.TryAgain, 300);
-    retries.giveBack(command("b", 1), WaitReason.TryAgain, 100);
+  it("lets commands that hold no slot go one by one", () => {
+    giveBack(command("a", 1), WaitReason.TryAgain, 300);
+    giveBack(command("b", 1), WaitReason.TryAgain, 100);
+    giveBack(command("without keys", -1), WaitReason.Failover, 200);
+    expect(retries.isHeld(1)).to.equal(false);
+    retries.onNews([1, 2, 3]);
+    expect(left).to.deep.equal([]);
     clock.tick(100);
     expect(left).to.deep.equal(["b"]);
-    clock.tick(200);
-    expect(left).to.deep.equal(["b", "a"]);
+    clock.tick(100);
+    expect(left).to.deep.equal(["b", "without keys"]);
+    clock.tick(100);
+    expect(left).to.deep.equal(["b", "without keys", "a"]);
   });
 
-  it("keep a slot in the room that closed it, whatever the later reason is", () => {
-    retries.giveBack(command("a", 1), WaitReason.Failover, 100);
-    retries.giveBack(command("b", 1), WaitReason.ClusterDown, 10);
+  it("lets the longest wait decide, whatever the later reason is", () => {
+    giveBack(command("a", 1), WaitReason.Failover, 100);
+    giveBack(command("b", 1), WaitReason.ClusterDown, 10);
     clock.tick(50);
     expect(left).to.deep.equal([]);
     clock.tick(50);
     expect(left).to.deep.equal(["a", "b"]);
   });
 
-  it("leave the gate open for TRYAGAIN", () => {
-    retries.giveBack(command("a", 1), WaitReason.TryAgain, 100);
-    expect(retries.isClosed(1)).to.equal(false);
-    retries.onNews([1, 2, 3, 4, 5, 6, 7, 8, 9]);
-    expect(left).to.deep.equal([]);
-    clock.tick(100);
-    expect(left).to.deep.equal(["a"]);
-  });
-
-  it("open early on news", () => {
-    retries.giveBack(command("a", 1), WaitReason.Failover, 5000);
-    retries.arrive(command("b", 2), WaitReason.Failover, 5000);
+  it("opens early on news", () => {
+    giveBack(command("a", 1), WaitReason.Failover, 5000);
+    retries.arrive(command("b", 2), { reason: WaitReason.Failover, delayMs: 5000 });
+    giveBack(command("c", 3), WaitReason.Moved, 200);
     retries.onNews([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(left).to.deep.equal(["a", "b"]);
     clock.tick(10_000);
-    expect(left).to.have.length(2);
+    expect(left).to.deep.equal(["a", "b", "c"]);
   });
 
-  it("forget commands that ended while they waited", () => {
+  it("forgets commands that ended while they waited", () => {
     const late = command("a", 1);
-    retries.giveBack(late, WaitReason.Failover, 100);
-    retries.giveBack(command("b", 1), WaitReason.Failover, 100);
-    late.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+    giveBack(late, WaitReason.Failover, 100);
+    giveBack(command("b", 1), WaitReason.Failover, 100);
+    late.fulfil(null, TEXT);
     clock.tick(100);
     expect(left).to.deep.equal(["b"]);
   });
 
-  it("keep the order of a moved slot until its old owner has answered", () => {
-    const last = command("last", 7);
-    retries.keepOrder(1, last);
-    retries.keepOrder(2, last);
-    retries.lineUp(command("a", 1));
-    retries.lineUp(command("b", 2));
-    expect(retries.hasReturned(1)).to.equal(false);
-    clock.tick(500);
+  it("waits until the node has answered or given back what it has of the slot", () => {
+    const [a, b, other, c, d] = [give("a", 1), give("b", 1), give("other", 2), give("c", 1), give("d", 1)];
+    giveBack(a, WaitReason.Moved, 0);
+    retries.lineUp(command("new", 1));
     expect(left).to.deep.equal([]);
-    last.fulfil(null, { protocol: 2, replyMapping: "legacy" });
-    expect(left).to.deep.equal(["a", "b"]);
-    expect(retries.isClosed(1)).to.equal(false);
+    expect(retries.isHeld(2)).to.equal(false);
+    b.fulfil(null, TEXT);
+    giveBack(c, WaitReason.Moved, 0);
+    expect(left).to.deep.equal([]);
+    d.fulfil(null, TEXT);
+    expect(left).to.deep.equal(["a", "c", "new"]);
+    expect(retries.isHeld(1)).to.equal(false);
+    expect(other.isSettled).to.equal(false);
   });
 
-  it("also when the last command is given back, and not for ever", () => {
-    const last = command("last", 7);
-    retries.keepOrder(1, last);
+  it("waits for the older ones when the youngest is given up", () => {
+    const [older, younger] = [give("older", 1), give("younger", 1)];
+    retries.hold(1, node);
+    retries.lineUp(command("new", 1));
+    younger.fail(new Error("timeout"));
+    expect(left).to.deep.equal([]);
+    giveBack(older, WaitReason.Moved, 0);
+    expect(left).to.deep.equal(["older", "new"]);
+  });
+
+  it("holds a slot only if the node has something of it, and not for ever", () => {
+    retries.hold(1, node);
+    expect(retries.isHeld(1)).to.equal(false);
+    give("stuck", 1);
+    retries.hold(1, node);
     retries.lineUp(command("a", 1));
-    retries.onReturned(last);
+    clock.tick(999);
+    expect(left).to.deep.equal([]);
+    clock.tick(1);
     expect(left).to.deep.equal(["a"]);
-    retries.keepOrder(2, command("blocked", 7));
-    retries.lineUp(command("b", 2));
-    clock.tick(1000);
+    expect(retries.isHeld(1)).to.equal(false);
+  });
+
+  it("sends those that were asked elsewhere alone, and the rest behind their answers", () => {
+    const sent: Command[] = [];
+    retries = new RetryQueue((commands) => {
+      left.push(...commands.map(({ args }) => String(args[0])));
+      sent.push(...commands);
+      given.push(...commands);
+      if (commands[0]?.extra?.trail?.next?.isAsk) retries.holdBehind(commands, node);
+      for (const { extra } of commands) if (extra?.trail) extra.trail.next = null;
+    });
+    retries.resume();
+    const asked = ["a", "b"].map((name) => {
+      const made = command(name, 1);
+      const next = { host: "h", port: 1, isAsk: true };
+      made.ensureExtra().trail = { count: 1, nodes: [], next, avoided: null };
+      return made;
+    });
+    const rest = give("c", 1);
+    for (const one of asked) giveBack(one, WaitReason.Moved, 0);
+    giveBack(rest, WaitReason.Moved, 0);
+    retries.lineUp(command("new", 1));
+    expect(left).to.deep.equal(["a", "b"]);
+    sent[0]?.fulfil(null, TEXT);
+    expect(left).to.deep.equal(["a", "b"]);
+    sent[1]?.fulfil(null, TEXT);
+    expect(left).to.deep.equal(["a", "b", "c", "new"]);
+    expect(retries.isHeld(1)).to.equal(false);
+  });
+
+  it("keeps what could not be sent before all that waits", () => {
+    giveBack(command("b", 1), WaitReason.Failover, 100);
+    retries.putBack([command("a", 1)], { reason: WaitReason.Failover, delayMs: 50 });
+    clock.tick(100);
     expect(left).to.deep.equal(["a", "b"]);
   });
 
-  it("hand everything over at once, oldest first", () => {
-    retries.giveBack(command("a", 1), WaitReason.Failover, 100);
+  it("keeps what comes back while the cluster is closed, in order, and sends all of it when it is open", () => {
+    giveBack(command("b", 1), WaitReason.Failover, 100);
     retries.lineUp(command("c", 1));
-    retries.giveBack(command("b", 2), WaitReason.TryAgain, 100);
+    retries.pause();
+    giveBack(command("other", 2), WaitReason.Moved, 0);
+    clock.tick(1000);
+    expect(left).to.deep.equal([]);
+    retries.resume();
+    expect(left).to.have.members(["b", "c", "other"]);
+    expect(left.indexOf("b")).to.be.lessThan(left.indexOf("c"));
+    expect(retries.size).to.equal(0);
+  });
+
+  it("hands everything over at once, oldest first", () => {
+    giveBack(command("a", 1), WaitReason.Failover, 100);
+    retries.lineUp(command("c", 1));
+    giveBack(command("b", 2), WaitReason.TryAgain, 100);
     expect(retries.takeAll().map(({ args }) => args[0])).to.deep.equal(["a", "b", "c"]);
     clock.tick(1000);
     expect(left).to.deep.equal([]);
-    expect(retries.isClosed(1)).to.equal(false);
+    expect(retries.isHeld(1)).to.equal(false);
   });
 
-  it("wait longer from the fifth try on, within bounds", () => {
+  it("waits longer from the fifth try on, within bounds", () => {
     expect([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16].map((tries) => grownDelay(100, tries))).to.deep.equal([
       100, 100, 100, 100, 200, 400, 800, 1600, 2000, 2000, 2000,
     ]);

@@ -1,5 +1,9 @@
 import { expect } from "chai";
-import { endOfGroup, groupOf, TransactionGroup } from "../../../src/cluster/transaction-group";
+import {
+  ClusterTransaction,
+  endOfTransaction,
+  makeTransaction,
+} from "../../../src/cluster/cluster-transaction";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
@@ -19,9 +23,9 @@ function transaction(...members: Command[]): Command[] {
 describe("transaction groups", () => {
   it("end at EXEC or DISCARD", () => {
     const batch = [command("get", "a"), ...transaction(command("get", "b")), command("get", "c")];
-    expect(endOfGroup(batch, 1)).to.equal(4);
-    expect(endOfGroup([command("multi"), command("discard"), command("exec")], 0)).to.equal(2);
-    expect(endOfGroup([command("multi"), command("get", "a")], 0)).to.equal(2);
+    expect(endOfTransaction(batch, 1)).to.equal(4);
+    expect(endOfTransaction([command("multi"), command("discard"), command("exec")], 0)).to.equal(2);
+    expect(endOfTransaction([command("multi"), command("get", "a")], 0)).to.equal(2);
   });
 
   it("share one slot, and one batch", () => {
@@ -30,23 +34,28 @@ describe("transaction groups", () => {
       command("mget", "{t}b", "{t}c"),
       command("ping"),
     );
-    const group = groupOf(commands) as TransactionGroup;
-    expect(group).to.be.instanceOf(TransactionGroup);
+    const group = makeTransaction(commands) as ClusterTransaction;
+    expect(group).to.be.instanceOf(ClusterTransaction);
     expect(commands.every(({ batch, slot }) => batch === group && slot === group.slot)).to.equal(true);
-    expect((groupOf(transaction(command("ping"))) as TransactionGroup).slot).to.equal(-1);
+    expect((makeTransaction(transaction(command("ping"))) as ClusterTransaction).slot).to.equal(-1);
   });
 
   it("are refused with keys of two slots, naming both, or without an end", () => {
-    const crossed = groupOf(transaction(command("set", "a", "1"), command("mget", "b", "c"))) as Error;
+    const crossed = makeTransaction(
+      transaction(command("set", "a", "1"), command("mget", "b", "c")),
+    ) as Error;
     expect(crossed.message).to.contain('"a"').and.to.contain('"b"');
-    const long = groupOf(transaction(command("get", "x".repeat(5000)), command("get", "y"))) as Error;
+    const long = makeTransaction(transaction(command("get", "x".repeat(5000)), command("get", "y"))) as Error;
     expect(long.message.length).to.be.lessThan(400);
-    expect(groupOf([command("multi"), command("get", "a")])).to.have.property("name", "OpenTransactionError");
+    expect(makeTransaction([command("multi"), command("get", "a")])).to.have.property(
+      "name",
+      "OpenTransactionError",
+    );
   });
 
   it("go again as a whole, with doubles for what is settled", () => {
     const commands = transaction(command("get", "a"), command("get", "{a}b"));
-    const group = groupOf(commands) as TransactionGroup;
+    const group = makeTransaction(commands) as ClusterTransaction;
     const [multi, first, second, exec] = commands as [Command, Command, Command, Command];
     multi.fulfil("OK", SHAPE);
     first.fulfil("QUEUED", SHAPE);
@@ -64,7 +73,7 @@ describe("transaction groups", () => {
 
   it("tell withheld errors when the transaction is over after all", async () => {
     const commands = transaction(command("get", "a"));
-    const group = groupOf(commands) as TransactionGroup;
+    const group = makeTransaction(commands) as ClusterTransaction;
     const [, member, exec] = commands as [Command, Command, Command];
     group.withhold(member, new Error("MOVED 1 h:1"));
     exec.fail(new Error("given up"));
@@ -74,7 +83,7 @@ describe("transaction groups", () => {
 
   it("count as unanswered until EXEC is answered", () => {
     const commands = transaction(command("get", "a"));
-    const group = groupOf(commands) as TransactionGroup;
+    const group = makeTransaction(commands) as ClusterTransaction;
     group.isAnswered = true;
     commands[0]?.fulfil("OK", SHAPE);
     expect(group.isAnswered).to.equal(false);

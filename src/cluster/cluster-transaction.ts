@@ -1,9 +1,9 @@
 /**
- * A MULTI ... EXEC group on a cluster: one unit with one owner, one redirect, one retry. It is
+ * A MULTI ... EXEC on a cluster: one unit with one owner, one redirect, one retry. It is
  * unanswered until EXEC is: what the server says to its members before ("OK", "QUEUED") settles
  * their rows once and does not keep the group from being run again elsewhere.
  *
- * When a member is redirected, the server discards the transaction; the group goes again, whole,
+ * When a member is redirected, the server discards the transaction; it goes again, whole,
  * after the reply of EXEC has closed it. Members that are settled by then are stood in for.
  */
 
@@ -12,7 +12,7 @@ import { Command, issuedBy, Origin } from "../command/command";
 import { TRANSACTION_END } from "../command/command-spec";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
-import { NO_SLOT, slotOfKey } from "../command/slot";
+import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
 import { AbortError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
@@ -21,13 +21,13 @@ import type { Redirect } from "./redirect";
 const DISCARDED =
   "EXECABORT Transaction discarded because one of its commands was given up before it was written.";
 
-/** Why a group will go again once EXEC has been answered. */
+/** Why a transaction will go again once EXEC has been answered. */
 export interface PendingRedirect {
   readonly redirect: Redirect;
   readonly error: Error;
 }
 
-export class TransactionGroup extends Batch {
+export class ClusterTransaction extends Batch {
   pending: PendingRedirect | null = null;
   /** Handed back by its link and not sent again yet. */
   isWaiting = false;
@@ -49,7 +49,7 @@ export class TransactionGroup extends Batch {
     }
   }
 
-  /** The error of a member is not told yet: the group goes again. */
+  /** The error of a member is not told yet: the transaction goes again. */
   withhold(command: Command, error: Error): void {
     // The server will discard the transaction, so it may go again even if EXEC is never answered.
     this.isAnswered = false;
@@ -107,8 +107,14 @@ export class TransactionGroup extends Batch {
   }
 }
 
-/** Position after the group that begins at `start`. */
-export function endOfGroup(commands: readonly Command[], start: number): number {
+/** The transaction that a routed command is a part of, or null: a cluster makes every batch of that kind itself. */
+export function transactionOf({ batch, slot }: Command): ClusterTransaction | null {
+  const isOne = batch !== null && batch.kind === BatchKind.Transaction && slot !== UNROUTED;
+  return isOne ? (batch as ClusterTransaction) : null;
+}
+
+/** Position after the transaction that begins at `start`. */
+export function endOfTransaction(commands: readonly Command[], start: number): number {
   for (let index = start + 1; index < commands.length; index++) {
     const { flags } = (commands[index] as Command).spec;
     if ((flags & TRANSACTION_END) !== 0) return index + 1;
@@ -116,8 +122,8 @@ export function endOfGroup(commands: readonly Command[], start: number): number 
   return commands.length;
 }
 
-/** Makes a group, or tells why these commands are none. */
-export function groupOf(commands: readonly Command[]): TransactionGroup | Error {
+/** Makes a transaction, or tells why these commands are none. */
+export function makeTransaction(commands: readonly Command[]): ClusterTransaction | Error {
   const last = commands[commands.length - 1] as Command;
   if ((last.spec.flags & TRANSACTION_END) === 0) return new OpenTransactionError();
   let slot = NO_SLOT;
@@ -132,7 +138,7 @@ export function groupOf(commands: readonly Command[]): TransactionGroup | Error 
       first = key;
     }
   }
-  return new TransactionGroup(commands, slot);
+  return new ClusterTransaction(commands, slot);
 }
 
 const SHOWN_LENGTH = 80;

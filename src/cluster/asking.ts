@@ -1,0 +1,31 @@
+/** ASKING opens an importing slot for exactly the command behind it, or for the transaction behind it. */
+
+import { Command, CommandState, issuedBy, Origin } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
+import { specOf } from "../command/command-table";
+import { IGNORED } from "../command/promise-completion";
+
+/** The ASKING that goes before a command. */
+export function askingFor(command: Command): Command {
+  const asking = issuedBy(Origin.Client, new Command(specOf("asking"), [], false, IGNORED));
+  // Members of a transaction keep their places when they are given up.
+  if (command.batch === null) command.ensureExtra().addHook(new AskingGuard(asking));
+  return asking;
+}
+
+/** A command that ends before it is written takes its ASKING with it. */
+class AskingGuard implements SettleHook {
+  constructor(private readonly asking: Command) {}
+
+  onFulfilled(): void {
+    this.withdraw();
+  }
+
+  onFailed(): void {
+    this.withdraw();
+  }
+
+  private withdraw(): void {
+    if (this.asking.state <= CommandState.Queued) this.asking.fail(new Error("withdrawn"));
+  }
+}

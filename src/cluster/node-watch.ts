@@ -1,0 +1,66 @@
+/**
+ * What happens to the link of one node, and what that means for the cluster: a node that is lost,
+ * silent or gone is a reason to ask for the slots, and what it leaves behind is judged by the redirector.
+ */
+
+import type { Command } from "../command/command";
+import type { Takeover } from "../link/closing";
+import type { LinkStatus } from "../link/link-state";
+import type { ClusterNode, NodePort } from "./cluster-node";
+import type { NodePool } from "./node-pool";
+import type { Redirector } from "./redirector";
+import type { Refresher } from "./refresher";
+
+/** The modules that act on it; they are made after the pool. */
+export interface NodeWatchDeps {
+  readonly pool: NodePool;
+  readonly redirector: Redirector;
+  readonly refresher: Refresher;
+}
+
+export class NodeWatch {
+  readonly takeover: Takeover = {
+    takesOver: (command) => this.deps().redirector.takesOver(command),
+    takeOver: (commands, error) => this.deps().redirector.takeOver(this.node, commands, error),
+  };
+  /** Set once it is made. */
+  port: NodePort | null = null;
+  private wasReady = false;
+
+  constructor(
+    private readonly node: ClusterNode,
+    private readonly deps: () => NodeWatchDeps,
+  ) {}
+
+  onStatus(status: LinkStatus): void {
+    const { node, port } = this;
+    const { pool } = this.deps();
+    const isPresent = port !== null && node.port === port;
+    if (status === "ready") {
+      this.wasReady = true;
+      if (isPresent) pool.regain(node);
+    } else if (status === "reconnecting" && isPresent) this.onLost(port);
+    else if (status === "end" && port !== null) {
+      if (!this.wasReady && isPresent) node.isDown = true;
+      pool.onEnded(port);
+    }
+  }
+
+  /** An error reply; true when the command goes to another node. */
+  onReplyError(command: Command, error: Error): boolean {
+    return this.deps().redirector.onReplyError(this.node, command, error);
+  }
+
+  /** The node owes answers and is silent: perhaps another one has taken over. */
+  onBusy(): void {
+    const { pool, refresher } = this.deps();
+    if (pool.suspect(this.node.key)) refresher.request(null);
+  }
+
+  /** The connection was lost or could not be made, and is dialled again: perhaps another node takes over. */
+  private onLost(port: NodePort): void {
+    const { pool, redirector, refresher } = this.deps();
+    if (pool.lose(this.node)) redirector.onLeft(this.node, port.link.offline.takeAll());
+    refresher.request(null);
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * The only place that changes who owns which slot: one slot by MOVED, many by a table. Where a slot
+ * gets another owner while the former one has commands of it under way, the slot is held in the retry
+ * queue first, so that what is sent to the new owner does not overtake them.
+ */
+
+import { callUser } from "../util/user-code";
+import type { ClusterNode, NodeRole } from "./cluster-node";
+import { type NodeAddress, nodeKey } from "./node-address";
+import type { NodePool } from "./node-pool";
+import type { RetryQueue } from "./retry-queue";
+import { Shard, SLOT_COUNT, type SlotMap, type SlotRange } from "./slot-map";
+import type { TopologyRange } from "./topology";
+
+/** Addresses under which nodes can be reached from here, by those that they tell. */
+export type AddressMap =
+  | Readonly<Record<string, { readonly host: string; readonly port: number }>>
+  | ((key: string) => { readonly host: string; readonly port: number } | null | undefined)
+  | null
+  | undefined;
+
+/** What a table has changed. */
+export interface Adoption {
+  readonly isChanged: boolean;
+  /** Slots that have another owner. */
+  readonly moved: readonly number[];
+}
+
+export class SlotOwners {
+  constructor(
+    private readonly slots: SlotMap,
+    private readonly pool: NodePool,
+    private readonly retries: RetryQueue,
+    private readonly natMap: AddressMap,
+  ) {}
+
+  ownerOf(slot: number): ClusterNode | null {
+    return this.slots.shardOf(slot)?.master ?? null;
+  }
+
+  /** The node that another node has named; null if there are too many. For use while replies are read, which an error
+   * of the application must not unwind. */
+  nodeAt(address: NodeAddress): ClusterNode | null {
+    return this.pool.at(callUser(() => this.translate(address)) ?? address);
+  }
+
+  /** One slot has another owner. */
+  move(slot: number, target: ClusterNode): void {
+    const owner = this.ownerOf(slot);
+    if (owner === target) return;
+    if (owner !== null) this.holdAt(owner, slot);
+    this.slots.move(slot, target);
+  }
+
+  /** The connection of the node is about to be replaced: what goes over the next one waits for what is under way. */
+  holdAllOf(node: ClusterNode): void {
+    for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.ownerOf(slot) === node) this.holdAt(node, slot);
+  }
+
+  /** Takes over what a node said about the cluster. */
+  adopt(ranges: readonly TopologyRange[]): Adoption {
+    const members = new Map<ClusterNode, NodeRole>();
+    const moved: number[] = [];
+    const isChanged = this.slots.assign(this.slotRanges(ranges, members), (slot, before) => {
+      moved.push(slot);
+      if (before !== null) this.holdAt(before.master, slot);
+    });
+    this.pool.setMembers(members);
+    return { isChanged, moved };
+  }
+
+  private slotRanges(ranges: readonly TopologyRange[], members: Map<ClusterNode, NodeRole>): SlotRange[] {
+    const shards = new Map<string, Shard>();
+    const slotRanges: SlotRange[] = [];
+    for (const { from, to, master, replicas } of ranges) {
+      const masterNode = this.member(members, master, "master");
+      if (masterNode === null) continue;
+      const replicaNodes = replicas
+        .map((one) => this.member(members, one, "slave"))
+        .filter((node) => node !== null);
+      const made = new Shard(masterNode, replicaNodes);
+      const name = made.keys.join(" ");
+      const shard = shards.get(name) ?? made;
+      shards.set(name, shard);
+      slotRanges.push({ from, to, shard });
+    }
+    return slotRanges;
+  }
+
+  private member(
+    members: Map<ClusterNode, NodeRole>,
+    address: NodeAddress,
+    role: NodeRole,
+  ): ClusterNode | null {
+    const node = this.pool.at(this.translate(address));
+    if (node === null) return null;
+    // A start node is known by the name it was looked up under, which it may not announce itself.
+    const serverName = address.serverName ?? node.address.serverName;
+    node.address = { ...address, host: node.address.host, port: node.address.port, serverName };
+    if (role === "master" || !members.has(node)) members.set(node, role);
+    return node;
+  }
+
+  private holdAt(node: ClusterNode, slot: number): void {
+    if (node.port !== null) this.retries.hold(slot, node.port);
+  }
+
+  /** The address under which a node can be reached from here. */
+  private translate(address: NodeAddress): NodeAddress {
+    const { natMap } = this;
+    if (natMap === undefined || natMap === null) return address;
+    const key = nodeKey(address);
+    const mapped =
+      typeof natMap === "function" ? natMap(key) : Object.hasOwn(natMap, key) ? natMap[key] : null;
+    return mapped ? { ...address, host: String(mapped.host), port: Number(mapped.port) } : address;
+  }
+}
