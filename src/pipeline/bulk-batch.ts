@@ -24,6 +24,10 @@ export interface BulkFailure {
   error: Error;
 }
 
+function isDiscard({ command }: CommandMethod): boolean {
+  return command !== undefined && (command.spec.flags & CommandFlag.Discard) !== 0;
+}
+
 /** In the place of a row that was handed out. */
 const TAKEN: Row = [null, null];
 
@@ -33,6 +37,8 @@ export class BulkBatch extends PipelineRun {
   /** Sources repeat the same word; it is looked up when it changes. */
   private word: unknown = null;
   private method!: CommandMethod;
+  /** The word ends a transaction: servers know no nested ones. */
+  private isEnd = false;
   private face: Pipeline | null = null;
   /** Size of the replies so far, while rows are kept. */
   replyBytes = 0;
@@ -64,7 +70,8 @@ export class BulkBatch extends PipelineRun {
   takeRow(index: number): Row | null {
     const row = this.rows[index];
     if (row === undefined) return null;
-    this.rows[index] = TAKEN;
+    // EXEC asks which members of its transaction were refused.
+    if (row[0] === null) this.rows[index] = TAKEN;
     return row;
   }
 
@@ -82,6 +89,7 @@ export class BulkBatch extends PipelineRun {
     if (command[0] !== this.word) {
       this.method = methodOf(this.Face.prototype, command[0]);
       this.word = command[0];
+      this.isEnd = this.word === "exec" || isDiscard(this.method);
     }
     const args = command.slice(1);
     const own = this.method.command;
@@ -92,6 +100,7 @@ export class BulkBatch extends PipelineRun {
       this.face ??= new this.Face(this.client, false, this);
       this.method.apply(this.face, args);
     }
+    if (this.isEnd) this.openTransactions = 0;
   }
 
   send(): void {

@@ -26,7 +26,7 @@ import { describeCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, type Teller, tellLater } from "../util/callback";
 import { toError } from "../util/user-code";
-import { abortedTransaction, mapExecReply, transactionOutcome } from "./transaction";
+import { abortedTransaction, mapExecReply, membersOf, transactionOutcome } from "./transaction";
 
 /** Code of commands that waited for a cluster which then could not be reached. */
 const NO_NODE = "CLUSTER_UNAVAILABLE";
@@ -319,7 +319,9 @@ export class PipelineRun implements CallCollector {
 
   fulfil(command: Command, value: Reply, shape: ReplyShape): void {
     const isExec = (command.spec.flags & CommandFlag.Exec) !== 0;
-    const result = isExec ? mapExecReply(this.commands, command, value, shape) : value;
+    const result = isExec
+      ? mapExecReply(membersOf(this.commands, this.rows, command), command, value, shape)
+      : value;
     if (isExec) this.noteMembers(result);
     this.record(command.index, [null, result]);
   }

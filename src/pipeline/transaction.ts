@@ -13,25 +13,31 @@ import type { Row, Rows } from "./pipeline-run";
  * key has changed) stays null; errors stay Error elements.
  */
 export function mapExecReply(
-  commands: readonly Command[],
+  members: readonly Command[],
   exec: Command,
   reply: Reply,
   shape: ReplyShape,
 ): Reply {
   if (!Array.isArray(reply)) return reply;
-  const members = membersOf(commands, exec);
   return reply.map((element, i) => {
     const member = members[i];
     return member === undefined ? element : mapElement(member, element, exec.wantsBuffers, shape);
   });
 }
 
-function membersOf(commands: readonly Command[], exec: Command): readonly Command[] {
+/**
+ * The commands that EXEC has run: what was refused before (WATCH, a second MULTI) was not queued. Whoever keeps no
+ * rows keeps failures all the same.
+ */
+export function membersOf(commands: readonly Command[], rows: Rows, exec: Command): readonly Command[] {
+  const members: Command[] = [];
   for (let i = exec.index - 1; i >= 0; i--) {
+    if (rows[i]?.[0]) continue;
     const command = commands[i] as Command;
-    if ((command.spec.flags & CommandFlag.Multi) !== 0) return commands.slice(i + 1, exec.index);
+    if ((command.spec.flags & CommandFlag.Multi) !== 0) break;
+    members.push(command);
   }
-  return [];
+  return members.reverse();
 }
 
 function mapElement(member: Command, element: Reply, isBuffers: boolean, shape: ReplyShape): Reply {
