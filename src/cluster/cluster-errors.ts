@@ -1,5 +1,5 @@
 /**
- * The error classes of the cluster room; built like those of errors.ts, which has the rules.
+ * The error classes of the cluster; built like those of errors.ts, which has the rules.
  */
 
 import { AbortError, type ErrorCode, label, SluiceError } from "../errors";

@@ -1,6 +1,6 @@
 /**
- * A node as the router sees it: an address that slots point to, and the port through which
- * commands leave. The address lasts; a port lives as long as its link and is replaced after it.
+ * A node as the router sees it: an address that slots point to, and the client through which
+ * commands leave. The address lasts; a client lives as long as its link and is replaced after it.
  */
 
 import type { Command } from "../command/command";
@@ -8,12 +8,11 @@ import type { Dispatcher } from "../command/dispatcher";
 import type { Link } from "../link/link";
 import { clockMs } from "../util/scheduling";
 import { type NodeAddress, nodeKey } from "./node-address";
-import type { Shard } from "./slot-map";
 
 export type NodeRole = "master" | "slave";
 
-/** The way to one node; made by the client, which gives it the face of an ordinary client. */
-export interface NodePort extends Dispatcher {
+/** The way to one node; made by the client, which gives it the shape of an ordinary client. */
+export interface NodeClient extends Dispatcher {
   readonly link: Link;
   /** Commands gathered for the next automatic batch. */
   readonly gathered: number;
@@ -25,6 +24,23 @@ export interface NodePort extends Dispatcher {
   setReadOnly(isReadOnly: boolean): void;
 }
 
+/** A master with its replicas. */
+export class Shard {
+  /** Names of its nodes, master first. */
+  readonly keys: readonly string[];
+
+  constructor(
+    readonly master: ClusterNode,
+    readonly replicas: readonly ClusterNode[],
+  ) {
+    this.keys = [master.key, ...replicas.map((replica) => replica.key)];
+  }
+
+  isSameAs(other: Shard): boolean {
+    return this.keys.length === other.keys.length && this.keys.every((key, i) => key === other.keys[i]);
+  }
+}
+
 /** A node that has said CLUSTERDOWN is not believed about slots for this long. */
 const DOUBT_MS = 5000;
 
@@ -32,7 +48,7 @@ export class ClusterNode {
   readonly key: string;
   role: NodeRole = "master";
   /** Null while no link exists: nothing was sent yet, or it was lost. */
-  port: NodePort | null = null;
+  client: NodeClient | null = null;
   /** The shard it is master of. */
   shard: Shard | null = null;
   /** It could not be reached: commands wait for the next try instead of dialling themselves. */
@@ -62,7 +78,7 @@ export class ClusterNode {
   /** It owes answers and is silent: another node may have taken over. Over with the next byte. */
   get isSuspect(): boolean {
     if (this.suspectedAtMs === 0) return false;
-    const connection = this.port?.link.connection ?? null;
+    const connection = this.client?.link.connection ?? null;
     if (connection !== null && connection.lastActivityMs <= this.suspectedAtMs) return true;
     this.suspectedAtMs = 0;
     return false;
@@ -83,6 +99,6 @@ export class ClusterNode {
 
   /** It can be asked without dialling. */
   get isLive(): boolean {
-    return this.port?.link.isWritable === true;
+    return this.client?.link.isWritable === true;
   }
 }

@@ -21,7 +21,7 @@ import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
 
-export interface SubscriberPort extends Dispatcher {
+export interface SubscriberClient extends Dispatcher {
   readonly link: Link;
 }
 
@@ -35,8 +35,8 @@ export interface SubscriberWatcher {
   onShardLost(channel: Buffer): void;
 }
 
-export interface SubscriberOwner {
-  open(node: ClusterNode, watcher: SubscriberWatcher): SubscriberPort;
+export interface SubscriberDeps {
+  open(node: ClusterNode, watcher: SubscriberWatcher): SubscriberClient;
   /** A node to subscribe at; not the given one, if there is another. */
   choose(instead: ClusterNode | null): ClusterNode | null;
   /** A command that asks for a shard channel of another node. */
@@ -89,7 +89,7 @@ export function isOwn(command: Command): boolean {
 
 export class ClusterSubscriber implements Dispatcher {
   private readonly wanted = new WantedSubscriptions(() => this.look());
-  private port: SubscriberPort | null = null;
+  private client: SubscriberClient | null = null;
   private node: ClusterNode | null = null;
   private readyAtMs: number | null = null;
   /** Own commands on the present connection that are not answered. */
@@ -101,7 +101,7 @@ export class ClusterSubscriber implements Dispatcher {
   private failures = 0;
   private isActive = false;
 
-  constructor(private readonly owner: SubscriberOwner) {}
+  constructor(private readonly deps: SubscriberDeps) {}
 
   dispatch(command: Command): void {
     if (!this.isActive) {
@@ -110,7 +110,7 @@ export class ClusterSubscriber implements Dispatcher {
     }
     this.wanted.follow(command);
     if (this.timer !== undefined) this.waiting.push(command);
-    else if (this.port !== null || this.open()) this.port?.dispatch(command);
+    else if (this.client !== null || this.open()) this.client?.dispatch(command);
     else command.fail(new NoSubscriberError());
   }
 
@@ -141,8 +141,8 @@ export class ClusterSubscriber implements Dispatcher {
 
   /** A node is no longer part of the cluster. */
   onNodeGone(node: ClusterNode): void {
-    if (node !== this.node || this.port === null) return;
-    const { connection } = this.port.link;
+    if (node !== this.node || this.client === null) return;
+    const { connection } = this.client.link;
     this.drop();
     // What was under way there has to go on elsewhere; nobody answers it here.
     connection?.destroy();
@@ -150,47 +150,47 @@ export class ClusterSubscriber implements Dispatcher {
   }
 
   get link(): Link | null {
-    return this.port?.link ?? null;
+    return this.client?.link ?? null;
   }
 
   private open(): boolean {
-    const node = this.owner.choose(this.node);
+    const node = this.deps.choose(this.node);
     if (node === null) return false;
-    let port: SubscriberPort | null = null;
+    let client: SubscriberClient | null = null;
     const watcher: SubscriberWatcher = {
-      onReady: () => this.onReady(port),
-      onEnded: () => this.onEnded(port),
+      onReady: () => this.onReady(client),
+      onEnded: () => this.onEnded(client),
       onOrphans: (commands) => this.onOrphans(commands),
-      onReplyError: (command, error) => this.owner.onMisplaced(command, error, node),
+      onReplyError: (command, error) => this.deps.onMisplaced(command, error, node),
       onShardLost: (channel) => this.wanted.miss(SubscriptionKind.Shard, channel),
     };
-    port = this.owner.open(node, watcher);
+    client = this.deps.open(node, watcher);
     this.node = node;
-    this.port = port;
+    this.client = client;
     this.asked = 0;
     this.readyAtMs = null;
     return true;
   }
 
-  private onReady(port: SubscriberPort | null): void {
-    if (port === null || port !== this.port) return;
+  private onReady(client: SubscriberClient | null): void {
+    if (client === null || client !== this.client) return;
     this.readyAtMs = clockMs();
     this.look();
   }
 
   /** Forgets the connection, but not what is wanted. */
   private drop(): void {
-    const { port } = this;
-    if (port === null) return;
-    this.port = null;
-    this.forget(port.link);
-    port.link.disconnect();
+    const { client } = this;
+    if (client === null) return;
+    this.client = null;
+    this.forget(client.link);
+    client.link.disconnect();
   }
 
-  private onEnded(port: SubscriberPort | null): void {
-    if (port === null || port !== this.port) return;
-    this.port = null;
-    this.forget(port.link);
+  private onEnded(client: SubscriberClient | null): void {
+    if (client === null || client !== this.client) return;
+    this.client = null;
+    this.forget(client.link);
     const hasLasted = this.readyAtMs !== null && clockMs() - this.readyAtMs >= SHORT_LIFE_MS;
     this.failures = hasLasted ? 0 : this.failures + 1;
     this.look();
@@ -214,44 +214,48 @@ export class ClusterSubscriber implements Dispatcher {
   /** Compares what is wanted with what is confirmed, and makes up for the difference. */
   private look(): void {
     if (!this.isActive || this.timer !== undefined) return;
-    const { port } = this;
-    if (this.waiting.length > 0 || (port === null && !this.wanted.names.isEmpty)) this.resume();
-    else if (port !== null && port.link.status === "ready" && this.asked === 0) this.reconcile(port);
+    const { client } = this;
+    if (this.waiting.length > 0 || (client === null && !this.wanted.names.isEmpty)) this.resume();
+    else if (client !== null && client.link.status === "ready" && this.asked === 0) this.reconcile(client);
   }
 
-  private reconcile(port: SubscriberPort): void {
-    const { subscriptions } = port.link;
+  private reconcile(client: SubscriberClient): void {
+    const { subscriptions } = client.link;
     for (const { kind, enter, leave } of QUESTIONS) {
       const names = this.wanted.names.names(kind).filter((name) => !subscriptions.has(kind, name));
       for (const name of names) this.wanted.miss(kind, name);
       // Shard channels may live in different slots.
       const questions = kind === SubscriptionKind.Shard ? names.map((name) => [name]) : [names];
       for (const question of questions)
-        if (question.length > 0) this.ask(port, enter, { kind, names: question });
+        if (question.length > 0) this.ask(client, enter, { kind, names: question });
       for (const name of subscriptions.names(kind)) {
         if (this.wanted.names.has(kind, name) || this.wanted.isAsked(kind, name)) continue;
-        this.ask(port, leave, { kind, names: [name] });
+        this.ask(client, leave, { kind, names: [name] });
       }
     }
     if (this.asked > 0) return;
     const gap = this.wanted.takeGap();
-    if (gap !== null) this.owner.onGap(gap);
+    if (gap !== null) this.deps.onGap(gap);
   }
 
-  private ask(port: SubscriberPort, word: string, what: { kind: SubscriptionKind; names: Buffer[] }): void {
+  private ask(
+    client: SubscriberClient,
+    word: string,
+    what: { kind: SubscriptionKind; names: Buffer[] },
+  ): void {
     const { node } = this;
     this.asked++;
     const completion = new Resubscription((error) => {
-      if (port !== this.port) return;
+      if (client !== this.client) return;
       this.asked--;
       const isRefused = error instanceof ReplyError || error instanceof TooManyRedirectionsError;
       if (isRefused) {
         this.wanted.refuse(what.kind, what.names);
-        if (node !== null) this.owner.onRefused(error, node);
+        if (node !== null) this.deps.onRefused(error, node);
       }
       if (error === null || isRefused) this.look();
     });
-    port.dispatch(issuedBy(Origin.Resubscribe, new Command(specOf(word), what.names, true, completion)));
+    client.dispatch(issuedBy(Origin.Resubscribe, new Command(specOf(word), what.names, true, completion)));
   }
 
   /** Subscribes at another node: at once, later if that has failed before. */
@@ -260,7 +264,7 @@ export class ClusterSubscriber implements Dispatcher {
     this.timer = startTimer(() => {
       this.timer = undefined;
       if (!this.isActive) return;
-      if (this.port !== null || this.open()) this.connect();
+      if (this.client !== null || this.open()) this.connect();
       else {
         this.failures++;
         this.look();
@@ -269,10 +273,10 @@ export class ClusterSubscriber implements Dispatcher {
   }
 
   private connect(): void {
-    const { port, waiting } = this;
-    if (port === null) return;
+    const { client, waiting } = this;
+    if (client === null) return;
     this.waiting = [];
-    port.link.connect().catch(() => {});
-    for (const command of waiting) if (!command.isSettled) port.dispatch(command);
+    client.link.connect().catch(() => {});
+    for (const command of waiting) if (!command.isSettled) client.dispatch(command);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * A MULTI ... EXEC on a cluster: one unit with one owner, one redirect, one retry. It is
  * unanswered until EXEC is: what the server says to its members before ("OK", "QUEUED") settles
- * their rows once and does not keep the group from being run again elsewhere.
+ * their rows once and does not keep it from being run again elsewhere.
  *
  * When a member is redirected, the server discards the transaction; it goes again, whole,
  * after the reply of EXEC has closed it. Members that are settled by then are stood in for.

@@ -5,7 +5,7 @@
  * else: a key prefix cannot depend on whether an answer has come.
  */
 
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { firstKeyOfRule, type KeyRule, NO_KEYS, parseKeyRule } from "../command/key-positions";
 import { PromiseCompletion } from "../command/promise-completion";
@@ -39,8 +39,11 @@ export class CommandGuide {
     if (this.rules.size >= MAX_WORDS || node === null) return;
     this.rules.set(lowerName, NO_KEYS);
     const completion = new PromiseCompletion();
-    const question = new Command(specOf("command"), ["INFO", lowerName], false, completion);
-    this.pool.portOf(node).link.dispatch(question);
+    const question = issuedBy(
+      Origin.Question,
+      new Command(specOf("command"), ["INFO", lowerName], false, completion),
+    );
+    this.pool.clientOf(node).link.dispatch(question);
     completion.promise.then(
       (reply) => this.rules.set(lowerName, ruleOf(reply)),
       // Not answered (no permission, the line was lost): the next one asks again.

@@ -19,7 +19,7 @@ import {
   ClusterUnavailableError,
   ConnectAbandonedError,
 } from "./cluster-errors";
-import type { NodePort } from "./cluster-node";
+import type { NodeClient } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
 import type { Seed } from "./discovery";
 import type { NodePool } from "./node-pool";
@@ -27,7 +27,6 @@ import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
 import type { RetryQueue } from "./retry-queue";
 import type { ClusterRouter, Gatekeeper } from "./router";
-import type { WatchKeeper } from "./watch-keeper";
 
 /** Values of `cluster.status`. */
 export type ClusterStatus =
@@ -51,10 +50,9 @@ export interface LifecycleDeps {
   readonly router: ClusterRouter;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
-  readonly watches: WatchKeeper;
 }
 
-export interface LifecycleOwner {
+export interface LifecycleEvents {
   findSeeds(): Promise<Seed[]>;
   /** The start nodes become the known nodes. */
   plant(seeds: readonly Seed[]): void;
@@ -85,7 +83,7 @@ export class Lifecycle implements Gatekeeper {
   constructor(
     private readonly options: LifecycleOptions,
     private readonly deps: LifecycleDeps,
-    private readonly owner: LifecycleOwner,
+    private readonly events: LifecycleEvents,
   ) {}
 
   /** Resolves when ready; rejects when the attempt ends otherwise (retrying may go on). */
@@ -151,14 +149,14 @@ export class Lifecycle implements Gatekeeper {
   }
 
   /** Sends QUIT behind everything that was issued; a node that is gone counts as left. */
-  async quit(leave: (port: NodePort) => Promise<unknown>): Promise<"OK"> {
+  async quit(leave: (client: NodeClient) => Promise<unknown>): Promise<"OK"> {
     const { status } = this;
     if (status === "end") return "OK";
     this.shut(true);
     if (status !== "disconnecting") this.setStatus("disconnecting");
-    const ports = this.deps.pool.allPorts();
-    if (ports.length === 0) this.closeLater();
-    await Promise.all(ports.map(leave));
+    const clients = this.deps.pool.allClients();
+    if (clients.length === 0) this.closeLater();
+    await Promise.all(clients.map(leave));
     return "OK";
   }
 
@@ -191,7 +189,7 @@ export class Lifecycle implements Gatekeeper {
 
   private setStatus(status: ClusterStatus): void {
     this.status = status;
-    this.owner.onStatus(status);
+    this.events.onStatus(status);
   }
 
   /** Nothing is connected; the caller of `quit` is answered first. */
@@ -209,7 +207,7 @@ export class Lifecycle implements Gatekeeper {
     this.reason = undefined;
     let seeds: Seed[];
     try {
-      seeds = await this.owner.findSeeds();
+      seeds = await this.events.findSeeds();
     } catch (error) {
       this.assertCurrent(epoch);
       this.reason = this.failure = error as Error;
@@ -218,13 +216,13 @@ export class Lifecycle implements Gatekeeper {
     }
     this.assertCurrent(epoch);
     pool.unseal();
-    this.owner.plant(seeds);
+    this.events.plant(seeds);
     try {
       await refresher.refresh(false);
     } catch (error) {
       this.assertCurrent(epoch);
       this.failure = error as Error;
-      this.owner.onError(error as Error);
+      this.events.onError(error as Error);
       pool.clear();
       this.close();
       throw new ClusterUnavailableError({ cause: error });
@@ -260,7 +258,7 @@ export class Lifecycle implements Gatekeeper {
     redirector.isActive = true;
     router.isOpen = true;
     refresher.start();
-    this.owner.onOpen();
+    this.events.onOpen();
     this.deps.retries.resume();
     for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
       const [first] = entry as [Command];
@@ -284,9 +282,9 @@ export class Lifecycle implements Gatekeeper {
   private close(): void {
     this.isClosed = true;
     this.setStatus("close");
-    this.deps.watches.clear();
-    this.owner.onClosed(this.isLeaving);
-    const delayMs = this.isLeaving ? null : this.owner.retryDelay(++this.attempts, this.reason);
+    this.deps.router.watches.clear();
+    this.events.onClosed(this.isLeaving);
+    const delayMs = this.isLeaving ? null : this.events.retryDelay(++this.attempts, this.reason);
     if (typeof delayMs !== "number") {
       this.end();
       return;
@@ -299,7 +297,7 @@ export class Lifecycle implements Gatekeeper {
     this.attempts = 0;
     this.deps.redirector.isActive = false;
     this.setStatus("end");
-    this.owner.onClosed(true);
+    this.events.onClosed(true);
     for (const command of this.deps.retries.takeAll()) endForGood(command);
     for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
       for (const command of entry) command.fail(new ClusterUnavailableError(causeOf(this.failure)));
@@ -312,7 +310,7 @@ export class Lifecycle implements Gatekeeper {
     const isSingle = command.batch === null || command.batch.kind === BatchKind.Automatic;
     const node = pool.isSealed ? null : pool.sample("all");
     if (!isSingle || command.spec.lowerName !== "cluster" || node === null) return false;
-    pool.portOf(node).dispatch(command);
+    pool.clientOf(node).dispatch(command);
     return true;
   }
 }

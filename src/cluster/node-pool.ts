@@ -1,22 +1,22 @@
 /**
- * The nodes that are known, by name, and their ports. Opens ports when they are needed and lets
+ * The nodes that are known, by name, and their clients. Opens clients when they are needed and lets
  * go of nodes that the cluster no longer has: what they still owe is waited for a moment, then
  * it goes elsewhere. Knows neither slots nor redirects.
  *
- * A port takes commands until its link ends, and an ending link hands what it holds to its heir:
- * so a command given to any port that was got here settles or comes back. While the cluster is
- * closed (`seal`) only ports that have ended are given out, so that closing comes to an end.
+ * A client takes commands until its link ends, and an ending link hands what it holds to the redirector:
+ * so a command given to any client that was got here settles or comes back. While the cluster is
+ * closed (`seal`) only clients that have ended are given out, so that closing comes to an end.
  */
 
 import { clockMs, startInterval, stopInterval } from "../util/scheduling";
-import { ClusterNode, type NodePort, type NodeRole } from "./cluster-node";
+import { ClusterNode, type NodeClient, type NodeRole } from "./cluster-node";
 import { type NodeAddress, nodeKey } from "./node-address";
 
-export interface PoolOwner {
-  makePort(node: ClusterNode): NodePort;
-  onPortOpened(node: ClusterNode, port: NodePort): void;
-  onPortClosed(node: ClusterNode, port: NodePort): void;
-  /** The last port is gone. */
+export interface PoolDeps {
+  makeClient(node: ClusterNode): NodeClient;
+  onClientOpened(node: ClusterNode, client: NodeClient): void;
+  onClientClosed(node: ClusterNode, client: NodeClient): void;
+  /** The last client is gone. */
   onEmpty(): void;
 }
 
@@ -30,26 +30,26 @@ const FAREWELL_POLL_MS = 25;
 
 export class NodePool {
   private readonly nodes = new Map<string, ClusterNode>();
-  /** Ports that are open or opening, those of nodes that are leaving included. */
-  private readonly ports = new Map<NodePort, ClusterNode>();
-  private readonly leaving = new Map<NodePort, NodeJS.Timeout>();
+  /** Clients that are open or opening, those of nodes that are leaving included. */
+  private readonly clients = new Map<NodeClient, ClusterNode>();
+  private readonly leaving = new Map<NodeClient, NodeJS.Timeout>();
   /** No connection is opened: the cluster is closed or being closed. */
   isSealed = true;
 
   /** @param waitsForLost Commands wait at a node that is being redialled; else they go elsewhere. */
   constructor(
-    private readonly owner: PoolOwner,
+    private readonly deps: PoolDeps,
     private readonly waitsForLost: boolean,
   ) {}
 
-  /** Number of open ports. */
+  /** Number of open clients. */
   get size(): number {
-    return this.ports.size;
+    return this.clients.size;
   }
 
-  /** All open ports, those of nodes that are leaving included. */
-  allPorts(): NodePort[] {
-    return [...this.ports.keys()];
+  /** All open clients, those of nodes that are leaving included. */
+  allClients(): NodeClient[] {
+    return [...this.clients.keys()];
   }
 
   /** Nodes that could not be reached may be tried again. */
@@ -82,10 +82,10 @@ export class NodePool {
     return oneOf(this.list("master").filter(isSound));
   }
 
-  /** The nodes that have a port. */
+  /** The nodes that have a client. */
   list(role: RoleFilter = "all"): ClusterNode[] {
     const wanted = (node: ClusterNode): boolean =>
-      node.port !== null && (role === "all" || node.role === role);
+      node.client !== null && (role === "all" || node.role === role);
     return [...this.nodes.values()].filter(wanted);
   }
 
@@ -102,10 +102,18 @@ export class NodePool {
     return node;
   }
 
-  /** The port of a node; a new one if there is none or it is closing. */
-  portOf(node: ClusterNode): NodePort {
-    const { port } = node;
-    return port !== null && !port.link.isLeaving ? port : this.reopen(node);
+  /** The client of a node; a new one if there is none or it is closing. */
+  clientOf(node: ClusterNode): NodeClient {
+    const { client } = node;
+    return client !== null && !client.link.isLeaving ? client : this.reopen(node);
+  }
+
+  /** These are the nodes to begin with. */
+  plant(addresses: readonly NodeAddress[]): void {
+    for (const address of addresses) {
+      const node = this.at(address);
+      if (node !== null) this.clientOf(node);
+    }
   }
 
   seal(): void {
@@ -137,13 +145,13 @@ export class NodePool {
     return node !== undefined;
   }
 
-  /** From now on exactly these nodes exist. Ports are made at once, connections when needed. */
+  /** From now on exactly these nodes exist. Clients are made at once, connections when needed. */
   setMembers(members: ReadonlyMap<ClusterNode, NodeRole>): void {
     for (const node of [...this.nodes.values()]) if (!members.has(node)) this.remove(node);
     for (const [node, role] of members) {
       this.nodes.set(node.key, node);
       if (node.role !== role) this.changeRole(node, role);
-      this.portOf(node);
+      this.clientOf(node);
     }
   }
 
@@ -167,40 +175,40 @@ export class NodePool {
     if (role === "slave") node.shard = null;
     // What a silent former master owes is taken to its successor.
     if (role === "slave" && node.isSuspect) this.part(node);
-    node.port?.setReadOnly(role === "slave");
+    node.client?.setReadOnly(role === "slave");
   }
 
-  /** Lets go of the port of a node. */
+  /** Lets go of the client of a node. */
   private part(node: ClusterNode): void {
-    const { port, isSuspect } = node;
-    if (port === null) return;
-    node.port = null;
-    if (isSuspect) retire(port);
-    else this.letGo(port);
+    const { client, isSuspect } = node;
+    if (client === null) return;
+    node.client = null;
+    if (isSuspect) retire(client);
+    else this.letGo(client);
   }
 
-  /** The link of a port has ended. */
-  onEnded(port: NodePort): void {
-    const node = this.ports.get(port);
+  /** The link of a client has ended. */
+  onEnded(client: NodeClient): void {
+    const node = this.clients.get(client);
     if (node === undefined) return;
-    this.ports.delete(port);
-    stopInterval(this.leaving.get(port));
-    this.leaving.delete(port);
-    if (node.port === port) {
-      node.port = null;
+    this.clients.delete(client);
+    stopInterval(this.leaving.get(client));
+    this.leaving.delete(client);
+    if (node.client === client) {
+      node.client = null;
       node.isLost = false;
     }
     if (this.isSealed) this.forgetClosed(node);
-    this.owner.onPortClosed(node, port);
-    if (this.ports.size === 0) this.owner.onEmpty();
+    this.deps.onClientClosed(node, client);
+    if (this.clients.size === 0) this.deps.onEmpty();
   }
 
   /** Closes everything. Nodes are forgotten as their connections end: an empty list means that all are closed. */
   clear(): void {
     this.seal();
-    for (const port of [...this.ports.keys()]) {
-      port.handOn();
-      port.link.disconnect();
+    for (const client of [...this.clients.keys()]) {
+      client.handOn();
+      client.link.disconnect();
     }
     for (const timer of this.leaving.values()) stopInterval(timer);
     this.leaving.clear();
@@ -209,60 +217,60 @@ export class NodePool {
 
   /** A node that a table has left out, and that is named again while it is let go: over the same connection. */
   private leavingAt(key: string): ClusterNode | null {
-    const isUsable = ([port, node]: [NodePort, ClusterNode]): boolean =>
-      node.key === key && node.port === null && this.leaving.has(port) && !port.link.isLeaving;
-    const found = [...this.ports].findLast(isUsable);
+    const isUsable = ([client, node]: [NodeClient, ClusterNode]): boolean =>
+      node.key === key && node.client === null && this.leaving.has(client) && !client.link.isLeaving;
+    const found = [...this.clients].findLast(isUsable);
     if (found === undefined) return null;
-    const [port, node] = found;
-    stopInterval(this.leaving.get(port));
-    this.leaving.delete(port);
-    node.port = port;
+    const [client, node] = found;
+    stopInterval(this.leaving.get(client));
+    this.leaving.delete(client);
+    node.client = client;
     this.nodes.set(key, node);
     return node;
   }
 
-  /** A new port of a node that may have left: one that is sent to is known, or nobody would let go of it. */
-  private reopen(node: ClusterNode): NodePort {
+  /** A new client of a node that may have left: one that is sent to is known, or nobody would let go of it. */
+  private reopen(node: ClusterNode): NodeClient {
     const known = this.nodes.get(node.key) ?? this.leavingAt(node.key) ?? node;
-    if (known !== node) return this.portOf(known);
-    if (node.port !== null && !node.port.link.isLeaving) return node.port;
+    if (known !== node) return this.clientOf(known);
+    if (node.client !== null && !node.client.link.isLeaving) return node.client;
     if (!this.isSealed) this.nodes.set(node.key, node);
     return this.open(node);
   }
 
-  private open(node: ClusterNode): NodePort {
-    const port = this.owner.makePort(node);
+  private open(node: ClusterNode): NodeClient {
+    const client = this.deps.makeClient(node);
     if (this.isSealed) {
-      port.link.disconnect();
-      return port;
+      client.link.disconnect();
+      return client;
     }
-    node.port = port;
-    this.ports.set(port, node);
-    this.owner.onPortOpened(node, port);
-    return port;
+    node.client = client;
+    this.clients.set(client, node);
+    this.deps.onClientOpened(node, client);
+    return client;
   }
 
   private forgetClosed(node: ClusterNode): void {
     node.isDown = false;
-    if (node.port === null && this.nodes.get(node.key) === node) this.nodes.delete(node.key);
+    if (node.client === null && this.nodes.get(node.key) === node) this.nodes.delete(node.key);
   }
 
   /** Disconnects once everything is answered, or when the node has had its time. */
-  private letGo(port: NodePort): void {
-    const isIdle = (): boolean => port.gathered === 0 && port.link.isIdle;
+  private letGo(client: NodeClient): void {
+    const isIdle = (): boolean => client.gathered === 0 && client.link.isIdle;
     if (isIdle()) {
-      port.link.disconnect();
+      client.link.disconnect();
       return;
     }
     const deadlineMs = clockMs() + FAREWELL_MS;
     const check = (): void => {
-      if (isIdle()) port.link.disconnect();
-      else if (clockMs() >= deadlineMs) retire(port);
+      if (isIdle()) client.link.disconnect();
+      else if (clockMs() >= deadlineMs) retire(client);
       else return;
-      stopInterval(this.leaving.get(port));
-      this.leaving.delete(port);
+      stopInterval(this.leaving.get(client));
+      this.leaving.delete(client);
     };
-    this.leaving.set(port, startInterval(check, FAREWELL_POLL_MS));
+    this.leaving.set(client, startInterval(check, FAREWELL_POLL_MS));
   }
 }
 
@@ -271,10 +279,10 @@ function oneOf(nodes: readonly ClusterNode[]): ClusterNode | null {
 }
 
 /** Closes at once; what is unanswered goes elsewhere. */
-function retire(port: NodePort): void {
+function retire(client: NodeClient): void {
   // In front of what was gathered is what is unanswered: all of it comes back in one piece.
-  port.handOn();
+  client.handOn();
   // Destroyed first: what is unsent must not be written to a node that has left.
-  port.link.connection?.destroy();
-  port.link.disconnect();
+  client.link.connection?.destroy();
+  client.link.disconnect();
 }

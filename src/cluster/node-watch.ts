@@ -6,7 +6,7 @@
 import type { Command } from "../command/command";
 import type { Takeover } from "../link/closing";
 import type { LinkStatus } from "../link/link-state";
-import type { ClusterNode, NodePort } from "./cluster-node";
+import type { ClusterNode, NodeClient } from "./cluster-node";
 import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
@@ -24,7 +24,7 @@ export class NodeWatch {
     takeOver: (commands, error) => this.deps().redirector.takeOver(this.node, commands, error),
   };
   /** Set once it is made. */
-  port: NodePort | null = null;
+  client: NodeClient | null = null;
   private wasReady = false;
 
   constructor(
@@ -33,16 +33,16 @@ export class NodeWatch {
   ) {}
 
   onStatus(status: LinkStatus): void {
-    const { node, port } = this;
+    const { node, client } = this;
     const { pool } = this.deps();
-    const isPresent = port !== null && node.port === port;
+    const isPresent = client !== null && node.client === client;
     if (status === "ready") {
       this.wasReady = true;
       if (isPresent) pool.regain(node);
-    } else if (status === "reconnecting" && isPresent) this.onLost(port);
-    else if (status === "end" && port !== null) {
+    } else if (status === "reconnecting" && isPresent) this.onLost(client);
+    else if (status === "end" && client !== null) {
       if (!this.wasReady && isPresent) node.isDown = true;
-      pool.onEnded(port);
+      pool.onEnded(client);
     }
   }
 
@@ -58,9 +58,9 @@ export class NodeWatch {
   }
 
   /** The connection was lost or could not be made, and is dialled again: perhaps another node takes over. */
-  private onLost(port: NodePort): void {
+  private onLost(client: NodeClient): void {
     const { pool, redirector, refresher } = this.deps();
-    if (pool.lose(this.node)) redirector.onLeft(this.node, port.link.offline.takeAll());
+    if (pool.lose(this.node)) redirector.onLeft(this.node, client.link.offline.takeAll());
     refresher.request(null);
   }
 }

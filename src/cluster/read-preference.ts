@@ -8,9 +8,8 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import { clockMs } from "../util/scheduling";
-import type { ClusterNode } from "./cluster-node";
+import type { ClusterNode, Shard } from "./cluster-node";
 import type { RoleFilter } from "./node-pool";
-import type { Shard } from "./slot-map";
 
 /** A function of the application that chooses among the views of a shard's nodes, master first. Several: one of them at random. */
 export type ReadChooser<View> = (
@@ -32,7 +31,7 @@ export function isReplicaRead(command: Command): boolean {
   return (flagsFor(spec, args) & CommandFlag.Readonly) !== 0 && spec.name === spec.lowerName;
 }
 
-export function isUsable(node: ClusterNode): boolean {
+function isUsable(node: ClusterNode): boolean {
   if (node.isDown) return false;
   if (node.avoidedUntilMs === 0) return true;
   if (clockMs() < node.avoidedUntilMs) return false;

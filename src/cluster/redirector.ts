@@ -21,7 +21,7 @@ import { endOf } from "../link/closing";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
-import type { ClusterNode, NodePort } from "./cluster-node";
+import type { ClusterNode, NodeClient } from "./cluster-node";
 import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead } from "./read-preference";
@@ -109,13 +109,13 @@ export class Redirector {
         returned.push({ command: unit, reason: WaitReason.Failover, delayMs });
       }
     }
-    this.deps.retries.giveBack(returned, commands, node.port);
+    this.deps.retries.giveBack(returned, commands, node.client);
     this.deps.onStale(null);
   }
 
   /** A node is being redialled: commands that wait there and whose slot has another owner go to that one. */
   onLostOwner(node: ClusterNode): void {
-    const offline = node.port?.link.offline;
+    const offline = node.client?.link.offline;
     if (offline === undefined || offline.length === 0) return;
     const moved: Command[] = [];
     const kept: Command[] = [];
@@ -206,13 +206,13 @@ export class Redirector {
     if (trail.avoided === target.key) trail.avoided = null;
     else if (!this.maySpend(unit, node, refusal.error)) return true;
     trail.next = { host: target.address.host, port: target.address.port, isAsk };
-    const { port } = node;
+    const { client } = node;
     if (!isAsk) this.learn(node, target, redirect.slot);
     const isUnreachable = target.isDown && target.isLost;
     this.giveBack(
       unit,
       isUnreachable ? this.afterLoss(unit) : this.afterMove(isAsk),
-      sourceOf(unit, node, port),
+      sourceOf(unit, node, client),
     );
     return true;
   }
@@ -278,10 +278,10 @@ export class Redirector {
   ): void {
     if (!this.maySpend(unit, node, error)) return;
     const grownMs = grownDelay(delayMs, triesOf(unit));
-    this.giveBack(unit, { reason, delayMs: grownMs }, sourceOf(unit, node, node.port));
+    this.giveBack(unit, { reason, delayMs: grownMs }, sourceOf(unit, node, node.client));
   }
 
-  private giveBack(unit: Command, terms: Omit<Returned, "command">, from: NodePort | null): void {
+  private giveBack(unit: Command, terms: Omit<Returned, "command">, from: NodeClient | null): void {
     this.deps.retries.giveBack([{ command: unit, ...terms }], [unit], from);
   }
 
@@ -313,8 +313,8 @@ function triesOf(unit: Command): number {
 }
 
 /** Where more commands of its slot may be. Reads of replicas have no order, so that none is waited for there. */
-function sourceOf(unit: Command, node: ClusterNode, port: NodePort | null): NodePort | null {
-  return node.role === "slave" && isReplicaRead(unit) ? null : port;
+function sourceOf(unit: Command, node: ClusterNode, client: NodeClient | null): NodeClient | null {
+  return node.role === "slave" && isReplicaRead(unit) ? null : client;
 }
 
 /** The delay of the options for the first tries, then longer ones: a failover takes its time. */

@@ -8,7 +8,7 @@
  * doubles the pause before the next one.
  */
 
-import { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
@@ -20,7 +20,7 @@ import {
   TopologyError,
   TopologyTimeoutError,
 } from "./cluster-errors";
-import type { ClusterNode, NodePort } from "./cluster-node";
+import type { ClusterNode, NodeClient } from "./cluster-node";
 import { shuffled } from "./discovery";
 import { type NodeAddress, nodeKey } from "./node-address";
 import type { NodePool } from "./node-pool";
@@ -29,7 +29,7 @@ import { parseShards, parseSlots, type TopologyRange } from "./topology";
 /** A node that can be asked. */
 export interface Informant {
   readonly address: NodeAddress;
-  readonly port: NodePort;
+  readonly client: NodeClient;
 }
 
 interface Candidates {
@@ -46,7 +46,7 @@ export interface RefreshOptions {
   usesTls(): boolean;
 }
 
-export interface RefreshOwner {
+export interface RefreshDeps {
   /** Takes the new state over; true if it differs from the old one. */
   apply(ranges: readonly TopologyRange[]): boolean;
   onNodeError(error: Error, key: string): void;
@@ -83,7 +83,7 @@ export class Refresher {
   constructor(
     private readonly options: RefreshOptions,
     private readonly pool: NodePool,
-    private readonly owner: RefreshOwner,
+    private readonly deps: RefreshDeps,
   ) {}
 
   /** Refreshes now, or joins the refresh that runs. Rejects when no node could tell. */
@@ -99,8 +99,8 @@ export class Refresher {
         this.refresh().catch(ignore);
         return;
       }
-      if (this.owner.isAnxious) this.book(ANXIOUS_PAUSE_MS);
-      else if (this.owner.hasLost) this.book(Math.max(this.pauseMs, ANXIOUS_PAUSE_MS));
+      if (this.deps.isAnxious) this.book(ANXIOUS_PAUSE_MS);
+      else if (this.deps.hasLost) this.book(Math.max(this.pauseMs, ANXIOUS_PAUSE_MS));
     });
     this.running = running;
     return running;
@@ -163,7 +163,7 @@ export class Refresher {
   private async reasonOf(informant: Informant): Promise<Error | null> {
     const where = nodeKey(informant.address);
     try {
-      const info = String(await this.query(informant.port, "INFO"));
+      const info = String(await this.query(informant.client, "INFO"));
       return info.includes("cluster_state:fail")
         ? new TopologyError(`${where} says cluster_state:fail`)
         : null;
@@ -195,7 +195,7 @@ export class Refresher {
     if (ranges === null) {
       throw new ClusterAllFailedError(Object.values(errors).at(-1), errors);
     }
-    const isChanged = this.owner.apply(ranges);
+    const isChanged = this.deps.apply(ranges);
     this.pauseMs = isChanged ? SHORTEST_PAUSE_MS : Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
   }
 
@@ -215,7 +215,7 @@ export class Refresher {
     const informantsOf = (isDoubted: boolean): Informant[] =>
       nodes
         .filter((node) => node.isDoubted === isDoubted)
-        .map((node) => ({ address: node.address, port: this.pool.portOf(node) }));
+        .map((node) => ({ address: node.address, client: this.pool.clientOf(node) }));
     return { trusted: informantsOf(false), doubted: informantsOf(true) };
   }
 
@@ -223,13 +223,13 @@ export class Refresher {
     if (!isAllowed || this.isStopped) return null;
     let seeds: Informant[];
     try {
-      seeds = await this.owner.openSeeds();
+      seeds = await this.deps.openSeeds();
     } catch (error) {
       errors["startup nodes"] = error as Error;
       return null;
     }
     const ranges = await this.askAll(seeds, errors);
-    for (const { port } of seeds) port.link.disconnect();
+    for (const { client } of seeds) client.link.disconnect();
     return ranges;
   }
 
@@ -256,7 +256,7 @@ export class Refresher {
         this.ask(informant).then(finish, (error: Error) => {
           const key = nodeKey(informant.address);
           errors[key] = error;
-          this.owner.onNodeError(error, key);
+          this.deps.onNodeError(error, key);
           if (++failed === informants.length) finish(null);
           else askNext();
         });
@@ -273,21 +273,21 @@ export class Refresher {
     const order = prefersShards ? (["SHARDS", "SLOTS"] as const) : (["SLOTS", "SHARDS"] as const);
     const [first, second] = order;
     try {
-      return parsers[first](await this.query(informant.port, first), informant.address, isTls);
+      return parsers[first](await this.query(informant.client, first), informant.address, isTls);
     } catch (error) {
       if (!isUnknownQuestion(error as Error)) throw error;
-      return parsers[second](await this.query(informant.port, second), informant.address, isTls);
+      return parsers[second](await this.query(informant.client, second), informant.address, isTls);
     }
   }
 
-  private query(port: NodePort, question: string): Promise<Reply> {
+  private query(client: NodeClient, question: string): Promise<Reply> {
     const completion = new PromiseCompletion();
-    const command = new Command(specOf("cluster"), [question], false, completion);
+    const command = issuedBy(Origin.Question, new Command(specOf("cluster"), [question], false, completion));
     const timer = startTimer(
       () => command.fail(new TopologyTimeoutError()),
       this.options.slotsRefreshTimeout,
     );
-    port.link.dispatch(command);
+    client.link.dispatch(command);
     return completion.promise.finally(() => stopTimer(timer));
   }
 }

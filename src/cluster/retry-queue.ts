@@ -20,7 +20,7 @@ import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { Delay, userClockMs } from "../util/scheduling";
-import type { NodePort } from "./cluster-node";
+import type { NodeClient } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
 
 export const WaitReason = {
@@ -62,7 +62,7 @@ function waitOf(delayMs: number): Wait {
 
 /** What a node has of a slot: it is waited for by its youngest command, one after the other. */
 interface Drain {
-  readonly client: NodePort;
+  readonly client: NodeClient;
   readonly last: Command;
   readonly limit: Wait;
 }
@@ -171,7 +171,7 @@ export class RetryQueue {
    * Commands that a node gave back; `from` may have more of their slots. `gone` are all that are at
    * the node no longer, members of transactions included.
    */
-  giveBack(returned: readonly Returned[], gone: readonly Command[], from: NodePort | null): void {
+  giveBack(returned: readonly Returned[], gone: readonly Command[], from: NodeClient | null): void {
     for (const one of returned) {
       const { command, reason, delayMs } = one;
       if (command.slot < 0 || reason === WaitReason.TryAgain) this.waitAlone(command, delayMs);
@@ -210,14 +210,14 @@ export class RetryQueue {
   }
 
   /** Holds a slot, if the node has commands of it under way, until it has none. */
-  hold(slot: number, client: NodePort): void {
+  hold(slot: number, client: NodeClient): void {
     if (slot < 0 || this.held.has(slot)) return;
     const last = client.lastOf(slot);
     if (last !== null) this.drain(this.heldSlot(slot), client, last);
   }
 
   /** Holds a slot until the node has answered the commands of it that are about to be sent there. */
-  holdBehind(commands: readonly Command[], client: NodePort): void {
+  holdBehind(commands: readonly Command[], client: NodeClient): void {
     // One that blocks may take for ever, and waits for what others do.
     const last = commands.findLast((one) => !one.isSettled && (one.spec.flags & CommandFlag.Blocking) === 0);
     if (last !== undefined && last.slot >= 0) this.drain(this.heldSlot(last.slot), client, last);
@@ -285,7 +285,7 @@ export class RetryQueue {
     }
   }
 
-  private drain(slot: HeldSlot, client: NodePort, last: Command): void {
+  private drain(slot: HeldSlot, client: NodeClient, last: Command): void {
     const limit = slot.drain?.limit ?? waitOf(ORDER_LIMIT_MS);
     if (slot.drain !== null) this.drains.get(slot.drain.last)?.delete(slot);
     slot.drain = { client, last, limit };

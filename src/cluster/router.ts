@@ -16,20 +16,20 @@ import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
 import { askingFor } from "./asking";
 import { OpenTransactionError } from "./cluster-errors";
-import type { ClusterNode } from "./cluster-node";
+import type { ClusterNode, Shard } from "./cluster-node";
 import {
   type ClusterTransaction,
   endOfTransaction,
   makeTransaction,
   transactionOf,
 } from "./cluster-transaction";
-import type { CommandGuide } from "./command-guide";
+import { CommandGuide } from "./command-guide";
 import { announce, type FanOut, type FanOutPart } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
 import { type RetryQueue, WaitReason } from "./retry-queue";
-import type { Shard, SlotMap } from "./slot-map";
-import type { WatchKeeper } from "./watch-keeper";
+import type { SlotMap } from "./slot-map";
+import { WatchKeeper } from "./watch-keeper";
 
 /** Takes commands while the cluster is not ready. */
 export interface Gatekeeper {
@@ -40,7 +40,6 @@ export interface RouterDeps {
   readonly slots: SlotMap;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
-  readonly watches: WatchKeeper;
   readonly gatekeeper: Gatekeeper;
   /** Null: all reads go to masters. */
   readonly reads: ReadPreference | null;
@@ -48,8 +47,6 @@ export interface RouterDeps {
   readonly subscriber: Dispatcher;
   /** Sends some commands to several nodes; null while the option is off. */
   readonly fanOut: FanOut | null;
-  /** Knows where the keys of commands are that the table does not have. */
-  readonly guide: CommandGuide;
   /** Delay until a node that could not be reached is tried again. */
   readonly retryDelayMs: number;
   /** A slot has no owner: the map is not complete. */
@@ -95,14 +92,21 @@ export class ClusterRouter implements Dispatcher {
   /** Failing a command calls code of the user, which may come back here: not before all are placed. */
   private refused: { command: Command; error: Error }[] = [];
 
-  constructor(private readonly deps: RouterDeps) {}
+  /** Which slots are watched, and over which connection. */
+  readonly watches = new WatchKeeper();
+  /** Where the keys of commands are that the table does not have. */
+  private readonly guide: CommandGuide;
+
+  constructor(private readonly deps: RouterDeps) {
+    this.guide = new CommandGuide(deps.pool);
+  }
 
   dispatch(command: Command): void {
     if (!this.isOpen) this.deps.gatekeeper.admit([command]);
     else if ((command.spec.flags & SPECIAL) !== 0 || this.deps.fanOut !== null) this.dispatchSpecial(command);
     else {
       const node = this.nodeFor(command);
-      if (node !== null) this.deps.pool.portOf(node).dispatch(command);
+      if (node !== null) this.deps.pool.clientOf(node).dispatch(command);
     }
   }
 
@@ -170,12 +174,11 @@ export class ClusterRouter implements Dispatcher {
     const node = this.nodeFor(command);
     if (node === null) return;
     this.noteWatch(command, node);
-    this.deps.pool.portOf(node).dispatch(command);
+    this.deps.pool.clientOf(node).dispatch(command);
   }
 
   private noteWatch(command: Command, node: ClusterNode): void {
-    if ((command.spec.flags & WATCHING) !== 0)
-      this.deps.watches.note(command, this.deps.pool.portOf(node).link);
+    if ((command.spec.flags & WATCHING) !== 0) this.watches.note(command, this.deps.pool.clientOf(node).link);
   }
 
   /** Puts one command of a batch into the bucket of its node. */
@@ -225,7 +228,7 @@ export class ClusterRouter implements Dispatcher {
       return;
     }
     const { slot, commands } = transaction;
-    const refusal = this.deps.watches.refusal(slot, this.deps.pool.portOf(node).link);
+    const refusal = this.watches.refusal(slot, this.deps.pool.clientOf(node).link);
     if (refusal === null) this.bucketOf(node).push(...transaction.nextRun());
     else for (const command of commands) this.refuse(command, refusal);
   }
@@ -246,7 +249,7 @@ export class ClusterRouter implements Dispatcher {
     if (place === null) return;
     const { node, isAsk, isOwner } = place;
     // Later commands may be sent elsewhere: not before these are answered or come back.
-    if (!isOwner) this.deps.retries.holdBehind(run, this.deps.pool.portOf(node));
+    if (!isOwner) this.deps.retries.holdBehind(run, this.deps.pool.clientOf(node));
     for (const command of run) {
       const transaction = transactionOf(command);
       const target = isOwner && transaction === null ? this.readerOr(node, command) : node;
@@ -329,7 +332,7 @@ export class ClusterRouter implements Dispatcher {
     for (const node of touched) {
       const { bucket } = node;
       node.bucket = [];
-      this.deps.pool.portOf(node).dispatchBatch(bucket);
+      this.deps.pool.clientOf(node).dispatchBatch(bucket);
     }
     if (refused.length === 0) return;
     this.refused = [];
@@ -373,7 +376,7 @@ export class ClusterRouter implements Dispatcher {
     if (shard !== null) return shard.master.isDown ? this.wait(command) : shard.master;
     const node = this.anyNode(command);
     // The next one of the slot may go to another node: not before this one is answered or comes back.
-    if (slot >= 0 && node !== null) this.deps.retries.holdBehind([command], this.deps.pool.portOf(node));
+    if (slot >= 0 && node !== null) this.deps.retries.holdBehind([command], this.deps.pool.clientOf(node));
     return node;
   }
 
@@ -418,7 +421,7 @@ export class ClusterRouter implements Dispatcher {
     if (command.slot !== UNROUTED) return command.slot;
     const slot = slotOf(command.spec, command.args);
     const isUnknown = slot === NO_SLOT && command.spec.keys === UNKNOWN_KEYS;
-    command.slot = isUnknown ? this.deps.guide.slotOf(command) : slot;
+    command.slot = isUnknown ? this.guide.slotOf(command) : slot;
     return command.slot;
   }
 

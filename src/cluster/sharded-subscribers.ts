@@ -22,7 +22,7 @@ import type { ClusterNode } from "./cluster-node";
 import {
   isOwn,
   Resubscription,
-  type SubscriberPort,
+  type SubscriberClient,
   type SubscriberWatcher,
   subscriberDelayMs,
 } from "./cluster-subscriber";
@@ -31,8 +31,8 @@ import { parseRedirect, RedirectKind } from "./redirect";
 import type { SlotMap } from "./slot-map";
 import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
 
-export interface ShardedOwner {
-  open(node: ClusterNode, watcher: SubscriberWatcher): SubscriberPort;
+export interface ShardedDeps {
+  open(node: ClusterNode, watcher: SubscriberWatcher): SubscriberClient;
   /** The slot map is out of date. */
   onStale(): void;
   /** A node has lost slots and knows to whom. */
@@ -67,7 +67,7 @@ type NameKey = string;
 const keyOf = (name: Buffer): NameKey => name.toString("latin1");
 
 class ShardConnection implements SubscriberWatcher {
-  readonly port: SubscriberPort;
+  readonly client: SubscriberClient;
   /** Asked for by the client itself and not answered. */
   readonly asked = new Set<NameKey>();
   /** When the client's own SSUBSCRIBE was confirmed. */
@@ -77,9 +77,9 @@ class ShardConnection implements SubscriberWatcher {
   constructor(
     readonly node: ClusterNode,
     private readonly home: ShardedSubscribers,
-    open: (node: ClusterNode, watcher: SubscriberWatcher) => SubscriberPort,
+    open: (node: ClusterNode, watcher: SubscriberWatcher) => SubscriberClient,
   ) {
-    this.port = open(node, this);
+    this.client = open(node, this);
   }
 
   /** It has worked for a while. */
@@ -88,11 +88,11 @@ class ShardConnection implements SubscriberWatcher {
   }
 
   has(name: Buffer): boolean {
-    return this.port.link.subscriptions.has(SHARD, name);
+    return this.client.link.subscriptions.has(SHARD, name);
   }
 
   names(): Buffer[] {
-    return this.port.link.subscriptions.names(SHARD);
+    return this.client.link.subscriptions.names(SHARD);
   }
 
   onReady(): void {
@@ -134,7 +134,7 @@ export class ShardedSubscribers implements Dispatcher {
   constructor(
     private readonly slots: SlotMap,
     private readonly maxRedirections: number,
-    private readonly owner: ShardedOwner,
+    private readonly deps: ShardedDeps,
   ) {}
 
   dispatch(command: Command): void {
@@ -191,7 +191,7 @@ export class ShardedSubscribers implements Dispatcher {
     this.forget(connection);
     if (!this.isActive) return;
     this.failures = connection.hasLasted ? 0 : this.failures + 1;
-    this.owner.onStale();
+    this.deps.onStale();
     this.bookAfterFailure();
   }
 
@@ -210,8 +210,8 @@ export class ShardedSubscribers implements Dispatcher {
     if (this.connections.get(connection.node.key) !== connection) return;
     this.wanted.miss(SHARD, channel);
     this.left.set(keyOf(channel), { node: connection.node, untilMs: clockMs() + LEFT_MS });
-    if (this.quickLooks < MOST_QUICK_LOOKS) this.owner.onSlotsLost(connection.node);
-    else this.owner.onStale();
+    if (this.quickLooks < MOST_QUICK_LOOKS) this.deps.onSlotsLost(connection.node);
+    else this.deps.onStale();
     this.bookAfterMove();
   }
 
@@ -219,9 +219,9 @@ export class ShardedSubscribers implements Dispatcher {
     const redirect = parseRedirect(error.message, connection.node.address);
     if (redirect === null || !this.isActive) return false;
     if (redirect.kind === RedirectKind.Moved && redirect.target !== null) {
-      this.owner.onMoved(redirect.slot, redirect.target);
+      this.deps.onMoved(redirect.slot, redirect.target);
     }
-    this.owner.onStale();
+    this.deps.onStale();
     if (isOwn(command)) {
       command.fail(error);
       return true;
@@ -253,16 +253,16 @@ export class ShardedSubscribers implements Dispatcher {
     }
     const node = this.slots.shardOf(slot)?.master;
     if (node === undefined) command.fail(new NoSubscriberError(`No sharded subscriber for slot: ${slot}`));
-    else this.connectionTo(node).port.dispatch(command);
+    else this.connectionTo(node).client.dispatch(command);
   }
 
   private connectionTo(node: ClusterNode): ShardConnection {
     const known = this.connections.get(node.key);
     if (known !== undefined) return known;
-    const connection = new ShardConnection(node, this, (at, watcher) => this.owner.open(at, watcher));
+    const connection = new ShardConnection(node, this, (at, watcher) => this.deps.open(at, watcher));
     this.connections.set(node.key, connection);
-    this.owner.onLineOpened(node);
-    connection.port.link.connect().catch(() => {});
+    this.deps.onLineOpened(node);
+    connection.client.link.connect().catch(() => {});
     return connection;
   }
 
@@ -272,14 +272,14 @@ export class ShardedSubscribers implements Dispatcher {
 
   private drop(connection: ShardConnection): void {
     this.forget(connection);
-    connection.port.link.disconnect();
+    connection.client.link.disconnect();
   }
 
   /** The connection is over: what is confirmed there late counts no more, and what was is missing. */
   private forget(connection: ShardConnection): void {
     this.connections.delete(connection.node.key);
     for (const name of connection.names()) this.wanted.miss(SHARD, name);
-    this.owner.onLineClosed(connection.node);
+    this.deps.onLineClosed(connection.node);
   }
 
   /** A SSUBSCRIBE of the caller was confirmed, perhaps on a connection that is no longer used. */
@@ -337,13 +337,13 @@ export class ShardedSubscribers implements Dispatcher {
       const isInPlace = this.ownerOf(name) === connection.node;
       if (isWanted && (isInPlace || (isRecent(connection, name) && !this.isHeld(name)))) continue;
       this.wanted.miss(SHARD, name);
-      connection.port.link.subscriptions.delete(SHARD, name);
+      connection.client.link.subscriptions.delete(SHARD, name);
       connection.confirmedAtMs.delete(keyOf(name));
-      connection.port.dispatch(
+      connection.client.dispatch(
         issuedBy(Origin.Resubscribe, new Command(specOf("sunsubscribe"), [name], true, IGNORED)),
       );
     }
-    const isIdle = connection.asked.size === 0 && connection.port.link.subscriptions.isEmpty;
+    const isIdle = connection.asked.size === 0 && connection.client.link.subscriptions.isEmpty;
     if (isIdle && connection.node.shard === null) this.drop(connection);
   }
 
@@ -372,7 +372,7 @@ export class ShardedSubscribers implements Dispatcher {
     if (connection.asked.has(key)) return;
     connection.asked.add(key);
     const completion = new Resubscription((error) => this.onAnswered(connection, key, error));
-    connection.port.dispatch(
+    connection.client.dispatch(
       issuedBy(Origin.Resubscribe, new Command(specOf("ssubscribe"), [name], true, completion)),
     );
   }
@@ -396,8 +396,8 @@ export class ShardedSubscribers implements Dispatcher {
     this.isUnsettled = false;
     this.quickLooks = 0;
     const gap = this.wanted.takeGap();
-    if (gap !== null) this.owner.onGap(gap);
-    this.owner.onSettled();
+    if (gap !== null) this.deps.onGap(gap);
+    this.deps.onSettled();
   }
 
   /** SUNSUBSCRIBE without channels ends all of them, wherever they are. */
@@ -410,8 +410,8 @@ export class ShardedSubscribers implements Dispatcher {
     const onAnswered = (): void => {
       if (--left === 0) finish();
     };
-    for (const { port } of connections) {
-      port.dispatch(
+    for (const { client } of connections) {
+      client.dispatch(
         issuedBy(Origin.Resubscribe, new Command(command.spec, [], true, new Resubscription(onAnswered))),
       );
     }

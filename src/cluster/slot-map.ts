@@ -3,25 +3,9 @@
  * as a whole by a refresh and for one slot by MOVED. Knows nothing of connections.
  */
 
-import type { ClusterNode } from "./cluster-node";
+import { type ClusterNode, Shard } from "./cluster-node";
 
 export const SLOT_COUNT = 16_384;
-
-export class Shard {
-  /** Names of its nodes, master first. */
-  readonly keys: readonly string[];
-
-  constructor(
-    readonly master: ClusterNode,
-    readonly replicas: readonly ClusterNode[],
-  ) {
-    this.keys = [master.key, ...replicas.map((replica) => replica.key)];
-  }
-
-  isSameAs(other: Shard): boolean {
-    return this.keys.length === other.keys.length && this.keys.every((key, i) => key === other.keys[i]);
-  }
-}
 
 /** Slots `from` to `to`, both included, belong to a shard. */
 export interface SlotRange {

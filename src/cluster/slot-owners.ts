@@ -5,11 +5,11 @@
  */
 
 import { callUser } from "../util/user-code";
-import type { ClusterNode, NodeRole } from "./cluster-node";
+import { type ClusterNode, type NodeRole, Shard } from "./cluster-node";
 import { type NodeAddress, nodeKey } from "./node-address";
 import type { NodePool } from "./node-pool";
 import type { RetryQueue } from "./retry-queue";
-import { Shard, SLOT_COUNT, type SlotMap, type SlotRange } from "./slot-map";
+import { SLOT_COUNT, type SlotMap, type SlotRange } from "./slot-map";
 import type { TopologyRange } from "./topology";
 
 /** Addresses under which nodes can be reached from here, by those that they tell. */
@@ -102,7 +102,7 @@ export class SlotOwners {
   }
 
   private holdAt(node: ClusterNode, slot: number): void {
-    if (node.port !== null) this.retries.hold(slot, node.port);
+    if (node.client !== null) this.retries.hold(slot, node.client);
   }
 
   /** The address under which a node can be reached from here. */

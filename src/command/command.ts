@@ -49,6 +49,8 @@ export const Origin = {
   StandIn: 5,
   /** A command that several nodes run, for one of them. */
   Part: 6,
+  /** A cluster client, to learn who serves what: ends with its connection. */
+  Question: 7,
 } as const;
 export type Origin = (typeof Origin)[keyof typeof Origin];
 

@@ -117,6 +117,7 @@ const ENDS_WITH_CONNECTION: ReadonlySet<Origin> = new Set([
   Origin.Restore,
   Origin.Client,
   Origin.StandIn,
+  Origin.Question,
 ]);
 
 /** Fails what belonged to a closed connection alone (handshake, restored subscriptions); returns what users had sent. */

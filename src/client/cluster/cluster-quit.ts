@@ -28,7 +28,7 @@ export async function quitClusterWithin(
     await Promise.race([wiring.quit().catch(() => {}), expired]);
   }
   limit.stop();
-  const connections = pool.allPorts().map(({ link }) => link.connection);
+  const connections = pool.allClients().map(({ link }) => link.connection);
   lifecycle.disconnect();
   for (const connection of connections) connection?.destroy();
   return { isDrained: isDone(left), ...left };
@@ -44,10 +44,10 @@ function isDone({ unanswered, unsent }: Left): boolean {
 function countLeft({ pool, retries, lifecycle }: ClusterWiring): Left {
   let unanswered = 0;
   let unsent = retries.size + lifecycle.waitingCount;
-  for (const port of pool.allPorts()) {
-    const { pending } = port.link;
+  for (const client of pool.allClients()) {
+    const { pending } = client.link;
     unanswered += pending.unanswered;
-    unsent += port.gathered + pending.unsent;
+    unsent += client.gathered + pending.unsent;
   }
   return { unanswered, unsent };
 }

@@ -68,8 +68,8 @@ export class ClusterScanner {
   }
 
   private ask(node: ClusterNode, command: string, args: unknown[]): Promise<ScanReply> {
-    const face = this.wiring.openFace(node) as unknown as Record<string, (...args: unknown[]) => unknown>;
-    return (face[command] as (...args: unknown[]) => Promise<ScanReply>).apply(face, args);
+    const view = this.wiring.openView(node) as unknown as Record<string, (...args: unknown[]) => unknown>;
+    return (view[command] as (...args: unknown[]) => Promise<ScanReply>).apply(view, args);
   }
 }
 

@@ -7,7 +7,7 @@ import { TooManyRedirectionsError } from "../../cluster/cluster-errors";
 import type { ClusterNode } from "../../cluster/cluster-node";
 import {
   ClusterSubscriber,
-  type SubscriberPort,
+  type SubscriberClient,
   type SubscriberWatcher,
 } from "../../cluster/cluster-subscriber";
 import type { NodePool } from "../../cluster/node-pool";
@@ -18,13 +18,13 @@ import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
 import type { Message } from "../events";
 import type { ClusterOptions } from "../options/cluster-options";
-import { type FaceFactory, supervise } from "./cluster-faces";
+import { supervise, type ViewFactory } from "./node-views";
 
-export interface SubscriptionsOwner {
+export interface SubscriptionsDeps {
   readonly slots: SlotMap;
   readonly owners: SlotOwners;
   readonly pool: NodePool;
-  readonly faces: FaceFactory;
+  readonly views: ViewFactory;
   /** False while the client is being closed: then nothing is subscribed again. */
   isActive(): boolean;
   onStale(): void;
@@ -44,7 +44,7 @@ export class ClusterSubscriptions implements Dispatcher {
 
   constructor(
     options: ClusterOptions,
-    private readonly owner: SubscriptionsOwner,
+    private readonly deps: SubscriptionsDeps,
   ) {
     this.classic = this.makeClassic();
     this.sharded = options.shardedSubscribers ? this.makeSharded(options.maxRedirections ?? 16) : null;
@@ -84,11 +84,11 @@ export class ClusterSubscriptions implements Dispatcher {
   }
 
   private openLines(): void {
-    if (this.isEager) this.sharded?.openTo(this.owner.slots.owners().keys());
+    if (this.isEager) this.sharded?.openTo(this.deps.slots.owners().keys());
   }
 
   private makeClassic(): ClusterSubscriber {
-    const { owner } = this;
+    const { deps } = this;
     return new ClusterSubscriber({
       open: (node, watcher) => this.open("subscriber", node, watcher),
       choose: (instead) => this.choose(instead),
@@ -98,44 +98,44 @@ export class ClusterSubscriptions implements Dispatcher {
         command.fail(new TooManyRedirectionsError(error, [node.key]));
         return true;
       },
-      onRefused: (error, node) => owner.onNodeError(error, node.key),
-      onGap: (gap) => owner.emit("gap", gap),
+      onRefused: (error, node) => deps.onNodeError(error, node.key),
+      onGap: (gap) => deps.emit("gap", gap),
     });
   }
 
   private makeSharded(maxRedirections: number): ShardedSubscribers {
-    const { owner } = this;
-    return new ShardedSubscribers(owner.slots, maxRedirections, {
+    const { deps } = this;
+    return new ShardedSubscribers(deps.slots, maxRedirections, {
       open: (node, watcher) => this.open("ssubscriber", node, watcher),
-      onStale: () => owner.onStale(),
-      onSlotsLost: (node) => owner.onSlotsLost(node),
+      onStale: () => deps.onStale(),
+      onSlotsLost: (node) => deps.onSlotsLost(node),
       onMoved: (slot, target) => {
-        const node = owner.owners.nodeAt(target);
-        if (node !== null) owner.owners.move(slot, node);
+        const node = deps.owners.nodeAt(target);
+        if (node !== null) deps.owners.move(slot, node);
       },
-      onLineOpened: () => owner.emit("+subscriber"),
-      onLineClosed: () => owner.emit("-subscriber"),
-      onSettled: () => owner.emit("subscribersReady"),
-      onGap: (gap) => owner.emit("gap", gap),
+      onLineOpened: () => deps.emit("+subscriber"),
+      onLineClosed: () => deps.emit("-subscriber"),
+      onSettled: () => deps.emit("subscribersReady"),
+      onGap: (gap) => deps.emit("gap", gap),
     });
   }
 
-  private open(kind: string, node: ClusterNode, watcher: SubscriberWatcher): SubscriberPort {
-    const { owner } = this;
+  private open(kind: string, node: ClusterNode, watcher: SubscriberWatcher): SubscriberClient {
+    const { deps } = this;
     const supervisor = supervise(watcher, {
-      isActive: () => owner.isActive(),
+      isActive: () => deps.isActive(),
       onNamedError: (type, error) => {
         if (type !== "error") return;
-        owner.onNodeError(error, node.key);
-        if (kind === "ssubscriber") owner.emit("nodeError", error, node.key);
+        deps.onNodeError(error, node.key);
+        if (kind === "ssubscriber") deps.emit("nodeError", error, node.key);
       },
-      onMessage: (message) => owner.onMessage(message),
+      onMessage: (message) => deps.onMessage(message),
     });
-    return owner.faces.makeSubscriber(kind, node.address, supervisor);
+    return deps.views.makeSubscriber(kind, node.address, supervisor);
   }
 
   private choose(instead: ClusterNode | null): ClusterNode | null {
-    const known = this.owner.pool.list();
+    const known = this.deps.pool.list();
     const sound = known.filter((node) => !node.isDown && !node.isSuspect);
     const others = sound.filter((node) => node !== instead);
     const choice = [others, sound, known].find((nodes) => nodes.length > 0) ?? [];

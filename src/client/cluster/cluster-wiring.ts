@@ -3,29 +3,25 @@
  * the interfaces it declares, and this is where they are met.
  */
 
-import type { ClusterNode, NodePort } from "../../cluster/cluster-node";
-import { CommandGuide } from "../../cluster/command-guide";
+import type { ClusterNode, NodeClient } from "../../cluster/cluster-node";
 import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../../cluster/discovery";
 import { FanOut } from "../../cluster/fan-out";
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
-import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import { NodePool } from "../../cluster/node-pool";
 import { NodeWatch } from "../../cluster/node-watch";
 import { ChosenReads, type ReadChooser, type ReadPreference, RoleReads } from "../../cluster/read-preference";
 import { Redirector } from "../../cluster/redirector";
-import { Refresher } from "../../cluster/refresher";
+import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
 import { ClusterRouter } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
 import { SlotOwners } from "../../cluster/slot-owners";
-import type { TopologyRange } from "../../cluster/topology";
-import { WatchKeeper } from "../../cluster/watch-keeper";
 import { INSPECT } from "../../observability/redact";
 import type { Message } from "../events";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
-import { FaceFactory, NodeCounts, NodeFace } from "./cluster-faces";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
+import { NodeCounts, NodeView, ViewFactory } from "./node-views";
 
 /** What the client does with what happens below. */
 export interface WiringOwner {
@@ -52,8 +48,7 @@ export class ClusterWiring {
   readonly refresher: Refresher;
   readonly lifecycle: Lifecycle;
   readonly subscriptions: ClusterSubscriptions;
-  readonly watches = new WatchKeeper();
-  private readonly faces: FaceFactory;
+  private readonly views: ViewFactory;
   /** What the connections of nodes did that have left. */
   private readonly gone = new NodeCounts();
 
@@ -61,7 +56,7 @@ export class ClusterWiring {
     private readonly options: ClusterOptions,
     private readonly owner: WiringOwner,
   ) {
-    this.faces = new FaceFactory(options);
+    this.views = new ViewFactory(options);
     this.pool = this.makePool();
     this.retries = new RetryQueue(
       (commands) => this.router.sendAgain(commands),
@@ -79,7 +74,7 @@ export class ClusterWiring {
   get counts(): NodeCounts {
     const sum = new NodeCounts();
     sum.add(this.gone);
-    for (const port of this.pool.allPorts()) sum.addNode(port);
+    for (const port of this.pool.allClients()) sum.addNode(port);
     return sum;
   }
 
@@ -88,17 +83,17 @@ export class ClusterWiring {
     return "ClusterWiring {}";
   }
 
-  faceOf(node: ClusterNode): Redis | null {
-    return node.port instanceof NodeFace ? node.port.redis : null;
+  viewOf(node: ClusterNode): Redis | null {
+    return node.client instanceof NodeView ? node.client.redis : null;
   }
 
-  /** The face of a node, made if its last connection was lost. */
-  openFace(node: ClusterNode): Redis {
-    return (this.pool.portOf(node) as NodeFace).redis;
+  /** The view of a node, made if its last connection was lost. */
+  openView(node: ClusterNode): Redis {
+    return (this.pool.clientOf(node) as NodeView).redis;
   }
 
   quit(): Promise<"OK"> {
-    return this.lifecycle.quit((port) => (port instanceof NodeFace ? port.leave() : Promise.resolve()));
+    return this.lifecycle.quit((port) => (port instanceof NodeView ? port.leave() : Promise.resolve()));
   }
 
   // --- modules -------------------------------------------------------------------------------
@@ -107,11 +102,11 @@ export class ClusterWiring {
     const { owner } = this;
     return new NodePool(
       {
-        makePort: (node) => this.makePort(node),
-        onPortOpened: (_node, port) => owner.onNodeAdded((port as NodeFace).redis),
-        onPortClosed: (node, port) => {
+        makeClient: (node) => this.makeClient(node),
+        onClientOpened: (_node, port) => owner.onNodeAdded((port as NodeView).redis),
+        onClientClosed: (node, port) => {
           this.gone.addNode(port);
-          owner.onNodeGone((port as NodeFace).redis);
+          owner.onNodeGone((port as NodeView).redis);
           this.subscriptions.onNodeGone(node);
           if (this.lifecycle.status === "ready") this.refresher.request(null);
         },
@@ -122,16 +117,14 @@ export class ClusterWiring {
   }
 
   private makeRouter(): ClusterRouter {
-    const { slots, pool, retries, watches, subscriptions, options } = this;
+    const { slots, pool, retries, subscriptions, options } = this;
     return new ClusterRouter({
       slots,
       pool,
       retries,
-      watches,
       subscriber: subscriptions,
       fanOut: options.followCommandTips ? this.makeFanOut() : null,
       reads: this.makeReads(options.scaleReads),
-      guide: new CommandGuide(pool),
       gatekeeper: { admit: (commands) => this.lifecycle.admit(commands) },
       retryDelayMs: options.retryDelayOnFailover || 100,
       onUncovered: () => this.refresher.request(null),
@@ -148,7 +141,7 @@ export class ClusterWiring {
       return new RoleReads(scaleReads, this.options.availabilityZone);
     }
     if (typeof scaleReads !== "function") return null;
-    return new ChosenReads(scaleReads as ReadChooser<Redis>, (node) => this.openFace(node));
+    return new ChosenReads(scaleReads as ReadChooser<Redis>, (node) => this.openView(node));
   }
 
   private makeRedirector(): Redirector {
@@ -174,13 +167,19 @@ export class ClusterWiring {
       slotsRefreshTimeout: options.slotsRefreshTimeout ?? 1000,
       slotsRefreshInterval: options.slotsRefreshInterval,
       prefersShards: options.availabilityZone !== undefined,
-      usesTls: () => this.faces.usesTls,
+      usesTls: () => this.views.usesTls,
     };
-    const isAwaited = (node: ClusterNode): boolean => (node.port?.link.offline.length ?? 0) > 0;
+    const isAwaited = (node: ClusterNode): boolean => (node.client?.link.offline.length ?? 0) > 0;
     const isAnxious = (): boolean =>
       this.retries.hasDelayed || pool.hasSuspect || pool.lost().some(isAwaited);
     return new Refresher(settings, pool, {
-      apply: (ranges) => this.apply(ranges),
+      apply: (ranges) => {
+        const { isChanged, moved } = this.owners.adopt(ranges);
+        this.owner.onRefreshed();
+        this.subscriptions.onTopology();
+        this.redirector.onNews(moved);
+        return isChanged;
+      },
       onNodeError: (error, key) => this.owner.onNodeError(error, key),
       openSeeds: () => this.openSeeds(),
       get isAnxious() {
@@ -193,14 +192,14 @@ export class ClusterWiring {
   }
 
   private makeLifecycle(): Lifecycle {
-    const { options, owner, pool, retries, router, redirector, refresher, watches } = this;
+    const { options, owner, pool, retries, router, redirector, refresher } = this;
     const settings = {
       enableOfflineQueue: options.enableOfflineQueue !== false,
       enableReadyCheck: options.enableReadyCheck !== false,
     };
     return new Lifecycle(
       settings,
-      { pool, retries, router, redirector, refresher, watches },
+      { pool, retries, router, redirector, refresher },
       {
         findSeeds: () => this.findSeeds(),
         plant: (seeds) => this.plant(seeds),
@@ -214,12 +213,12 @@ export class ClusterWiring {
   }
 
   private makeSubscriptions(): ClusterSubscriptions {
-    const { owner, slots, owners, pool, faces } = this;
+    const { owner, slots, owners, pool, views } = this;
     return new ClusterSubscriptions(this.options, {
       slots,
       owners,
       pool,
-      faces,
+      views,
       isActive: () => this.redirector.isActive,
       onStale: () => this.refresher.request(null),
       onSlotsLost: (node) => this.refresher.askAtOnce(node),
@@ -231,9 +230,9 @@ export class ClusterWiring {
 
   // --- nodes -------------------------------------------------------------------------------
 
-  private makePort(node: ClusterNode): NodePort {
+  private makeClient(node: ClusterNode): NodeClient {
     const watch = new NodeWatch(node, () => this);
-    watch.port = this.faces.makeNode(node.address, node.role === "slave", {
+    watch.client = this.views.makeNode(node.address, node.role === "slave", {
       onStatus: (status) => watch.onStatus(status),
       onNamedError: (type, error) => {
         if (type === "error") this.owner.onNodeError(error, node.key);
@@ -242,7 +241,7 @@ export class ClusterWiring {
       onReplyError: (command, error) => watch.onReplyError(command, error),
       takeover: watch.takeover,
     });
-    return watch.port;
+    return watch.client;
   }
 
   // --- topology ----------------------------------------------------------------------------
@@ -252,27 +251,15 @@ export class ClusterWiring {
   }
 
   private plant(seeds: readonly Seed[]): void {
-    this.faces.useStartOptions(new Map(seeds.map(({ address, options }) => [nodeKey(address), options])));
-    for (const { address } of seeds) {
-      const node = this.pool.at(address);
-      if (node !== null) this.pool.portOf(node);
-    }
+    this.views.useSeeds(seeds);
+    this.pool.plant(seeds.map(({ address }) => address));
   }
 
-  private async openSeeds(): Promise<{ address: NodeAddress; port: NodePort }[]> {
+  private async openSeeds(): Promise<Informant[]> {
     const seeds = await this.findSeeds();
     return seeds.map(({ address }) => ({
       address,
-      port: this.faces.makeRefresher(address, {}),
+      client: this.views.makeRefresher(address, {}),
     }));
-  }
-
-  /** Takes over what a node said about the cluster; true if something has changed. */
-  private apply(ranges: readonly TopologyRange[]): boolean {
-    const { isChanged, moved } = this.owners.adopt(ranges);
-    this.owner.onRefreshed();
-    this.subscriptions.onTopology();
-    this.redirector.onNews(moved);
-    return isChanged;
   }
 }

@@ -209,12 +209,12 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   /** How the client is doing, in figures: totals and, under `nodes`, each node. See docs/observability.md. */
   stats(): ClusterStats {
     const { redirector, lifecycle, retries, counts } = this[WIRING];
-    const faces = nodesOf(this[WIRING], "all");
+    const nodes = nodesOf(this[WIRING], "all");
     return readCluster({
       status: this.status,
       commands: readCommands(this[TALLY]),
       bounds: readBounds(this[ADMISSION]),
-      nodes: faces.map((node) => linkStatsOf(node)),
+      nodes: nodes.map((node) => linkStatsOf(node)),
       counts,
       redirects: redirector.counts,
       waiting: lifecycle.waitingCount + retries.size,
@@ -252,8 +252,8 @@ function untilReady(cluster: Cluster): Promise<unknown> {
 function nodesOf(wiring: ClusterWiring, role: NodeRole): Redis[] {
   return wiring.pool
     .list(role)
-    .map((node) => wiring.faceOf(node))
-    .filter((face) => face !== null);
+    .map((node) => wiring.viewOf(node))
+    .filter((view) => view !== null);
 }
 
 function makeOwner(cluster: Cluster): WiringOwner {
@@ -319,7 +319,7 @@ function readStartNodes(nodes: readonly ClusterNode[]): StartNode[] {
 /** Where a command stands: at the master of its slot, as far as that is known. */
 function positionOf(wiring: ClusterWiring, command: Command): ReturnType<LimitContext["positionOf"]> {
   const master = command.slot < 0 ? undefined : wiring.slots.shardOf(command.slot)?.master;
-  const link = master?.port?.link;
+  const link = master?.client?.link;
   if (link === undefined) return { commandsAhead: wiring.retries.size, bytesAhead: 0, server: "the cluster" };
   return link.positionOf(command);
 }

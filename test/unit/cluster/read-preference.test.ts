@@ -1,7 +1,6 @@
 import { expect } from "chai";
-import { ClusterNode } from "../../../src/cluster/cluster-node";
+import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
 import { ChosenReads, isReplicaRead, RoleReads } from "../../../src/cluster/read-preference";
-import { Shard } from "../../../src/cluster/slot-map";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";

@@ -1,6 +1,6 @@
 import { expect } from "chai";
 import { type SinonFakeTimers, useFakeTimers } from "sinon";
-import type { NodePort } from "../../../src/cluster/cluster-node";
+import type { NodeClient } from "../../../src/cluster/cluster-node";
 import { grownDelay } from "../../../src/cluster/redirector";
 import { RetryQueue, WaitReason } from "../../../src/cluster/retry-queue";
 import { Command } from "../../../src/command/command";
@@ -17,7 +17,7 @@ describe("retry queue", () => {
   let given: Command[];
   const node = {
     lastOf: (slot: number) => given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,
-  } as unknown as NodePort;
+  } as unknown as NodeClient;
 
   beforeEach(() => {
     clock = useFakeTimers();

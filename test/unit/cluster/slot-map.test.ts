@@ -1,6 +1,6 @@
 import { expect } from "chai";
-import { ClusterNode } from "../../../src/cluster/cluster-node";
-import { Shard, SlotMap } from "../../../src/cluster/slot-map";
+import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
+import { SlotMap } from "../../../src/cluster/slot-map";
 
 const node = (port: number): ClusterNode => new ClusterNode({ host: "h", port });
 const ignore = (): void => {};

@@ -1,11 +1,12 @@
 /**
- * The nodes of a cluster as ordinary clients: each node has one link, and its `Redis` face uses
+ * The nodes of a cluster as ordinary clients: each node has one link, and its `Redis` view uses
  * the same one. Makes the options of node connections from those of the cluster, and reports
  * what happens to a link to the cluster it is a part of.
  */
 
-import type { NodePort } from "../../cluster/cluster-node";
-import type { SubscriberPort, SubscriberWatcher } from "../../cluster/cluster-subscriber";
+import type { NodeClient } from "../../cluster/cluster-node";
+import type { SubscriberClient, SubscriberWatcher } from "../../cluster/cluster-subscriber";
+import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
@@ -30,7 +31,7 @@ const MOST_LOOKED_AT = 1000;
 
 const noop = (): void => {};
 
-export class NodeFace implements NodePort {
+export class NodeView implements NodeClient {
   readonly link: Link;
 
   constructor(readonly redis: Redis) {
@@ -97,13 +98,13 @@ export class NodeFace implements NodePort {
 
 /** What the connections of several nodes have done. */
 export class NodeCounts extends LineCounts {
-  addNode(port: NodePort): void {
-    if (port instanceof NodeFace) this.add(port.redis[EVENTS].counts);
+  addNode(port: NodeClient): void {
+    if (port instanceof NodeView) this.add(port.redis[EVENTS].counts);
   }
 }
 
 /** A connection for subscriptions alone. */
-export class SubscriberFace implements SubscriberPort {
+class SubscriberView implements SubscriberClient {
   readonly link: Link;
 
   constructor(readonly redis: Redis) {
@@ -142,14 +143,15 @@ export function supervise(
   };
 }
 
-export class FaceFactory {
+export class ViewFactory {
   /** What start nodes state for themselves, by `host:port`. */
   private own: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
 
   constructor(private readonly options: ClusterOptions) {}
 
-  useStartOptions(own: ReadonlyMap<string, Readonly<Record<string, unknown>>>): void {
-    this.own = own;
+  /** Start nodes may state options of their own. */
+  useSeeds(seeds: readonly Seed[]): void {
+    this.own = new Map(seeds.map(({ address, options }) => [nodeKey(address), options]));
   }
 
   get usesTls(): boolean {
@@ -157,7 +159,7 @@ export class FaceFactory {
   }
 
   /** A client of a data node. It dials when it is needed, or at once if the options say so. */
-  makeNode(address: NodeAddress, isReadOnly: boolean, supervisor: LinkSupervisor): NodeFace {
+  makeNode(address: NodeAddress, isReadOnly: boolean, supervisor: LinkSupervisor): NodeView {
     const { options } = this;
     const redis = this.make(supervisor, {
       ...this.optionsFor(address),
@@ -168,21 +170,21 @@ export class FaceFactory {
       himportFieldsets: options.himportFieldsets,
     });
     if (options.redisOptions?.lazyConnect === false) redis.connect().catch(noop);
-    return new NodeFace(redis);
+    return new NodeView(redis);
   }
 
   /** A short-lived connection that only asks for the slots. */
-  makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeFace {
+  makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeView {
     const name = this.helperName("refresher", address);
-    const face = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
-    return new NodeFace(this.make(supervisor, { ...face, retryStrategy: null, watchdog: false }));
+    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
+    return new NodeView(this.make(supervisor, { ...settings, retryStrategy: null, watchdog: false }));
   }
 
-  makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): SubscriberFace {
+  makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): SubscriberView {
     const name = this.helperName(kind, address);
     debug("%s connects to %s", name, nodeKey(address));
-    const face = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
-    return new SubscriberFace(this.make(supervisor, { ...face, retryStrategy: null }));
+    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
+    return new SubscriberView(this.make(supervisor, { ...settings, retryStrategy: null }));
   }
 
   private make(supervisor: LinkSupervisor, options: RedisOptions): Redis {
