@@ -113,7 +113,7 @@ describe("package", function () {
     ]);
     const strange = paths.filter(
       (path) =>
-        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README)\.md|package\.json)$/.test(
+        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README)\.md|bin\/.*\.mjs|package\.json)$/.test(
           path,
         ),
     );

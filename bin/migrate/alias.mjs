@@ -1,0 +1,147 @@
+/**
+ * The place of ioredis in a project: the dependency under its old name, the override for packages that bring an ioredis
+ * of their own, and what a lock file remembers of it.
+ */
+
+import { fieldOf } from "./project.mjs";
+
+const CLIENT = /(?:^|\/)node_modules\/ioredis(?:\/|$)/;
+const WORKSPACE = "pnpm-workspace.yaml";
+
+/** `^6.0.0` needs the name of the package before it, since the dependency keeps its own. */
+function aliased(spec) {
+  return /^(?:file:|npm:|git|https?:|link:|workspace:)/.test(spec) ? spec : `npm:sluice@${spec}`;
+}
+
+function npmDependants(lock) {
+  return Object.entries(lock.packages ?? {}).flatMap(([path, entry]) => {
+    const asks = { ...entry.dependencies, ...entry.peerDependencies, ...entry.optionalDependencies };
+    return path !== "" && asks.ioredis !== undefined ? [path.split("node_modules/").at(-1)] : [];
+  });
+}
+
+/** Names of packages that ask for ioredis; undefined if there is nothing to tell by. */
+function dependantsOf({ manager, lock, read }) {
+  if (lock === undefined || lock === "bun.lockb") return undefined;
+  const text = read(lock);
+  if (manager === "npm") return npmDependants(JSON.parse(text));
+  const found = [];
+  let owner = "";
+  let isOwn = true;
+  for (const line of text.split("\n")) {
+    if (manager === "bun") {
+      const asks = /^\s+"([^"]+)": \[.*"(?:dependencies|peerDependencies)": \{[^}]*"ioredis":/.exec(line);
+      if (asks !== null) found.push(asks[1]);
+      continue;
+    }
+    // pnpm names packages at two blanks, Yarn at none; what they ask for stands deeper.
+    const head = manager === "pnpm" ? /^ {2}(\S[^:]*(?::[^ ]*)?):/.exec(line) : /^("?[^\s#].*):$/.exec(line);
+    if (manager === "pnpm" && /^\S/.test(line)) isOwn = line.startsWith("importers:");
+    if (head !== null) owner = head[1].replaceAll(/["']/g, "").replace(/(?<=.)@.*/, "");
+    else if (!isOwn || manager === "yarn") {
+      if (/^ {4,6}"?ioredis"?:? /.test(line)) found.push(owner);
+    }
+  }
+  return [...new Set(found)].filter((name) => name !== "ioredis");
+}
+
+function planManifest(project, plan, change, lines) {
+  const before = project.read("package.json");
+  const indent = /^([ \t]+)"/m.exec(before)?.[1] ?? "  ";
+  change(project.manifest);
+  const end = before.endsWith("\n") ? "\n" : "";
+  const after = `${JSON.stringify(project.manifest, null, indent)}${end}`;
+  const earlier = plan.edits.find(({ file }) => file === "package.json");
+  if (earlier === undefined) plan.edits.push({ file: "package.json", after, lines: [...lines] });
+  else {
+    earlier.after = after;
+    earlier.lines.push(...lines);
+  }
+}
+
+export function addDependency(project, plan, name, spec) {
+  planManifest(
+    project,
+    plan,
+    (manifest) => {
+      manifest.dependencies = { ...manifest.dependencies, [name]: spec };
+    },
+    [`+ dependencies: "${name}": "${spec}"`],
+  );
+}
+
+function planWorkspace(project, plan, tracers) {
+  const before = project.has(WORKSPACE) ? project.read(WORKSPACE) : "";
+  const lines = [];
+  let after = before;
+  if (tracers && !/^nodeLinker:/m.test(after)) {
+    after = `nodeLinker: hoisted\n${after}`;
+    lines.push("+ nodeLinker: hoisted (tracers that patch know a package by the name of its folder)");
+  }
+  if (!/^ +["']?ioredis["']?:/m.test(after)) {
+    const entry = '  ioredis: "$ioredis"\n';
+    if (/^overrides:.*$/m.test(after))
+      after = after.replace(/^overrides:.*$/m, (line) => `${line}\n${entry.trimEnd()}`);
+    else after = `${after}${after === "" || after.endsWith("\n") ? "" : "\n"}overrides:\n${entry}`;
+    lines.push('+ overrides: ioredis: "$ioredis"');
+  }
+  if (lines.length > 0) plan.edits.push({ file: WORKSPACE, after, lines });
+}
+
+function planOverride(project, plan, spec) {
+  const { manager } = project;
+  if (manager === "pnpm") {
+    planWorkspace(project, plan, fieldOf(project, "@opentelemetry/instrumentation-ioredis") !== undefined);
+    return;
+  }
+  const field = manager === "yarn" ? "resolutions" : "overrides";
+  const value = manager === "npm" ? "$ioredis" : spec;
+  const set = (manifest) => {
+    manifest[field] = { ...manifest[field], ioredis: value };
+  };
+  planManifest(project, plan, set, [`+ ${field}: "ioredis": "${value}"`]);
+}
+
+/** npm keeps what its lock file says, also against an override: the entries of the client are taken out, nothing else. */
+function planLock(project, plan) {
+  if (project.manager !== "npm" || project.lock === undefined) return;
+  const lock = JSON.parse(project.read(project.lock));
+  const places = Object.keys(lock.packages ?? {}).filter((path) => CLIENT.test(path));
+  if (places.length === 0) return;
+  for (const path of places) delete lock.packages[path];
+  const lines = places.map((path) => `- ${path}`);
+  plan.edits.push({ file: project.lock, after: `${JSON.stringify(lock, null, 2)}\n`, lines });
+  plan.removals.push(...places, "node_modules/.package-lock.json");
+}
+
+export function planAlias(project, wanted, plan) {
+  const field = fieldOf(project, "ioredis");
+  const dependants = dependantsOf(project);
+  const isNeeded = dependants === undefined || dependants.length > 0;
+  if (field === undefined && !(dependants?.length > 0)) return;
+  const spec = aliased(wanted);
+  const present = field === undefined ? undefined : project.manifest[field].ioredis;
+  if (field === "peerDependencies") {
+    plan.notes.push({
+      text: "ioredis is a peer dependency: the program that installs this package chooses the client",
+      link: "moving-from-ioredis.md",
+    });
+  }
+  const change = (manifest) => {
+    const place = field === undefined || field === "peerDependencies" ? "dependencies" : field;
+    manifest[place] = { ...manifest[place], ioredis: spec };
+  };
+  if (present !== spec) {
+    const lines = [...(present === undefined ? [] : [`- "ioredis": "${present}"`]), `+ "ioredis": "${spec}"`];
+    planManifest(project, plan, change, lines);
+  }
+  if (!isNeeded) return;
+  planOverride(project, plan, spec);
+  if (dependants?.length > 0) {
+    plan.notes.push({
+      text: `brought an ioredis of their own, or want one as a peer: ${dependants.join(", ")}`,
+      link: "moving-from-ioredis.md#packages-that-bring-an-ioredis-of-their-own",
+    });
+  }
+  planLock(project, plan);
+}

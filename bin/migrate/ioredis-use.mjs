@@ -1,0 +1,98 @@
+/** Places of a program that uses ioredis at which something is different here. */
+
+import { readFileSync } from "node:fs";
+
+const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+
+const RULES = [
+  {
+    pattern: /\bnew\s+(?:\w+\.)?Cluster\s*\(/g,
+    text: "a cluster: pipelines may have any keys, transactions are whole on one node, multi({ pipeline: false }) rejects",
+    link: "differences.md#cluster",
+    needsClient: true,
+  },
+  {
+    pattern: /\bmulti\(\s*\{\s*pipeline:\s*false/g,
+    text: "a transaction by hand: it rejects on a cluster",
+    link: "differences.md#cluster",
+  },
+  {
+    pattern: /\b(?:offlineQueue|commandQueue|dropBufferSupport|parser)\s*:/g,
+    text: "an option without effect",
+    link: "options.md#internal-or-without-effect",
+    needsClient: true,
+  },
+  {
+    pattern: /\bautoResendUnfulfilledCommands\s*:\s*false/g,
+    text: "written commands reject with code OUTCOME_UNKNOWN instead of never settling",
+    link: "differences.md#after-a-lost-connection",
+  },
+  {
+    pattern: /\breconnectOnError\b/g,
+    text: "2 for the error of a member of a transaction reconnects and runs nothing again",
+    link: "differences.md#after-a-lost-connection",
+  },
+  {
+    pattern: /\benableAutoPipelining\b/g,
+    text: "commands of one turn share a write without this option: compare both with your load",
+    link: "auto-pipelining.md#when-to-use-it-when-not",
+  },
+  {
+    pattern: /\bcommandTimeout\s*:/g,
+    text: "does not end commands that the server was asked to hold (BLPOP, XREAD BLOCK)",
+    link: "differences.md#connection",
+    needsClient: true,
+  },
+  {
+    pattern: /\bsentinels\s*:/g,
+    text: "the failover detector is on by default",
+    link: "differences.md#sentinel",
+  },
+  {
+    pattern: /["'](?:ioredis-mock)["']|\.mock\(\s*["']ioredis["']/g,
+    text: "a mock of ioredis works on; sluice/testing/mock answers like a real server",
+    link: "testing-your-service.md",
+  },
+  {
+    pattern: /\bioredis:\*|DEBUG=["']?ioredis\b/g,
+    text: "the namespaces of debug output begin with sluice:",
+    link: "tracing.md#debug-output",
+  },
+];
+const IMPORT =
+  /(?:from\s*|require\(\s*|import\(\s*|import\s+|declare\s+module\s+)["'](ioredis(?:\/[^"']*)?)["']/g;
+const CLIENT_OF_FILE = /["']ioredis(?:\/[^"']*)?["']/;
+
+function lineAt(text, index) {
+  return text.slice(0, index).split("\n").length;
+}
+
+function isPublic(path) {
+  const subpath = `.${path.slice("ioredis".length)}`;
+  return exports[subpath] !== undefined;
+}
+
+function checkImports(file, text, plan) {
+  for (const match of text.matchAll(IMPORT)) {
+    const [, path] = match;
+    if (path === "ioredis" || isPublic(path)) continue;
+    const line = lineAt(text, match.index);
+    const what = `${path} is not public here: take what you need from "ioredis"`;
+    plan.notes.push({ file, line, text: what, link: "moving-from-ioredis.md#what-stays-and-what-changes" });
+  }
+}
+
+export function findIoredisUse(project, plan) {
+  for (const file of [...project.sources, ...project.others, "package.json"]) {
+    const text = project.read(file);
+    checkImports(file, text, plan);
+    const isOfClient = CLIENT_OF_FILE.test(text);
+    for (const { pattern, text: note, link, needsClient = false } of RULES) {
+      if (needsClient && !isOfClient) continue;
+      if (file === "package.json" && !/DEBUG/.test(text)) continue;
+      for (const { index } of text.matchAll(pattern)) {
+        plan.notes.push({ file, line: lineAt(text, index), text: note, link });
+      }
+    }
+  }
+}

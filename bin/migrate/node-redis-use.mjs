@@ -1,0 +1,48 @@
+/**
+ * Programs that use node-redis. Calls that are mechanical are rewritten where the project has a TypeScript compiler to
+ * read them with (its parser reads JavaScript too, so no parser is a dependency of this package); without one, and for
+ * everything else, the places are listed.
+ */
+
+import { addDependency } from "./alias.mjs";
+import { fieldOf } from "./project.mjs";
+import { rewrite } from "./rewrite-calls.mjs";
+
+const PACKAGES = ["redis", "@redis/client"];
+const USES = /["'](?:redis|@redis\/client)["']/;
+const CALLS = /\bcreate(?:Client|Cluster|Sentinel|ClientPool)\s*\(/g;
+const PAGE = "moving-from-node-redis.md";
+
+function listCalls(file, text, plan) {
+  for (const { index } of text.matchAll(CALLS)) {
+    const line = text.slice(0, index).split("\n").length;
+    plan.notes.push({ file, line, text: "a client of node-redis", link: PAGE });
+  }
+}
+
+export function planNodeRedis(project, spec, plan) {
+  const used = PACKAGES.filter((name) => fieldOf(project, name) !== undefined);
+  const files = project.sources.filter((file) => USES.test(project.read(file)));
+  if (files.length === 0 || used.length === 0) return;
+  addDependency(project, plan, "sluice", spec);
+  if (project.compiler === null) {
+    plan.notes.push({
+      text: "there is no TypeScript 5 or 6 in the project, so calls are listed and not rewritten (install it for the rewriting)",
+      link: PAGE,
+    });
+  }
+  for (const file of files) {
+    const text = project.read(file);
+    if (project.compiler === null) {
+      listCalls(file, text, plan);
+      continue;
+    }
+    const { after, lines, notes } = rewrite(project.compiler, file, text);
+    if (after !== text) plan.edits.push({ file, after, lines });
+    plan.notes.push(...notes.map((note) => ({ file, link: PAGE, ...note })));
+  }
+  plan.notes.push({
+    text: `when nothing of it is left: take ${used.join(", ")} out of package.json`,
+    link: PAGE,
+  });
+}

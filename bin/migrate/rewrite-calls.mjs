@@ -1,0 +1,365 @@
+/** Rewrites calls of node-redis in one file, by the syntax tree of the project's TypeScript. */
+
+import { createRequire } from "node:module";
+
+const { Redis } = createRequire(import.meta.url)("../../built/index.js");
+
+const MAKERS = new Set(["createClient", "createCluster", "createSentinel", "createClientPool"]);
+const CLIENT_TYPES = /\bRedisClientType\b|typeof createClient\b|\bRedisClientPoolType\b/;
+/** Options of SET: with a value, and without. */
+const SET_VALUES = new Set(["EX", "PX", "EXAT", "PXAT"]);
+const SET_FLAGS = new Set(["NX", "XX", "GET", "KEEPTTL"]);
+const ENDINGS = { close: "quit", quit: "quit", destroy: "disconnect", disconnect: "disconnect" };
+/** Spelled otherwise, or with other replies: people decide. */
+const OTHERWISE = {
+  scanIterator: "scanStream(), an async iterable of arrays",
+  hScanIterator: "hscanStream()",
+  sScanIterator: "sscanStream()",
+  zScanIterator: "zscanStream()",
+  zRangeWithScores: 'zrange(…, "WITHSCORES") gives a flat list',
+  subscribe: 'subscribe(channel), and on("message", (channel, message) => …)',
+  pSubscribe: 'psubscribe(pattern), and on("pmessage", …)',
+  sSubscribe: 'ssubscribe(channel), and on("smessage", …)',
+  exec: "exec() gives a row [error, value] for each command; look at each error",
+  execTyped: "exec() gives a row [error, value] for each command; look at each error",
+  execAsPipeline: "pipeline() … exec(), with a row [error, value] for each command",
+  withTypeMapping: "the ...Buffer methods",
+  withCommandOptions: "with({ timeout, signal })",
+  withAbortSignal: "with({ signal })",
+  legacy: "callbacks are the last argument of every method",
+  executeIsolated: "duplicate()",
+};
+
+class Rewriter {
+  constructor(ts, file, text) {
+    this.ts = ts;
+    this.text = text;
+    const kind = /\.(?:tsx|jsx)$/.test(file) ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
+    this.source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, kind);
+    this.clients = new Set();
+    this.edits = [];
+    this.notes = [];
+    this.hasUnknownMaker = false;
+  }
+
+  run() {
+    this.visit(this.source, (node) => this.learn(node));
+    this.visit(this.source, (node) => this.change(node));
+    this.changeImports();
+    return this.result();
+  }
+
+  visit(node, look) {
+    look(node);
+    this.ts.forEachChild(node, (child) => this.visit(child, look));
+  }
+
+  line(node) {
+    return this.source.getLineAndCharacterOfPosition(node.getStart()).line + 1;
+  }
+
+  note(node, text) {
+    this.notes.push({ line: this.line(node), text });
+  }
+
+  replace(node, by) {
+    this.edits.push({ start: node.getStart(), end: node.getEnd(), by });
+  }
+
+  /** `a` or `this.a`: what a client is known by. */
+  nameOf(node) {
+    const { ts } = this;
+    if (ts.isIdentifier(node)) return node.text;
+    if (ts.isPropertyAccessExpression(node) && node.expression.kind === ts.SyntaxKind.ThisKeyword) {
+      return `this.${node.name.text}`;
+    }
+    if (ts.isNonNullExpression(node) || ts.isParenthesizedExpression(node))
+      return this.nameOf(node.expression);
+    return undefined;
+  }
+
+  /** Awaits, chains of on() and connect(), duplicates: down to what made the client. */
+  isMade(node) {
+    const { ts } = this;
+    if (node === undefined) return false;
+    if (ts.isAwaitExpression(node) || ts.isParenthesizedExpression(node) || ts.isAsExpression(node)) {
+      return this.isMade(node.expression);
+    }
+    if (!ts.isCallExpression(node)) return false;
+    if (ts.isIdentifier(node.expression)) return MAKERS.has(node.expression.text);
+    if (!ts.isPropertyAccessExpression(node.expression)) return false;
+    const { name, expression } = node.expression;
+    if (MAKERS.has(name.text)) return true;
+    if (name.text === "duplicate") return this.isClient(expression) || this.isMade(expression);
+    return (name.text === "on" || name.text === "connect") && this.isMade(expression);
+  }
+
+  learn(node) {
+    const { ts } = this;
+    const learnName = (name) => {
+      const text = this.nameOf(name);
+      if (text !== undefined) this.clients.add(text);
+    };
+    if (ts.isVariableDeclaration(node) && this.isMade(node.initializer)) learnName(node.name);
+    if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken) {
+      if (this.isMade(node.right)) learnName(node.left);
+    }
+    if (ts.isPropertyDeclaration(node)) {
+      const isTyped = node.type !== undefined && CLIENT_TYPES.test(node.type.getText());
+      if (isTyped || this.isMade(node.initializer)) this.clients.add(`this.${node.name.getText()}`);
+    }
+    if ((ts.isParameter(node) || ts.isVariableDeclaration(node)) && node.type !== undefined) {
+      if (!CLIENT_TYPES.test(node.type.getText())) return;
+      learnName(node.name);
+      // A parameter with a modifier is a property as well.
+      if (node.modifiers?.length > 0) this.clients.add(`this.${node.name.getText()}`);
+    }
+  }
+
+  isClient(node) {
+    const name = this.nameOf(node);
+    return name !== undefined && this.clients.has(name);
+  }
+
+  /** A client, or a chain of calls that began with one of its transactions. */
+  isChain(node) {
+    const { ts } = this;
+    if (this.isClient(node)) return true;
+    if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return false;
+    const { expression, name } = node.expression;
+    if (name.text === "multi" && this.isClient(expression)) return true;
+    return !this.isClient(expression) && this.isChain(expression);
+  }
+
+  change(node) {
+    const { ts } = this;
+    if (!ts.isCallExpression(node)) return;
+    if (ts.isIdentifier(node.expression) && MAKERS.has(node.expression.text)) {
+      this.changeMaker(node);
+      return;
+    }
+    if (!ts.isPropertyAccessExpression(node.expression)) return;
+    const { expression, name } = node.expression;
+    if (name.text === "connect" && (this.isClient(expression) || this.isMade(expression))) {
+      this.dropConnect(node, expression);
+      return;
+    }
+    if (!this.isChain(expression)) return;
+    this.changeCall(node, name);
+  }
+
+  dropConnect(node, expression) {
+    const { ts } = this;
+    let statement = node.parent;
+    while (ts.isAwaitExpression(statement) || ts.isVoidExpression(statement)) statement = statement.parent;
+    if (ts.isExpressionStatement(statement) && this.isClient(expression)) this.replace(statement, "");
+    else this.edits.push({ start: expression.getEnd(), end: node.getEnd(), by: "" });
+  }
+
+  changeMaker(node) {
+    const [options] = node.arguments;
+    const made = node.expression.text === "createClient" ? this.optionsOf(options) : null;
+    if (made === null) {
+      this.hasUnknownMaker = true;
+      this.note(node, `${node.expression.text}(): options with other names here`);
+    } else this.replace(node, `new Redis(${made})`);
+  }
+
+  /** What `new Redis()` takes in the place of the options, or null if people have to look. */
+  optionsOf(options) {
+    const { ts } = this;
+    if (options === undefined) return "";
+    if (!ts.isObjectLiteralExpression(options)) return null;
+    const fields = this.fieldsOf(options);
+    if (fields === null) return null;
+    const names = Object.keys(fields);
+    if (names.length === 1 && names[0] === "url") return fields.url.getText();
+    const made = [];
+    for (const [name, value] of Object.entries(fields)) {
+      if (name === "username" || name === "password") made.push(`${name}: ${value.getText()}`);
+      else if (name === "database") made.push(`db: ${value.getText()}`);
+      else if (name === "socket" && ts.isObjectLiteralExpression(value)) {
+        const socket = this.fieldsOf(value) ?? { unknown: value };
+        for (const [key, one] of Object.entries(socket)) {
+          if (!["host", "port", "path"].includes(key)) return null;
+          made.push(`${key}: ${one.getText()}`);
+        }
+      } else return null;
+    }
+    return `{ ${made.join(", ")} }`;
+  }
+
+  /** Values by name; null where a name is computed or something is spread. */
+  fieldsOf(object) {
+    const { ts } = this;
+    const fields = {};
+    for (const property of object.properties) {
+      if (ts.isShorthandPropertyAssignment(property)) fields[property.name.text] = property.name;
+      else if (ts.isPropertyAssignment(property) && !ts.isComputedPropertyName(property.name)) {
+        fields[property.name.text] = property.initializer;
+      } else return null;
+    }
+    return fields;
+  }
+
+  changeCall(node, name) {
+    const method = name.text;
+    if (method in ENDINGS && this.isClient(node.expression.expression)) {
+      if (ENDINGS[method] !== method) this.replace(name, ENDINGS[method]);
+      return;
+    }
+    if (method in OTHERWISE) {
+      this.note(node, `${method}(): here ${OTHERWISE[method]}`);
+      return;
+    }
+    if (method === "sendCommand") return this.changeRaw(node, name);
+    const lower = method.toLowerCase();
+    if (typeof Redis.prototype[lower] !== "function") return;
+    if (lower !== method) this.replace(name, lower);
+    this.changeArguments(node, lower);
+  }
+
+  changeRaw(node, name) {
+    const [list] = node.arguments;
+    if (node.arguments.length !== 1 || !this.ts.isArrayLiteralExpression(list)) {
+      this.note(node, "sendCommand(): here call(name, …arguments)");
+      return;
+    }
+    this.replace(name, "call");
+    this.replace(list, list.elements.map((one) => one.getText()).join(", "));
+  }
+
+  changeArguments(node, method) {
+    const { ts } = this;
+    const last = node.arguments.at(-1);
+    const made = this.madeArguments(method, node.arguments);
+    if (made !== undefined) {
+      const [first] = made.replaced;
+      this.edits.push({ start: first.getStart(), end: made.replaced.at(-1).getEnd(), by: made.by });
+      return;
+    }
+    const takesObjects = ["hset", "hmset", "mset", "msetnx", "on", "once"].includes(method);
+    if (last !== undefined && ts.isObjectLiteralExpression(last) && !takesObjects) {
+      this.note(node, `${method}() with an option object: here the words of the command, in its order`);
+    }
+  }
+
+  /** The arguments that are replaced, and by which text; undefined if they stay. */
+  madeArguments(method, all) {
+    const { ts } = this;
+    const last = all.at(-1);
+    if (method === "set" && all.length === 3 && ts.isObjectLiteralExpression(last)) {
+      const words = this.setWords(last);
+      return words === null ? undefined : { replaced: [last], by: words };
+    }
+    if (method === "zadd" && all.length === 2) {
+      const members = ts.isArrayLiteralExpression(last) ? [...last.elements] : [last];
+      const pairs = members.map((member) => this.memberOf(member));
+      return pairs.includes(null) || pairs.length === 0
+        ? undefined
+        : { replaced: [last], by: pairs.join(", ") };
+    }
+    if (method === "xadd" && all.length === 3 && ts.isObjectLiteralExpression(last)) {
+      const fields = this.fieldsOf(last);
+      if (fields === null) return undefined;
+      const words = Object.entries(fields).map(
+        ([key, value]) => `${JSON.stringify(key)}, ${value.getText()}`,
+      );
+      return { replaced: [last], by: words.join(", ") };
+    }
+    return undefined;
+  }
+
+  memberOf(node) {
+    const fields = this.ts.isObjectLiteralExpression(node) ? this.fieldsOf(node) : null;
+    if (fields?.score === undefined || fields.value === undefined || Object.keys(fields).length !== 2)
+      return null;
+    return `${fields.score.getText()}, ${fields.value.getText()}`;
+  }
+
+  /** The words of SET for an option object of either version; null if one of them is not known. */
+  setWords(object) {
+    const { ts } = this;
+    const fields = this.fieldsOf(object);
+    if (fields === null) return null;
+    const words = [];
+    for (const [name, value] of Object.entries(fields)) {
+      if (SET_VALUES.has(name)) words.push(`"${name}", ${value.getText()}`);
+      else if (SET_FLAGS.has(name) && value.kind === ts.SyntaxKind.TrueKeyword) words.push(`"${name}"`);
+      else if (name === "condition" && ts.isStringLiteral(value)) words.push(value.getText());
+      else if (name === "expiration" && ts.isObjectLiteralExpression(value)) {
+        const { type, value: time } = this.fieldsOf(value) ?? {};
+        if (type === undefined || !ts.isStringLiteral(type)) return null;
+        words.push(time === undefined ? type.getText() : `${type.getText()}, ${time.getText()}`);
+      } else return null;
+    }
+    return words.join(", ");
+  }
+
+  changeImports() {
+    const { ts } = this;
+    if (this.hasUnknownMaker) return;
+    for (const statement of this.source.statements) {
+      if (ts.isImportDeclaration(statement)) this.changeImport(statement);
+      if (ts.isVariableStatement(statement)) this.changeRequire(statement);
+    }
+  }
+
+  isPackage(node) {
+    return (
+      node !== undefined && this.ts.isStringLiteral(node) && ["redis", "@redis/client"].includes(node.text)
+    );
+  }
+
+  changeImport(statement) {
+    if (!this.isPackage(statement.moduleSpecifier)) return;
+    const named = statement.importClause?.namedBindings;
+    const names = named?.elements?.map(({ name }) => name.text) ?? [];
+    const isSimple = statement.importClause?.name === undefined && names.length > 0;
+    if (!isSimple || names.some((name) => name !== "createClient" && name !== "RedisClientType")) {
+      this.note(statement, 'an import of node-redis: here import Redis from "sluice"');
+      return;
+    }
+    const isType = statement.importClause.isTypeOnly ? "type " : "";
+    this.replace(statement, `import ${isType}Redis from "sluice";`);
+    this.visit(this.source, (node) => {
+      if (this.ts.isTypeReferenceNode(node) && node.typeName.getText() === "RedisClientType") {
+        this.replace(node, "Redis");
+      }
+    });
+  }
+
+  changeRequire(statement) {
+    const { ts } = this;
+    const [declaration] = statement.declarationList.declarations;
+    const call = declaration?.initializer;
+    if (call === undefined || !ts.isCallExpression(call) || call.expression.getText() !== "require") return;
+    if (!this.isPackage(call.arguments[0])) return;
+    const text = declaration.name.getText().replaceAll(/\s/g, "");
+    if (text === "{createClient}") this.replace(statement, 'const Redis = require("sluice");');
+    else this.note(statement, 'a require of node-redis: here const Redis = require("sluice")');
+  }
+
+  result() {
+    const { text } = this;
+    const edits = this.edits.sort((a, b) => a.start - b.start || b.end - a.end);
+    let after = "";
+    let at = 0;
+    const lines = [];
+    for (const { start, end, by } of edits) {
+      if (start < at) continue;
+      const line = text.slice(0, start).split("\n").length;
+      lines.push(
+        `${line}: ${text.slice(start, end).replaceAll(/\s+/g, " ")} → ${by === "" ? "(nothing)" : by}`,
+      );
+      after += text.slice(at, start) + by;
+      at = end;
+    }
+    return { after: after + text.slice(at), lines, notes: this.notes };
+  }
+}
+
+/** The text with its mechanical calls rewritten, one line for each change, and what is left to people. */
+export function rewrite(ts, file, text) {
+  return new Rewriter(ts, file, text).run();
+}

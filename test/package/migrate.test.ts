@@ -1,0 +1,295 @@
+/** `sluice-migrate` on projects of each package manager, on calls of node-redis, and (long) on published programs. */
+
+import { execFile } from "node:child_process";
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname, join } from "node:path";
+import { promisify } from "node:util";
+import { expect } from "chai";
+import { checkoutDirectory } from "../../scripts/servers/cache-directory";
+import { temporaryDirectory } from "../../scripts/servers/temporary-directory";
+import { serverKinds, sharedServer } from "../support/shared-servers";
+import { packPackage } from "./installed-package";
+import { installTools } from "./installed-tools";
+import { cleanEnvironment as env, installWith, packageManagers } from "./package-managers";
+
+const run = promisify(execFile);
+const root = checkoutDirectory();
+const program = join(root, "bin", "sluice-migrate.mjs");
+const isLong = process.env.SLUICE_LONG === "1";
+/** Published programs on either client, at the versions that were tried. */
+const PUBLISHED = [
+  "@keyv/redis@5.1.6",
+  "redis-om@0.4.7",
+  "cache-manager-redis-yet@5.1.5",
+  "@langchain/redis@1.1.2",
+  "connect-redis@9.0.0",
+  "bentocache@1.6.1",
+  "@fastify/redis@7.2.0",
+  "redis-rank@2.2.3",
+  "graphql-redis-subscriptions@2.7.0",
+  "unstorage@1.17.6",
+  "@adonisjs/redis@9.2.0",
+  "apollo-server-cache-redis@3.3.1",
+];
+
+interface Plan {
+  readonly edits: { readonly file: string; readonly after: string }[];
+  readonly removals: string[];
+  readonly notes: { readonly text: string; readonly file?: string; readonly line?: number }[];
+}
+
+function project(files: Readonly<Record<string, unknown>>): string {
+  const directory = temporaryDirectory();
+  for (const [name, content] of Object.entries(files)) {
+    mkdirSync(dirname(join(directory, name)), { recursive: true });
+    const text = typeof content === "string" ? content : JSON.stringify(content, null, 2);
+    writeFileSync(join(directory, name), text);
+  }
+  return directory;
+}
+
+async function migrate(directory: string, ...args: string[]): Promise<Plan> {
+  const { stdout } = await run(process.execPath, [program, directory, "--json", ...args]);
+  return JSON.parse(stdout) as Plan;
+}
+
+function editOf(plan: Plan, file: string): string {
+  return plan.edits.find((edit) => edit.file === file)?.after ?? "";
+}
+
+const MANIFEST = { private: true, dependencies: { bullmq: "5.81.5", ioredis: "^5.4.1" } };
+const NPM_LOCK = {
+  lockfileVersion: 3,
+  packages: {
+    "": MANIFEST,
+    "node_modules/bullmq": { version: "5.81.5", dependencies: { ioredis: "5.11.1" } },
+    "node_modules/bullmq/node_modules/ioredis": { version: "5.11.1" },
+    "node_modules/ioredis": { version: "5.9.2" },
+    "node_modules/left": { version: "1.0.0" },
+  },
+};
+const PNPM_LOCK = `lockfileVersion: '9.0'
+importers:
+  .:
+    dependencies:
+      ioredis:
+        specifier: ^5.4.1
+        version: 5.11.1
+snapshots:
+  bullmq@5.81.5:
+    dependencies:
+      ioredis: 5.11.1
+  ioredis@5.11.1: {}
+`;
+const YARN_LOCK = `# yarn lockfile v1
+
+bullmq@5.81.5:
+  version "5.81.5"
+  dependencies:
+    ioredis "5.11.1"
+
+ioredis@5.11.1, ioredis@^5.4.1:
+  version "5.11.1"
+`;
+const BUN_LOCK = `{
+  "packages": {
+    "bullmq": ["bullmq@5.81.5", "", { "dependencies": { "ioredis": "5.11.1" } }, "sha512-x"],
+    "ioredis": ["ioredis@5.11.1", "", {}, "sha512-x"],
+  }
+}
+`;
+
+describe("sluice-migrate", function () {
+  this.timeout(300_000);
+  let address: Record<string, string>;
+
+  before(async () => {
+    const { port } = await sharedServer(serverKinds()[0] ?? "redis");
+    address = { REDIS_HOST: "127.0.0.1", REDIS_PORT: String(port) };
+  });
+
+  it("npm: line, override, and the entries of the lock file that would keep the old copies", async () => {
+    const directory = project({ "package.json": MANIFEST, "package-lock.json": NPM_LOCK });
+    const plan = await migrate(directory);
+    const manifest = JSON.parse(editOf(plan, "package.json")) as Record<string, Record<string, string>>;
+    expect(manifest.dependencies).to.deep.equal({ bullmq: "5.81.5", ioredis: "npm:sluice@^6.0.0" });
+    expect(manifest.overrides).to.deep.equal({ ioredis: "$ioredis" });
+    const { packages } = JSON.parse(editOf(plan, "package-lock.json")) as { packages: object };
+    expect(Object.keys(packages)).to.deep.equal(["", "node_modules/bullmq", "node_modules/left"]);
+    expect(plan.removals).to.include("node_modules/bullmq/node_modules/ioredis");
+    expect(plan.notes.map(({ text }) => text).join()).to.include("bullmq");
+    expect(JSON.parse(readFileSync(join(directory, "package.json"), "utf8"))).to.deep.equal(MANIFEST);
+  });
+
+  it("npm: no override where nothing else wants the client", async () => {
+    const lock = { lockfileVersion: 3, packages: { "": {}, "node_modules/ioredis": { version: "6.0.0" } } };
+    const plan = await migrate(project({ "package.json": MANIFEST, "package-lock.json": lock }));
+    expect(plan.edits.map(({ file }) => file)).to.deep.equal(["package.json"]);
+    expect(editOf(plan, "package.json")).to.not.include("overrides");
+  });
+
+  it("pnpm: overrides in the workspace file, beside what stands there", async () => {
+    const files = { "package.json": MANIFEST, "pnpm-lock.yaml": PNPM_LOCK };
+    const alone = await migrate(project(files));
+    expect(editOf(alone, "pnpm-workspace.yaml")).to.equal('overrides:\n  ioredis: "$ioredis"\n');
+    const workspace = "packages:\n  - apps/*\noverrides:\n  left: 1.0.0\n";
+    const beside = await migrate(project({ ...files, "pnpm-workspace.yaml": workspace }));
+    expect(editOf(beside, "pnpm-workspace.yaml")).to.equal(
+      'packages:\n  - apps/*\noverrides:\n  ioredis: "$ioredis"\n  left: 1.0.0\n',
+    );
+  });
+
+  for (const [manager, file, lock, field] of [
+    ["yarn", "yarn.lock", YARN_LOCK, "resolutions"],
+    ["bun", "bun.lock", BUN_LOCK, "overrides"],
+  ] as const) {
+    it(`${manager}: ${field} with the same value`, async () => {
+      const plan = await migrate(project({ "package.json": MANIFEST, [file]: lock }));
+      const manifest = JSON.parse(editOf(plan, "package.json")) as Record<string, Record<string, string>>;
+      expect(manifest[field]).to.deep.equal({ ioredis: "npm:sluice@^6.0.0" });
+      expect(plan.removals).to.deep.equal([]);
+    });
+  }
+
+  it("asks which manager when there are lock files of two", async () => {
+    const directory = project({ "package.json": MANIFEST, "yarn.lock": "", "package-lock.json": NPM_LOCK });
+    const failure = await migrate(directory).then(
+      () => "",
+      ({ stderr }: { stderr: string }) => stderr,
+    );
+    expect(failure).to.include("--manager");
+    expect((await migrate(directory, "--manager", "yarn")).edits).to.have.length(1);
+  });
+
+  it("finds deep imports that are not public, cluster clients and options that differ, with their lines", async () => {
+    const code = `import Redis from "ioredis";
+import { isIoredis } from "ioredis/built/utils/isIoredis";
+import type { RedisOptions } from "ioredis/built/redis/RedisOptions";
+const cluster = new Redis.Cluster([], { redisOptions: { commandTimeout: 100 } });
+`;
+    const script = { ...MANIFEST, scripts: { start: "DEBUG=ioredis:* node main.js" } };
+    const plan = await migrate(project({ "package.json": script, "src/main.ts": code }));
+    const places = plan.notes.map(({ file, line, text }) => `${file}:${line} ${text.slice(0, 24)}`);
+    expect(places).to.include("src/main.ts:2 ioredis/built/utils/isIo");
+    expect(places).to.include("src/main.ts:4 a cluster: pipelines may");
+    expect(places).to.include("src/main.ts:4 does not end commands th");
+    expect(places.filter((place) => place.startsWith("package.json"))).to.have.length(1);
+    expect(places.some((place) => place.startsWith("src/main.ts:3"))).to.equal(false);
+  });
+
+  it("leaves a project without either client alone", async () => {
+    const plan = await migrate(project({ "package.json": { private: true }, "main.js": "" }));
+    expect(plan).to.deep.equal({ edits: [], removals: [], notes: [] });
+  });
+
+  it("rewrites a program of node-redis, which then compiles and does the same", async () => {
+    const tools = await installTools();
+    const fixture = readFileSync(
+      join(root, "test", "package", "fixtures", "node-redis", "before.ts"),
+      "utf8",
+    );
+    const directory = project({
+      "package.json": { private: true, dependencies: { redis: "^5.0.0" } },
+      "main.ts": fixture,
+    });
+    const modules = join(directory, "node_modules");
+    mkdirSync(join(modules, "@types"), { recursive: true });
+    for (const name of ["redis", "@redis", "@types/node", "undici-types", "cluster-key-slot"]) {
+      const place = join(root, "node_modules", name);
+      if (existsSync(place)) symlinkSync(place, join(modules, name));
+    }
+    symlinkSync(root, join(modules, "sluice"));
+    const compiler = join(tools, "node_modules", "typescript-5.9");
+    symlinkSync(compiler, join(modules, "typescript"));
+    const output = async (): Promise<unknown> => {
+      const options = ["main.ts", "--strict", "--skipLibCheck", "--target", "es2022", "--esModuleInterop"];
+      const tsc = [join(compiler, "bin", "tsc"), ...options, "--module", "node16", "--types", "node"];
+      await run(process.execPath, tsc, { cwd: directory }).catch(({ stdout }: { stdout: string }) => {
+        throw new Error(stdout);
+      });
+      const where = { cwd: directory, env: { ...env, ...address } };
+      return JSON.parse((await run(process.execPath, ["main.js"], where)).stdout);
+    };
+    const before = await output();
+    const plan = await migrate(directory, "--write");
+    expect(readFileSync(join(directory, "main.ts"), "utf8")).to.equal(editOf(plan, "main.ts"));
+    expect(editOf(plan, "main.ts")).to.not.match(/createClient|hSet|"redis"/);
+    expect(await output()).to.deep.equal(before);
+  });
+
+  it("lists calls of node-redis where no compiler can be asked", async () => {
+    const directory = project({
+      "package.json": { private: true, dependencies: { redis: "^5.0.0" } },
+      "main.js": 'const { createClient } = require("redis");\nconst client = createClient();\n',
+    });
+    const plan = await migrate(directory);
+    expect(plan.edits.map(({ file }) => file)).to.deep.equal(["package.json"]);
+    expect(plan.notes).to.deep.include({
+      file: "main.js",
+      line: 2,
+      text: "a client of node-redis",
+      link: "moving-from-node-redis.md",
+    });
+  });
+
+  it("reads the programs of this project's consumers", async () => {
+    const directory = temporaryDirectory();
+    cpSync(join(root, "test", "consumers"), directory, { recursive: true });
+    const plan = await migrate(directory, "--spec", "file:./other.tgz");
+    const manifest = JSON.parse(editOf(plan, "package.json")) as Record<string, Record<string, string>>;
+    expect(manifest.dependencies?.ioredis).to.equal("file:./other.tgz");
+    expect(plan.notes.map(({ text }) => text).join()).to.match(/brought an ioredis.*bull/);
+  });
+
+  for (const name of isLong ? PUBLISHED : []) {
+    it(`${name}: what is written can be parsed`, async () => {
+      const directory = temporaryDirectory();
+      await run("npm", ["pack", name, "--pack-destination", directory], { cwd: directory, env });
+      const [tarball = ""] = readdirSync(directory);
+      await run("tar", ["-xzf", join(directory, tarball), "-C", directory]);
+      const home = join(directory, "package");
+      mkdirSync(join(home, "node_modules"));
+      const compiler = join(await installTools(), "node_modules", "typescript-5.9");
+      symlinkSync(compiler, join(home, "node_modules", "typescript"));
+      const shown = await migrate(home);
+      const plan = await migrate(home, "--write");
+      expect(plan).to.deep.equal(shown);
+      expect([...plan.edits, ...plan.notes]).to.not.deep.equal([]);
+      for (const { file, after } of plan.edits) {
+        expect(readFileSync(join(home, file), "utf8")).to.equal(after);
+        if (/\.[cm]?js$/.test(file)) await run(process.execPath, ["--check", file], { cwd: home });
+      }
+    });
+  }
+
+  const managers = packageManagers.filter(({ name }) => name === "npm" || name === "pnpm");
+  for (const manager of isLong ? managers : []) {
+    for (const service of ["express", "nestjs", "fastify"]) {
+      it(`${service}, installed by ${manager.name}, is moved by one call and installed anew`, async () => {
+        const directory = temporaryDirectory();
+        cpSync(join(root, "test", "package", "fixtures", "services", service), directory, {
+          recursive: true,
+        });
+        cpSync((await packPackage()).path, join(directory, "sluice.tgz"));
+        const tools = await installTools();
+        await installWith(manager, directory, tools);
+        await migrate(directory, "--write", "--spec", "file:./sluice.tgz", "--manager", manager.name);
+        await installWith(manager, directory, tools);
+        const compiler = join(directory, "node_modules", "typescript", "bin", "tsc");
+        await run(process.execPath, [compiler], { cwd: directory });
+        const options = { cwd: directory, env: { ...env, ...address }, timeout: 60_000 };
+        const { stdout } = await run(process.execPath, [join("dist", "main.js")], options);
+        const expected: unknown = JSON.parse(readFileSync(join(directory, "expected.json"), "utf8"));
+        expect(JSON.parse(stdout)).to.deep.equal(expected);
+      });
+    }
+  }
+});
