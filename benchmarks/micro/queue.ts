@@ -19,7 +19,7 @@ report("queue: push, advance, shift", COUNT, () => {
   for (const command of commands) queue.push(command);
   for (let index = 0; index < COUNT; index++) {
     queue.advance();
-    queue.inFlight++;
+    queue.wroteCommand();
   }
   for (let index = 0; index < COUNT; index++) queue.shift();
 });
@@ -28,7 +28,7 @@ report("queue: a batch, advance, shift", COUNT, () => {
   queue.pushBatch(commands);
   for (let index = 0; index < COUNT; index++) {
     queue.advance();
-    queue.inFlight++;
+    queue.wroteCommand();
   }
   for (let index = 0; index < COUNT; index++) queue.shift();
 });

@@ -54,8 +54,6 @@ export const CommandFlag = {
   DependsOnArguments: 1 << 26,
   /** Some of its forms bring no reply, or replies without end: `unansweredRefusal` decides. */
   Unanswered: 1 << 27,
-  /** No command: stands in the command queue for a stretch of plain calls. */
-  Stretch: 1 << 28,
   /** HIMPORT: announces, forgets or uses fieldsets, which each connection to a master has of its own. */
   Fieldsets: 1 << 29,
 } as const;

@@ -7,16 +7,17 @@
  * A reply always belongs to head. A lost connection hands back [head, end of backlog). Commands
  * that settled before they were written keep their place as `Dropped` and are stepped over.
  * A large batch is a cursor in the backlog, so that handing over a million commands is one step.
- * Plain calls are one entry, a stand-in with a stretch; while it is being written it counts as
- * sent, and as unsent until its last call is written.
+ *
+ * An entry is a command, or the calls of a pipeline that are no commands (`CallsInFlight`). Such
+ * calls count as a sent entry while they are being written, and are unsent until the last of them
+ * is written.
  */
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import type { PlainCalls } from "../command/plain-calls";
-import { IGNORED } from "../command/promise-completion";
 import { Deque } from "../util/deque";
-import { Stretch, stretchOf } from "./stretch";
+import { CallsInFlight } from "./calls-in-flight";
 import { STAYING } from "./wire-gate";
 
 /** Unsent commands at which those that settled meanwhile (time limits) are swept out. */
@@ -24,51 +25,61 @@ const FIRST_SWEEP = 8192;
 /** From this size on a batch waits in the backlog and is moved in as it is written. */
 const LARGE_BATCH = 1024;
 
+export type QueueEntry = Command | CallsInFlight;
+
 interface Cursor {
-  readonly commands: readonly Command[];
+  readonly entries: readonly QueueEntry[];
   next: number;
 }
 
 export class CommandQueue {
-  private items = new Deque<Command>();
+  private items = new Deque<QueueEntry>();
   private backlog = new Deque<Cursor>();
-  private backlogCount = 0;
-  /** Distance of the first unsent command from head. */
-  private sentMark = 0;
   /** The last sent entry if only a part of its calls is written. */
-  private writing: Command | null = null;
-  /** Written commands whose reply has not come. */
-  inFlight = 0;
-  /** Replies taken so far. */
-  answered = 0;
+  private writing: CallsInFlight | null = null;
+
+  // The counters. They follow from the entries (`contradiction` compares them) and are kept
+  // because the data path reads them; nothing outside of this class changes them.
+
+  private backlogCount = 0;
+  /** Distance of the first unsent entry from head. */
+  private sentMark = 0;
+  /** Unwritten calls, less one for each entry that has any. */
+  private furtherCalls = 0;
+  private unanswered = 0;
+  private answeredCount = 0;
+
   private sweepAt = FIRST_SWEEP;
   private sweepBacklogAt = FIRST_SWEEP;
-  /** Plain calls that are not written, and the stand-ins that have any. */
-  private unwritten = 0;
-  private unwrittenStandIns = 0;
+
+  /** Written commands whose reply has not come, each plain call counted. */
+  get inFlight(): number {
+    return this.unanswered;
+  }
+
+  /** Replies taken so far. */
+  get answered(): number {
+    return this.answeredCount;
+  }
 
   /** Commands that are unsent or unanswered, each plain call counted. */
   get length(): number {
-    return this.inFlight + this.unsentCommands;
+    return this.unanswered + this.unsentCommands;
   }
 
   /** Commands that are unsent, each plain call counted. */
   get unsentCommands(): number {
-    return this.unsent - this.unwrittenStandIns + this.unwritten;
+    return this.unsent + this.furtherCalls;
   }
 
-  /** Entries that `advance` has not stepped over, stand-ins that are being written included. */
+  /** Entries that are not written to the end. */
   get unsent(): number {
     const begun = this.writing === null ? 0 : 1;
     return this.items.length - this.sentMark + this.backlogCount + begun;
   }
 
   push(command: Command): void {
-    if (this.backlogCount > 0) this.defer([command]);
-    else {
-      this.append(command);
-      if (this.items.length >= this.sweepAt) this.sweep();
-    }
+    this.pushEntry(command);
   }
 
   /** The array is kept until all of it is written; it must not change. */
@@ -81,141 +92,167 @@ export class CommandQueue {
   }
 
   pushCalls(calls: PlainCalls): void {
-    this.unwritten += calls.length;
-    this.unwrittenStandIns++;
-    this.push(new Stretch(calls).standIn);
+    if (calls.length === 0) return;
+    this.furtherCalls += calls.length - 1;
+    this.pushEntry(new CallsInFlight(calls));
   }
 
   /**
-   * Steps over the next unsent command and returns it; a stand-in comes until all of its calls are
-   * written. Undefined at the end, which may come early: what is handed over meanwhile may sweep.
+   * Steps over the next unsent entry and returns it; calls come until all of them are written.
+   * Undefined at the end, which may come early: what is handed over meanwhile may sweep.
    */
-  advance(): Command | undefined {
+  advance(): QueueEntry | undefined {
     if (this.writing !== null) return this.writing;
     if (this.sentMark === this.items.length) this.refill();
-    const command = this.items.peekAt(this.sentMark);
-    if (command !== undefined) this.sentMark++;
-    return command;
+    const entry = this.items.peekAt(this.sentMark);
+    if (entry !== undefined) this.sentMark++;
+    return entry;
   }
 
-  /** So many calls of the stand-in that `advance` has returned were written. */
-  wroteCalls(stretch: Stretch, count: number): void {
-    const before = stretch.unwritten;
-    stretch.written += count;
-    this.inFlight += count;
-    if (stretch.calls.isAbandoned) stretch.end = stretch.written;
-    this.unwritten += stretch.unwritten - before;
-    this.writing = stretch.unwritten > 0 ? stretch.standIn : null;
-    if (this.writing === null) this.unwrittenStandIns--;
-    if (stretch.isOver) this.leaveBehind(stretch);
+  /** The command that `advance` has returned is being written. */
+  wroteCommand(): void {
+    this.unanswered++;
   }
 
-  /** The command that the next reply belongs to, or the stand-in of the call. */
-  head(): Command | undefined {
-    let command = this.items.peekFront();
-    while (command !== undefined && command.state === CommandState.Dropped) {
+  /** So many of the calls that `advance` has returned were written. */
+  wroteCalls(entry: CallsInFlight, count: number): void {
+    const before = entry.unwritten;
+    entry.written += count;
+    this.unanswered += count;
+    if (entry.calls.isAbandoned) entry.end = entry.written;
+    const after = entry.unwritten;
+    this.furtherCalls += after - before;
+    this.writing = after > 0 ? entry : null;
+    if (after === 0) this.furtherCalls++;
+    if (entry.isOver) this.leaveBehind(entry);
+  }
+
+  /** The entry that the next reply belongs to. */
+  head(): QueueEntry | undefined {
+    let entry = this.items.peekFront();
+    while (entry !== undefined && entry.state === CommandState.Dropped) {
       this.items.shift();
       this.sentMark--;
-      command = this.items.peekFront();
+      entry = this.items.peekFront();
     }
-    return this.sentMark > 0 ? command : undefined;
+    return this.sentMark > 0 ? entry : undefined;
   }
 
   /** The oldest unanswered command; a call as something to look at. */
   oldest(): Command | undefined {
     const head = this.head();
-    const stretch = head === undefined ? null : stretchOf(head);
-    if (stretch === null) return head;
-    return stretch.isAwaited ? stretch.calls.view(stretch.next, IGNORED) : undefined;
+    return head instanceof CallsInFlight ? head.oldest() : head;
   }
 
-  /** The command that was handed over last and has not settled. */
-  lastAwaited(): Command | undefined {
-    return this.lastOf(isAwaited);
-  }
-
-  /** The command that was handed over last of those that the test is true for. */
+  /** The command that was handed over last of those that the test is true for; for calls, one that settles when they are over. */
   lastOf(isWanted: (command: Command) => boolean): Command | undefined {
-    for (let i = this.backlog.length - 1; i >= 0; i--) {
-      const last = (this.backlog.peekAt(i) as Cursor).commands.findLast(isWanted);
-      if (last) return last;
+    const wanted = (entry: QueueEntry): boolean =>
+      entry instanceof CallsInFlight ? !entry.isSettled && isWanted(entry.last()) : isWanted(entry);
+    let last: QueueEntry | undefined;
+    for (let i = this.backlog.length - 1; i >= 0 && last === undefined; i--) {
+      last = this.backlog.peekAt(i)?.entries.findLast(wanted);
     }
-    for (let i = this.items.length - 1; i >= 0; i--) {
-      const command = this.items.peekAt(i) as Command;
-      if (isWanted(command)) return command;
+    for (let i = this.items.length - 1; i >= 0 && last === undefined; i--) {
+      const entry = this.items.peekAt(i);
+      if (entry !== undefined && wanted(entry)) last = entry;
     }
-    return undefined;
+    return last instanceof CallsInFlight ? last.last() : last;
   }
 
   /** All that is unsent or unanswered, in order; plain calls as one. */
   pending(): (Command | PlainCalls)[] {
-    const whole = (command: Command): Command | PlainCalls => stretchOf(command)?.calls ?? command;
-    const rest = this.backlog.toArray().flatMap(({ commands, next }) => commands.slice(next));
-    return [...this.items.toArray(), ...rest].map(whole);
+    return [...this.items.toArray(), ...this.waiting()].map((entry) =>
+      entry instanceof CallsInFlight ? entry.calls : entry,
+    );
   }
 
   /** Takes the command that a reply has just arrived for; a call becomes one. */
   shift(): Command | undefined {
     const head = this.head();
-    if (head === undefined) return undefined;
-    const stretch = stretchOf(head);
-    if (stretch !== null) return this.shiftCall(stretch);
-    this.items.shift();
-    this.sentMark--;
-    this.inFlight--;
-    this.answered++;
+    if (head instanceof CallsInFlight) return this.shiftCall(head);
+    if (head !== undefined) this.takeHead();
     return head;
   }
 
-  /** Counts a reply to the next call of the stand-in at the head. */
-  answeredCall(stretch: Stretch): void {
-    this.inFlight--;
-    this.answered++;
-    if (stretch.isOver) this.leaveBehind(stretch);
+  /** As `shift`, for a command that `head` has just returned. */
+  takeHead(): void {
+    this.items.shift();
+    this.sentMark--;
+    this.unanswered--;
+    this.answeredCount++;
+  }
+
+  /** Counts a reply to the next call of the entry at the head. */
+  answeredCall(entry: CallsInFlight): void {
+    this.unanswered--;
+    this.answeredCount++;
+    if (entry.isOver) this.leaveBehind(entry);
   }
 
   /** Empties the queue: what was written and what was not, both in order. */
   takeAll(): { sent: Command[]; unsent: Command[] } {
     const sent: Command[] = [];
     const unsent: Command[] = [];
-    this.items.toArray().forEach((command, index) => {
-      if (stretchOf(command) === null) (index < this.sentMark ? sent : unsent).push(command);
-      else unroll(command.completion as Stretch, sent, unsent);
+    [...this.items.toArray(), ...this.waiting()].forEach((entry, index) => {
+      if (entry instanceof CallsInFlight) unroll(entry, sent, unsent);
+      else (index < this.sentMark ? sent : unsent).push(entry);
     });
-    for (const { commands, next } of this.backlog.toArray()) {
-      for (let index = next; index < commands.length; index++) {
-        const command = commands[index] as Command;
-        if (stretchOf(command) === null) unsent.push(command);
-        else unroll(command.completion as Stretch, sent, unsent);
-      }
-    }
     this.items.clear();
     this.backlog.clear();
+    this.writing = null;
     this.backlogCount = 0;
     this.sentMark = 0;
-    this.writing = null;
-    this.inFlight = 0;
-    this.unwritten = 0;
-    this.unwrittenStandIns = 0;
+    this.furtherCalls = 0;
+    this.unanswered = 0;
     return { sent, unsent };
   }
 
-  private shiftCall(stretch: Stretch): Command | undefined {
-    if (!stretch.isAwaited) return undefined;
-    const command = stretch.takeNext();
-    this.answeredCall(stretch);
+  /** For tests: the counter that does not follow from the entries, or null. */
+  contradiction(): string | null {
+    const all = this.items.toArray();
+    const waiting = this.waiting();
+    const calls = [...all, ...waiting].filter((entry) => entry instanceof CallsInFlight);
+    const isBegun = this.writing === null || this.writing === all[this.sentMark - 1];
+    const sent = all.slice(0, this.sentMark).filter(({ state }) => state !== CommandState.Dropped);
+    const unanswered = sent.map((one) => (one instanceof CallsInFlight ? one.written - one.next : 1));
+    const further = calls.map(({ unwritten }) => Math.max(0, unwritten - 1));
+    if (this.backlogCount !== waiting.length) return `backlog ${this.backlogCount}, not ${waiting.length}`;
+    if (this.sentMark < 0 || this.sentMark > all.length) return `sent mark ${this.sentMark} of ${all.length}`;
+    if (!isBegun) return "the entry that is being written is not the last sent one";
+    if (this.furtherCalls !== sum(further)) return `further calls ${this.furtherCalls}, not ${sum(further)}`;
+    if (this.unanswered !== sum(unanswered)) return `in flight ${this.unanswered}, not ${sum(unanswered)}`;
+    return null;
+  }
+
+  /** Entries of the backlog. */
+  private waiting(): QueueEntry[] {
+    return this.backlog.toArray().flatMap(({ entries, next }) => entries.slice(next));
+  }
+
+  private pushEntry(entry: QueueEntry): void {
+    if (this.backlogCount > 0) this.defer([entry]);
+    else {
+      this.append(entry);
+      if (this.items.length >= this.sweepAt) this.sweep();
+    }
+  }
+
+  private shiftCall(entry: CallsInFlight): Command | undefined {
+    if (!entry.isAwaited) return undefined;
+    const command = entry.takeNext();
+    this.answeredCall(entry);
     return command;
   }
 
-  private leaveBehind(stretch: Stretch): void {
-    stretch.finish();
-    // Steps over its entry, if that is the first one.
+  private leaveBehind(entry: CallsInFlight): void {
+    entry.finish();
+    // Steps over it, if it is the first one.
     this.head();
   }
 
-  private append(command: Command): void {
-    if (!command.isSettled) command.state = CommandState.Queued;
-    this.items.push(command);
+  private append(entry: QueueEntry): void {
+    if (!entry.isSettled) entry.state = CommandState.Queued;
+    this.items.push(entry);
   }
 
   /** A peer that takes nothing must not make the commands pile up whose callers have given up. */
@@ -230,18 +267,18 @@ export class CommandQueue {
     this.sweepAt = Math.max(FIRST_SWEEP, kept.length * 2);
   }
 
-  private defer(commands: readonly Command[]): void {
-    this.backlog.push({ commands, next: 0 });
-    this.backlogCount += commands.length;
+  private defer(entries: readonly QueueEntry[]): void {
+    this.backlog.push({ entries, next: 0 });
+    this.backlogCount += entries.length;
     if (this.backlogCount >= this.sweepBacklogAt) this.sweepBacklog();
   }
 
   /** As `sweep`, for whole batches of which nothing has been moved in. */
   private sweepBacklog(): void {
     const all = this.backlog.toArray();
-    const kept = all.filter(({ commands, next }) => next > 0 || !commands.every(isForgettable));
+    const kept = all.filter(({ entries, next }) => next > 0 || !entries.every(isForgettable));
     this.backlog = new Deque(kept);
-    this.backlogCount = kept.reduce((sum, { commands, next }) => sum + commands.length - next, 0);
+    this.backlogCount = kept.reduce((total, { entries, next }) => total + entries.length - next, 0);
     this.sweepBacklogAt = Math.max(FIRST_SWEEP, this.backlogCount * 2);
   }
 
@@ -249,29 +286,29 @@ export class CommandQueue {
   private refill(): void {
     const cursor = this.backlog.peekFront();
     if (cursor === undefined) return;
-    const { commands } = cursor;
-    const end = Math.min(cursor.next + LARGE_BATCH, commands.length);
-    for (let i = cursor.next; i < end; i++) this.append(commands[i] as Command);
+    const { entries } = cursor;
+    const end = Math.min(cursor.next + LARGE_BATCH, entries.length);
+    for (let i = cursor.next; i < end; i++) this.append(entries[i] as QueueEntry);
     this.backlogCount -= end - cursor.next;
     cursor.next = end;
-    if (end === commands.length) this.backlog.shift();
+    if (end === entries.length) this.backlog.shift();
   }
 }
 
-function isAwaited(command: Command): boolean {
-  return !command.isSettled;
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, one) => total + one, 0);
 }
 
 /** Every call that is not answered becomes a command. */
-function unroll(stretch: Stretch, sent: Command[], unsent: Command[]): void {
-  const { calls } = stretch;
-  while (!calls.isAbandoned && !stretch.isOver) {
-    (stretch.isAwaited ? sent : unsent).push(stretch.takeNext());
+function unroll(entry: CallsInFlight, sent: Command[], unsent: Command[]): void {
+  while (!entry.calls.isAbandoned && !entry.isOver) {
+    (entry.isAwaited ? sent : unsent).push(entry.takeNext());
   }
-  stretch.finish();
+  entry.finish();
 }
 
 /** Nothing would be written for it, and no other command depends on it. */
-function isForgettable({ isSettled, group, spec }: Command): boolean {
-  return isSettled && group?.kind !== BatchKind.Transaction && (spec.flags & STAYING) === 0;
+function isForgettable(entry: QueueEntry): boolean {
+  if (!entry.isSettled || entry instanceof CallsInFlight) return entry.isSettled;
+  return entry.group?.kind !== BatchKind.Transaction && (entry.spec.flags & STAYING) === 0;
 }

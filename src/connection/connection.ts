@@ -18,7 +18,8 @@ import { Parser, type ReplySink } from "../protocol/parser";
 import { Decode, type Reply } from "../protocol/resp-types";
 import { atTurnEnd, clockMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
-import { CommandQueue } from "./command-queue";
+import { CallsInFlight } from "./calls-in-flight";
+import { CommandQueue, type QueueEntry } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
 import { FlushEncoder, type WriteListener } from "./flush-encoder";
 import { type Flushable, flushScheduler } from "./flush-scheduler";
@@ -26,7 +27,6 @@ import { LineCounts } from "./line-counts";
 import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
-import { type Stretch, stretchOf } from "./stretch";
 
 export interface ConnectionOptions {
   /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
@@ -82,8 +82,6 @@ const STATE_FLAGS =
   CommandFlag.Monitor;
 
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
-
-const UNUSUAL = SUBSCRIBING | CommandFlag.Stretch;
 
 /** Their replies come when the server pleases. */
 const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
@@ -285,23 +283,24 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   // --- ReplySink -------------------------------------------------------------------------
 
   nextDecoding(): number {
-    const command = this.queue.head();
-    if (command === undefined) return Decode.Buffers;
-    if (this.isSubscriberReply(command)) return Decode.Buffers;
-    return command.wantsBuffers ? this.decoding | Decode.Buffers : this.decoding;
+    const entry = this.queue.head();
+    if (entry === undefined || this.isSubscriberReply(entry)) return Decode.Buffers;
+    return entry.wantsBuffers ? this.decoding | Decode.Buffers : this.decoding;
   }
 
   onReply(value: Reply): void {
     const command = this.queue.head();
-    if (command === undefined || (command.spec.flags & UNUSUAL) !== 0 || this.isInSubscriberMode) {
-      const stretch = command === undefined ? null : stretchOf(command);
-      if (stretch === null) this.onUnusualReply(command, value);
-      else if (stretch.isAwaited) this.onCallReply(stretch, value);
-      // All that is written of it has been answered.
+    if (command instanceof CallsInFlight) {
+      if (command.isAwaited) this.onCallReply(command, value);
+      // All that is written of them has been answered.
       else this.onUnusualReply(undefined, value);
       return;
     }
-    this.queue.shift();
+    if (command === undefined || (command.spec.flags & SUBSCRIBING) !== 0 || this.isInSubscriberMode) {
+      this.onUnusualReply(command, value);
+      return;
+    }
+    this.queue.takeHead();
     markAnswered(command);
     if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.replies?.onStateReply(command, value);
     command.fulfil(value, this.shape);
@@ -330,7 +329,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   // --- Flushable -------------------------------------------------------------------------
 
   flush(): void {
-    this.writeStretch();
+    this.writeUnsent();
     if (this.isFinishing) this.closeWhenWritten();
   }
 
@@ -340,7 +339,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     let before: number;
     do {
       before = queue.unsentCommands;
-      this.writeStretch();
+      this.writeUnsent();
     } while (queue.unsentCommands > 0 && queue.unsentCommands < before && socket.writableLength === 0);
   }
 
@@ -370,21 +369,22 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     return this.shape.protocol === 2 && !this.deps.subscriptions.isEmpty;
   }
 
-  private isSubscriberReply(command: Command): boolean {
-    return this.isInSubscriberMode || (command.spec.flags & SUBSCRIBING) !== 0;
+  private isSubscriberReply(entry: QueueEntry): boolean {
+    if (this.isInSubscriberMode) return true;
+    return !(entry instanceof CallsInFlight) && (entry.spec.flags & SUBSCRIBING) !== 0;
   }
 
   /** The reply to the next plain call, unless it is a message in between. */
-  private onCallReply(stretch: Stretch, value: Reply): void {
-    const { calls } = stretch;
+  private onCallReply(entry: CallsInFlight, value: Reply): void {
+    const { calls } = entry;
     let reply = value;
     if (this.isInSubscriberMode) {
       if (Array.isArray(value) && this.pushes.route(value, this.shape)) return;
       if (!calls.wantsBuffers) reply = toText(value);
     }
-    const index = stretch.next++;
+    const index = entry.next++;
     calls.batch.isAnswered = true;
-    this.queue.answeredCall(stretch);
+    this.queue.answeredCall(entry);
     calls.answer(index, reply, this.shape);
   }
 
@@ -450,7 +450,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   private timeFlush(place: number): void {
     if (this.timedPlace !== UNMEASURED) return;
     const head = this.queue.head();
-    if (head === undefined || (head.spec.flags & UNTIMED) !== 0) return;
+    if (head === undefined) return;
+    if (!(head instanceof CallsInFlight) && (head.spec.flags & UNTIMED) !== 0) return;
     this.timedPlace = place;
     this.timedFromMs = clockMs();
   }
@@ -484,7 +485,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.flush();
   }
 
-  private writeStretch(): void {
+  private writeUnsent(): void {
     const { queue, output, socket } = this;
     if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;

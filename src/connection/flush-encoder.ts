@@ -9,9 +9,9 @@ import type { CommandSpec } from "../command/command-spec";
 import { encodeArguments, encodeCommand, encodeWord } from "../protocol/encoder";
 import type { OutputBuffer } from "../protocol/output-buffer";
 import { toError } from "../util/user-code";
+import { CallsInFlight } from "./calls-in-flight";
 import type { CommandQueue } from "./command-queue";
 import type { ScriptMemory } from "./script-memory";
-import { type Stretch, stretchOf } from "./stretch";
 import { passesGate } from "./wire-gate";
 
 /** So few commands share one flush if they are large, up to so many times the usual bytes. */
@@ -46,10 +46,10 @@ export class FlushEncoder {
     const isTracing = this.listener.isTracing();
     const { unsent } = queue;
     for (let count = 0; count < unsent && !this.isFull(count); count++) {
-      const command = queue.advance();
-      if (command === undefined) break;
-      const stretch = stretchOf(command);
-      const trouble = stretch === null ? this.encodeOne(command, isTracing) : this.encodeCalls(stretch);
+      const entry = queue.advance();
+      if (entry === undefined) break;
+      const trouble =
+        entry instanceof CallsInFlight ? this.encodeCalls(entry) : this.encodeOne(entry, isTracing);
       if (trouble !== null) return trouble;
     }
     return null;
@@ -62,7 +62,7 @@ export class FlushEncoder {
     } else if (!passesGate(command, queue.answered + queue.inFlight)) return null;
     if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
     if (isTracing) this.listener.onWrite(command);
-    queue.inFlight++;
+    queue.wroteCommand();
     try {
       encodeCommand(this.output, command.spec.encodedName, command.args);
       return null;
@@ -71,25 +71,25 @@ export class FlushEncoder {
     }
   }
 
-  /** Writes calls until the stretch is written or the flush is full. */
-  private encodeCalls(stretch: Stretch): Error | null {
+  /** Writes calls until all are written or the flush is full. */
+  private encodeCalls(entry: CallsInFlight): Error | null {
     const { output } = this;
-    const { specs, args, ends, batch, isAbandoned } = stretch.calls;
-    const end = isAbandoned ? stretch.written : stretch.end;
-    let at = stretch.written;
+    const { specs, args, ends, batch, isAbandoned } = entry.calls;
+    const end = isAbandoned ? entry.written : entry.end;
+    let at = entry.written;
     let from = at === 0 ? 0 : (ends[at - 1] as number);
     batch.isStarted = true;
     try {
-      for (; at < end && !this.isFull(at - stretch.written); at++) {
+      for (; at < end && !this.isFull(at - entry.written); at++) {
         const to = ends[at] as number;
         encodeWord(output, (specs[at] as CommandSpec).encodedName, to - from);
         encodeArguments(output, args, from, to);
         from = to;
       }
     } catch (error) {
-      return failWith(stretch.calls.commandAt(at), error);
+      return failWith(entry.calls.commandAt(at), error);
     }
-    this.queue.wroteCalls(stretch, at - stretch.written);
+    this.queue.wroteCalls(entry, at - entry.written);
     return null;
   }
 

@@ -7,7 +7,7 @@
  * command queue until the last one came.
  */
 
-import type { Command } from "../command/command";
+import { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import { ParserError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
@@ -99,7 +99,7 @@ export class PushRouter {
   private confirm({ word, kind, isEntry }: Confirmation, message: readonly Reply[], shape: ReplyShape): void {
     const name = message[1] === null ? null : bytesOf(message[1], word);
     const command = this.queue.head();
-    const isAsked = command !== undefined && this.isAnswerTo(command, word, name);
+    const isAsked = command instanceof Command && this.isAnswerTo(command, word, name);
     if (isAsked && this.left === 0) this.left = this.confirmationsOf(command, kind);
     if (name !== null) {
       if (isEntry) this.deps.subscriptions.add(kind, name);

@@ -232,11 +232,6 @@ export class Link implements Dispatcher {
     return this.offline.length === 0 && (this.connection?.queue.length ?? 0) === 0;
   }
 
-  /** The command that the connection was handed last and that has not settled. */
-  lastAwaited(): Command | undefined {
-    return this.connection?.queue.lastAwaited();
-  }
-
   /** The place of a command of this link. */
   positionOf(command: Command): QueuePosition {
     const { connection, offline, server } = this;

@@ -1,0 +1,74 @@
+/**
+ * Plain calls on their way through one connection: one entry of the command queue for many calls.
+ * How far it is written and answered are two numbers; replies come in the order of writing.
+ *
+ *   calls:  | answered |   in flight   |  not written  |
+ *           0          ^ next          ^ written       ^ end
+ */
+
+import { type Command, CommandState } from "../command/command";
+import type { ReplyShape } from "../command/command-spec";
+import type { PlainCalls } from "../command/plain-calls";
+import { IGNORED } from "../command/promise-completion";
+
+const SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
+
+export class CallsInFlight {
+  next = 0;
+  written = 0;
+  end: number;
+  /** `Dropped` once nothing is left to be written or answered: the queue steps over it. */
+  state: CommandState = CommandState.Queued;
+  /** Settles when the entry is over, for those who wait for that. */
+  private marker: Command | null = null;
+
+  constructor(readonly calls: PlainCalls) {
+    this.end = calls.length;
+  }
+
+  get wantsBuffers(): boolean {
+    return this.calls.wantsBuffers;
+  }
+
+  get isSettled(): boolean {
+    return this.state === CommandState.Dropped;
+  }
+
+  /** Nothing is left to be written or answered. */
+  get isOver(): boolean {
+    return this.next === this.end;
+  }
+
+  get isAwaited(): boolean {
+    return this.next < this.written;
+  }
+
+  /** Calls that are still to be written. */
+  get unwritten(): number {
+    return this.end - this.written;
+  }
+
+  finish(): void {
+    this.state = CommandState.Dropped;
+    this.marker?.fulfil(null, SHAPE);
+  }
+
+  /** The next unanswered call becomes a command. */
+  takeNext(): Command {
+    const isWritten = this.next < this.written;
+    const command = this.calls.commandAt(this.next++);
+    if (!command.isSettled) command.state = isWritten ? CommandState.Sent : CommandState.Queued;
+    return command;
+  }
+
+  /** The oldest unanswered call as a command to be looked at; undefined if none is written. */
+  oldest(): Command | undefined {
+    return this.isAwaited ? this.calls.view(this.next, IGNORED) : undefined;
+  }
+
+  /** A view of the last call that settles when all of them are over. */
+  last(): Command {
+    this.marker ??= this.calls.view(this.end - 1, IGNORED);
+    return this.marker;
+  }
+}
