@@ -8,8 +8,10 @@ import { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
 import {
   applyPrefix,
+  largeCopies,
   makeCommand,
   nameError,
+  recycleArguments,
   refusalByHand,
   refusalOf,
   refuseLooseArguments,
@@ -167,6 +169,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     try {
       if (this.options.strictArguments === true) refuseLooseArguments(spec, args);
       const command = makeCommand(spec, args, wantsBuffers, completion);
+      if (largeCopies.wereMade && !this[IS_INTERCEPTED]) recycleArguments(command);
       outcome = this[ISSUE](applyPrefix(command, this.options.keyPrefix));
     } catch (error) {
       completion.refuse(refusalOf(error, spec.name));

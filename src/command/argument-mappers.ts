@@ -11,6 +11,7 @@
  */
 
 import { ArgumentError } from "../errors";
+import { copyLarge, LARGE_COPY_BYTES } from "../protocol/large-copies";
 import type { Argument } from "../protocol/resp-types";
 import type { ArgumentMapper, CommandSpec } from "./command-spec";
 
@@ -111,6 +112,7 @@ const LOOP_COPY_BYTES = 32;
 
 function copyOf(bytes: Buffer): Buffer {
   const size = bytes.length;
+  if (size >= LARGE_COPY_BYTES) return copyLarge(bytes);
   const copy = Buffer.allocUnsafe(size);
   if (size > LOOP_COPY_BYTES) copy.set(bytes);
   else for (let i = 0; i < size; i++) copy[i] = bytes[i] as number;

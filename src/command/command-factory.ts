@@ -17,6 +17,7 @@ import type { Completion } from "./completion";
 import { prefixKeys } from "./key-positions";
 import { unansweredRefusal } from "./unanswered";
 
+export { largeCopies, recycleArguments } from "./recycled-arguments";
 export { refuseLooseArguments } from "./strict-arguments";
 
 /** The prefix that `options.keyPrefix` asks for; none when empty or undefined. */

@@ -10,6 +10,7 @@
  */
 
 import { blockPool } from "./block-pool";
+import { holdCopy, lendCopy, returnCopy } from "./large-copies";
 
 /** Buffers from here on are not copied: copying costs more than one more piece in the write. */
 export const REFERENCE_FROM_BYTES = 16 * 1024;
@@ -54,6 +55,7 @@ export class OutputBuffer {
   /** Adds a Buffer without copying it. It must not change until it is written. */
   appendReference(buffer: Buffer): void {
     this.closePiece();
+    lendCopy(buffer);
     this.segments.push(buffer);
     this.closedBytes += buffer.length;
   }
@@ -79,7 +81,10 @@ export class OutputBuffer {
     for (const segment of segments) {
       const place = this.leaseOf(segment);
       const lease = this.leases[place];
-      if (lease === undefined) continue;
+      if (lease === undefined) {
+        holdCopy(segment);
+        continue;
+      }
       lease.isLost = true;
       if (lease.block === this.bytes) this.isLost = true;
       if (--lease.pieces === 0) this.leases.splice(place, 1);
@@ -117,6 +122,7 @@ export class OutputBuffer {
   private releasePiece(segment: Buffer): void {
     const place = this.leaseOf(segment);
     const lease = this.leases[place];
+    if (lease === undefined) returnCopy(segment);
     if (lease === undefined || --lease.pieces > 0) return;
     this.leases.splice(place, 1);
     if (lease.block !== this.bytes && !lease.isLost) blockPool.release(lease.block);

@@ -1,0 +1,94 @@
+/** Memory of large copies is used again when it is answered and with no socket, and not before. */
+
+import { expect } from "chai";
+import {
+  answeredCopy,
+  copyLarge,
+  holdCopy,
+  LARGE_COPY_BYTES,
+  lendCopy,
+  returnCopy,
+} from "../../../src/protocol/large-copies";
+
+const SIZE = LARGE_COPY_BYTES + 17;
+const value = (fill: number, size = SIZE): Buffer => Buffer.alloc(size, fill);
+
+/** Whether the memory of a copy is handed out next. */
+function isUsedAgain(copy: Buffer): boolean {
+  const next = copyLarge(value(9, copy.length));
+  const isSame = next.buffer === copy.buffer;
+  // Not left in the pool for the next test.
+  holdCopy(next);
+  return isSame;
+}
+
+describe("large copies", () => {
+  it("hold the bytes of their source alone", () => {
+    const source = value(1);
+    const copy = copyLarge(source);
+    source.fill(2);
+    expect(copy.equals(value(1))).to.equal(true);
+    expect(isUsedAgain(copy)).to.equal(false);
+  });
+
+  it("are used again when answered and returned, in either order", () => {
+    for (const steps of [
+      [returnCopy, answeredCopy],
+      [answeredCopy, returnCopy],
+    ]) {
+      const copy = copyLarge(value(1));
+      lendCopy(copy);
+      for (const step of steps) step(copy);
+      expect(isUsedAgain(copy)).to.equal(true);
+    }
+  });
+
+  it("are not while a socket has them, one of two connections either", () => {
+    const copy = copyLarge(value(1));
+    lendCopy(copy);
+    lendCopy(copy);
+    returnCopy(copy);
+    answeredCopy(copy);
+    expect(isUsedAgain(copy)).to.equal(false);
+    expect(copy.equals(value(1))).to.equal(true);
+    returnCopy(copy);
+    expect(isUsedAgain(copy)).to.equal(true);
+  });
+
+  it("are never while they are not answered, or when somebody holds them", () => {
+    const unanswered = copyLarge(value(1));
+    lendCopy(unanswered);
+    returnCopy(unanswered);
+    expect(isUsedAgain(unanswered)).to.equal(false);
+    const held = copyLarge(value(1));
+    lendCopy(held);
+    holdCopy(held);
+    answeredCopy(held);
+    returnCopy(held);
+    expect(isUsedAgain(held)).to.equal(false);
+  });
+
+  it("serve smaller values, but not much smaller ones, and never two at once", () => {
+    const large = copyLarge(value(1, 8 * SIZE));
+    answeredCopy(large);
+    const small = copyLarge(value(2));
+    expect(small.buffer === large.buffer).to.equal(false);
+    const half = copyLarge(value(3, 4 * SIZE));
+    expect(half.buffer === large.buffer).to.equal(true);
+    expect(half.equals(value(3, 4 * SIZE))).to.equal(true);
+    answeredCopy(large);
+    const other = copyLarge(value(4, 4 * SIZE));
+    const third = copyLarge(value(5, 4 * SIZE));
+    expect(other.buffer === third.buffer).to.equal(false);
+    for (const copy of [small, other, third]) holdCopy(copy);
+  });
+
+  it("are kept up to a few MiB", () => {
+    const copies = Array.from({ length: 200 }, (_, i) => copyLarge(value(i)));
+    for (const copy of copies) answeredCopy(copy);
+    const known = new Set(copies.map(({ buffer }) => buffer));
+    const again = copies.map(() => copyLarge(value(0))).filter(({ buffer }) => known.has(buffer));
+    expect(again.length * SIZE).to.be.greaterThan(7 * 1024 * 1024);
+    expect(again.length * SIZE).to.be.lessThan(8 * 1024 * 1024 + SIZE);
+  });
+});
