@@ -136,6 +136,14 @@ export type {
   CommandTraceContext,
   ConnectTraceContext,
 } from "./observability/channels";
+export type {
+  ConnectionContext,
+  FlushCause,
+  FlushContext,
+  PipelineContext,
+  PubSubContext,
+  RedirectContext,
+} from "./observability/work-channels";
 export type { Bulk, BulkOptions, BulkProgress, BulkSummary } from "./pipeline/bulk";
 export type { BulkCommand } from "./pipeline/bulk-batch";
 export { Pipeline } from "./pipeline/pipeline";

@@ -61,7 +61,15 @@ import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { lookAtPrototype } from "../util/own-property";
 import { captureCallSite } from "./call-site";
-import { keepScope, NOTE_BATCH, OBSERVE, refusingLate } from "./client-tracer";
+import {
+  hooks,
+  keepScope,
+  OBSERVE,
+  refusingLate,
+  type TraceSource,
+  tellCall,
+  tracePipeline,
+} from "./client-tracer";
 import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
 import { makeViewPrototype } from "./limited-view";
@@ -95,6 +103,8 @@ export const PASS_BATCH: unique symbol = Symbol("passBatch");
 export const INITIALIZE: unique symbol = Symbol("initialize");
 /** Whether a `sendCommand` that commands pass on their way has been replaced. */
 export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
+/** The client as tracers see it. */
+export const SOURCE: unique symbol = Symbol("source");
 /** What became of the calls of the client. */
 export const TALLY: unique symbol = Symbol("tally");
 const ISSUE: unique symbol = Symbol("issue");
@@ -118,6 +128,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Names given to `addBuiltinCommand`. */
   readonly addedBuiltinSet = new Set<string>();
 
+  abstract readonly [SOURCE]: TraceSource;
   abstract [SUMMARY](): ClientSummary;
   abstract readonly [CHAIN]: Dispatcher;
   abstract readonly [LIMITS]: LimitContext;
@@ -139,7 +150,6 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   [OBSERVE]?(size: number): BatchObserver | null;
-  [NOTE_BATCH]?(size: number): void;
 
   [INSPECT](_depth: number, ...rest: InspectArguments): string {
     return showClient(this, ...rest);
@@ -371,6 +381,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   private [ISSUE](command: Command): Promise<unknown> {
     this[TALLY].issued++;
+    if (hooks.call !== null) tellCall(command, command.completion as PromiseCompletion, this[SOURCE]);
     keepScope(command);
     if (!this[IS_PLAIN]) {
       if (this.options.showFriendlyErrorStack) captureCallSite(command);
@@ -440,12 +451,12 @@ function makePort(client: ClientBase<ReplyMappingMode>): PipelinePort {
     isStrict: () => client.options.strictArguments === true,
     preparation: () => (client.options.showFriendlyErrorStack ? captureCallSite : null),
     tally: client[TALLY],
+    trace: (run) => tracePipeline(run, client[SOURCE], client[SOURCE].isLogging),
     observe: (size) => client[OBSERVE]?.(size) ?? null,
   };
 }
 
 function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Command[]): void {
-  client[NOTE_BATCH]?.(commands.length);
   keepScope(commands);
   const limiter = client[LIMITER];
   if (limiter !== null) {
@@ -471,9 +482,7 @@ function notePlaces(commands: readonly Command[]): void {
 
 /** False if they have to come again as commands, which are noted then. */
 function sendCalls(client: ClientBase<ReplyMappingMode>, calls: PlainCalls): boolean {
-  if (!isUnwatched(client) || client[CHAIN].dispatchCalls?.(calls) !== true) return false;
-  client[NOTE_BATCH]?.(calls.length);
-  return true;
+  return isUnwatched(client) && client[CHAIN].dispatchCalls?.(calls) === true;
 }
 
 /** Neither limits nor a replaced `sendCommand` want to see each command. */

@@ -9,6 +9,8 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Command, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
+import type { PromiseCompletion } from "../command/promise-completion";
+import { LineCounts } from "../connection/line-counts";
 import { ConnectionClosedError } from "../errors";
 import {
   isBatchTraced,
@@ -19,24 +21,57 @@ import {
   traceCommand,
   traceConnect,
 } from "../observability/channels";
-import { describeCommand, redactUrl } from "../observability/redact";
+import { hooks } from "../observability/hooks";
+import { redactArguments, redactUrl } from "../observability/redact";
+import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import type { BatchObserver } from "../pipeline/pipeline-run";
+import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
-import { nextTick } from "../util/scheduling";
+import { clockMs, nextTick } from "../util/scheduling";
+import { callUser } from "../util/user-code";
 import type { RedisOptions } from "./options/redis-options";
+import type { PipelineTarget } from "./pipeline-trace";
+
+export { hooks } from "../observability/hooks";
+export { tracePipeline } from "./pipeline-trace";
 
 const debug = debugLog("redis");
+const commandDebug = debugLog("command");
 const connectionDebug = debugLog("connection");
 const pipelineDebug = debugLog("pipeline");
 
 /** Key of the method that clients with traced transactions have; see `PipelinePort.observe`. */
-export const NOTE_BATCH: unique symbol = Symbol("noteBatch");
 export const OBSERVE: unique symbol = Symbol("observe");
 
 /** What the tracer asks its client. */
 export interface TracedClient {
   readonly options: Pick<RedisOptions, "host" | "port" | "path" | "db" | "sentinels">;
   readonly stream: Duplex | null;
+  stats(): object;
+}
+
+/** A client as those see it who trace its calls and batches. */
+export interface TraceSource extends PipelineTarget {
+  /** The debug output wants a line for each batch. */
+  readonly isLogging: boolean;
+}
+
+/** Tells `sluice/otel` of a single call, if it is there. What it throws is not the caller's affair. */
+export function tellCall(command: Command, completion: PromiseCompletion, source: TraceSource): void {
+  callUser(() => {
+    const end = hooks.call?.(command.spec.lowerName, command.args, source);
+    if (end) completion.tally = end;
+  });
+}
+
+/** An instrumentation that patches methods marks them so. */
+export function isPatched(method: unknown): boolean {
+  return (method as { __wrapped?: unknown }).__wrapped === true;
+}
+
+/** Writes of all clients so far: calls without a write between them leave together. */
+export function flushesSoFar(): number {
+  return LineCounts.flushes;
 }
 
 /**
@@ -74,7 +109,9 @@ export class ClientTracer {
   private reason: Error | undefined;
   /** Looked up once for each connection: asking the environment takes longer than a flush may. */
   private isLogging = false;
-  private isLoggingBatches = false;
+  isLoggingBatches = false;
+  private work: ConnectionContext | null = null;
+  private lostAtMs: number | null = null;
 
   constructor(private readonly client: TracedClient) {}
 
@@ -86,8 +123,8 @@ export class ClientTracer {
   /** A command is being written; one that is sent again was reported to the channels before. */
   onWrite(command: Command): void {
     if (this.isLogging) {
-      const { name, args } = describeCommand(command.name, command.args);
-      debug("write %s %o", name, args);
+      const { name, args } = command;
+      commandDebug("write %s %o", maskName(name, args), redactArguments(name, args));
     }
     if (command.isSettled || !isCommandTraced()) return;
     const extra = command.ensureExtra();
@@ -102,11 +139,6 @@ export class ClientTracer {
     else extra.scope.runInAsyncScope(() => trace.around(nothing));
     extra.scope = null;
     extra.addHook(trace);
-  }
-
-  /** An explicit batch of so many commands is about to be sent. */
-  onBatch(size: number): void {
-    if (this.isLoggingBatches) pipelineDebug("send %d commands to %s", size, this.place());
   }
 
   /** A transaction of so many commands, MULTI and EXEC not counted, is about to be sent. */
@@ -127,6 +159,7 @@ export class ClientTracer {
     const attempt = this.attempt;
     const reason = this.reason;
     debug("%s is now %s", this.place(), status);
+    this.followWork(status, reason);
     if (status === "connecting") {
       this.begin();
       return;
@@ -141,10 +174,38 @@ export class ClientTracer {
     else attempt.onFailed(new ConnectionClosedError(reason === undefined ? undefined : { cause: reason }));
   }
 
+  /** The same as operations of `sluice:connection`. */
+  private followWork(status: string, reason: Error | undefined): void {
+    if (status === "connecting") {
+      hooks.clients.add(this.client);
+      if (connectionChannel.isHeard) this.work = this.beginWork("attempt");
+      return;
+    }
+    if (status === "end") hooks.clients.delete(this.client);
+    if (status !== "ready" && status !== "close" && status !== "end") return;
+    const { work } = this;
+    this.work = null;
+    if (work !== null) {
+      const error = status === "ready" ? undefined : reason;
+      const isFailure = status !== "ready" && work.operation === "attempt";
+      connectionChannel.settle(work, error ?? (isFailure ? new ConnectionClosedError() : undefined));
+    }
+    if (status === "ready" && connectionChannel.isHeard) this.work = this.beginWork("life");
+    else if (work?.operation === "life") this.lostAtMs = clockMs();
+  }
+
+  private beginWork(operation: "attempt" | "life"): ConnectionContext {
+    const { serverAddress, serverPort } = this.server();
+    const epoch = operation === "attempt" ? this.attempts : this.attempts - 1;
+    const context: ConnectionContext = { operation, epoch, serverAddress, serverPort };
+    if (operation === "attempt") context.downMs = this.lostAtMs === null ? null : clockMs() - this.lostAtMs;
+    return connectionChannel.begin(context);
+  }
+
   private begin(): void {
     const epoch = this.attempts++;
     this.reason = undefined;
-    this.isLogging = debug.enabled;
+    this.isLogging = commandDebug.enabled;
     this.isLoggingBatches = pipelineDebug.enabled;
     connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
     this.attempt = isConnectTraced() ? traceConnect(epoch, this.server()).around(nothing) : null;
@@ -156,7 +217,7 @@ export class ClientTracer {
     return serverPort === undefined ? redactUrl(serverAddress) : `${serverAddress}:${serverPort}`;
   }
 
-  private server(): ServerContext {
+  server(): ServerContext {
     const { path, host, port, sentinels } = this.client.options;
     const { stream } = this.client;
     if (sentinels && stream instanceof Socket && stream.remoteAddress !== undefined) {

@@ -19,8 +19,8 @@ import type { SentinelClient } from "../sentinel/sentinel-client";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { Chain, PARTS } from "./chain";
-import { CHAIN, ClientBase, INITIALIZE, LIMITS, TALLY } from "./client-base";
-import { ClientTracer, NOTE_BATCH, OBSERVE } from "./client-tracer";
+import { CHAIN, ClientBase, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
+import { ClientTracer, flushesSoFar, isPatched, OBSERVE, type TraceSource } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
@@ -41,6 +41,8 @@ export interface Condition {
   replyMapping: "legacy" | "resp3";
 }
 
+export { flushesSoFar, isPatched };
+
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options decide about the type parameter of the client. */
 type OptionsOf<Mode extends ReplyMappingMode> = RedisOptions & { replyMapping: Mode };
@@ -60,6 +62,7 @@ const NO_OTHER_PROMISE =
 
 const AUTO_PIPELINING = ["enableAutoPipelining", "autoPipeliningIgnoredCommands"];
 const NO_QUEUE = { length: 0 };
+const NO_PEER = { remoteAddress: undefined, remotePort: undefined };
 
 /** Listeners whose arguments are known. */
 export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
@@ -114,6 +117,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
   readonly [PARTS]: Chain;
+  readonly [SOURCE]: TraceSource;
   private readonly [TRACER]: ClientTracer;
 
   // Options that leave the reply mapping open come second: they mean the default of the parameter.
@@ -149,6 +153,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       },
       positionOf: (command) => link.positionOf(command),
     };
+    this[SOURCE] = makeSource(self, tracer, link);
     this[INITIALIZE]();
     watchOptions(this.options, AUTO_PIPELINING, () => {
       this[PARTS].renewAuto(link.status === "ready");
@@ -349,10 +354,6 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return { server, status, version: this[LINK].connection?.serverVersion ?? null, queues: { ...queues } };
   }
 
-  override [NOTE_BATCH](size: number): void {
-    this[TRACER].onBatch(size);
-  }
-
   override [OBSERVE](size: number): BatchObserver | null {
     return this[TRACER].onTransaction(size, this[LINK].session.db);
   }
@@ -364,6 +365,29 @@ export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
   const gathered = (auto?.size ?? 0) + (lease?.waitingCount ?? 0);
   const server = redis[TRACER].place();
   return readLink(redis[LINK], redis[EVENTS].counts, { gathered, server, status: redis.status });
+}
+
+function makeSource(redis: Redis, tracer: ClientTracer, link: Link): TraceSource {
+  return {
+    tally: redis[TALLY],
+    get isPatched() {
+      return isPatched(redis.sendCommand);
+    },
+    get flushes() {
+      return flushesSoFar();
+    },
+    get isLogging() {
+      return tracer.isLoggingBatches;
+    },
+    get database() {
+      return link.session.db;
+    },
+    server: () => {
+      const { remoteAddress: peerAddress, remotePort: peerPort } = redis.stream ?? NO_PEER;
+      return { ...tracer.server(), peerAddress, peerPort };
+    },
+    nodesOfLast: () => 1,
+  };
 }
 
 function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {

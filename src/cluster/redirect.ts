@@ -4,8 +4,10 @@
  * treated as an ordinary error of the command.
  */
 
+import { tellRedirect } from "../observability/work-channels";
 import { parsePort } from "../util/address-checks";
-import { NO_NAME, type NodeAddress, parseAddress } from "./node-address";
+import { maskName } from "../util/credentials";
+import { NO_NAME, type NodeAddress, nodeKey, parseAddress } from "./node-address";
 import { SLOT_COUNT } from "./slot-map";
 
 export const RedirectKind = {
@@ -43,6 +45,23 @@ const WORDS: ReadonlyMap<string, Redirect> = new Map([
 
 /** EXEC refused by the node's state carries the state behind this. */
 const EXEC_REASON = "EXECABORT Transaction discarded because of: ";
+
+const KIND_NAMES = ["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "OTHER", "OTHER"] as const;
+
+/** For those who listen: the node `from` has sent a command elsewhere, or back. */
+export function tellRedirected(
+  { kind, target, slot }: Redirect,
+  from: string,
+  command: { readonly slot: number; readonly spec: { readonly lowerName: string } },
+): void {
+  tellRedirect(() => ({
+    kind: KIND_NAMES[kind],
+    command: maskName(command.spec.lowerName, []),
+    slot: Math.max(slot, command.slot, -1),
+    from,
+    to: target === null ? null : nodeKey(target),
+  }));
+}
 
 function plain(kind: RedirectKind): Redirect {
   return { kind, slot: -1, target: null };

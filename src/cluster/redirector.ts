@@ -25,7 +25,7 @@ import type { ClusterNode, NodeClient } from "./cluster-node";
 import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead } from "./read-preference";
-import { parseRedirect, type Redirect, RedirectKind } from "./redirect";
+import { parseRedirect, type Redirect, RedirectKind, tellRedirected } from "./redirect";
 import { type RetryQueue, type Returned, WaitReason } from "./retry-queue";
 import type { SlotOwners } from "./slot-owners";
 
@@ -170,6 +170,7 @@ export class Redirector {
 
   private follow(unit: Command, refusal: Refusal): boolean {
     (this.counts[refusal.redirect.kind] as number)++;
+    tellRedirected(refusal.redirect, refusal.node.key, unit);
     switch (refusal.redirect.kind) {
       case RedirectKind.Moved:
       case RedirectKind.Ask:

@@ -82,6 +82,8 @@ export class ClusterRouter implements Dispatcher {
   /** The nodes that have a bucket in the batch that is being split. */
   private touched: ClusterNode[] = [];
   private isSplitting = false;
+  /** The nodes that the last batch was divided among. */
+  lastNodes: readonly ClusterNode[] = [];
   /** Commands without keys of a batch without keys share a node. */
   private keylessNode: ClusterNode | null = null;
   /** Slot of the last command with keys of the batch that is being split, and the node it went to. */
@@ -112,6 +114,7 @@ export class ClusterRouter implements Dispatcher {
 
   dispatchBatch(commands: readonly Command[]): void {
     if (!this.isOpen) {
+      this.lastNodes = [];
       this.deps.gatekeeper.admit(commands);
       return;
     }
@@ -329,6 +332,7 @@ export class ClusterRouter implements Dispatcher {
     this.nearestNode = null;
     this.unsearched = [];
     this.touched = [];
+    this.lastNodes = touched;
     for (const node of touched) {
       const { bucket } = node;
       node.bucket = [];

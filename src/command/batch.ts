@@ -34,7 +34,16 @@ export const BatchKind = {
 } as const;
 export type BatchKind = (typeof BatchKind)[keyof typeof BatchKind];
 
+/** Is told when a batch is first written and first answered. */
+export interface BatchTrace {
+  onStarted(): void;
+  onAnswered(): void;
+}
+
 export class Batch {
+  /** Batches of all clients that were begun to be written. */
+  static started = 0;
+
   /** Commands that were given to `add` or counted. */
   size = 0;
   /** All `CommandFlag` bits that any of those has. */
@@ -51,6 +60,8 @@ export class Batch {
   isPartlyDone = false;
   /** Its EXEC was issued under a WATCH: it must not run on a connection that did not see the WATCH. */
   isGuarded = false;
+  /** Null while nobody listens. */
+  trace: BatchTrace | null = null;
 
   /**
    * @param left Commands that are not settled yet, besides those that `add` will bring.
@@ -73,6 +84,19 @@ export class Batch {
     this.flags |= flags;
     this.size++;
     this.left++;
+  }
+
+  /** Its first command is being written. */
+  start(): void {
+    this.isStarted = true;
+    Batch.started++;
+    if (this.trace !== null) this.trace.onStarted();
+  }
+
+  /** The first reply to one of its commands has arrived. */
+  noteAnswer(): void {
+    this.isAnswered = true;
+    if (this.trace !== null) this.trace.onAnswered();
   }
 
   /** A command of it was given up before it was written: a transaction is not written without it. */

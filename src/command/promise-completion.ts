@@ -42,7 +42,7 @@ export class Tally implements CallListener {
 const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
 
 /** First word of an error reply (`WRONGTYPE`), code of another error, or else its name. Never a message. */
-function errorCode(error: Error & { code?: unknown }): string {
+export function errorCode(error: Error & { code?: unknown }): string {
   if (error instanceof ReplyError) return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";
   return typeof error.code === "string" ? error.code : error.name;
 }

@@ -11,7 +11,7 @@ import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
-import { type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
+import { ConnectionClosedError, type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
 import { hideBytes } from "../observability/redact";
 import { OutputBuffer } from "../protocol/output-buffer";
 import { Parser, type ReplySink } from "../protocol/parser";
@@ -22,8 +22,8 @@ import { CallsInFlight } from "./calls-in-flight";
 import { CommandQueue, type QueueEntry } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
 import { FlushEncoder, type WriteListener } from "./flush-encoder";
+import { FlushMeter } from "./flush-meter";
 import { type Flushable, flushScheduler } from "./flush-scheduler";
-import { LineCounts } from "./line-counts";
 import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
@@ -63,7 +63,7 @@ export interface ConnectionDeps extends PushDeps {
   readonly replies: ReplyJudge | null;
   readonly tracer: WriteListener | null;
   /** Those of its link; without them it counts for nobody. */
-  readonly counts?: LineCounts;
+  readonly counts?: FlushMeter["counts"];
 }
 
 const NO_TRACER: WriteListener = { isTracing: () => false, onWrite() {} };
@@ -82,11 +82,6 @@ const STATE_FLAGS =
   CommandFlag.Monitor;
 
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
-
-/** Their replies come when the server pleases. */
-const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
-/** In the place of a command number: no round trip is being measured. */
-const UNMEASURED = -1;
 
 /** Unsent commands at which a flush starts without waiting for the end of the run. */
 const EARLY_FLUSH_COMMANDS = 8192;
@@ -137,11 +132,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   /** The socket is one of the runtime's, which does not look at what it has written again. */
   private readonly tracer: WriteListener;
   private isOwnSocket = false;
-  private readonly counts: LineCounts;
-  /** The reply with this number ends the round trip that began when `timedFromMs` was. */
-  private timedPlace = UNMEASURED;
-  private timedFromMs = 0;
-  private stalledFromMs = 0;
+  private readonly meter: FlushMeter;
   private roomBytes = 0;
   private burstStartMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
@@ -156,7 +147,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
     this.limitSilence(options.socketTimeoutMs);
     this.tracer = deps.tracer ?? NO_TRACER;
-    this.counts = deps.counts ?? new LineCounts();
+    this.meter = new FlushMeter(this.queue, deps.counts, deps.tracer?.server?.bind(deps.tracer));
     this.encoder = new FlushEncoder(this, this.output, options.highWaterBytes, this.tracer);
     this.pushes = new PushRouter(this.queue, deps, options.stringNumbers);
   }
@@ -186,7 +177,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       } catch (error) {
         this.breakOff(toError(error));
       }
-      if (this.timedPlace !== UNMEASURED && this.queue.answered > this.timedPlace) this.noteRoundTrip();
+      this.meter.arrived(size, this.lastActivityMs);
       return this.mayReadOn(size === this.roomBytes);
     },
   };
@@ -204,7 +195,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       } catch (error) {
         this.breakOff(toError(error));
       }
-      if (this.timedPlace !== UNMEASURED && this.queue.answered > this.timedPlace) this.noteRoundTrip();
+      this.meter.arrived(chunk.length, this.lastActivityMs);
     });
     socket.on("drain", () => this.onDrain());
     socket.on("error", (error: Error) => {
@@ -267,6 +258,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   finish(): void {
     if (!this.beginToDrain()) return;
     this.isFinishing = true;
+    this.meter.cause = "closing";
     flushScheduler.flushBefore(this);
     this.flushWhole();
     this.closeWhenWritten();
@@ -383,7 +375,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       if (!calls.wantsBuffers) reply = toText(value);
     }
     const index = entry.next++;
-    calls.batch.isAnswered = true;
+    if (!calls.batch.isAnswered) calls.batch.noteAnswer();
     this.queue.answeredCall(entry);
     calls.answer(index, reply, this.shape);
   }
@@ -423,7 +415,6 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   private noteArrival(size: number): void {
     this.bytesRead += size;
-    this.counts.bytesRead += size;
     this.lastActivityMs = clockMs();
   }
 
@@ -440,31 +431,9 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.deps.life.onOpen();
   }
 
-  /** From the flush to the read that brought its first reply. */
-  private noteRoundTrip(): void {
-    this.timedPlace = UNMEASURED;
-    this.counts.roundTrips.note(Math.max(0, this.lastActivityMs - this.timedFromMs), this.lastActivityMs);
-  }
-
-  /** One at a time: a flush behind one that is being measured costs no look at the clock. */
-  private timeFlush(place: number): void {
-    if (this.timedPlace !== UNMEASURED) return;
-    const head = this.queue.head();
-    if (head === undefined) return;
-    if (!(head instanceof CallsInFlight) && (head.spec.flags & UNTIMED) !== 0) return;
-    this.timedPlace = place;
-    this.timedFromMs = clockMs();
-  }
-
-  private endStall(): void {
-    if (this.stalledFromMs === 0) return;
-    this.counts.stalledMs += clockMs() - this.stalledFromMs;
-    this.stalledFromMs = 0;
-  }
-
   private onDrain(): void {
     this.isBlocked = false;
-    this.endStall();
+    this.meter.drained();
     if (this.queue.unsent > 0) flushScheduler.requestNextTurn(this);
   }
 
@@ -482,6 +451,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   private flushEarly(): void {
     if (this.isFlushing) return;
     flushScheduler.flushBefore(this);
+    this.meter.cause = "size";
     this.flush();
   }
 
@@ -490,7 +460,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;
     if (queue.inFlight === 0) this.lastActivityMs = clockMs();
-    const place = queue.answered + queue.inFlight;
+    this.meter.begin(this.lastActivityMs);
     const trouble = this.fill();
     if (trouble !== null) {
       this.destroy(trouble);
@@ -498,8 +468,6 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     }
     const segments = output.take();
     if (segments.length === 0) return;
-    this.counts.noteFlush(queue.answered + queue.inFlight - place);
-    this.timeFlush(place);
     try {
       this.write(socket, segments);
     } catch (error) {
@@ -529,16 +497,12 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     for (let i = 0; i <= last; i++) {
       const segment = segments[i] as Buffer;
       this.bytesWritten += segment.length;
-      this.counts.bytesWritten += segment.length;
       if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
     }
     if (last > 0) socket.uncork();
     // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
-    if (this.isBlocked && this.stalledFromMs === 0) {
-      this.counts.stalls++;
-      this.stalledFromMs = clockMs();
-    }
+    this.meter.end(segments, this.isBlocked);
     if (!canRecycle) this.output.forget(segments);
   }
 
@@ -546,7 +510,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     if (this.state === ConnectionState.Closed) return;
     this.state = move(this.state, ConnectionState.Closed);
     this.parser.stop();
-    this.endStall();
+    this.meter.close(() => new ConnectionClosedError());
     stopTimer(this.destroyTimer);
     this.socketTimeout?.stop();
     this.deps.life.onClose();
@@ -563,8 +527,9 @@ function isSocketOfRuntime(socket: Duplex & { encrypted?: boolean }): boolean {
 }
 
 function markAnswered(command: Command): void {
-  if (command.batch !== null) command.batch.isAnswered = true;
-  if (command.extra !== null && command.extra.group !== null) command.extra.group.isAnswered = true;
+  const { batch, extra } = command;
+  if (batch !== null && !batch.isAnswered) batch.noteAnswer();
+  if (extra !== null && extra.group !== null) extra.group.isAnswered = true;
 }
 
 function toText(value: Reply): Reply {

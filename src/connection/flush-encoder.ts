@@ -6,6 +6,7 @@
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import type { CommandSpec } from "../command/command-spec";
+import type { ServerContext } from "../observability/channels";
 import { encodeArguments, encodeCommand, encodeWord } from "../protocol/encoder";
 import type { OutputBuffer } from "../protocol/output-buffer";
 import { toError } from "../util/user-code";
@@ -23,6 +24,8 @@ export interface WriteListener {
   /** Called for each command as it is encoded, while `isTracing()` is true. */
   onWrite(command: Command): void;
   isTracing(): boolean;
+  /** Address of the server, for those who listen. */
+  server?(): ServerContext;
 }
 
 export class FlushEncoder {
@@ -78,7 +81,7 @@ export class FlushEncoder {
     const end = isAbandoned ? entry.written : entry.end;
     let at = entry.written;
     let from = at === 0 ? 0 : (ends[at - 1] as number);
-    batch.isStarted = true;
+    if (!batch.isStarted) batch.start();
     try {
       for (; at < end && !this.isFull(at - entry.written); at++) {
         const to = ends[at] as number;

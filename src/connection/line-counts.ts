@@ -23,6 +23,9 @@ const SUMMED = [
 ] as const;
 
 export class LineCounts {
+  /** Flushes of all connections of the process. */
+  static flushes = 0;
+
   flushes = 0;
   /** Commands written, those of the client itself and those that were sent again included. */
   written = 0;
@@ -52,6 +55,7 @@ export class LineCounts {
 
   noteFlush(commands: number): void {
     this.flushes++;
+    LineCounts.flushes++;
     this.written += commands;
     const size = Math.min(31 - Math.clz32(commands), FLUSH_SIZES - 1);
     if (size >= 0) (this.flushSizes[size] as number)++;

@@ -33,7 +33,7 @@ export function passesGate(command: Command, place: number): boolean {
     command.state = CommandState.Dropped;
     return false;
   }
-  if (group !== null) group.isStarted = true;
+  if (group !== null && !group.isStarted) group.start();
   if (command.extra !== null) {
     command.extra.sentAtMs = userClockMs() || JUST_STARTED_MS;
     command.extra.place = place;

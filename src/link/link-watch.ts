@@ -3,6 +3,7 @@
 import type { Connection } from "../connection/connection";
 import { request } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
+import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import type { Link } from "./link";
 import type { LinkDeps } from "./link-options";
 import { type Probing, probe } from "./probe";
@@ -10,6 +11,15 @@ import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
 const DEFAULT_IDLE_MS = 5000;
 const DEFAULT_PROBE_TIMEOUT_MS = 2000;
+
+const VERDICTS = ["dead", "busy", "unreachable", "unknown", "served"] as const;
+
+function beginProbe({ tracer, counts }: Pick<LinkDeps, "tracer" | "counts">): ConnectionContext | null {
+  if (!connectionChannel.isHeard) return null;
+  const { serverAddress, serverPort } = tracer?.server?.() ?? { serverAddress: "", serverPort: undefined };
+  const epoch = counts.attempts - 1;
+  return connectionChannel.begin({ operation: "probe", epoch, serverAddress, serverPort });
+}
 
 export class LinkWatch implements WatchdogOwner {
   private readonly watchdog: Watchdog | null;
@@ -19,7 +29,7 @@ export class LinkWatch implements WatchdogOwner {
 
   constructor(
     private readonly link: Link,
-    private readonly owner: Pick<LinkDeps, "credentials" | "counts">,
+    private readonly owner: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
   ) {
     const { watchdog } = link.options;
     const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
@@ -47,8 +57,14 @@ export class LinkWatch implements WatchdogOwner {
       const credentials = (await this.owner.credentials()) ?? {};
       if (this.link.connection !== connection) return Verdict.Unknown;
       this.owner.counts.probes++;
+      const context = beginProbe(this.owner);
       this.probing = probe({ options, credentials, connection, silentMs, timeoutMs });
-      return await this.probing.verdict;
+      const verdict = await this.probing.verdict;
+      if (context !== null) {
+        context.verdict = VERDICTS[verdict];
+        connectionChannel.settle(context);
+      }
+      return verdict;
     } catch {
       return Verdict.Unknown;
     }

@@ -48,7 +48,7 @@ import { LinkWatch } from "./link-watch";
 import { OfflineQueue } from "./offline-queue";
 import { Reconnection } from "./reconnection";
 import { sortLeftovers } from "./resend";
-import { restoreSubscriptions } from "./resubscribe";
+import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
 import { DatabaseChanges } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies } from "./state-replies";
@@ -79,6 +79,7 @@ export class Link implements Dispatcher {
   private readonly watch: LinkWatch;
   private readonly renewal: CredentialRenewal;
   private readonly connectionDeps: ConnectionDeps;
+  private readonly gap: SubscriptionGap;
   private state: LinkStatus = "wait";
   private lastError: Error | undefined;
   /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
@@ -114,6 +115,7 @@ export class Link implements Dispatcher {
       authenticate: (credentials) => this.authenticate(credentials),
       onCredentialError: (error) => this.report("error", error),
     });
+    this.gap = new SubscriptionGap(this.subscriptions, deps.tracer?.server?.bind(deps.tracer));
     this.connectionDeps = this.makeConnectionDeps();
   }
 
@@ -407,6 +409,7 @@ export class Link implements Dispatcher {
       return;
     }
     if (!this.options.autoResubscribe) this.subscriptions.clear();
+    this.gap.begin();
     this.reconnection.judgeLife(connection.readyAtMs);
     this.planRetry();
   }
@@ -503,7 +506,12 @@ export class Link implements Dispatcher {
   private sendWaiting(connection: Connection): void {
     if (!this.subscriptions.isEmpty) {
       this.current.select(this.session.db);
-      restoreSubscriptions(connection, this.subscriptions, (error) => this.report("error", error));
+      restoreSubscriptions(
+        connection,
+        this.subscriptions,
+        (error) => this.report("error", error),
+        () => this.gap.end(),
+      );
     }
     this.offline.drain((command) => this.current.send(command));
     this.current.select(this.session.db);
@@ -565,6 +573,7 @@ export class Link implements Dispatcher {
 
   private finish(): void {
     this.reconnection.reset();
+    this.gap.end(this.closedError());
     callUser(() => this.connector.disconnect());
     // A listener of the error may have ended it already.
     if (this.state !== "end") this.setStatus("end");

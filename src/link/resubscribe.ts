@@ -9,14 +9,51 @@ import type { Completion } from "../command/completion";
 import type { Connection } from "../connection/connection";
 import { SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
+import type { ServerContext } from "../observability/channels";
+import { type PubSubContext, pubSubChannel } from "../observability/work-channels";
+import { clockMs } from "../util/scheduling";
+
+/** The time that subscriptions are without a connection, for those who listen. */
+export class SubscriptionGap {
+  private context: PubSubContext | null = null;
+  private beganMs = 0;
+
+  constructor(
+    private readonly subscriptions: Subscriptions,
+    private readonly server: (() => ServerContext) | undefined,
+  ) {}
+
+  /** The connection was lost. */
+  begin(): void {
+    if (this.subscriptions.isEmpty || this.context !== null || !pubSubChannel.isHeard) return;
+    const { serverAddress, serverPort } = this.server?.() ?? { serverAddress: "", serverPort: undefined };
+    this.beganMs = clockMs();
+    const subscriptions = this.subscriptions.count;
+    this.context = pubSubChannel.begin({ serverAddress, serverPort, subscriptions });
+  }
+
+  end(error?: Error): void {
+    const { context } = this;
+    if (context === null) return;
+    this.context = null;
+    context.gapMs = clockMs() - this.beganMs;
+    pubSubChannel.settle(context, error);
+  }
+}
 
 export function restoreSubscriptions(
   connection: Connection,
   subscriptions: Subscriptions,
   onError: (error: Error) => void,
+  onRestored: () => void,
 ): void {
+  let left = 0;
+  const onAnswered = (): void => {
+    if (--left === 0) onRestored();
+  };
   const send = (name: string, kind: SubscriptionKind, names: Buffer[]): void => {
-    const completion = new RestoreCompletion(subscriptions, kind, onError);
+    left++;
+    const completion = new RestoreCompletion(subscriptions, kind, onError, onAnswered);
     connection.dispatch(issuedBy(Origin.Restore, new Command(specOf(name), names, true, completion)));
   };
   const channels = subscriptions.names(SubscriptionKind.Channel);
@@ -39,12 +76,16 @@ class RestoreCompletion implements Completion {
     private readonly subscriptions: Subscriptions,
     private readonly kind: SubscriptionKind,
     private readonly onError: (error: Error) => void,
+    private readonly onAnswered: () => void,
   ) {}
 
-  fulfil(): void {}
+  fulfil(): void {
+    this.onAnswered();
+  }
 
   reject(command: Command, error: Error): void {
     if (!(error instanceof ReplyError)) return;
+    this.onAnswered();
     for (const name of command.args) this.subscriptions.delete(this.kind, Buffer.from(name));
     this.onError(error);
   }

@@ -57,6 +57,10 @@ export class BulkBatch extends PipelineRun {
     this.copiesAtOnce = true;
   }
 
+  override get kind(): "bulk" {
+    return "bulk";
+  }
+
   /** A transaction is open, so the batch may not end here. */
   get isOpen(): boolean {
     return this.openTransactions > 0;

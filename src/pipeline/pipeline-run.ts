@@ -4,7 +4,7 @@
  */
 
 import { captureArguments } from "../command/argument-mappers";
-import { Batch, BatchKind } from "../command/batch";
+import { Batch, BatchKind, type BatchTrace } from "../command/batch";
 import { presentCaller } from "../command/caller";
 import { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
@@ -57,8 +57,26 @@ export interface PipelinePort {
   preparation(): Preparation | null;
   /** Counts what becomes of the commands. */
   readonly tally?: Tally;
+  /** Called before anything is sent; null while nobody listens. */
+  trace?(run: PipelineFacts): PipelineObserver | null;
   /** Called before a transaction of so many commands is sent. */
   observe(size: number): BatchObserver | null;
+}
+
+/** What observers may know of a batch. */
+export interface PipelineFacts {
+  readonly kind: "pipeline" | "transaction" | "bulk";
+  /** Commands, MULTI and EXEC included. */
+  readonly length: number;
+  /** Name of a command in lower case. */
+  nameAt(index: number): string;
+}
+
+/** Is told how a batch goes; sending it happens inside of `around`. */
+export interface PipelineObserver extends BatchTrace {
+  around(send: () => void): void;
+  /** @param refusal What `exec()` rejects with. */
+  onEnd(rows: Rows, failures: number, refusal: Error | null): void;
 }
 
 /** Is told how a transaction ends; sending it happens inside of `around`. */
@@ -84,7 +102,7 @@ interface Parts {
   isSending: boolean;
 }
 
-export class PipelineRun implements CallCollector {
+export class PipelineRun implements CallCollector, PipelineFacts {
   /** Commands that wait or are under way. */
   protected commands: Command[] = [];
   /** Stands for them while all are plain calls. */
@@ -113,6 +131,7 @@ export class PipelineRun implements CallCollector {
   protected readonly batch = new Batch(BatchKind.Pipeline, 0, null);
   private observer: BatchObserver | null = null;
   private failedCount = 0;
+  private trace: PipelineObserver | null = null;
   private settle!: (rows: Rows | null) => void;
   private fail!: (error: Error) => void;
 
@@ -235,6 +254,14 @@ export class PipelineRun implements CallCollector {
     this.queue(specOf("exec"), [], wantsBuffers);
   }
 
+  get kind(): PipelineFacts["kind"] {
+    return this.isTransaction ? "transaction" : "pipeline";
+  }
+
+  nameAt(index: number): string {
+    return (this.plain?.specs[index] ?? (this.commands[index] as Command).spec).lowerName;
+  }
+
   /** Sends everything, at once or `batchSize` commands after another. */
   start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
@@ -246,6 +273,14 @@ export class PipelineRun implements CallCollector {
     }
     this.rows.length = this.left;
     if (!this.copiesAtOnce) this.capture();
+    const trace = this.port.trace?.(this) ?? null;
+    this.trace = trace;
+    this.batch.trace = trace;
+    if (trace === null) this.sendAll(batchSize);
+    else trace.around(() => this.sendAll(batchSize));
+  }
+
+  private sendAll(batchSize: number): void {
     if (this.plain !== null && batchSize >= this.left && this.port.sendCalls(this.plain)) return;
     this.makeCommands();
     const ready = this.broken === null ? this.commands : this.withoutBroken(this.broken);
@@ -366,11 +401,13 @@ export class PipelineRun implements CallCollector {
     this.callbacks = null;
     if (!this.isTransaction) {
       const refusal = refusalOfAll(this.rows);
+      this.trace?.onEnd(this.rows, this.failedCount, refusal);
       if (refusal === null) this.settle(this.rows);
       else this.fail(refusal);
       return;
     }
     const outcome = transactionOutcome(this.rows);
+    this.trace?.onEnd(this.rows, this.failedCount, outcome instanceof Error ? outcome : null);
     if (outcome instanceof Error) {
       this.observer?.onFailed(outcome);
       this.fail(outcome);

@@ -34,10 +34,30 @@ describe("debug output", () => {
 
   it("of a client tells its connection, commands and pipelines", async () => {
     const lines = await linesOf("sluice:*", single());
-    expect(namespacesOf(lines)).to.deep.equal(["sluice:connection", "sluice:pipeline", "sluice:redis"]);
+    expect(namespacesOf(lines)).to.deep.equal([
+      "sluice:command",
+      "sluice:connection",
+      "sluice:flush",
+      "sluice:pipeline",
+      "sluice:redis",
+    ]);
     const text = lines.join("\n");
     expect(text).to.match(/sluice:connection connecting to .*sluice:connection connected to /s);
-    expect(text).to.match(/sluice:pipeline send 2 commands to /);
+    expect(text)
+      .to.match(/sluice:command write set \[ 'key', '\?' \]/)
+      .and.not.contain("a-secret-value");
+  });
+
+  it("of pipelines and flushes is one line each, without values", async () => {
+    const lines = await linesOf("sluice:pipeline,sluice:flush", single());
+    const pipelines = lines.filter((line) => line.includes("sluice:pipeline"));
+    expect(pipelines).to.have.lengthOf(1);
+    expect(pipelines[0]).to.match(
+      /pipeline of 2 \(2 get\) to [\d.]+:\d+: [\d.]+ ms, [\d.]+ queued, no errors/,
+    );
+    expect(lines.join("\n"))
+      .to.match(/sluice:flush 2 commands, \d+ bytes, 0 in flight, by run/)
+      .and.not.contain("a-secret-value");
   });
 
   it("can be had of one part alone", async () => {

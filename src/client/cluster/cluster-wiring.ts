@@ -92,6 +92,11 @@ export class ClusterWiring {
     return (this.pool.clientOf(node) as NodeView).redis;
   }
 
+  /** Nodes that the last batch was divided among. */
+  get nodesOfLast(): number {
+    return this.router.lastNodes.length;
+  }
+
   quit(): Promise<"OK"> {
     return this.lifecycle.quit((port) => (port instanceof NodeView ? port.leave() : Promise.resolve()));
   }

@@ -17,7 +17,7 @@ import { ScanStream, type ScanStreamOptions } from "../../streaming/scan-stream"
 import { asCallback, type Callback } from "../../util/callback";
 import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
-import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS, TALLY } from "../client-base";
+import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS, SOURCE, TALLY } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, reportSilently } from "../events";
 import type { QuitOptions, QuitReport } from "../graceful-quit";
@@ -30,7 +30,7 @@ import {
   resolveClusterOptions,
 } from "../options/cluster-options";
 import { watchOptions } from "../options/live-options";
-import { linkStatsOf, Redis } from "../redis";
+import { flushesSoFar, isPatched, linkStatsOf, Redis } from "../redis";
 import { type ClusterStats, readBounds, readCluster, readCommands } from "../stats";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "../types";
 import { quitClusterWithin } from "./cluster-quit";
@@ -42,6 +42,7 @@ type AnyListener = Parameters<EventEmitter["on"]>[1];
 type OptionsOf<Mode extends ReplyMappingMode> = ClusterOptions & { redisOptions: { replyMapping: Mode } };
 
 const debug = debugLog("cluster");
+const pipelineDebug = debugLog("pipeline");
 const poolDebug = debugLog("pool");
 const WIRING: unique symbol = Symbol("wiring");
 const ADMISSION: unique symbol = Symbol("admission");
@@ -78,6 +79,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   startupNodes: ClusterNode[];
   readonly [CHAIN]: Dispatcher;
   readonly [LIMITS]: LimitContext;
+  readonly [SOURCE]: Redis[typeof SOURCE];
   private readonly [WIRING]: ClusterWiring;
   private readonly [ADMISSION]: Admission | null;
 
@@ -101,6 +103,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
       },
       positionOf: (command) => positionOf(wiring, command),
     };
+    this[SOURCE] = makeSource(this as unknown as Cluster, wiring);
     this[INITIALIZE]();
     for (const name of ["enableAutoPipelining", "autoPipeliningIgnoredCommands"] as const) {
       watchOptions(this.options, [name], () => {
@@ -294,6 +297,27 @@ function makeOwner(cluster: Cluster): WiringOwner {
       if (typeof clusterRetryStrategy !== "function") return null;
       return callUser(() => clusterRetryStrategy.call(cluster, attempts, reason));
     },
+  };
+}
+
+/** It stands for many servers: its address is that of the first that it was given. */
+function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURCE] {
+  return {
+    tally: cluster[TALLY],
+    isLogging: pipelineDebug.enabled,
+    get isPatched() {
+      return isPatched(cluster.sendCommand) || isPatched(Redis.prototype.sendCommand);
+    },
+    get flushes() {
+      return flushesSoFar();
+    },
+    server: () => {
+      const [first] = cluster.startupNodes;
+      const { host, port } = first === undefined ? { host: "", port: undefined } : parseStartupNode(first);
+      return { serverAddress: host, serverPort: port };
+    },
+    database: 0,
+    nodesOfLast: () => wiring.nodesOfLast,
   };
 }
 

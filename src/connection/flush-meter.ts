@@ -1,0 +1,146 @@
+/**
+ * Measures the flushes of one connection, for the counters of its link and for those who listen:
+ * how many commands each had, how long its first reply took, how long the socket took no more. All
+ * of it once a flush or once a read; one round trip is measured at a time.
+ */
+
+import { Batch } from "../command/batch";
+import { CommandFlag } from "../command/command-spec";
+import type { ServerContext } from "../observability/channels";
+import { type FlushCause, type FlushContext, flushChannel } from "../observability/work-channels";
+import { debugLog } from "../util/debug";
+import { clockMs } from "../util/scheduling";
+import { CallsInFlight } from "./calls-in-flight";
+import type { CommandQueue } from "./command-queue";
+import { LineCounts } from "./line-counts";
+
+/** Their replies come when the server pleases. */
+const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
+/** In the place of a command number: no round trip is being measured. */
+const UNMEASURED = -1;
+
+const NOWHERE: ServerContext = { serverAddress: "", serverPort: undefined };
+
+const debug = debugLog("flush");
+
+/** A reported flush without a reply. */
+interface Pending {
+  readonly context: FlushContext;
+  /** The reply with a higher number is of this flush. */
+  readonly place: number;
+  readonly beganMs: number;
+}
+
+export class FlushMeter {
+  /** Why the next flush happens, if it is not for the usual reason. */
+  cause: FlushCause | null = null;
+  private place = 0;
+  private inFlight = 0;
+  private batches = 0;
+  private beganMs = 0;
+  private timedPlace = UNMEASURED;
+  private timedFromMs = 0;
+  private stalledFromMs = 0;
+  private pending: Pending[] | null = null;
+  /** Looked up once: asking the environment takes longer than a flush may. */
+  private readonly isLogging = debug.enabled;
+
+  constructor(
+    private readonly queue: CommandQueue,
+    readonly counts: LineCounts = new LineCounts(),
+    private readonly server: (() => ServerContext) | undefined = undefined,
+  ) {}
+
+  /** A flush is about to be filled; the connection has looked at the clock if nothing was in flight. */
+  begin(idleSinceMs: number): void {
+    const { queue } = this;
+    this.inFlight = queue.inFlight;
+    this.place = queue.answered + queue.inFlight;
+    this.batches = Batch.started;
+    if (queue.inFlight === 0) this.beganMs = idleSinceMs;
+    else if (this.timedPlace === UNMEASURED || flushChannel.isHeard) this.beganMs = clockMs();
+  }
+
+  /** The flush has been written. */
+  end(segments: readonly Buffer[], isStalled: boolean): void {
+    const { counts, queue, place } = this;
+    const commands = queue.answered + queue.inFlight - place;
+    let bytes = 0;
+    for (const segment of segments) bytes += segment.length;
+    counts.bytesWritten += bytes;
+    counts.noteFlush(commands);
+    if (this.timedPlace === UNMEASURED) this.time();
+    if (isStalled && this.stalledFromMs === 0) {
+      counts.stalls++;
+      this.stalledFromMs = clockMs();
+    }
+    if (this.isLogging || flushChannel.isHeard) this.tell(commands, bytes, isStalled);
+    this.cause = null;
+  }
+
+  /** Bytes have been read and what they held has been answered. */
+  arrived(size: number, nowMs: number): void {
+    const { counts, queue } = this;
+    counts.bytesRead += size;
+    if (this.timedPlace !== UNMEASURED && queue.answered > this.timedPlace) {
+      this.timedPlace = UNMEASURED;
+      counts.roundTrips.note(Math.max(0, nowMs - this.timedFromMs), nowMs);
+    }
+    if (this.pending !== null) this.settle(this.pending, nowMs);
+  }
+
+  drained(): void {
+    if (this.stalledFromMs !== 0) this.counts.stalledMs += clockMs() - this.stalledFromMs;
+    this.stalledFromMs = 0;
+    this.cause = "drain";
+  }
+
+  /** The connection is over. */
+  close(makeError: () => Error): void {
+    this.drained();
+    const { pending } = this;
+    this.pending = null;
+    if (pending !== null) for (const { context } of pending) flushChannel.settle(context, makeError());
+  }
+
+  private time(): void {
+    const head = this.queue.head();
+    if (head === undefined) return;
+    if (!(head instanceof CallsInFlight) && (head.spec.flags & UNTIMED) !== 0) return;
+    this.timedPlace = this.place;
+    this.timedFromMs = this.beganMs;
+  }
+
+  private tell(commands: number, bytes: number, isStalled: boolean): void {
+    const { inFlight, place, beganMs } = this;
+    const cause = this.cause ?? (inFlight > 0 ? "turn" : "run");
+    const batches = Batch.started - this.batches;
+    if (this.isLogging) debug("%d commands, %d bytes, %d in flight, by %s", commands, bytes, inFlight, cause);
+    if (!flushChannel.isHeard) return;
+    const { serverAddress, serverPort } = this.server?.() ?? NOWHERE;
+    const context = flushChannel.begin({
+      serverAddress,
+      serverPort,
+      commands,
+      bytes,
+      batches,
+      inFlight,
+      cause,
+      isStalled,
+    });
+    this.pending ??= [];
+    this.pending.push({ context, place, beganMs });
+  }
+
+  private settle(pending: Pending[], nowMs: number): void {
+    let count = 0;
+    for (const { context, place, beganMs } of pending) {
+      if (this.queue.answered <= place) break;
+      count++;
+      context.roundTripMs = Math.max(0, nowMs - beganMs);
+      flushChannel.settle(context);
+    }
+    if (count > 0) pending.splice(0, count);
+    if (pending.length === 0) this.pending = null;
+  }
+}

@@ -1,0 +1,149 @@
+/**
+ * The channels on which the client tells of its own work: batches, writes, connections, redirects,
+ * subscriptions. Names and fields are a public interface (docs/observability.md): fields may be
+ * added, none is renamed or taken away within a major version. No context is built and no clock is
+ * read while nobody listens to a channel. Values, keys and credentials never appear.
+ */
+
+import { type Channel, channel, type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import type { ServerContext } from "./channels";
+
+type Counts = Record<string, number>;
+
+/** One `exec()` of a pipeline or transaction, or one batch of a bulk. Times are milliseconds. */
+export interface PipelineContext extends ServerContext {
+  kind: "pipeline" | "transaction" | "bulk";
+  /** Commands, MULTI and EXEC of a transaction not counted. */
+  size: number;
+  /** How often each command is in it, by its name in lower case; null if there are more than 16 names. */
+  commands: Counts | null;
+  database: number;
+  /** Address of the other end of the socket, while there is one; absent on a cluster. */
+  peerAddress?: string | undefined;
+  peerPort?: number | undefined;
+  /** Another instrumentation has replaced `sendCommand` and sees its commands one by one. */
+  isPatched: boolean;
+  /** From `asyncStart` on. The first word of error replies, codes of other errors; how often each. */
+  errors?: Counts;
+  /** From `asyncStart` on: nodes that it was divided among; 1 on a single server. */
+  nodes?: number;
+  /** From `asyncStart` on: from `exec()` to the write of its first command. Null if that was not seen (on a cluster). */
+  queuedMs?: number | null;
+  /** From `asyncStart` on: from that write to the first reply. Null if that was not seen. */
+  wireMs?: number | null;
+  /** From `asyncStart` on: from the first reply to the last. Null if that was not seen. */
+  settlingMs?: number | null;
+  /** From `asyncStart` on: all of it. */
+  durationMs?: number;
+  /** What `exec()` rejects with. */
+  error?: Error;
+}
+
+/** Why bytes leave. */
+export type FlushCause = "run" | "turn" | "size" | "drain" | "closing";
+
+/** One write to a socket; `asyncEnd` follows with its first reply, or with the loss of the connection. */
+export interface FlushContext extends ServerContext {
+  commands: number;
+  bytes: number;
+  /** Pipelines and transactions that begin in it. */
+  batches: number;
+  /** Commands that were unanswered before. */
+  inFlight: number;
+  /**
+   * `run`: the end of the run, nothing was in flight. `turn`: the end of the event-loop turn. `size`:
+   * many commands had gathered. `drain`: the socket takes bytes again. `closing`: the client is leaving.
+   */
+  cause: FlushCause;
+  /** The socket took no more. */
+  isStalled: boolean;
+  /** From `asyncStart` on: milliseconds to the first reply. */
+  roundTripMs?: number;
+  error?: Error;
+}
+
+/** An attempt to connect, the life of a ready connection, or a question about a silent one. */
+export interface ConnectionContext extends ServerContext {
+  /** `attempt` ends when the connection is ready, `life` with its loss or end, `probe` with the verdict. */
+  operation: "attempt" | "life" | "probe";
+  /** Attempts before this one. */
+  epoch: number;
+  /** Of an `attempt`: milliseconds since a ready connection was lost; null if none was. */
+  downMs?: number | null;
+  /** Of a `probe`, from `asyncStart` on: `dead`, `busy`, `unreachable`, `unknown` or `served`. */
+  verdict?: string;
+  /** Why the attempt failed or the connection was lost. */
+  error?: Error;
+}
+
+/** A node of a cluster has sent a command elsewhere, or back. */
+export interface RedirectContext {
+  kind: "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN" | "OTHER";
+  /** Name of the command, or of the EXEC that stands for a transaction, in lower case. */
+  command: string;
+  /** -1 if the command has none. */
+  slot: number;
+  /** `host:port` of the node that said so. */
+  from: string;
+  /** `host:port` that it named, or null. */
+  to: string | null;
+}
+
+/** Subscriptions without a connection: messages are missed from `start` to `asyncEnd`. */
+export interface PubSubContext extends ServerContext {
+  /** Channels, patterns and sharded channels that were subscribed to when the connection was lost. */
+  subscriptions: number;
+  /** From `asyncStart` on: milliseconds without. */
+  gapMs?: number;
+  /** The client has ended instead. */
+  error?: Error;
+}
+
+/** Operations of one kind; each reports `start` and `end`, later `error` if it fails, `asyncStart` and `asyncEnd`. */
+class WorkChannel<Context extends { error?: Error }> {
+  private readonly channel: TracingChannel<unknown, Context>;
+
+  constructor(name: string) {
+    this.channel = tracingChannel(name);
+  }
+
+  get isHeard(): boolean {
+    const { start, end, asyncStart, asyncEnd, error } = this.channel;
+    return (
+      start.hasSubscribers ||
+      asyncEnd.hasSubscribers ||
+      end.hasSubscribers ||
+      asyncStart.hasSubscribers ||
+      error.hasSubscribers
+    );
+  }
+
+  /** Begins an operation; the work that is done at once runs in the stores that tracers have bound. */
+  begin(context: Context, work: () => void = nothing): Context {
+    this.channel.start.runStores(context, work);
+    this.channel.end.publish(context);
+    return context;
+  }
+
+  settle(context: Context, error?: Error): void {
+    if (error !== undefined) {
+      context.error = error;
+      this.channel.error.publish(context);
+    }
+    this.channel.asyncStart.publish(context);
+    this.channel.asyncEnd.publish(context);
+  }
+}
+
+export const pipelineChannel: WorkChannel<PipelineContext> = new WorkChannel("sluice:pipeline");
+export const flushChannel: WorkChannel<FlushContext> = new WorkChannel("sluice:flush");
+export const connectionChannel: WorkChannel<ConnectionContext> = new WorkChannel("sluice:connection");
+export const pubSubChannel: WorkChannel<PubSubContext> = new WorkChannel("sluice:pubsub");
+const redirects: Channel = channel("sluice:redirect");
+
+/** Redirects take no time of their own: each is one message, made only for those who listen. */
+export function tellRedirect(describe: () => RedirectContext): void {
+  if (redirects.hasSubscribers) redirects.publish(describe());
+}
+
+function nothing(): void {}
