@@ -14,7 +14,7 @@ import {
   MaxRetriesPerRequestError,
 } from "../errors";
 import { attachCommand } from "../observability/redact";
-import { copyError, withOneStack } from "../util/copy-error";
+import { copyError, withOneStack, withoutStack, withStackOf } from "../util/copy-error";
 
 /** The commands that a lost connection has left unanswered, both in order. */
 export interface Leftovers {
@@ -60,22 +60,28 @@ export function failLate(
 
 /** Settles one command of a closed link. A connection that is gone is what QUIT asks for. */
 function settleClosed(command: Command, error: Error): void {
-  if (!isQuit(command)) command.fail(endOf(command, error));
+  if (!isQuit(command)) command.fail(error);
   else
     command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", { protocol: 2, replyMapping: "legacy" });
 }
 
 /** The error for a command that is ended by this one: it does not claim that what was written did not run. */
 export function endOf(command: Command, error: Error): Error {
-  return command.extra?.mayHaveRun ? inDoubt(error) : error;
+  return mayHaveRun(command) ? inDoubt(error) : error;
+}
+
+/** It was written to a connection that was lost before it was answered. */
+function mayHaveRun({ extra }: Command): boolean {
+  return extra?.mayHaveRun === true;
 }
 
 /** The same error for a command that had been written to a connection that was lost, and waited for another try. */
 function inDoubt(error: Error): Error {
   const options = causeOf(error.cause as Error | undefined);
   if (error instanceof MaxRetriesPerRequestError)
-    return new MaxRetriesOutcomeUnknownError(error.limit, options);
-  if (error instanceof ConnectionClosedError) return new ClosedOutcomeUnknownError(options);
+    return withStackOf(error, () => new MaxRetriesOutcomeUnknownError(error.limit, options));
+  if (error instanceof ConnectionClosedError)
+    return withoutStack(() => new ClosedOutcomeUnknownError(options));
   // The refusal of the next connection says nothing about commands that the last one was sent.
   return copyError(error, { code: "OUTCOME_UNKNOWN" });
 }
@@ -93,7 +99,8 @@ export function settleLeftovers(
   const inDoubtError = withOneStack(() => new ClosedOutcomeUnknownError(options));
   const closedError = withOneStack(() => new ConnectionClosedError(options));
   for (const command of rest.sent) settleClosed(command, inDoubtError());
-  for (const command of rest.unsent) settleClosed(command, closedError());
+  for (const command of rest.unsent)
+    settleClosed(command, mayHaveRun(command) ? inDoubtError() : closedError());
   return kept;
 }
 
@@ -105,8 +112,10 @@ export function settleWaiting(
 ): void {
   const taken: Command[] = [];
   const nextError = withOneStack(makeError);
+  let example: Error | null = null;
   for (const command of waiting) {
     if (takeover?.takesOver(command)) taken.push(command);
+    else if (mayHaveRun(command)) settleClosed(command, inDoubt((example ??= makeError())));
     else settleClosed(command, nextError());
   }
   if (taken.length > 0) takeover?.takeOver(taken, makeError());

@@ -13,6 +13,7 @@ import type { RetryPolicy } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import { AbortError, CommandLossError, OutcomeUnknownError, WatchLostError } from "../errors";
+import { OneStack } from "../util/copy-error";
 import { failNamed, type Leftovers } from "./closing";
 
 export interface ResendRules {
@@ -65,6 +66,7 @@ function refuseIfBroken({ isSettled, group }: Command): void {
 class Sorter {
   readonly again: Command[] = [];
   private isWatchBefore = false;
+  private readonly stack = new OneStack();
 
   constructor(private readonly rules: ResendRules) {}
 
@@ -89,13 +91,15 @@ class Sorter {
     if (isExplicit && group.isGuarded && !this.isWatchBefore) {
       return this.refuse(
         command,
-        mayHaveRun ? new OutcomeUnknownError(undefined, this.cause) : new WatchLostError(),
+        this.stack.next(() =>
+          mayHaveRun ? new OutcomeUnknownError(undefined, this.cause) : new WatchLostError(),
+        ),
       );
     }
     if (isExplicit && (group.isAnswered || group.isRefused)) {
-      return mayHaveRun
-        ? new OutcomeUnknownError(undefined, this.cause)
-        : new AbortError(undefined, this.cause);
+      return this.stack.next(() =>
+        mayHaveRun ? new OutcomeUnknownError(undefined, this.cause) : new AbortError(undefined, this.cause),
+      );
     }
     return wasSent ? this.refusalOfSent(command) : null;
   }
@@ -118,7 +122,10 @@ class Sorter {
         ? `the retry policy "${policy}" forbids sending it again`
         : "may still be running, so it is not sent again";
     const message = `Outcome unknown: "${command.name}" was written to ${server} but the connection closed before its reply; it may have run, and ${why}`;
-    return this.refuse(command, new OutcomeUnknownError(message, this.cause));
+    return this.refuse(
+      command,
+      this.stack.next(() => new OutcomeUnknownError(message, this.cause)),
+    );
   }
 
   /** With one command of an explicit batch, all that follow are refused. */

@@ -1,8 +1,24 @@
 import { expect } from "chai";
 import { ConnectionClosedError } from "../../../src/errors";
-import { withOneStack } from "../../../src/util/copy-error";
+import { OneStack, withOneStack, withStackOf } from "../../../src/util/copy-error";
+
+describe("withStackOf", () => {
+  it("puts the calls of one error under the head of another", () => {
+    const first = new ConnectionClosedError();
+    const second = withStackOf(first, () => new TypeError("other\n    at nowhere"));
+    const calls = (first.stack ?? "").slice((first.stack ?? "").indexOf("\n    at "));
+    expect(second.stack).to.equal(`TypeError: other\n    at nowhere${calls}`);
+  });
+});
 
 describe("withOneStack", () => {
+  it("gives each its own message above the calls of the first", () => {
+    const stack = new OneStack();
+    const [first, second] = ["one", "two"].map((message) => stack.next(() => new Error(message)));
+    expect(first?.stack).to.match(/^Error: one\n {4}at /);
+    expect(second?.stack).to.equal(first?.stack?.replace("one", "two"));
+  });
+
   it("gives each caller an error of its own, with the stack of the first", () => {
     const next = withOneStack(() => new ConnectionClosedError());
     const errors = [next(), next(), next()];
