@@ -11,7 +11,7 @@ const LOCKS = {
   bun: ["bun.lock", "bun.lockb"],
 };
 const NOT_SOURCES = new Set(["node_modules", "dist", "build", "coverage", "out", "vendor"]);
-const SOURCE = /\.(?:[cm]?[jt]s|[jt]sx)$/;
+const SOURCE = /(?<!\.d)\.(?:[cm]?[jt]s|[jt]sx)$/;
 const OTHER = /^(?:\.env.*|Dockerfile.*|.*\.ya?ml|.*\.sh)$/;
 const MAX_BYTES = 1024 * 1024;
 

@@ -257,6 +257,8 @@ const cluster = new Redis.Cluster([], { redisOptions: { commandTimeout: 100 } })
       await run("tar", ["-xzf", join(directory, tarball), "-C", directory]);
       const home = join(directory, "package");
       mkdirSync(join(home, "node_modules"));
+      // Packages bring what was compiled, which is no source of a project.
+      if (existsSync(join(home, "dist"))) renameSync(join(home, "dist"), join(home, "compiled"));
       const compiler = join(await installTools(), "node_modules", "typescript-5.9");
       symlinkSync(compiler, join(home, "node_modules", "typescript"));
       const shown = await migrate(home);
