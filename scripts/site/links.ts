@@ -39,7 +39,7 @@ function rewriteText(text: string, place: Place): string {
       const found = pageOf(target, place);
       return found === null ? label : `[${label}](${found})`;
     })
-    .replaceAll(/<(?!\/?(?:img|details|summary|sub|br|p|div|picture|source)\b|!--)/g, "&lt;");
+    .replaceAll(/<(?!\/?(?:img|a|details|summary|sub|br|p|div|picture|source)\b|!--)/g, "&lt;");
 }
 
 /** The target from here; null when the site has no such page. */
