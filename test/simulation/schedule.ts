@@ -68,8 +68,10 @@ export class Schedule {
       latencyMs: random.of([1, 3, 20]),
       splitChance: random.of([0, 0.2, 0.8]),
     });
-    const addresses = ["10.0.0.1:7001", "10.0.0.2:7002", "10.0.0.3:7003"].slice(0, isCluster ? 3 : 1);
-    this.slots = isCluster ? new MovingSlots(addresses) : null;
+    const shards = [1, 2, 3].map((n) => [`10.0.0.${n}:700${n}`]);
+    if (random.chance(0.5)) for (const [i, shard] of shards.entries()) shard.push(`10.0.1.${i}:710${i}`);
+    this.slots = isCluster ? new MovingSlots(shards) : null;
+    const addresses = this.slots?.addresses ?? ["10.0.0.1:7001"];
     const knowsResp3 = random.chance(0.7);
     for (const address of addresses) {
       const server = new SimulatedServer(address, this.store, knowsResp3, this.slots);
@@ -187,6 +189,7 @@ export class Schedule {
       clusterRetryStrategy: (times) => Math.min(10 + times * 2, 200),
       slotsRefreshTimeout: 500,
       maxRedirections: random.of([4, 16]),
+      scaleReads: random.of(["master", "master", "slave", "all"] as const),
       retryDelayOnFailover: 20,
       enableOfflineQueue: !random.chance(0.1),
     });
@@ -267,9 +270,9 @@ export class Schedule {
   }
 
   private disturb(): void {
-    const { random, network, time, slots, servers } = this;
+    const { random, network, slots, servers } = this;
     const server = random.of(servers);
-    switch (random.below(slots === null ? 5 : 8)) {
+    switch (random.below(slots === null ? 5 : 9)) {
       case 0:
         network.pick()?.cut(random.chance(0.5));
         return;
@@ -280,18 +283,35 @@ export class Schedule {
         server.crash(random.chance(0.5));
         return;
       case 3:
-        server.isUp = false;
-        server.crash(true);
-        time.after(random.of([5, 100, 1000]), () => {
-          server.isUp = true;
-        });
+        this.takeDown(server, random.of([5, 100, 1000]));
         return;
       case 4:
         if (this.client.status !== "end") this.client.disconnect(true);
         return;
+      case 5:
+        this.failOver(random.below(3), random.chance(0.7));
+        return;
       default:
-        slots?.move(random.below(12), random.below(servers.length));
+        slots?.move(random.below(12), random.below(3));
     }
+  }
+
+  private takeDown(server: SimulatedServer, ms: number): void {
+    server.isUp = false;
+    server.crash(true);
+    this.time.after(ms, () => {
+      server.isUp = true;
+    });
+  }
+
+  /** A master is lost, or steps down, and its replica takes over some time later. */
+  private failOver(shard: number, isLost: boolean): void {
+    const { slots, time, random, servers } = this;
+    const nodes = slots?.shards[shard] ?? [];
+    if (nodes.length < 2) return;
+    const master = servers.find(({ address }) => address === nodes[0]);
+    if (isLost && master !== undefined) this.takeDown(master, random.of([100, 1000, 5000]));
+    time.after(isLost ? random.of([10, 100, 600]) : 1, () => slots?.failOver(shard));
   }
 
   private holdUp(ms: number): void {

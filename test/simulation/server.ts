@@ -18,8 +18,10 @@ export interface ClusterMap {
   ownerOf(slot: number): string;
   /** Address of the node to which the slot is on its way, if it is. */
   importerOf(slot: number): string | null;
-  /** Ranges with their owner, as CLUSTER SLOTS tells them. */
-  ranges(): readonly (readonly [from: number, to: number, address: string])[];
+  /** Whether the node is a replica of the owner of the slot. */
+  isReplicaOf(slot: number, address: string): boolean;
+  /** Ranges with their nodes, the master first, as CLUSTER SLOTS tells them. */
+  ranges(): readonly (readonly [from: number, to: number, ...addresses: string[]])[];
 }
 
 export class SimulatedServer implements Host {
@@ -55,6 +57,7 @@ class Session implements Peer {
   private queued: string[][] | null = null;
   private isBroken = false;
   private isAsking = false;
+  private isReadonly = false;
 
   constructor(
     private readonly server: SimulatedServer,
@@ -111,6 +114,7 @@ class Session implements Peer {
       this.queued = null;
       return OK;
     }
+    if (name === "readonly" || name === "readwrite") this.isReadonly = name === "readonly";
     const redirect = this.redirect(name, words[1], isAsking);
     if (redirect !== null) {
       this.isBroken = true;
@@ -138,6 +142,7 @@ class Session implements Peer {
     const slot = slotOfKey(key);
     const importer = cluster.importerOf(slot);
     const owner = cluster.ownerOf(slot);
+    if (this.isReadonly && name === "get" && cluster.isReplicaOf(slot, address)) return null;
     if (owner === address) return importer === null ? null : `-ASK ${slot} ${importer}\r\n`;
     return importer === address && isAsking ? null : `-MOVED ${slot} ${owner}\r\n`;
   }
@@ -167,7 +172,7 @@ class Session implements Peer {
         this.wire.endFromServer();
         return OK;
       default:
-        return /^(?:client|select|asking|readonly|auth)$/.test(name)
+        return /^(?:client|select|asking|readonly|readwrite|auth)$/.test(name)
           ? OK
           : `-ERR unknown command '${name}'\r\n`;
     }
@@ -183,9 +188,12 @@ class Session implements Peer {
     if (cluster === null) return "-ERR This instance has cluster support disabled\r\n";
     if (what.toLowerCase() === "info") return bulk("cluster_enabled:1\r\ncluster_state:ok\r\n");
     if (what.toLowerCase() !== "slots") return "-ERR unknown subcommand\r\n";
-    const rows = cluster.ranges().map(([from, to, address]) => {
-      const [host = "", port] = address.split(":");
-      return `*3\r\n:${from}\r\n:${to}\r\n*3\r\n${bulk(host)}:${port}\r\n${bulk(address)}`;
+    const rows = cluster.ranges().map(([from, to, ...addresses]) => {
+      const nodes = addresses.map((address) => {
+        const [host = "", port] = address.split(":");
+        return `*3\r\n${bulk(host)}:${port}\r\n${bulk(address)}`;
+      });
+      return `*${2 + nodes.length}\r\n:${from}\r\n:${to}\r\n${nodes.join("")}`;
     });
     return `*${rows.length}\r\n${rows.join("")}`;
   }
@@ -195,32 +203,45 @@ function bulk(text: string | null): string {
   return text === null ? "$-1\r\n" : `$${text.length}\r\n${text}\r\n`;
 }
 
-/** A cluster of as many nodes as there are addresses; its slots move one range at a time. */
+/**
+ * A cluster whose slots move one range at a time, and whose shards change their masters. Every node has the same
+ * store, so that only who answers for a slot matters.
+ */
 export class MovingSlots implements ClusterMap {
   private static readonly parts = 12;
+  /** The shard of each part. */
   private readonly owners: number[] = [];
   /** Parts whose slots have moved, or begun to. */
   private readonly moved = new Set<number>();
   private importing: { readonly part: number; readonly to: number } | null = null;
 
-  constructor(readonly addresses: readonly string[]) {
-    for (let part = 0; part < MovingSlots.parts; part++) this.owners.push(part % addresses.length);
+  /** @param shards The addresses of each shard, its master first. */
+  constructor(readonly shards: string[][]) {
+    for (let part = 0; part < MovingSlots.parts; part++) this.owners.push(part % shards.length);
+  }
+
+  get addresses(): string[] {
+    return this.shards.flat();
   }
 
   ownerOf(slot: number): string {
-    return this.addresses[this.owners[partOf(slot)] as number] as string;
+    return this.nodesOf(partOf(slot))[0] as string;
   }
 
   importerOf(slot: number): string | null {
     const { importing } = this;
-    return importing?.part === partOf(slot) ? (this.addresses[importing.to] as string) : null;
+    return importing?.part === partOf(slot) ? (this.shards[importing.to]?.[0] as string) : null;
   }
 
-  ranges(): (readonly [from: number, to: number, address: string])[] {
-    return this.owners.map((owner, part) => [
+  isReplicaOf(slot: number, address: string): boolean {
+    return this.nodesOf(partOf(slot)).indexOf(address) > 0;
+  }
+
+  ranges(): (readonly [from: number, to: number, ...addresses: string[]])[] {
+    return this.owners.map((_, part) => [
       Math.ceil((part * 16384) / MovingSlots.parts),
       Math.ceil(((part + 1) * 16384) / MovingSlots.parts) - 1,
-      this.addresses[owner] as string,
+      ...this.nodesOf(part),
     ]);
   }
 
@@ -237,6 +258,19 @@ export class MovingSlots implements ClusterMap {
       this.importing = { part: part % MovingSlots.parts, to };
       this.moved.add(this.importing.part);
     }
+  }
+
+  /** The first replica of a shard becomes its master. */
+  failOver(shard: number): void {
+    const nodes = this.shards[shard] as string[];
+    nodes.push(nodes.shift() as string);
+    this.owners.forEach((owner, part) => {
+      if (owner === shard) this.moved.add(part);
+    });
+  }
+
+  private nodesOf(part: number): string[] {
+    return this.shards[this.owners[part] as number] as string[];
   }
 }
 
