@@ -28,9 +28,15 @@ export interface NetworkRules {
   readonly splitChance: number;
 }
 
+/** After that long without a sign of life TCP gives a connection up. */
+const TCP_LIMIT_MS = 600_000;
+
 /** One connection, between the socket of the client and the peer. */
 export class Wire {
   isCut = false;
+  /** Nothing passes any more, and no end has been told. */
+  private isStuck = false;
+  private timer: { close(): unknown } | null = null;
   private peer: Peer | null = null;
   private readonly nextAtMs = { up: 0, down: 0 };
 
@@ -74,11 +80,19 @@ export class Wire {
   cut(isReset: boolean): void {
     if (this.isCut) return;
     this.isCut = true;
+    this.timer?.close();
     this.network.wires.delete(this);
     this.peer?.onEnd();
     if (this.socket.destroyed) return;
     if (!isReset) this.socket.push(null);
     else this.socket.destroy(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
+  }
+
+  /** Nothing arrives any more, and nobody is told: a cable, a firewall that has forgotten the connection. */
+  stick(): void {
+    if (this.isCut || this.isStuck) return;
+    this.isStuck = true;
+    this.timer = this.network.time.after(TCP_LIMIT_MS, () => this.cut(true));
   }
 
   private carry(way: "up" | "down", bytes: Buffer, deliver: (piece: Buffer) => void): void {
@@ -95,7 +109,7 @@ export class Wire {
     const arrivesAt = Math.max(time.nowMs + 1 + random.below(rules.latencyMs), heldUntilMs);
     this.nextAtMs[way] = Math.max(arrivesAt, this.nextAtMs[way]);
     time.after(this.nextAtMs[way] - time.nowMs, () => {
-      if (!this.isCut) work();
+      if (!this.isCut && !this.isStuck) work();
     });
   }
 }
@@ -103,10 +117,25 @@ export class Wire {
 export class VirtualSocket extends Duplex {
   connecting = true;
   readonly wire: Wire;
+  readonly remoteAddress: string;
+  readonly remotePort: number;
+  readonly localAddress = "10.9.0.1";
+  readonly localPort: number;
 
-  constructor(network: Network) {
+  constructor(network: Network, address: string, localPort: number) {
     super({ allowHalfOpen: true });
     this.wire = new Wire(this, network);
+    this.remoteAddress = address.slice(0, address.lastIndexOf(":"));
+    this.remotePort = Number(address.slice(address.lastIndexOf(":") + 1));
+    this.localPort = localPort;
+  }
+
+  setNoDelay(): this {
+    return this;
+  }
+
+  setKeepAlive(): this {
+    return this;
   }
 
   open(): void {
@@ -134,7 +163,17 @@ export class VirtualSocket extends Duplex {
   }
 }
 
+/** What `net.connect` leads to. */
+export const present: { network: Network | null } = { network: null };
+
+/** Takes the place of `net.connect`, for everything that is dialled from now on. */
+export function installNetwork(): void {
+  const net = require("node:net") as { connect: unknown };
+  net.connect = ({ host, port }: { host: string; port: number }) => present.network?.dial(`${host}:${port}`);
+}
+
 export class Network {
+  private nextPort = 40_000;
   readonly wires = new Set<Wire>();
   readonly hosts = new Map<string, Host>();
   /** Nothing arrives before. */
@@ -147,7 +186,7 @@ export class Network {
   ) {}
 
   dial(address: string): VirtualSocket {
-    const socket = new VirtualSocket(this);
+    const socket = new VirtualSocket(this, address, this.nextPort++);
     const { wire } = socket;
     this.wires.add(wire);
     this.time.after(1 + this.random.below(this.rules.latencyMs), () => {

@@ -6,22 +6,27 @@
 import type { RedisOptions } from "../../src/client/options/redis-options";
 import { LINK } from "../../src/client/redis";
 import { slotOfKey } from "../../src/command/slot";
-import { AbstractConnector, Cluster, Redis } from "../../src/index";
-import { Network, type VirtualSocket } from "./network";
+import { Cluster, Redis } from "../../src/index";
+import { Network, present } from "./network";
 import { Random } from "./random";
-import { MovingSlots, SimulatedServer, type Store } from "./server";
+import { MovingSlots, SimulatedServer } from "./server";
+import { SubscriptionBooks } from "./subscription-books";
 import type { VirtualTime } from "./virtual-time";
+import { World } from "./world";
 
 /** Every token has this length, so that the length of a text tells how many it holds. */
 const TOKEN_LENGTH = 8;
 const KEYS = 6;
-const SETTLE_LIMIT_MS = 15 * 60_000;
+const KEY_NAMES = Array.from({ length: KEYS }, (_, n) => `{k${n}}`);
+const SETTLE_LIMIT_MS = 120_000;
 const END_LIMIT_MS = 60_000;
+/** By then everything is subscribed again. */
+const RESUBSCRIBED_MS = 30_000;
 /** A node that takes longer to answer than this may be overtaken (`ORDER_LIMIT_MS` of the retry queue, some way included). */
 const ORDER_LIMIT_MS = 900;
 
 interface Call {
-  readonly kind: "append" | "get" | "echo";
+  readonly kind: "append" | "get" | "echo" | "rpush" | "blpop" | "publish" | "spublish";
   readonly key: string;
   readonly token: string;
   readonly atMs: number;
@@ -44,7 +49,7 @@ type Client = Redis | Cluster;
 export class Schedule {
   private readonly random: Random;
   private readonly network: Network;
-  private readonly store: Store = new Map();
+  private readonly world: World;
   private readonly servers: SimulatedServer[] = [];
   private readonly slots: MovingSlots | null;
   private readonly calls: Call[] = [];
@@ -52,6 +57,9 @@ export class Schedule {
   private readonly problems: string[] = [];
   /** When nothing has arrived for longer than order is kept for. */
   private readonly standstills: { readonly fromMs: number; readonly toMs: number }[] = [];
+  /** What this life has besides texts. */
+  private readonly has: { readonly lists: boolean; readonly channels: boolean };
+  private readonly subscriptions: SubscriptionBooks | null;
   private readonly policy: "at-least-once" | "reads-only" | "at-most-once";
 
   constructor(
@@ -63,23 +71,38 @@ export class Schedule {
     this.random = new Random(seed);
     const { random } = this;
     Math.random = random.next;
+    this.world = new World(time);
+    this.has = { lists: random.chance(0.3), channels: random.chance(0.3) };
     this.policy = random.of(["at-least-once", "reads-only", "at-most-once"] as const);
     this.network = new Network(time, random, {
       latencyMs: random.of([1, 3, 20]),
       splitChance: random.of([0, 0.2, 0.8]),
     });
+    present.network = this.network;
     const shards = [1, 2, 3].map((n) => [`10.0.0.${n}:700${n}`]);
     if (random.chance(0.5)) for (const [i, shard] of shards.entries()) shard.push(`10.0.1.${i}:710${i}`);
     this.slots = isCluster ? new MovingSlots(shards) : null;
     const addresses = this.slots?.addresses ?? ["10.0.0.1:7001"];
     const knowsResp3 = random.chance(0.7);
     for (const address of addresses) {
-      const server = new SimulatedServer(address, this.store, knowsResp3, this.slots);
+      const server = new SimulatedServer(address, this.world, knowsResp3, this.slots);
       this.servers.push(server);
       this.network.hosts.set(address, server);
     }
     this.client = isCluster ? this.makeCluster(addresses) : this.makeClient();
     this.client.on("error", () => {});
+    this.subscriptions = this.has.channels ? this.subscribe() : null;
+  }
+
+  /** A cluster client has connections of its own for subscriptions; beside a `Redis` stands a second one. */
+  private subscribe(): SubscriptionBooks {
+    const subscriber =
+      this.client instanceof Cluster
+        ? this.client
+        : new Redis({ ...this.commonOptions(), host: "10.0.0.1", port: 7001, maxRetriesPerRequest: null });
+    subscriber.on("error", () => {});
+    const shardChannels = this.client instanceof Cluster ? KEY_NAMES.slice(0, 3) : [];
+    return new SubscriptionBooks(subscriber, this.time, ["news", "jobs"], shardChannels);
   }
 
   async run(): Promise<Outcome> {
@@ -100,12 +123,16 @@ export class Schedule {
         "calls that never settle",
         this.calls.filter((call) => call.settledTimes === 0),
       );
+    if (this.subscriptions !== null) await this.pass(RESUBSCRIBED_MS);
     this.client.disconnect();
+    this.subscriptions?.close();
     await time.run(() => time.pending === 0, END_LIMIT_MS);
     if (time.pending > 0) this.problems.push(`${time.pending} timers are left`);
     if (this.client.status !== "end") this.problems.push(`the status is ${this.client.status} at last`);
     this.checkReplies();
     this.checkLogs();
+    this.checkLists();
+    this.problems.push(...(this.subscriptions?.check(this.world.published) ?? []));
     return {
       problems: this.problems.map((problem) => `seed ${this.seed}: ${problem}`),
       calls: this.calls.length,
@@ -117,19 +144,8 @@ export class Schedule {
   // --- the client ------------------------------------------------------------------------------
 
   private commonOptions(): RedisOptions {
-    const { random, network } = this;
-    class VirtualConnector extends AbstractConnector {
-      private readonly address: string;
-      constructor({ host, port }: { host: string; port: number }) {
-        super();
-        this.address = `${host}:${port}`;
-      }
-      async connect(): Promise<VirtualSocket> {
-        return network.dial(this.address);
-      }
-    }
+    const { random } = this;
     const options: RedisOptions = {
-      Connector: VirtualConnector as never,
       protocol: random.of([2, 3] as const),
       highWaterBytes: random.of([1, 100, 256 * 1024]),
       enableReadyCheck: random.chance(0.7),
@@ -185,6 +201,7 @@ export class Schedule {
     return new Cluster(nodes, {
       ...(this.limits() as object),
       redisOptions: { ...this.commonOptions(), maxRetriesPerRequest: random.of([null, 1, 20]) } as object,
+      shardedSubscribers: true,
       dnsLookup: (address, callback) => callback(null, address, 4),
       clusterRetryStrategy: (times) => Math.min(10 + times * 2, 200),
       slotsRefreshTimeout: 500,
@@ -239,7 +256,7 @@ export class Schedule {
   }
 
   private newCall(key = `{k${this.random.below(KEYS)}}`): Call {
-    const kind = this.random.of(["append", "append", "append", "get", "echo"] as const);
+    const kind = this.random.of(this.kinds());
     const token = `t${String(this.calls.length).padStart(TOKEN_LENGTH - 2, "0")};`;
     const call: Call = {
       kind,
@@ -253,6 +270,15 @@ export class Schedule {
     };
     this.calls.push(call);
     return call;
+  }
+
+  private kinds(): Call["kind"][] {
+    const { has, slots } = this;
+    const kinds: Call["kind"][] = ["append", "append", "append", "get", "echo"];
+    if (has.lists) kinds.push("rpush", "rpush", "blpop");
+    if (has.channels) kinds.push("publish", "publish");
+    if (has.channels && slots !== null) kinds.push("spublish", "spublish");
+    return kinds;
   }
 
   private follow(call: Call, outcome: Promise<unknown>): void {
@@ -274,7 +300,8 @@ export class Schedule {
     const server = random.of(servers);
     switch (random.below(slots === null ? 5 : 9)) {
       case 0:
-        network.pick()?.cut(random.chance(0.5));
+        if (random.chance(0.2)) network.pick()?.stick();
+        else network.pick()?.cut(random.chance(0.5));
         return;
       case 1:
         this.holdUp(random.of([10, 100, 2000]));
@@ -293,6 +320,7 @@ export class Schedule {
         return;
       default:
         slots?.move(random.below(12), random.below(3));
+        for (const one of servers) one.onMoved();
     }
   }
 
@@ -311,7 +339,10 @@ export class Schedule {
     if (nodes.length < 2) return;
     const master = servers.find(({ address }) => address === nodes[0]);
     if (isLost && master !== undefined) this.takeDown(master, random.of([100, 1000, 5000]));
-    time.after(isLost ? random.of([10, 100, 600]) : 1, () => slots?.failOver(shard));
+    time.after(isLost ? random.of([10, 100, 600]) : 1, () => {
+      slots?.failOver(shard);
+      for (const one of servers) one.onMoved();
+    });
   }
 
   private holdUp(ms: number): void {
@@ -345,7 +376,7 @@ export class Schedule {
     for (const call of this.calls) {
       if (call.settledTimes !== 1) this.complain(`settled ${call.settledTimes} times`, [call]);
       if (call.error !== null || call.settledTimes === 0) continue;
-      const text = this.store.get(call.key) ?? "";
+      const text = this.world.texts.get(call.key) ?? "";
       const { reply } = call;
       if (call.kind === "echo" && reply !== call.token) this.complain(`echo gave ${reply}`, [call]);
       if (call.kind === "get" && reply !== null && !(typeof reply === "string" && text.startsWith(reply)))
@@ -355,11 +386,43 @@ export class Schedule {
     }
   }
 
+  /** No element is lost, but with a call whose outcome is unknown, and none is handed out that nobody has pushed. */
+  private checkLists(): void {
+    const taken = new Map<string, number>();
+    let doubtful = 0;
+    for (const call of this.calls) {
+      if (call.kind !== "blpop") continue;
+      if (call.error !== null) doubtful += mayHaveRun(call) ? 1 : 0;
+      else if (Array.isArray(call.reply)) {
+        const element = String(call.reply[1]);
+        taken.set(element, (taken.get(element) ?? 0) + 1);
+      }
+    }
+    let lost = 0;
+    const handedOut = new Map<string, number>();
+    for (const element of this.world.popped) handedOut.set(element, (handedOut.get(element) ?? 0) + 1);
+    for (const [element, times] of taken) {
+      if (times > (handedOut.get(element) ?? 0))
+        this.problems.push(
+          `${element} was given to ${times} callers, and handed out ${handedOut.get(element)} times`,
+        );
+    }
+    for (const [element, times] of handedOut) lost += times - (taken.get(element) ?? 0);
+    if (lost > doubtful && this.policy !== "at-least-once")
+      this.problems.push(`${lost} elements went to nobody, ${doubtful} calls have an unknown outcome`);
+    const left = [...this.world.lists.values()].flat();
+    for (const call of this.calls) {
+      if (call.kind !== "rpush" || call.error !== null) continue;
+      if (!left.includes(call.token) && !handedOut.has(call.token))
+        this.complain("acknowledged and not stored", [call]);
+    }
+  }
+
   private checkLogs(): void {
     const order = new Map<string, number>();
     for (const call of this.calls) {
       if (call.kind !== "append") continue;
-      const text = this.store.get(call.key) ?? "";
+      const text = this.world.texts.get(call.key) ?? "";
       const at = text.indexOf(call.token);
       const times = text.split(call.token).length - 1;
       if (call.error === null && times === 0) this.complain("acknowledged and not stored", [call]);
@@ -391,11 +454,32 @@ interface Issuer {
   append(key: string, value: string): unknown;
   get(key: string): unknown;
   echo(text: string): unknown;
+  rpush(key: string, element: string): unknown;
+  blpop(key: string, seconds: number): unknown;
+  publish(channel: string, message: string): unknown;
+  spublish(channel: string, message: string): unknown;
 }
 
+/** Short, so that what waits behind it keeps its order. */
+const BLOCKED_SECONDS = 0.1;
+
 function issue(client: Issuer, { kind, key, token }: Call): unknown {
-  if (kind === "append") return client.append(key, token);
-  return kind === "get" ? client.get(key) : client.echo(token);
+  switch (kind) {
+    case "append":
+      return client.append(key, token);
+    case "get":
+      return client.get(key);
+    case "echo":
+      return client.echo(token);
+    case "rpush":
+      return client.rpush(`${key}:list`, token);
+    case "blpop":
+      return client.blpop(`${key}:list`, BLOCKED_SECONDS);
+    case "publish":
+      return client.publish(token < "t000020" ? "news" : "jobs", token);
+    case "spublish":
+      return client.spublish(key, token);
+  }
 }
 
 /** What the error says about whether the command ran. */

@@ -1,16 +1,16 @@
 /**
  * Servers in memory that speak enough of the protocol for a client to live on them: texts that grow
- * (APPEND), transactions, the handshake, and the redirects of a cluster. All nodes of a cluster share
- * one store, since only who answers for a slot matters here.
+ * (APPEND), lists that are waited for (BLPOP), channels, transactions, the handshake, CLIENT LIST and
+ * CLIENT UNBLOCK, and the redirects of a cluster.
  */
 
 import { slotOfKey } from "../../src/command/slot";
 import type { Host, Network, Peer, Wire } from "./network";
+import type { Listener, Waiter, World } from "./world";
 
 const OK = "+OK\r\n";
-
-/** What the servers have stored. */
-export type Store = Map<string, string>;
+/** Commands whose first argument is a key, or a channel that has a slot. */
+const KEYED = /^(?:get|append|rpush|blpop|spublish|ssubscribe)$/;
 
 export interface ClusterMap {
   readonly addresses: readonly string[];
@@ -24,26 +24,62 @@ export interface ClusterMap {
   ranges(): readonly (readonly [from: number, to: number, ...addresses: string[]])[];
 }
 
+/** A call that waits for an element. */
+class Blocked implements Waiter {
+  private readonly timer: { close(): unknown } | null;
+
+  constructor(
+    private readonly world: World,
+    private readonly session: Session,
+    readonly key: string,
+    limitMs: number,
+  ) {
+    this.timer = limitMs > 0 ? world.time.after(limitMs, () => session.unblock(session.none)) : null;
+    world.waiters.add(this);
+  }
+
+  take(element: string): void {
+    this.session.unblock(`*2\r\n${bulk(this.key)}${bulk(element)}`);
+  }
+
+  end(): void {
+    this.timer?.close();
+    this.world.waiters.delete(this);
+  }
+}
+
 export class SimulatedServer implements Host {
   isUp = true;
+  readonly sessions = new Map<number, Session>();
+  readonly runId: string;
   /** Numbers of connections. */
   private nextId = 1;
   private readonly wires = new Set<Wire>();
 
   constructor(
     readonly address: string,
-    readonly store: Store,
+    readonly world: World,
     readonly knowsResp3: boolean,
     readonly cluster: ClusterMap | null,
-  ) {}
+  ) {
+    this.runId = Buffer.from(address).toString("hex").padEnd(40, "0");
+  }
 
   accept(wire: Wire): Peer {
     this.wires.add(wire);
-    return new Session(this, wire, this.nextId++);
+    const session = new Session(this, wire, this.nextId++);
+    this.sessions.set(session.id, session);
+    return session;
   }
 
-  forget(wire: Wire): void {
-    this.wires.delete(wire);
+  forget(session: Session): void {
+    this.wires.delete(session.wire);
+    this.sessions.delete(session.id);
+  }
+
+  /** Slots have other owners: who waits or listens here for what is elsewhere is told so. */
+  onMoved(): void {
+    for (const session of this.sessions.values()) session.onMoved();
   }
 
   /** All connections end. */
@@ -52,7 +88,14 @@ export class SimulatedServer implements Host {
   }
 }
 
-class Session implements Peer {
+class Session implements Peer, Listener {
+  readonly channels = new Set<string>();
+  readonly shardChannels = new Set<string>();
+  private protocol = 2;
+  private readonly bornMs: number;
+  private activeMs: number;
+  private lastWord = "NULL";
+  private blocked: Blocked | null = null;
   private unread = "";
   private queued: string[][] | null = null;
   private isBroken = false;
@@ -61,19 +104,88 @@ class Session implements Peer {
 
   constructor(
     private readonly server: SimulatedServer,
-    private readonly wire: Wire,
-    private readonly id: number,
-  ) {}
+    readonly wire: Wire,
+    readonly id: number,
+  ) {
+    this.bornMs = this.activeMs = server.world.time.nowMs;
+    server.world.listeners.add(this);
+  }
 
   receive(bytes: Buffer): void {
     this.unread += bytes.toString("latin1");
-    let replies = "";
-    for (let words = this.next(); words !== null; words = this.next()) replies += this.answer(words);
-    if (replies !== "") this.wire.toClient(Buffer.from(replies, "latin1"));
+    this.activeMs = this.server.world.time.nowMs;
+    this.serve();
   }
 
   onEnd(): void {
-    this.server.forget(this.wire);
+    this.blocked?.end();
+    this.blocked = null;
+    this.server.world.listeners.delete(this);
+    this.server.forget(this);
+  }
+
+  /** As CLIENT LIST shows it. */
+  get row(): string {
+    const { nowMs } = this.server.world.time;
+    const seconds = (sinceMs: number): number => Math.floor((nowMs - sinceMs) / 1000);
+    const { localAddress, localPort } = this.wire.socket;
+    const times = `age=${seconds(this.bornMs)} idle=${seconds(this.activeMs)}`;
+    const flags = this.blocked === null ? "N" : "b";
+    return `id=${this.id} addr=${localAddress}:${localPort} ${times} flags=${flags} qbuf=0 cmd=${this.lastWord}`;
+  }
+
+  hear(kind: "message" | "smessage", channel: string, message: string): void {
+    this.say(this.push([kind, channel, message]));
+  }
+
+  onMoved(): void {
+    const { blocked } = this;
+    const redirect = blocked === null ? null : this.redirect("blpop", blocked.key, false);
+    if (redirect?.startsWith("-MOVED")) this.unblock(redirect);
+    for (const channel of [...this.shardChannels]) {
+      if (this.redirect("ssubscribe", channel, false) === null) continue;
+      this.shardChannels.delete(channel);
+      this.say(this.confirm("sunsubscribe", channel, this.shardChannels.size));
+    }
+  }
+
+  /** Ends the waiting with a reply, and goes on with what came meanwhile. */
+  unblock(reply: string): void {
+    this.blocked?.end();
+    this.blocked = null;
+    this.say(reply);
+    this.serve();
+  }
+
+  get isBlocked(): boolean {
+    return this.blocked !== null;
+  }
+
+  get none(): string {
+    return this.protocol === 3 ? "_\r\n" : "*-1\r\n";
+  }
+
+  private serve(): void {
+    let replies = "";
+    while (this.blocked === null) {
+      const words = this.next();
+      if (words === null) break;
+      replies += this.answer(words);
+    }
+    this.say(replies);
+  }
+
+  private say(replies: string): void {
+    if (replies !== "") this.wire.toClient(Buffer.from(replies, "latin1"));
+  }
+
+  /** Something that no reply belongs to. */
+  private push(words: readonly string[]): string {
+    return `${this.protocol === 3 ? ">" : "*"}${words.length}\r\n${words.map(bulk).join("")}`;
+  }
+
+  private confirm(word: string, channel: string | null, count: number): string {
+    return `${this.protocol === 3 ? ">" : "*"}3\r\n${bulk(word)}${bulk(channel)}:${count}\r\n`;
   }
 
   /** The next whole command, or null. */
@@ -101,6 +213,7 @@ class Session implements Peer {
 
   private answer(words: string[]): string {
     const name = (words[0] ?? "").toLowerCase();
+    this.lastWord = name;
     // Within MULTI it holds until EXEC.
     const isAsking = this.isAsking;
     if (this.queued === null) this.isAsking = name === "asking" || (name === "multi" && isAsking);
@@ -131,55 +244,130 @@ class Session implements Peer {
     this.isAsking = false;
     if (queued === null) return "-ERR EXEC without MULTI\r\n";
     if (isBroken) return "-EXECABORT Transaction discarded because of previous errors.\r\n";
-    const replies = queued.map((words) => this.run((words[0] ?? "").toLowerCase(), words));
+    const replies = queued.map((words) => this.run((words[0] ?? "").toLowerCase(), words, true));
     return `*${replies.length}\r\n${replies.join("")}`;
   }
 
   /** MOVED or ASK, or null when this node answers for the key. */
   private redirect(name: string, key: string | undefined, isAsking: boolean): string | null {
     const { cluster, address } = this.server;
-    if (cluster === null || key === undefined || (name !== "get" && name !== "append")) return null;
+    if (cluster === null || key === undefined || !KEYED.test(name)) return null;
     const slot = slotOfKey(key);
     const importer = cluster.importerOf(slot);
     const owner = cluster.ownerOf(slot);
-    if (this.isReadonly && name === "get" && cluster.isReplicaOf(slot, address)) return null;
+    if (((this.isReadonly && name === "get") || name === "ssubscribe") && cluster.isReplicaOf(slot, address))
+      return null;
+    // Channels are served by the owner until the slot is handed over.
+    if (owner === address && /^s(?:publish|subscribe)$/.test(name)) return null;
     if (owner === address) return importer === null ? null : `-ASK ${slot} ${importer}\r\n`;
     return importer === address && isAsking ? null : `-MOVED ${slot} ${owner}\r\n`;
   }
 
-  private run(name: string, words: readonly string[]): string {
-    const { store } = this.server;
+  private run(name: string, words: readonly string[], isInTransaction = false): string {
+    const { world, runId } = this.server;
     const [, key = "", value = ""] = words;
     switch (name) {
       case "append": {
-        const text = (store.get(key) ?? "") + value;
-        store.set(key, text);
+        const text = (world.texts.get(key) ?? "") + value;
+        world.texts.set(key, text);
         return `:${text.length}\r\n`;
       }
       case "get":
-        return bulk(store.get(key) ?? null);
+        return bulk(world.texts.get(key) ?? null);
+      case "rpush":
+        return `:${world.push(key, value)}\r\n`;
+      case "blpop":
+        return this.popOrWait(key, isInTransaction ? -1 : Number(value) * 1000);
+      case "publish":
+      case "spublish":
+        return `:${world.publish(name === "publish" ? "message" : "smessage", key, value)}\r\n`;
       case "echo":
         return bulk(key);
       case "ping":
-        return "+PONG\r\n";
+        return this.isSubscriber ? `*2\r\n${bulk("pong")}${bulk("")}` : "+PONG\r\n";
       case "info":
-        return bulk("redis_version:7.4.0\r\nloading:0\r\nrole:master\r\n");
-      case "cluster":
-        return this.answerCluster(key);
-      case "hello":
-        return this.answerHello(key);
+        return bulk(`redis_version:7.4.0\r\nrun_id:${runId}\r\nloading:0\r\nrole:master\r\n`);
       case "quit":
         this.wire.endFromServer();
         return OK;
       default:
-        return /^(?:client|select|asking|readonly|readwrite|auth)$/.test(name)
+        return this.runOther(name, words);
+    }
+  }
+
+  private runOther(name: string, words: readonly string[]): string {
+    const [, first = ""] = words;
+    switch (name) {
+      case "cluster":
+        return this.answerCluster(first);
+      case "client":
+        return this.answerClient(words);
+      case "hello":
+        return this.answerHello(first);
+      case "subscribe":
+      case "unsubscribe":
+      case "ssubscribe":
+      case "sunsubscribe":
+        return this.changeSubscriptions(name, words.slice(1));
+      default:
+        return /^(?:select|asking|readonly|readwrite|auth)$/.test(name)
           ? OK
           : `-ERR unknown command '${name}'\r\n`;
     }
   }
 
+  /** On protocol 2, a connection with subscriptions does nothing else. */
+  private get isSubscriber(): boolean {
+    return this.protocol === 2 && this.channels.size + this.shardChannels.size > 0;
+  }
+
+  private popOrWait(key: string, limitMs: number): string {
+    const { world } = this.server;
+    const element = world.pop(key);
+    if (element !== null) return `*2\r\n${bulk(key)}${bulk(element)}`;
+    if (limitMs < 0) return this.none;
+    this.blocked = new Blocked(world, this, key, limitMs);
+    return "";
+  }
+
+  private changeSubscriptions(word: string, named: readonly string[]): string {
+    const names = /^s(?:un)?sub/.test(word) && word !== "subscribe" ? this.shardChannels : this.channels;
+    const isEntry = !word.includes("unsub");
+    const concerned = named.length === 0 ? [...names] : named;
+    if (concerned.length === 0) return this.confirm(word, null, 0);
+    let replies = "";
+    for (const name of concerned) {
+      if (isEntry) names.add(name);
+      else names.delete(name);
+      replies += this.confirm(word, name, names.size);
+    }
+    return replies;
+  }
+
+  private answerClient([, word = "", first = "", ...rest]: readonly string[]): string {
+    const { sessions } = this.server;
+    switch (word.toLowerCase()) {
+      case "id":
+        return `:${this.id}\r\n`;
+      case "unblock": {
+        const session = sessions.get(Number(first));
+        if (!session?.isBlocked) return ":0\r\n";
+        const isError = rest[0]?.toLowerCase() === "error";
+        session.unblock(isError ? "-UNBLOCKED client unblocked via CLIENT UNBLOCK\r\n" : session.none);
+        return ":1\r\n";
+      }
+      case "list": {
+        const wanted = first.toLowerCase() === "id" ? rest.map(Number) : [...sessions.keys()];
+        return bulk(wanted.map((id) => `${sessions.get(id)?.row ?? ""}\n`).join(""));
+      }
+      default:
+        return OK;
+    }
+  }
+
   private answerHello(version: string): string {
     if (!this.server.knowsResp3) return "-ERR unknown command 'hello'\r\n";
+    if (version === "3") this.protocol = 3;
     return `%3\r\n+proto\r\n:${version}\r\n+id\r\n:${this.id}\r\n+mode\r\n+standalone\r\n`;
   }
 

@@ -4,6 +4,7 @@
  * that has failed is lived through again alone by giving it with a count of 1.
  */
 
+import { installNetwork } from "./network";
 import { VirtualTime } from "./virtual-time";
 
 interface Report {
@@ -21,6 +22,7 @@ const MOST_PROBLEMS = 20;
 async function simulate(isCluster: boolean, first: number, count: number): Promise<Report> {
   const clock = new VirtualTime();
   clock.install();
+  installNetwork();
   // Only now, with its timers.
   const { Schedule } = await import("./schedule.js");
   const states = new Set<string>();
