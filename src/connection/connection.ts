@@ -28,11 +28,15 @@ import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
 
+export type FlushPolicy = "adaptive" | "turn";
+
 export interface ConnectionOptions {
   /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
   readonly highWaterBytes: number;
   /** Time that a half-closed socket has to close before it is destroyed. */
   readonly disconnectTimeoutMs: number;
+  /** Whether commands may leave before the end of the run that issues them. */
+  readonly flushPolicy: FlushPolicy;
   readonly replyMapping: "legacy" | "resp3";
   readonly stringNumbers: boolean;
   /** Time without a byte after which a connection with unanswered commands ends; 0 = never. */
@@ -86,6 +90,8 @@ const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 /** Unsent commands at which a flush starts without waiting for the end of the run. */
 const EARLY_FLUSH_COMMANDS = 8192;
 
+const { pacer } = flushScheduler;
+
 const SOCKET_WRITE = Socket.prototype.write;
 
 /** Time after which reading goes on in the next turn of the event loop. */
@@ -116,6 +122,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   serverRunId: string | null = null;
   isMonitoring = false;
   isBooked = false;
+  /** What is handed over now leaves at the end of the run, whatever the policy. */
+  isGathering = false;
 
   private readonly output = new OutputBuffer();
   private readonly parser = new Parser(this);
@@ -133,6 +141,12 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   private readonly tracer: WriteListener;
   private isOwnSocket = false;
   private readonly meter: FlushMeter;
+  /** Commands may leave before the end of the run. */
+  private isEager = false;
+  /** The last of them was written while nothing was in flight, and none was booked since. */
+  private hasLeftIdle = false;
+  /** Commands that were answered before the last read, or all. */
+  private answeredBefore = 0;
   private roomBytes = 0;
   private burstStartMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
@@ -187,6 +201,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.socket = socket;
     hideBytes(socket);
     this.isOwnSocket = isSocketOfRuntime(socket);
+    // Any other stream may answer within `write`, in the middle of the caller's code or of other replies.
+    this.isEager = this.options.flushPolicy === "adaptive" && this.isOwnSocket;
     this.watchEnd(socket);
     socket.on("data", (chunk: Buffer) => {
       this.noteArrival(chunk.length);
@@ -232,20 +248,20 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   dispatch(command: Command): void {
     this.queue.push(command);
-    if (!this.isBooked) flushScheduler.request(this, this.queue.inFlight);
-    if (this.queue.unsent === EARLY_FLUSH_COMMANDS) this.flushEarly();
+    if (!this.isBooked) this.leave();
+    else if (this.isEager ? --pacer.untilLook <= 0 : this.queue.unsent === EARLY_FLUSH_COMMANDS) this.look();
   }
 
   dispatchBatch(commands: readonly Command[]): void {
     this.queue.pushBatch(commands);
-    if (!this.isBooked) flushScheduler.request(this, this.queue.inFlight);
+    if (!this.isBooked) this.leave();
   }
 
   /** Whoever traces wants to see commands. */
   dispatchCalls(calls: PlainCalls): boolean {
     if (this.tracer.isTracing()) return false;
     this.queue.pushCalls(calls);
-    if (!this.isBooked) flushScheduler.request(this, this.queue.inFlight);
+    if (!this.isBooked) this.leave();
     return true;
   }
 
@@ -321,6 +337,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   // --- Flushable -------------------------------------------------------------------------
 
   flush(): void {
+    this.answeredBefore = this.queue.answered;
     this.writeUnsent();
     if (this.isFinishing) this.closeWhenWritten();
   }
@@ -415,6 +432,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   private noteArrival(size: number): void {
     this.bytesRead += size;
+    this.answeredBefore = this.queue.answered;
     this.lastActivityMs = clockMs();
   }
 
@@ -448,11 +466,34 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     }) as Duplex["end"];
   }
 
-  private flushEarly(): void {
-    if (this.isFlushing) return;
-    flushScheduler.flushBefore(this);
-    this.meter.cause = "size";
-    this.flush();
+  /** Writes at once what the policy lets out, and books what it does not. */
+  private leave(): void {
+    const { inFlight, answered } = this.queue;
+    const isNow = this.isEager && !this.isGathering && this.mayWriteNow;
+    if (isNow && flushScheduler.mayLeaveNow(inFlight, answered - this.answeredBefore)) {
+      this.hasLeftIdle = inFlight === 0;
+      flushScheduler.flushBefore(this);
+      this.meter.cause = "early";
+      this.writeUnsent();
+      return;
+    }
+    // What follows a command that has left at once is still of the run that found nothing in flight.
+    flushScheduler.request(this, this.hasLeftIdle ? 0 : inFlight);
+    this.hasLeftIdle = false;
+  }
+
+  /** Writes what has gathered, if it is time or too much. */
+  private look(): void {
+    const { unsent, inFlight } = this.queue;
+    const isDue = this.isEager && pacer.isDue(unsent, inFlight) && !this.isGathering;
+    if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
+    this.meter.cause = isDue ? "early" : "size";
+    flushScheduler.flushThrough(this);
+  }
+
+  /** Not while commands are encoded: others may be issued by what traces them. */
+  private get mayWriteNow(): boolean {
+    return !this.isFlushing && !this.isBlocked && this.state === ConnectionState.Ready;
   }
 
   private writeUnsent(): void {
@@ -492,6 +533,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     const canRecycle = this.isOwnSocket && socket.write === SOCKET_WRITE;
     const onWritten = canRecycle ? (): void => this.output.release(segments) : undefined;
     const last = segments.length - 1;
+    const startMs = clockMs();
+    const before = this.bytesWritten;
     this.writes++;
     if (last > 0) socket.cork();
     for (let i = 0; i <= last; i++) {
@@ -500,6 +543,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
     }
     if (last > 0) socket.uncork();
+    pacer.noteWrite(startMs, this.bytesWritten - before);
     // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
     this.meter.end(segments, this.isBlocked);

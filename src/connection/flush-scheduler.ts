@@ -1,9 +1,9 @@
 /**
- * The only code that decides when bytes leave, one for all connections of the process. A
- * connection with nothing in flight is flushed at the end of the current run (`nextTick`), so a
- * lone caller waits for nobody. With replies outstanding it is flushed at the end of the
- * event-loop turn (`setImmediate`), so that commands issued from separate callbacks, as request
- * handlers do, still share one write. A batch larger than one stretch goes on in the next turn, so
+ * The only code that decides when bytes leave, one for all connections of the process. What the
+ * pacer lets out leaves before the run goes on. For the rest, a connection that had nothing in
+ * flight is flushed at the end of the current run (`nextTick`), so a lone caller waits for nobody.
+ * With replies outstanding it is flushed at the end of the event-loop turn (`setImmediate`), so that
+ * commands issued from separate callbacks, as request handlers do, still share one write. A batch larger than one stretch goes on in the next turn, so
  * that replies are read in between.
  *
  * Connections are flushed in the order in which they were first written to: what is due at the end
@@ -14,7 +14,8 @@
  *            `------- due -------' the rest leaves at the end of the turn
  */
 
-import { atTurnEnd, nextTick } from "../util/scheduling";
+import { atTurnEnd, clockMs, nextTick } from "../util/scheduling";
+import { FlushPacer } from "./flush-pacer";
 
 export interface Flushable {
   /** Set while it is booked; belongs to the scheduler. */
@@ -26,6 +27,8 @@ export interface Flushable {
 }
 
 export class FlushScheduler {
+  /** Says what may leave before the end of the run. */
+  readonly pacer = new FlushPacer(clockMs);
   private booked: Flushable[] = [];
   /** So many of them leave at the end of the run. */
   private dueCount = 0;
@@ -42,6 +45,16 @@ export class FlushScheduler {
 
   /** @param process Whose exit is watched from the first request on; none = it is not watched. */
   constructor(private process: Pick<NodeJS.Process, "once"> | null = null) {}
+
+  /**
+   * Whether a connection that is not booked may write what it has before the run goes on.
+   *
+   * @param answered Its commands that the last read has answered.
+   */
+  mayLeaveNow(inFlight: number, answered: number): boolean {
+    if (inFlight === 0 && this.booked.length === 0) return true;
+    return this.pacer.isOpen(inFlight, answered);
+  }
 
   /** To be called when `one` has something to write and is not booked. */
   request(one: Flushable, inFlight: number): void {
@@ -71,6 +84,11 @@ export class FlushScheduler {
     if (this.booked[0] === one) return;
     const place = this.booked.indexOf(one);
     this.flushFirst(place < 0 ? this.booked.length : place);
+  }
+
+  /** Flushes what was booked up to `one`. What it is told next is behind what others were told. */
+  flushThrough(one: Flushable): void {
+    this.flushFirst(this.booked.indexOf(one) + 1);
   }
 
   private bookTurn(): void {

@@ -6,7 +6,7 @@
 import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
-import type { ConnectionOptions } from "../connection/connection";
+import type { ConnectionOptions, FlushPolicy } from "../connection/connection";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { ClientIdentity } from "../connection/handshake";
 import type { LineCounts } from "../connection/line-counts";
@@ -48,6 +48,7 @@ export interface LinkOptions extends ReconnectionOptions {
   readonly Connector?: unknown;
   readonly watchdog?: WatchdogOptions | false | null | undefined;
   readonly highWaterBytes?: number | undefined;
+  readonly flushPolicy?: FlushPolicy | undefined;
   readonly reconnectOnError?: ((error: Error) => unknown) | null | undefined;
 }
 
@@ -85,6 +86,7 @@ export function connectionOptions(options: LinkOptions): ConnectionOptions {
   return {
     highWaterBytes: options.highWaterBytes ?? DEFAULT_HIGH_WATER_BYTES,
     disconnectTimeoutMs: options.disconnectTimeout ?? 2000,
+    flushPolicy: options.flushPolicy ?? "adaptive",
     replyMapping: options.replyMapping ?? "legacy",
     stringNumbers: options.stringNumbers ?? false,
     socketTimeoutMs: options.socketTimeout ?? 0,

@@ -504,6 +504,8 @@ export class Link implements Dispatcher {
 
   /** On ready: subscriptions, then what a lost connection left, then what waited, then the database. */
   private sendWaiting(connection: Connection): void {
+    // Together: some may have been given up, and others be bound to them.
+    connection.isGathering = true;
     if (!this.subscriptions.isEmpty) {
       this.current.select(this.session.db);
       restoreSubscriptions(
@@ -515,6 +517,7 @@ export class Link implements Dispatcher {
     }
     this.offline.drain((command) => this.current.send(command));
     this.current.select(this.session.db);
+    connection.isGathering = false;
     this.chooseRoad();
   }
 

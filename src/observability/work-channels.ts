@@ -40,7 +40,7 @@ export interface PipelineContext extends ServerContext {
 }
 
 /** Why bytes leave. */
-export type FlushCause = "run" | "turn" | "size" | "drain" | "closing";
+export type FlushCause = "early" | "run" | "turn" | "size" | "drain" | "closing";
 
 /** One write to a socket; `asyncEnd` follows with its first reply, or with the loss of the connection. */
 export interface FlushContext extends ServerContext {
@@ -51,8 +51,9 @@ export interface FlushContext extends ServerContext {
   /** Commands that were unanswered before. */
   inFlight: number;
   /**
-   * `run`: the end of the run, nothing was in flight. `turn`: the end of the event-loop turn. `size`:
-   * many commands had gathered. `drain`: the socket takes bytes again. `closing`: the client is leaving.
+   * `early`: before the end of the run (`flushPolicy`). `run`: its end, nothing was in flight. `turn`:
+   * the end of the event-loop turn. `size`: many commands had gathered. `drain`: the socket takes bytes
+   * again. `closing`: the client is leaving.
    */
   cause: FlushCause;
   /** The socket took no more. */

@@ -61,7 +61,7 @@ describe("commands that were given up", () => {
   });
 
   it("a transaction that loses its MULTI before it is written is not written", async () => {
-    await untilReady(connect());
+    await untilReady(connect({ flushPolicy: "turn" }));
     const commands = watchCommands(redis);
     const outcome = codeOf(redis.multi().set("given-up:a", 1).set("given-up:b", 1).exec());
     // MULTI times out on its own: what a deadline between two ticks does.

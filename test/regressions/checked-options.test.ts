@@ -15,6 +15,7 @@ const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
   [{ enableAutoPipelining: { maxCommands: 0 } }, /enableAutoPipelining\.maxCommands 0/],
   [{ enableAutoPipelining: { maxBytes: Number.NaN } }, /enableAutoPipelining\.maxBytes NaN/],
   [{ highWaterBytes: 0 }, /highWaterBytes 0/],
+  [{ flushPolicy: "soon" }, /flushPolicy "soon"/],
   [{ maxLossesPerCommand: Number.NaN }, /maxLossesPerCommand NaN/],
   [{ blockingConnections: -1 }, /blockingConnections -1/],
   [{ watchdog: { idleMs: Number.NaN } }, /watchdog\.idleMs NaN/],

@@ -87,24 +87,41 @@ describe("transactions opened by hand at the bounds", () => {
     });
   }
 
+  const REFUSED = "BOUNDS_EXCEEDED";
+
+  /** Three members of which the last is one too many, and EXEC. */
+  function issueMembers(): Promise<unknown>[] {
+    return [redis.incr("bounds:n"), redis.incr("bounds:n"), redis.incr("bounds:n"), redis.exec()];
+  }
+
   for (const isAwaited of [false, true]) {
     it(`bounds that refuse a member refuse the transaction, MULTI ${isAwaited ? "written" : "waiting"}`, async () => {
-      connect({ bounds: { maxCommands: 2, policy: "reject" } });
+      connect({ bounds: { maxCommands: 2, policy: "reject" }, flushPolicy: "turn" });
       await untilReady(redis);
       const opened = redis.multi({ pipeline: false });
       if (isAwaited) await opened;
       else opened.catch(() => {});
-      const calls = [redis.incr("bounds:n"), redis.incr("bounds:n"), redis.incr("bounds:n"), redis.exec()];
-      const refused = "BOUNDS_EXCEEDED";
-      expect(await codesOf(calls)).to.deep.equal([
+      expect(await codesOf(issueMembers())).to.deep.equal([
         "ABORTED",
-        isAwaited ? "ABORTED" : refused,
-        refused,
+        isAwaited ? "ABORTED" : REFUSED,
+        REFUSED,
         "ABORTED",
       ]);
       await expectNothingRan();
     });
   }
+
+  it("bounds that refuse a member refuse the transaction, members written", async () => {
+    connect({ bounds: { maxCommands: 2, policy: "reject" } });
+    await untilReady(redis);
+    await redis.multi({ pipeline: false });
+    const [first, second, ...rest] = await codesOf(issueMembers());
+    // The first left at once, and the server has queued it; the second did so if the run took long.
+    expect(first).to.equal("fulfilled");
+    expect(second).to.be.oneOf(["fulfilled", "ABORTED"]);
+    expect(rest).to.deep.equal([REFUSED, "ABORTED"]);
+    await expectNothingRan();
+  });
 
   it("bounds that are full take what ends a transaction, and refuse it behind a refused MULTI", async () => {
     connect({ bounds: { maxCommands: 2, policy: "reject" } });

@@ -98,7 +98,7 @@ describe("what was issued before the end", () => {
   });
 
   it("disconnect(): nothing that was given up meanwhile", async () => {
-    await open();
+    await open({ flushPolicy: "turn" });
     const abort = new AbortController();
     const outcome = redis.with({ signal: abort.signal }).set("key", 1);
     abort.abort();

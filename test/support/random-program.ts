@@ -239,6 +239,7 @@ const options: fc.Arbitrary<RedisOptions> = fc.record({
   maxLossesPerCommand: fc.constantFrom(3, 1),
   enableReadyCheck: fc.boolean(),
   highWaterBytes: fc.constantFrom(256 * 1024, 64),
+  flushPolicy: fc.constantFrom("adaptive" as const, "turn" as const),
   db,
 });
 

@@ -18,6 +18,7 @@ const GROUPS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   enableAutoPipelining: { maxInFlight: 1, maxCommands: 1, maxBytes: 1 },
   watchdog: { idleMs: 0, probeTimeoutMs: 1 },
 };
+const FLUSH_POLICIES = ["adaptive", "turn"];
 const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"];
 
 /** Checks the options, and puts what means the default in the place of null. Throws an `OptionError`. */
@@ -35,6 +36,7 @@ export function checkOwnOptions(options: OptionRecord): void {
     }
   }
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
+  checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
   const { policy } = (options["bounds"] ?? {}) as OptionRecord;
   checkWord("bounds.policy", policy, ["wait", "reject"]);
 }

@@ -234,6 +234,13 @@ export interface SharedOptions {
    * @default 262144
    */
   highWaterBytes?: number | undefined;
+  /**
+   * When commands are written. `"adaptive"`: the first one at once when nothing is on its way, further ones
+   * during a long run of the caller's code whenever another write costs little, all others together at its end,
+   * so that client and server work at the same time. `"turn"`: only at its end, in the fewest writes.
+   * @default "adaptive"
+   */
+  flushPolicy?: "adaptive" | "turn" | undefined;
 
   // --- Commands
 

@@ -100,5 +100,6 @@ export const defaultOptions: Defaults = {
   blockingConnections: 0,
   watchdog: WATCHDOG,
   highWaterBytes: 256 * 1024,
+  flushPolicy: "adaptive",
   himportFieldsets: undefined,
 };

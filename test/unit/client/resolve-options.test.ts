@@ -13,6 +13,7 @@ const ADDED = [
   "blockingConnections",
   "watchdog",
   "highWaterBytes",
+  "flushPolicy",
   "lazyConnect",
 ];
 

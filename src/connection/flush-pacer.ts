@@ -1,0 +1,104 @@
+/**
+ * Decides what may leave before the end of the run that issues it, so that client and server work
+ * at the same time instead of in turns. One for all connections of the thread.
+ *
+ *   at once         a command of a connection on which nothing is in flight: the server has no work
+ *   half-way        when the last read has answered many and little is in flight: those who were
+ *                   answered ask again in the same run, and half of them are enough to go on with
+ *   now and then    when the last write is so long ago that another costs little beside what the
+ *                   thread has done since, and as much has gathered as half of what is in flight
+ *   at the end      everything else, in one write
+ *
+ * The price of a write is measured: the least that was seen lately, since whatever else the machine
+ * does can only add. The clock is not looked at for every command, but as often as the pace of the
+ * last ones asks for: the slower they come, the more a write between two of them is worth.
+ */
+
+/** Least distance of two early writes, in prices. */
+const PRICES_APART = 4;
+const FIRST_PRICE_MS = 0.005;
+const LEAST_PRICE_MS = 0.002;
+const MOST_PRICE_MS = 0.025;
+/** A price that was once low is forgotten in the course of some hundred writes. */
+const FORGETTING = 1.01;
+/** Larger writes tell the price of their bytes. */
+const SMALL_BYTES = 16 * 1024;
+/** Fewer commands than this are not worth two writes. */
+const FEWEST_HALVED = 4;
+const FIRST_STRIDE = 8;
+/** Most commands between two looks at the clock. */
+const LONGEST_STRIDE = 16;
+
+export class FlushPacer {
+  /** Commands of booked connections until `isDue` is to be asked. */
+  untilLook = FIRST_STRIDE;
+  private stride = FIRST_STRIDE;
+  /** Commands that were waited for since `strideMs`. */
+  private counted = FIRST_STRIDE;
+  private strideMs = 0;
+  /** When the last write was over. */
+  private writtenMs = 0;
+  private priceMs = FIRST_PRICE_MS;
+  /** So many make a write half-way; 0: none. */
+  private half = 0;
+
+  constructor(private readonly clockMs: () => number) {}
+
+  /** Least time between a write and the next early one. */
+  get gapMs(): number {
+    return this.priceMs * PRICES_APART;
+  }
+
+  /**
+   * Whether the first command of a flush may leave now. Otherwise it is booked, and those that
+   * follow are counted.
+   *
+   * @param inFlight Commands of its connection that were written and are not answered.
+   * @param answered Commands of its connection that the last read has answered.
+   */
+  isOpen(inFlight: number, answered: number): boolean {
+    const nowMs = this.clockMs();
+    this.half = answered >= FEWEST_HALVED && inFlight * 2 < answered ? answered >> 1 : 0;
+    this.count(nowMs, 1);
+    return nowMs - this.writtenMs >= this.gapMs && isWorthwhile(1, inFlight);
+  }
+
+  /** Whether what has gathered may leave now; to be asked at the end of a stride. */
+  isDue(gathered: number, inFlight: number): boolean {
+    const nowMs = this.clockMs();
+    const leftMs = this.gapMs - (nowMs - this.writtenMs);
+    this.learn(nowMs - this.strideMs, leftMs > 0 ? leftMs : this.gapMs);
+    const isHalf = this.half > 0 && gathered >= this.half;
+    if (isHalf) this.half = 0;
+    this.count(nowMs, gathered);
+    return isHalf || (leftMs <= 0 && isWorthwhile(gathered, inFlight));
+  }
+
+  /** A socket has taken so many bytes. */
+  noteWrite(startMs: number, byteCount: number): void {
+    const nowMs = this.clockMs();
+    this.writtenMs = nowMs;
+    this.count(nowMs, 0);
+    if (byteCount > SMALL_BYTES) return;
+    const priceMs = Math.min(this.priceMs * FORGETTING, nowMs - startMs);
+    this.priceMs = Math.min(MOST_PRICE_MS, Math.max(LEAST_PRICE_MS, priceMs));
+  }
+
+  private count(nowMs: number, gathered: number): void {
+    this.strideMs = nowMs;
+    const { stride, half } = this;
+    this.counted = half > gathered && half - gathered < stride ? half - gathered : stride;
+    this.untilLook = this.counted;
+  }
+
+  /** At this pace, so many commands come until it is time. A slower pace counts at once, a faster one bit by bit. */
+  private learn(tookMs: number, wantedMs: number): void {
+    const commands = Math.round((wantedMs / tookMs) * this.counted);
+    this.stride = Math.max(1, Math.min(commands, this.stride * 2, LONGEST_STRIDE));
+  }
+}
+
+/** The more is in flight, the longer the server is busy without more. */
+function isWorthwhile(gathered: number, inFlight: number): boolean {
+  return gathered * 2 >= inFlight;
+}

@@ -1,0 +1,125 @@
+import { expect } from "chai";
+import { FlushPacer } from "../../../src/connection/flush-pacer";
+
+const PRICE_MS = 0.005;
+
+/** A thread that issues commands at a pace and pays for its writes; replies come when the test says so. */
+class Thread {
+  nowMs = 1000;
+  readonly pacer = new FlushPacer(() => this.nowMs);
+  unsent = 0;
+  inFlight = 0;
+  answered = 0;
+  readonly writes: number[] = [];
+
+  issue(paceMs: number): void {
+    this.nowMs += paceMs;
+    this.unsent++;
+    if (this.unsent === 1) {
+      if (this.inFlight === 0 || this.pacer.isOpen(this.inFlight, this.answered)) this.write();
+    } else if (--this.pacer.untilLook <= 0 && this.pacer.isDue(this.unsent, this.inFlight)) this.write();
+  }
+
+  write(priceMs = PRICE_MS, byteCount = 30): void {
+    if (this.unsent === 0) return;
+    const startMs = this.nowMs;
+    this.nowMs += priceMs;
+    this.pacer.noteWrite(startMs, byteCount);
+    this.writes.push(this.unsent);
+    this.inFlight += this.unsent;
+    this.unsent = 0;
+  }
+
+  run(commands: number, paceMs: number): void {
+    this.writes.length = 0;
+    for (let i = 0; i < commands; i++) this.issue(paceMs);
+    this.write();
+  }
+
+  /** The next run is that of those who were answered by one read. */
+  answer(commands: number): void {
+    this.inFlight -= commands;
+    this.answered = commands;
+  }
+}
+
+describe("FlushPacer", () => {
+  let thread: Thread;
+  beforeEach(() => {
+    thread = new Thread();
+  });
+
+  it("lets the first command out, and gathers a short run", () => {
+    thread.run(10, 0.0005);
+    expect(thread.writes).to.deep.equal([1, 9]);
+  });
+
+  it("takes growing batches of a long run, a quarter of its time at most", () => {
+    thread.run(1000, 0.0005);
+    expect(thread.writes.length).to.be.within(5, 20);
+    expect((thread.writes.length * PRICE_MS) / (1000 * 0.0005)).to.be.at.most(0.25);
+    for (let i = 1; i < thread.writes.length - 1; i++) {
+      const inFlight = thread.writes.slice(0, i).reduce((sum, size) => sum + size, 0);
+      expect(thread.writes[i]).to.be.at.least(inFlight / 2);
+    }
+  });
+
+  it("writes command by command where they come slowly and little is in flight", () => {
+    thread.run(3, 1);
+    for (let run = 0; run < 20; run++) {
+      thread.inFlight = 0;
+      thread.run(3, 1);
+    }
+    expect(thread.writes).to.deep.equal([1, 1, 1]);
+  });
+
+  it("has nothing to gain while much is in flight", () => {
+    thread.inFlight = 1000;
+    thread.run(100, 0.01);
+    expect(thread.writes).to.deep.equal([100]);
+  });
+
+  it("answered together, callers go on in two halves", () => {
+    thread.inFlight = 109;
+    thread.issue(1);
+    expect(thread.unsent).to.equal(1);
+    thread.write();
+    thread.answer(100);
+    thread.run(100, 0.0001);
+    expect(thread.writes).to.deep.equal([50, 50]);
+    // As many are on their way as were answered: the server has work.
+    thread.answer(50);
+    thread.run(50, 0.0001);
+    expect(thread.writes).to.deep.equal([50]);
+  });
+
+  it("few that are answered together are not worth two writes", () => {
+    thread.inFlight = 6;
+    thread.answer(3);
+    thread.run(3, 0.0005);
+    expect(thread.writes).to.deep.equal([3]);
+  });
+
+  it("learns the price of a write, the least that was seen lately", () => {
+    for (let i = 0; i < 10; i++) {
+      thread.unsent = 1;
+      thread.write(i === 5 ? 0.003 : 0.012);
+    }
+    expect(thread.pacer.gapMs).to.be.within(0.012, 0.013);
+    for (let i = 0; i < 1000; i++) {
+      thread.unsent = 1;
+      thread.write(0.02);
+    }
+    expect(thread.pacer.gapMs).to.be.closeTo(0.08, 0.001);
+  });
+
+  it("does not take the price of many bytes for that of a write, nor a pause of the machine", () => {
+    thread.unsent = 1;
+    thread.write(5, 1_000_000);
+    for (let i = 0; i < 1000; i++) {
+      thread.unsent = 1;
+      thread.write(50);
+    }
+    expect(thread.pacer.gapMs).to.be.at.most(0.1);
+  });
+});
