@@ -51,7 +51,7 @@ export class IoredisSide implements ClientSide {
 
   async connect(target: Target, choices: ConnectChoices): Promise<void> {
     const Redis = this.load();
-    const { autoPipelining, maxInFlight } = choices;
+    const { autoPipelining, maxInFlight, flushPolicy } = choices;
     const enableAutoPipelining =
       autoPipelining && maxInFlight !== undefined ? { maxInFlight } : autoPipelining;
     let client: IoredisLike;
@@ -59,7 +59,7 @@ export class IoredisSide implements ClientSide {
       if (Redis.Cluster === undefined) throw new Error(`${this.name} has no Cluster`);
       client = new Redis.Cluster(target.nodes, { enableAutoPipelining });
     } else {
-      client = new Redis({ ...target.nodes[0], enableAutoPipelining });
+      client = new Redis({ ...target.nodes[0], enableAutoPipelining, flushPolicy });
     }
     client.on("error", (error) => process.stderr.write(`${this.name}: ${error.message}\n`));
     await new Promise<void>((resolve) => {

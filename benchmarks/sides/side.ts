@@ -24,6 +24,8 @@ export interface ConnectChoices {
   readonly autoPipelining: boolean;
   /** Automatic batches that may be unanswered, where the client lets one choose. */
   readonly maxInFlight?: number | "adaptive";
+  /** When commands are written, where the client lets one choose. */
+  readonly flushPolicy?: "adaptive" | "turn";
 }
 
 /** Issues one prepared command, or one prepared batch, and settles with its reply or replies. */

@@ -19,7 +19,8 @@ export interface Counts {
   readonly promisesPerBatch: number;
 }
 
-export type CountedLoad = "awaited" | "turn" | "turn-auto" | "pipeline";
+/** In `turn-once`, nothing leaves before the end of the run. */
+export type CountedLoad = "awaited" | "turn" | "turn-once" | "turn-auto" | "pipeline";
 
 export const COUNT_FLAGS: readonly string[] = [
   "--expose-gc",
@@ -41,6 +42,7 @@ export async function countLoads(
   return {
     awaited: await countLoad(Redis, address, "awaited"),
     turn: await countLoad(Redis, address, "turn"),
+    "turn-once": await countLoad(Redis, address, "turn-once"),
     "turn-auto": await countLoad(Redis, address, "turn-auto"),
     pipeline: await countLoad(Redis, address, "pipeline"),
   };
@@ -48,7 +50,9 @@ export async function countLoads(
 
 async function countLoad(Redis: IoredisLikeClass, address: Address, load: CountedLoad): Promise<Counts> {
   const side = new IoredisSide(load, () => Redis);
-  await side.connect({ nodes: [address], isCluster: false }, { autoPipelining: load === "turn-auto" });
+  const flushPolicy = load === "turn-once" ? "turn" : "adaptive";
+  const choices = { autoPipelining: load === "turn-auto", flushPolicy } as const;
+  await side.connect({ nodes: [address], isCluster: false }, choices);
   const batch = batchOf(side, load);
   const commands = load === "awaited" ? 1 : BATCH_COMMANDS;
   for (let round = 0; round < WARM_UP_BATCHES; round++) await batch();
@@ -84,7 +88,7 @@ function turnOf(issues: readonly Issue[]): Issue {
 function emptyBatch(load: CountedLoad): Issue {
   const settled = Promise.resolve();
   const nothing = (): Promise<unknown> => settled;
-  return load === "turn" || load === "turn-auto"
+  return load.startsWith("turn")
     ? turnOf(new Array<Issue>(BATCH_COMMANDS).fill(nothing))
     : nothing;
 }
