@@ -88,9 +88,7 @@ function turnOf(issues: readonly Issue[]): Issue {
 function emptyBatch(load: CountedLoad): Issue {
   const settled = Promise.resolve();
   const nothing = (): Promise<unknown> => settled;
-  return load.startsWith("turn")
-    ? turnOf(new Array<Issue>(BATCH_COMMANDS).fill(nothing))
-    : nothing;
+  return load.startsWith("turn") ? turnOf(new Array<Issue>(BATCH_COMMANDS).fill(nothing)) : nothing;
 }
 
 async function repeat(batch: Issue, rounds: number): Promise<void> {
