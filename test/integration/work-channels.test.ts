@@ -109,8 +109,22 @@ describe("channels of the client's own work", () => {
       expect(stacks[0]).to.contain("work-channels.test");
     });
 
-    it("sluice:flush tells of each write, and ends with its first reply", async () => {
+    it("sluice:flush tells of a write before the end of the run", async () => {
       const redis = fixture.connect();
+      await untilReady(redis);
+      await redis.get("a");
+      const heard = listen<FlushContext>("sluice:flush");
+      const reply = redis.pipeline().get("a").get("b").exec();
+      expect(heard).to.have.lengthOf(1);
+      await reply;
+      const [{ context, events }] = heard as [(typeof heard)[number]];
+      expect(events).to.deep.equal(WHOLE);
+      expect(context).to.include({ commands: 2, inFlight: 0, batches: 1, cause: "early" });
+      expect(context.roundTripMs).to.be.above(0);
+    });
+
+    it("sluice:flush tells of each write, and ends with its first reply", async () => {
+      const redis = fixture.connect({ flushPolicy: "turn" });
       await untilReady(redis);
       await redis.get("a");
       const heard = listen<FlushContext>("sluice:flush");

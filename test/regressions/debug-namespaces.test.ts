@@ -56,7 +56,7 @@ describe("debug output", () => {
       /pipeline of 2 \(2 get\) to [\d.]+:\d+: [\d.]+ ms, [\d.]+ queued, no errors/,
     );
     expect(lines.join("\n"))
-      .to.match(/sluice:flush 2 commands, \d+ bytes, 0 in flight, by run/)
+      .to.match(/sluice:flush 2 commands, \d+ bytes, 0 in flight, by early/)
       .and.not.contain("a-secret-value");
   });
 
