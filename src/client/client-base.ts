@@ -5,7 +5,7 @@
  */
 
 import { EventEmitter } from "node:events";
-import type { Command } from "../command/command";
+import type { Command, Completion } from "../command/command";
 import {
   applyPrefix,
   largeCopies,
@@ -26,7 +26,6 @@ import {
   commandMethod,
   EXECUTE,
 } from "../command/commander";
-import type { Completion } from "../command/completion";
 import type { Dispatcher } from "../command/dispatcher";
 import type {
   ChainableCommander,
@@ -60,22 +59,27 @@ import { wrapExecReply } from "../pipeline/transaction";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { lookAtPrototype } from "../util/own-property";
-import { captureCallSite } from "./call-site";
 import {
   hooks,
   keepScope,
   OBSERVE,
+  outcomeOf,
+  passThrough,
   refusingLate,
   type TraceSource,
   tellCall,
   tracePipeline,
 } from "./client-tracer";
-import { type CallLimits, type LimitContext, Limiter, type LimitOptions } from "./command-limits";
+import {
+  type CallLimits,
+  type LimitContext,
+  Limiter,
+  type LimitOptions,
+  makeViewPrototype,
+} from "./command-limits";
 import { LegacyCommand } from "./legacy-command";
-import { makeViewPrototype } from "./limited-view";
 import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
 import { watchOptions } from "./options/live-options";
-import { outcomeOf, passThrough } from "./replaced-send";
 import { refuseReserved } from "./reserved-names";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
 
@@ -384,7 +388,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     if (hooks.call !== null) tellCall(command, command.completion as PromiseCompletion, this[SOURCE]);
     keepScope(command);
     if (!this[IS_PLAIN]) {
-      if (this.options.showFriendlyErrorStack) captureCallSite(command);
+      if (this.options.showFriendlyErrorStack) command.ensureExtra().captureCallSite();
       this[LIMITER]?.limit(command);
       if (command.isSettled) return command.promise;
     }
@@ -444,12 +448,16 @@ function makePipeline(
     : (Pipeline.prototype.addBatch.call(pipeline, commands) as Pipeline);
 }
 
+function noteCallSite(command: Command): void {
+  command.ensureExtra().captureCallSite();
+}
+
 function makePort(client: ClientBase<ReplyMappingMode>): PipelinePort {
   return {
     sendBatch: (commands) => sendBatch(client, commands),
     sendCalls: (calls) => sendCalls(client, calls),
     isStrict: () => client.options.strictArguments === true,
-    preparation: () => (client.options.showFriendlyErrorStack ? captureCallSite : null),
+    preparation: () => (client.options.showFriendlyErrorStack ? noteCallSite : null),
     tally: client[TALLY],
     trace: (run) => tracePipeline(run, client[SOURCE], client[SOURCE].isLogging),
     observe: (size) => client[OBSERVE]?.(size) ?? null,

@@ -1,5 +1,6 @@
 /** What the link reports, as the events of a `Redis` instance. Listeners never unwind the parser. */
 
+import type { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
 import type { ClientIdentity } from "../connection/handshake";
 import { LineCounts } from "../connection/line-counts";
@@ -7,6 +8,7 @@ import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionKind } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
 import { settleWaiting, type Takeover } from "../link/closing";
+import type { ExpiringCredentials } from "../link/credentials";
 import type { LinkDeps, LinkListener } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { explain, hintOnReply } from "../observability/hints";
@@ -14,11 +16,9 @@ import type { Reply } from "../protocol/resp-types";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
-import { PARTS } from "./chain";
+import { type Chain, PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
 import { emitMessage, type Message } from "./events";
-import { parseMonitorLine } from "./monitor-line";
-import type { Redis } from "./redis";
 import type { RedisStatus } from "./types";
 
 /** The cluster that a link is a part of: it is told what it has a use for. */
@@ -32,7 +32,30 @@ export interface LinkSupervisor {
   onMessage?(message: Message): void;
 }
 
+/** The client whose events they are. */
+export interface EventfulClient extends EventEmitter {
+  readonly options: ExpiringCredentials & {
+    readonly credentials?: (() => ExpiringCredentials | Promise<ExpiringCredentials>) | undefined;
+  };
+  /** Missing while the client is being built. */
+  readonly [PARTS]?: Chain;
+  silentEmit(event: string, argument: unknown): boolean;
+}
+
 const IDENTITY: ClientIdentity = { name: "sluice", version: VERSION };
+
+/** What MONITOR prints of one command. */
+interface MonitorLine {
+  /** Seconds and microseconds, `sec.usec`. */
+  time: string;
+  args: string[];
+  /** `ip:port`, `lua` or `unix:path`. */
+  source: string;
+  database: string;
+}
+
+const MONITOR_HEAD = /^(\S+) \[(\d+) ([^\]]*)\]/;
+const MONITOR_WORD = /"((?:[^"\\]|\\.)*)"/g;
 
 export class RedisEvents implements LinkListener, MessageListener {
   supervisor: LinkSupervisor | null = null;
@@ -43,7 +66,7 @@ export class RedisEvents implements LinkListener, MessageListener {
   readonly counts = new LineCounts();
 
   constructor(
-    private readonly redis: Redis,
+    private readonly client: EventfulClient,
     private readonly tracer: ClientTracer,
   ) {}
 
@@ -52,7 +75,7 @@ export class RedisEvents implements LinkListener, MessageListener {
     return {
       identity: IDENTITY,
       credentials: () => {
-        const { options } = this.redis;
+        const { options } = this.client;
         return typeof options.credentials === "function" ? options.credentials() : options;
       },
       listener: this,
@@ -71,13 +94,13 @@ export class RedisEvents implements LinkListener, MessageListener {
     this.shownStatus = null;
     this.tracer.onStatus(status);
     // The first words come while the client is still being built.
-    this.redis[PARTS]?.auto?.hold(status === "ready");
+    this.client[PARTS]?.auto?.hold(status === "ready");
     nextTick(() => {
-      if (argument === undefined) this.redis.emit(status);
-      else this.redis.emit(status, argument);
+      if (argument === undefined) this.client.emit(status);
+      else this.client.emit(status, argument);
     });
     this.supervisor?.onStatus?.(status);
-    if (status === "end") this.redis[PARTS]?.lease?.close((commands) => this.settleWaiting(commands));
+    if (status === "end") this.client[PARTS]?.lease?.close((commands) => this.settleWaiting(commands));
   }
 
   /** Ends commands that have not reached a link, or lets who looks after this one take them elsewhere. */
@@ -88,7 +111,7 @@ export class RedisEvents implements LinkListener, MessageListener {
   onNamedError(type: string, error: Error): void {
     this.supervisor?.onNamedError?.(type, error);
     if (type === "error") this.tracer.onError(error);
-    callUser(() => this.redis.silentEmit(type, error));
+    callUser(() => this.client.silentEmit(type, error));
   }
 
   onSelect(db: number): void {
@@ -98,7 +121,7 @@ export class RedisEvents implements LinkListener, MessageListener {
   onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void {
     const message = { kind, pattern, channel, payload };
     this.supervisor?.onMessage?.(message);
-    emitMessage(this.redis, message);
+    emitMessage(this.client, message);
   }
 
   onShardLost(channel: Buffer): void {
@@ -123,6 +146,17 @@ export class RedisEvents implements LinkListener, MessageListener {
   }
 
   private emitSafely(event: string, ...args: unknown[]): void {
-    callUser(() => this.redis.emit(event, ...args));
+    callUser(() => this.client.emit(event, ...args));
   }
+}
+
+/** Reads a line that MONITOR prints: `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. */
+function parseMonitorLine(line: string): MonitorLine {
+  const head = MONITOR_HEAD.exec(line);
+  if (head === null) return { time: line, args: [], source: "", database: "" };
+  const [whole, time, database, source] = head;
+  const args = Array.from(line.slice(whole.length).matchAll(MONITOR_WORD), (match) =>
+    (match[1] as string).replaceAll('\\"', '"'),
+  );
+  return { time: time as string, args, source: source as string, database: database as string };
 }

@@ -9,9 +9,8 @@
  * timer that opens the next connection runs.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
+import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
-import type { Completion } from "../command/completion";
 import type { Dispatcher } from "../command/dispatcher";
 import { SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";

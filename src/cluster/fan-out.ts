@@ -5,11 +5,10 @@
  * redirects and retries of their own; nothing about the whole is atomic. Off by default.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
+import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import type { CommandSpec, ReplyShape } from "../command/command-spec";
 import { type FanOutPolicy, fanOutPolicyFor } from "../command/command-table";
-import type { Completion } from "../command/completion";
 import { isWord, keyPositions } from "../command/key-positions";
 import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
 import type { Argument, Reply } from "../protocol/resp-types";

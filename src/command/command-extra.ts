@@ -3,6 +3,8 @@
  */
 
 import type { AsyncResource } from "node:async_hooks";
+import { dirname } from "node:path";
+import { ReplyError } from "../errors";
 import type { Batch } from "./batch";
 import type { Caller } from "./caller";
 import type { CommandSpec, ReplyShape } from "./command-spec";
@@ -28,10 +30,36 @@ export interface SettleHook {
   onFailed(error: Error): void;
 }
 
-/** Where a command was called. */
-export interface CallSite {
+let inside: string | null = null;
+
+/**
+ * Where the code of the client is, as stacks show it: the parent of this directory, or the
+ * directory of the bundle. Asked of a stack, because source maps change what stacks show.
+ */
+function placeOfClient(): string {
+  const own = new Error().stack?.split("\n")[1] ?? "";
+  const file = /(?:\(|at )([^()]*):\d+:\d+\)?$/.exec(own)?.[1] ?? __filename;
+  const directory = dirname(file);
+  return directory.endsWith("command") ? dirname(directory) : directory;
+}
+
+/** Where a command was called. Holds the stack as the engine captured it: formatting costs more than capturing, and most commands succeed. */
+class CallSite {
+  declare stack?: string;
+
   /** Makes it the stack of the command's error. */
-  showIn(error: Error): void;
+  showIn(error: Error): void {
+    const frames = (this.stack ?? "").split("\n").slice(1);
+    inside ??= placeOfClient();
+    const place = inside;
+    const callers = frames.filter((line) => !line.includes(place));
+    // Bundled into one file with the application, the client cannot be told from it.
+    const shown = (callers.length > 0 ? callers : frames).join("\n");
+    // The stack of an error reply has no frames, it says which command it is.
+    const head = error instanceof ReplyError ? error.stack : `${error.name}: ${error.message}`;
+    // Without effect on a frozen error.
+    Reflect.set(error, "stack", `${head}\n${shown}`);
+  }
 }
 
 /** The node that a MOVED or an ASK names. */
@@ -104,6 +132,13 @@ export class CommandExtra {
       this.addHook(outcome);
     }
     return this.outcome.promise;
+  }
+
+  /** Keeps the present stack for the error of the command. */
+  captureCallSite(): void {
+    const site = new CallSite();
+    Error.captureStackTrace(site, this.captureCallSite);
+    this.callSite = site;
   }
 
   addHook(hook: SettleHook): void {

@@ -11,9 +11,8 @@ import { maskName } from "../util/credentials";
 import { toError } from "../util/user-code";
 import { prepareArguments, toArgument } from "./argument-mappers";
 import { presentCaller, watchingCaller } from "./caller";
-import { Command } from "./command";
+import { Command, type Completion } from "./command";
 import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
-import type { Completion } from "./completion";
 import { prefixKeys } from "./key-positions";
 import { unansweredRefusal } from "./unanswered";
 

@@ -15,7 +15,6 @@ import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
-import type { Completion } from "./completion";
 import { mapReply } from "./reply-mappers";
 import { UNROUTED } from "./slot";
 
@@ -53,6 +52,18 @@ export const Origin = {
   Question: 7,
 } as const;
 export type Origin = (typeof Origin)[keyof typeof Origin];
+
+/**
+ * Is told how a command ended. A single command has a promise, a pipeline is itself the completion
+ * of all its commands (`command.index` tells which row). Called exactly once for each command;
+ * implementations must not throw.
+ */
+export interface Completion {
+  /** The promise handed to the caller, if there is one for the single command. */
+  readonly promise: Promise<unknown> | null;
+  fulfil(command: Command, value: Reply, shape: ReplyShape): void;
+  reject(command: Command, error: Error): void;
+}
 
 export class Command {
   state: CommandState = CommandState.Created;

@@ -13,7 +13,11 @@
  */
 
 import type { Argument } from "../protocol/resp-types";
-import type { CommandSpec } from "./command-spec";
+
+/** What is known about a command, as far as its keys go. */
+interface Keyed {
+  readonly keys: KeyRule;
+}
 
 export const KeyWalk = {
   None: 0,
@@ -85,7 +89,7 @@ export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyR
 }
 
 /** Position of the first key, -1 if there is none. Allocates nothing: the cluster asks for every command. */
-export function firstKeyPosition(spec: CommandSpec, args: readonly Argument[]): number {
+export function firstKeyPosition(spec: Keyed, args: readonly Argument[]): number {
   return firstOf(spec.keys, args);
 }
 
@@ -95,12 +99,12 @@ export function firstKeyOfRule(rule: KeyRule, args: readonly Argument[]): number
 }
 
 /** Positions of all keys, in order. */
-export function keyPositions(spec: CommandSpec, args: readonly Argument[]): readonly number[] {
+export function keyPositions(spec: Keyed, args: readonly Argument[]): readonly number[] {
   return positionsOf(spec.keys, args);
 }
 
 /** Puts the prefix in front of every key, in place. A Buffer among the two gives a Buffer. */
-export function prefixKeys(spec: CommandSpec, args: Argument[], prefix: Argument): void {
+export function prefixKeys(spec: Keyed, args: Argument[], prefix: Argument): void {
   if (prefix.length === 0) return;
   const rule = spec.keys;
   if (rule.walk === KeyWalk.Range) {

@@ -11,9 +11,8 @@ import type { Argument, Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";
 import { captureArguments } from "./argument-mappers";
 import type { Batch } from "./batch";
-import { Command, CommandState } from "./command";
+import { Command, CommandState, type Completion } from "./command";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "./command-spec";
-import type { Completion } from "./completion";
 import { mapReply } from "./reply-mappers";
 
 /** Whoever collects the answers; called once for each call, or once for the command made of it. */
@@ -31,7 +30,7 @@ const PLAIN_FLAGS =
   CommandFlag.Known;
 
 /** True if calls of the command may stay calls. */
-export function isPlain(spec: CommandSpec): boolean {
+function isPlain(spec: CommandSpec): boolean {
   return (spec.flags & ~PLAIN_FLAGS) === 0;
 }
 

@@ -5,8 +5,7 @@
 
 import { ReplyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
-import type { Command } from "./command";
-import type { Completion } from "./completion";
+import type { Command, Completion } from "./command";
 
 /** Codes that are told apart; error replies of scripts may begin with any word. */
 const MOST_CODES = 64;

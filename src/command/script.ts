@@ -4,12 +4,11 @@
  */
 
 import { normalizeArguments } from "./argument-mappers";
-import { Command } from "./command";
+import { Command, type Completion } from "./command";
 import type { ScriptReference } from "./command-extra";
 import type { KeyPrefix } from "./command-factory";
 import type { CommandSpec } from "./command-spec";
 import { specOf } from "./command-table";
-import type { Completion } from "./completion";
 import { prefixKeys } from "./key-positions";
 
 /** What `defineCommand` takes. */

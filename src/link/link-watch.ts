@@ -4,8 +4,7 @@ import type { Connection } from "../connection/connection";
 import { request } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
-import type { Link } from "./link";
-import type { LinkDeps } from "./link-options";
+import type { LinkDeps, LinkOptions } from "./link-options";
 import { type Probing, probe } from "./probe";
 import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
@@ -21,6 +20,17 @@ function beginProbe({ tracer, counts }: Pick<LinkDeps, "tracer" | "counts">): Co
   return connectionChannel.begin({ operation: "probe", epoch, serverAddress, serverPort });
 }
 
+/** The link whose connections are watched. */
+export interface WatchedLink {
+  readonly options: LinkOptions;
+  readonly connection: Connection | null;
+  readonly server: string;
+  readonly subscriptions: { readonly isEmpty: boolean };
+  readonly session: { readonly isInTransaction: boolean };
+  reset(error: Error): void;
+  report(type: string, error: Error): void;
+}
+
 export class LinkWatch implements WatchdogOwner {
   private readonly watchdog: Watchdog | null;
   private probing: Probing | null = null;
@@ -28,7 +38,7 @@ export class LinkWatch implements WatchdogOwner {
   private refused: Connection | null = null;
 
   constructor(
-    private readonly link: Link,
+    private readonly link: WatchedLink,
     private readonly owner: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
   ) {
     const { watchdog } = link.options;

@@ -3,9 +3,8 @@
  * with all patterns, SSUBSCRIBE one by one, since shard channels may live in different slots.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
+import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
-import type { Completion } from "../command/completion";
 import type { Connection } from "../connection/connection";
 import { SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";

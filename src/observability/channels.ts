@@ -64,7 +64,7 @@ export function isConnectTraced(): boolean {
 }
 
 /** A reported operation. Tell it the outcome before the caller hears of it. */
-export class Trace<Context extends OutcomeContext = OutcomeContext> {
+class Trace<Context extends OutcomeContext = OutcomeContext> {
   constructor(
     private readonly channel: Channel<Context>,
     readonly context: Context,

@@ -175,7 +175,7 @@ export function redactOptions(options: object): Record<string, unknown> {
 }
 
 /** The address of a server in one of its forms, for showing it. */
-export function redactNode(node: unknown): unknown {
+function redactNode(node: unknown): unknown {
   if (typeof node === "string") return redactUrl(node);
   return typeof node === "object" && node !== null ? redactOptions(node) : node;
 }

@@ -13,8 +13,9 @@ import type { CommandMethod } from "../command/commander";
 import { AbortError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { methodOf, type Pipeline } from "./pipeline";
-import { type PipelineHost, PipelineRun, PORT, type Row } from "./pipeline-run";
+import { type PipelineHost, PipelineRun, PORT } from "./pipeline-run";
 import { sizeOfReply } from "./reply-size";
+import type { Row } from "./transaction";
 
 /** One command: `[name, ...args]`, as in the pipeline constructor. */
 export type BulkCommand = readonly unknown[];

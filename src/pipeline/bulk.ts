@@ -13,7 +13,7 @@ import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { clockMs } from "../util/scheduling";
 import type { BulkBatch, BulkFailure } from "./bulk-batch";
 import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";
-import type { Row } from "./pipeline-run";
+import type { Row } from "./transaction";
 
 export interface BulkOptions {
   /** Commands of one batch. Default 10,000. */

@@ -6,7 +6,7 @@
 import { captureArguments } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchTrace } from "../command/batch";
 import { presentCaller } from "../command/caller";
-import { Command } from "../command/command";
+import { Command, type Completion } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import {
   applyPrefix,
@@ -19,14 +19,20 @@ import {
 } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import type { Completion } from "../command/completion";
 import { type CallCollector, PlainCalls } from "../command/plain-calls";
 import type { Tally } from "../command/promise-completion";
 import { describeCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, type Teller, tellLater } from "../util/callback";
 import { toError } from "../util/user-code";
-import { abortedTransaction, mapExecReply, membersOf, transactionOutcome } from "./transaction";
+import {
+  abortedTransaction,
+  mapExecReply,
+  membersOf,
+  type Row,
+  type Rows,
+  transactionOutcome,
+} from "./transaction";
 
 /** Code of commands that waited for a cluster which then could not be reached. */
 const NO_NODE = "CLUSTER_UNAVAILABLE";
@@ -88,10 +94,6 @@ export interface BatchObserver extends SettleHook {
 export interface CommandMaker {
   makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion, copies: boolean): Command;
 }
-
-/** One row of the result: `[null, reply]` or `[error]`. */
-export type Row = [error: null, result: unknown] | [error: Error];
-export type Rows = Row[];
 
 /** A pipeline that goes out in parts. */
 interface Parts {

@@ -33,14 +33,8 @@ import { PipelineUsedError } from "../errors";
 import { INSPECT, type InspectArguments } from "../observability/redact";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
-import {
-  type CommandMaker,
-  PIPELINE_CLASS,
-  type PipelineHost,
-  PipelineRun,
-  PORT,
-  type Rows,
-} from "./pipeline-run";
+import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun, PORT } from "./pipeline-run";
+import type { Rows } from "./transaction";
 
 /** Commands of a pipeline that are shown. */
 const MOST_SHOWN = 50;

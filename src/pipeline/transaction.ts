@@ -1,4 +1,4 @@
-/** What the reply of EXEC means: to each command of the transaction, and to the whole. */
+/** The rows of a pipeline, and what the reply of EXEC means to them. */
 
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
@@ -6,7 +6,10 @@ import { decodeBuffersDeep, mapReply } from "../command/reply-mappers";
 import { AbortError, type ReplyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";
-import type { Row, Rows } from "./pipeline-run";
+
+/** One row of the result: `[null, reply]` or `[error]`. */
+export type Row = [error: null, result: unknown] | [error: Error];
+export type Rows = Row[];
 
 /**
  * Maps the elements of an EXEC reply as their commands would have mapped them. `null` (a watched

@@ -9,7 +9,7 @@ import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/options/redis-options";
 import { AbstractConnector, type Redis } from "../../src/index";
-import type { Rows } from "../../src/pipeline/pipeline-run";
+import type { Rows } from "../../src/pipeline/transaction";
 import { FakeServer, RawReply } from "../support/fake-server";
 import { Direction } from "../support/fault-proxy";
 import { closeClient, untilReady } from "../support/matrix";

@@ -2,10 +2,9 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
-import type { Command } from "../../../src/command/command";
+import type { Command, Completion } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
-import type { Completion } from "../../../src/command/completion";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import { Admission } from "../../../src/link/admission";
 import { fixedRuns } from "../../support/properties";

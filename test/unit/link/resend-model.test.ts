@@ -3,12 +3,11 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import { Batch, BatchKind } from "../../../src/command/batch";
-import { type Command, CommandState } from "../../../src/command/command";
+import { type Command, CommandState, type Completion } from "../../../src/command/command";
 import type { RetryPolicy } from "../../../src/command/command-extra";
 import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
-import type { Completion } from "../../../src/command/completion";
 import { sortLeftovers } from "../../../src/link/resend";
 import { fixedRuns } from "../../support/properties";
 

@@ -1,9 +1,8 @@
 import { expect } from "chai";
 import { Batch, BatchKind } from "../../../src/command/batch";
-import { type Command, CommandState } from "../../../src/command/command";
+import { type Command, CommandState, type Completion } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
-import type { Completion } from "../../../src/command/completion";
 import { ParserError } from "../../../src/errors";
 import { type ResendRules, sortLeftovers } from "../../../src/link/resend";
 

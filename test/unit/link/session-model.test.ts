@@ -2,11 +2,10 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
-import type { Command } from "../../../src/command/command";
+import type { Command, Completion } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
-import type { Completion } from "../../../src/command/completion";
 import { WatchLostError } from "../../../src/errors";
 import { SelectedDb } from "../../../src/link/selected-db";
 import { Session } from "../../../src/link/session";
