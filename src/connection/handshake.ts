@@ -87,11 +87,17 @@ function failed(error: Error, said = ""): Answer {
   return { value: null, error, said };
 }
 
-/** Who we are and what we want. */
-export interface Introduction {
-  readonly options: HandshakeOptions;
-  /** Database to select. */
+/** What a connection has to be able to select. */
+export interface Databases {
+  /** Database that it is ready with. */
   readonly db: number;
+  /** Databases of commands that wait for it: a command must not run in another one because its SELECT is refused. */
+  readonly otherDbs?: readonly number[];
+}
+
+/** Who we are and what we want. */
+export interface Introduction extends Databases {
+  readonly options: HandshakeOptions;
   readonly credentials: Credentials;
   readonly identity: ClientIdentity;
 }
@@ -135,19 +141,20 @@ function versionIn(info: Record<string, string>): string | null {
 interface Answers {
   isDowngraded: boolean;
   login: Answer | null;
-  select: Answer | null;
+  selects: { readonly db: number; readonly answer: Answer }[];
   fieldsets: readonly (Error | null)[];
   info: Answer | null;
 }
 
 async function introduce(
   connection: Connection,
-  { options, db, credentials, identity }: Introduction,
+  introduction: Introduction,
   protocol: 2 | 3,
 ): Promise<Answers> {
   const ask = (name: string, ...args: Argument[]): Promise<Answer> => request(connection, name, args);
+  const { options, credentials, identity } = introduction;
   const login = logIn(ask, credentials, protocol);
-  const select = db ? ask("select", String(db)) : null;
+  const selects = databasesOf(introduction).map((db) => ({ db, answer: ask("select", String(db)) }));
   const rest: Promise<Answer>[] = [];
   if (options.connectionName) rest.push(ask("client", "setname", options.connectionName));
   if (options.readOnly) rest.push(ask("readonly"));
@@ -176,10 +183,15 @@ async function introduce(
   return {
     isDowngraded,
     login: loginAnswer,
-    select: await select,
+    selects: await Promise.all(selects.map(async ({ db, answer }) => ({ db, answer: await answer }))),
     fieldsets: await Promise.all(fieldsets),
     info: await info,
   };
+}
+
+/** What is to be selected, in this order; a fresh connection has 0. */
+function databasesOf({ db, otherDbs = [] }: Databases): readonly number[] {
+  return db === 0 && otherDbs.length === 0 ? [] : [...otherDbs, db];
 }
 
 function logIn(
@@ -213,17 +225,18 @@ function lacksResp3(said: string): boolean {
 
 function judge(
   said: Answers,
-  { options, db, credentials }: Introduction,
+  { options, credentials }: Introduction,
   onError: (error: Error) => void,
 ): HandshakeOutcome {
-  const { login, select } = said;
+  const { login, selects } = said;
   if (login !== null && login.error !== null && !isHarmless(login.said)) {
     return refused(login, Boolean(credentials.password));
   }
   // What was issued for this database must not run in another one.
-  if (select !== null && select.error !== null) {
-    explain(select.error, hintOnDatabase(db, select.said));
-    return { kind: "failed", error: select.error };
+  for (const { db, answer } of selects) {
+    if (answer.error === null) continue;
+    explain(answer.error, hintOnDatabase(db, answer.said));
+    return { kind: "failed", error: answer.error };
   }
   for (const error of said.fieldsets) if (error !== null) onError(error);
   if (said.info === null) return { kind: "ready", info: {} };

@@ -11,6 +11,7 @@ import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import {
   type ClientIdentity,
+  type Databases,
   type HandshakeOptions,
   type HandshakeOutcome,
   handshake,
@@ -74,12 +75,12 @@ export class Establishment {
     );
   }
 
-  /** The socket is open. The connection is ready once `db` is selected. */
-  async introduce(db: number): Promise<void> {
+  /** The socket is open. The connection is ready once its database is selected. */
+  async introduce(databases: Databases): Promise<void> {
     this.tuneSocket();
     let outcome: HandshakeOutcome;
     try {
-      outcome = await this.shakeHands(db);
+      outcome = await this.shakeHands(databases);
     } catch (error) {
       outcome = { kind: "failed", error: toError(error) };
     }
@@ -118,11 +119,11 @@ export class Establishment {
     this.connection.attach(socket, this.connector.firstError);
   }
 
-  private async shakeHands(db: number): Promise<HandshakeOutcome> {
+  private async shakeHands(databases: Databases): Promise<HandshakeOutcome> {
     const { connection, options, owner } = this;
     // A source that gives nothing has nothing to say: no credentials.
     this.credentials = (await owner.credentials()) ?? {};
-    const introduction = { options, db, credentials: this.credentials, identity: owner.identity };
+    const introduction = { options, ...databases, credentials: this.credentials, identity: owner.identity };
     return handshake(connection, introduction, (error) => owner.onNamedError("error", error));
   }
 

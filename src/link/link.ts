@@ -339,7 +339,7 @@ export class Link implements Dispatcher {
   private onOpen(): void {
     this.setStatus("connect");
     this.current.open(this.databases.agreed);
-    this.reconnection.introduce(this.databases.agreed);
+    this.reconnection.introduce(this.databases.toCome());
   }
 
   private onConnectionError(error: Error): void {

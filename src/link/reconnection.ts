@@ -5,6 +5,7 @@
  */
 
 import type { Connection } from "../connection/connection";
+import type { Databases } from "../connection/handshake";
 import { clockMs, Delay, nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
@@ -70,8 +71,8 @@ export class Reconnection {
   }
 
   /** The socket is open; the connection is to use this database. */
-  introduce(db: number): void {
-    void this.establishment?.introduce(db);
+  introduce(databases: Databases): void {
+    void this.establishment?.introduce(databases);
   }
 
   /** The attempt is over, whatever still comes of it. */

@@ -124,6 +124,20 @@ export class DatabaseChanges {
     this.agreed = db;
   }
 
+  /** What the next connection will select: the database of the server, and those of commands that wait for others. */
+  toCome(): { readonly db: number; readonly otherDbs: readonly number[] } {
+    const selected = new SelectedDb(this.agreed);
+    const others = new Set<number>();
+    for (const command of this.deps.pending()) {
+      if (command.db !== selected.db) {
+        others.add(command.db);
+        selected.select(command.db);
+      }
+      if (command.spec !== undefined) selected.note(command as Command);
+    }
+    return { db: this.agreed, otherDbs: [...others] };
+  }
+
   /** A SELECT has failed: the database is what it was before, unless another one followed. */
   onRefused(command: Command): void {
     const { issued, sent } = this.deps;

@@ -7,7 +7,7 @@ import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
-import { type FakeReply, FakeServer, status } from "../support/fake-server";
+import { type FakeConnection, type FakeReply, FakeServer, status } from "../support/fake-server";
 import { closeClient, untilReady } from "../support/matrix";
 import { failureOf } from "../support/outcome";
 import { startServer } from "../support/shared-servers";
@@ -86,6 +86,77 @@ describe("the database of the handshake", () => {
     } finally {
       await closeClient(redis);
       await fake.stop();
+    }
+  });
+
+  it("is another one for a command that goes again, and refused: the command does not run elsewhere", async () => {
+    const databaseOf = new WeakMap<FakeConnection, number>();
+    const written: string[] = [];
+    let isRefusing = false;
+    const fake = await FakeServer.start(([name = "", word = ""], connection): FakeReply | undefined => {
+      if (name === "select") {
+        if (isRefusing && word === "0") return new Error("NOPERM no rights for SELECT 0");
+        databaseOf.set(connection, Number(word));
+        return status("OK");
+      }
+      if (name !== "set") return undefined;
+      if (!isRefusing) {
+        isRefusing = true;
+        return new Error("TRYAGAIN elsewhere");
+      }
+      written.push(`${word} in ${databaseOf.get(connection) ?? 0}`);
+      return status("OK");
+    });
+    try {
+      redis = new Redis({
+        host: fake.host,
+        port: fake.port,
+        retryStrategy: () => 5,
+        reconnectOnError: () => 2,
+      });
+      redis.on("error", () => {});
+      await untilReady(redis);
+      const [set, select] = [failureOf(redis.set("a", 1)), redis.select(1)];
+      expect(await select).to.equal("OK");
+      expect((await set).message).to.match(/^NOPERM no rights for SELECT 0.*database 0/s);
+      await untilReady(redis);
+      expect(await redis.set("b", 1)).to.equal("OK");
+      expect(written).to.deep.equal(["b in 1"]);
+    } finally {
+      await closeClient(redis);
+      await fake.stop();
+    }
+  });
+
+  it("is another one for a command that goes again, and granted: each runs in its own", async () => {
+    const direct = new Redis({ host: server.host, port: server.port });
+    redis = new Redis({
+      host: server.host,
+      port: server.port,
+      retryStrategy: () => 5,
+      reconnectOnError: () => 2,
+    });
+    redis.on("error", () => {});
+    try {
+      await untilReady(redis);
+      await direct.set("db:text", "v");
+      let isText = true;
+      redis.options.reconnectOnError = (): 2 | false => {
+        if (!isText) return false;
+        isText = false;
+        direct.del("db:text").catch(() => {});
+        return 2;
+      };
+      const push = redis.lpush("db:text", "element");
+      const select = redis.select(2);
+      const set = redis.set("db:text", "other");
+      expect(await Promise.all([push, select, set])).to.deep.equal([1, "OK", "OK"]);
+      expect(await direct.lrange("db:text", 0, -1)).to.deep.equal(["element"]);
+      await direct.select(2);
+      expect(await direct.get("db:text")).to.equal("other");
+    } finally {
+      await closeClient(direct);
+      await server.command("FLUSHALL");
     }
   });
 
