@@ -501,7 +501,10 @@ function isUnwatched(client: ClientBase<ReplyMappingMode>): boolean {
 function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
   return makeMethod(
     script.bySha.name,
-    (_client, args, completion) => script.makeCommand(args, wantsBuffers, completion),
+    (client, args, completion) => {
+      if (client.options.strictArguments === true) refuseLooseArguments(script.bySha, args);
+      return script.makeCommand(args, wantsBuffers, completion);
+    },
     (client, command) => client[ISSUE](command),
   );
 }

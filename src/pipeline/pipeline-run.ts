@@ -110,6 +110,8 @@ export class PipelineRun implements CallCollector, PipelineFacts {
   /** Stands for them while all are plain calls. */
   private plain: PlainCalls | null = null;
   private readonly prepare: Preparation | null;
+  /** A replaced `sendCommand` of the pipeline. */
+  private replacedSend: ((command: Command) => unknown) | null = null;
   /** Commands queued so far. */
   length = 0;
   readonly outcome: Promise<Rows | null>;
@@ -166,7 +168,7 @@ export class PipelineRun implements CallCollector, PipelineFacts {
         return;
       }
       const make = this.copiesAtOnce ? makeCommand : makeQueuedCommand;
-      this.append(applyPrefix(make(spec, args, wantsBuffers, this), this.prefix));
+      this.hand(applyPrefix(make(spec, args, wantsBuffers, this), this.prefix));
     } catch (error) {
       this.appendBroken(spec, toError(error));
     }
@@ -185,9 +187,10 @@ export class PipelineRun implements CallCollector, PipelineFacts {
   queueScript(script: CommandMaker, args: unknown[], wantsBuffers: boolean): void {
     this.takeCallback(args);
     try {
+      if (this.isStrict) refuseLooseArguments(specOf("evalsha"), args);
       const command = script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce);
       command.ensureExtra().scriptBatch = this.batch;
-      this.append(command);
+      this.hand(command);
     } catch (error) {
       this.appendBroken(specOf("evalsha"), toError(error));
     }
@@ -195,6 +198,10 @@ export class PipelineRun implements CallCollector, PipelineFacts {
 
   /** Queues a command that was built by hand; its own promise is settled as well. */
   queueCommand(command: Command): void {
+    if (command.completion === this) {
+      this.append(command);
+      return;
+    }
     const refusal = refusalByHand(command);
     if (refusal !== null) {
       command.fail(refusal);
@@ -207,6 +214,20 @@ export class PipelineRun implements CallCollector, PipelineFacts {
     command.inTransaction = this.openTransactions > 0;
     this.append(command);
     command.ensureExtra().addHook(new RowOf(this, command.index));
+  }
+
+  /** Every command goes through this from now on, which hands it to `queueCommand` or keeps it. */
+  passThrough(send: (command: Command) => unknown): void {
+    this.replacedSend = send;
+    this.makeCommands();
+  }
+
+  private hand(command: Command): void {
+    if (this.replacedSend === null) this.append(command);
+    else {
+      command.pipelineIndex = this.length;
+      this.replacedSend(command);
+    }
   }
 
   private append(command: Command): void {

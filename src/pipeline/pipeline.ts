@@ -65,6 +65,8 @@ export class Pipeline implements Commander {
     this.isCluster = redis.isCluster;
     this.options = redis.options;
     this[RUN] = run;
+    // Tracers and wrappers replace it on the prototype.
+    if (this.sendCommand !== OWN_SEND_COMMAND) run.passThrough((command) => this.sendCommand(command));
     this.promise = this[RUN].outcome;
     // Made by hand, or of another class: the scripts of the client are attached to it alone.
     const own = redis[PIPELINE_CLASS]?.().prototype;
@@ -191,6 +193,8 @@ export class Pipeline implements Commander {
     return this[EXECUTE](specOf("exec"), [], true) as unknown as Promise<ReplyRows | null>;
   }
 }
+
+const OWN_SEND_COMMAND = Pipeline.prototype.sendCommand;
 
 function callByName(pipeline: Pipeline, name: unknown, args: unknown[], wantsBuffers: boolean): Pipeline {
   if (typeof name === "string") return pipeline[EXECUTE](specOf(name), args, wantsBuffers);

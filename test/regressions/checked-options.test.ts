@@ -70,10 +70,28 @@ describe("options of our own", () => {
         .exec();
       expect(rows?.[0]?.[0]?.message).to.match(reason);
       expect(rows?.[1]).to.deep.equal([null, "PONG"]);
+      const [[bulkError] = [null]] = await rowsOf(strict.bulk([["set", "k", value]]));
+      expect(bulkError?.message).to.match(reason);
       expect(await fixture.control.exists("k")).to.equal(0);
       expect(await other.set("k", value as string)).to.equal("OK");
     });
   }
+
+  it("strictArguments looks at the arguments of scripts too", async () => {
+    type Echo = (key: string, value: unknown) => Promise<unknown>;
+    const lua = "return ARGV[1]";
+    const strict = fixture.connect({ strictArguments: true, scripts: { echo: { lua, numberOfKeys: 1 } } });
+    const { echo } = strict as unknown as { echo: Echo };
+    expect(await echo.call(strict, "k", "v")).to.equal("v");
+    for (const [value, reason] of loose) {
+      const error = await failureOf(echo.call(strict, "k", value));
+      expect(error.message).to.match(new RegExp(reason.source.replace('"set"', '"evalsha"')));
+      expect(error.code).to.equal("INVALID_ARGUMENT");
+      const pipeline = strict.pipeline() as unknown as { echo: Echo; exec(): Promise<[Error | null][]> };
+      pipeline.echo("k", value);
+      expect((await pipeline.exec())[0]?.[0]?.message).to.equal(error.message);
+    }
+  });
 
   it("strictArguments takes what has a text", async () => {
     const strict = fixture.connect({ strictArguments: true });
@@ -88,3 +106,11 @@ describe("options of our own", () => {
     );
   });
 });
+
+async function rowsOf(
+  bulk: AsyncIterable<readonly [Error | null, unknown?]>,
+): Promise<(readonly [Error | null, unknown?])[]> {
+  const rows: (readonly [Error | null, unknown?])[] = [];
+  for await (const row of bulk) rows.push(row);
+  return rows;
+}

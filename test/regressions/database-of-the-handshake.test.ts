@@ -112,7 +112,7 @@ describe("the database of the handshake", () => {
         host: fake.host,
         port: fake.port,
         retryStrategy: () => 5,
-        reconnectOnError: () => 2,
+        reconnectOnError: (): 2 => 2,
       });
       redis.on("error", () => {});
       await untilReady(redis);
@@ -134,7 +134,7 @@ describe("the database of the handshake", () => {
       host: server.host,
       port: server.port,
       retryStrategy: () => 5,
-      reconnectOnError: () => 2,
+      reconnectOnError: (): 2 => 2,
     });
     redis.on("error", () => {});
     try {

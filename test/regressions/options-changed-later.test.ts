@@ -95,6 +95,22 @@ describe("options changed on a live client", () => {
     });
   }
 
+  it("socketTimeout on a cluster, of nodes that are there and of those that come", async () => {
+    const cluster = clusters.connect({ redisOptions: { protocol: 2 }, clusterRetryStrategy: () => 10 });
+    await cluster.get("a");
+    const { redisOptions } = cluster.options;
+    if (redisOptions === undefined) throw new Error("They were given");
+    redisOptions.socketTimeout = 4321;
+    expect(cluster.nodes().map(({ options }) => options.socketTimeout)).to.deep.equal(
+      cluster.nodes().map(() => 4321),
+    );
+    expect(cluster.nodes().length).to.be.greaterThan(2);
+    cluster.disconnect(true);
+    await new Promise<void>((resolve) => cluster.once("ready", () => resolve()));
+    await cluster.get("a");
+    expect(cluster.nodes()[0]?.options.socketTimeout).to.equal(4321);
+  });
+
   it("on a cluster", async () => {
     const cluster = clusters.connect();
     await cluster.get("a");

@@ -119,3 +119,62 @@ describe("new Pipeline(cluster)", () => {
     ]);
   });
 });
+
+describe("a replaced Pipeline.prototype.sendCommand", () => {
+  const fixture = new ServerFixture().install();
+  const { sendCommand } = Pipeline.prototype;
+  const seen: string[] = [];
+  beforeEach(() => {
+    seen.length = 0;
+    Pipeline.prototype.sendCommand = function (this: Pipeline, command: Command) {
+      seen.push(command.name);
+      if (command.name === "ping") return this;
+      if (command.name === "incr") command.args[0] = "replaced";
+      if (command.name === "append") throw new Error("not this one");
+      return sendCommand.call(this, command);
+    };
+  });
+  afterEach(() => {
+    Pipeline.prototype.sendCommand = sendCommand;
+  });
+
+  it("sees every command, may change it, keep it or throw", async () => {
+    const redis = fixture.connect();
+    let told: unknown = null;
+    const rows = await redis
+      .pipeline()
+      .set("a", 1)
+      .ping()
+      .incr("a")
+      .append("a", "x")
+      .hgetall("h", (_error, reply) => {
+        told = reply;
+      })
+      .exec();
+    expect(rows?.map(([error, value]) => error?.message ?? value)).to.deep.equal([
+      "OK",
+      1,
+      "not this one",
+      {},
+    ]);
+    expect(told).to.deep.equal({});
+    expect(seen).to.deep.equal(["set", "ping", "incr", "append", "hgetall"]);
+    expect(await redis.mget("a", "replaced")).to.deep.equal(["1", "1"]);
+  });
+
+  it("sees those of transactions, scripts and lists", async () => {
+    const redis = fixture.connect({ scripts: { one: { lua: "return 1", numberOfKeys: 0 } } });
+    expect(await redis.multi().set("a", 1).get("a").exec()).to.deep.equal([
+      [null, "OK"],
+      [null, "1"],
+    ]);
+    expect(seen).to.include.members(["set", "get"]);
+    seen.length = 0;
+    const pipeline = redis.pipeline([["get", "a"]]) as unknown as Pipeline & { one(): Pipeline };
+    expect(await pipeline.one().exec()).to.deep.equal([
+      [null, "1"],
+      [null, 1],
+    ]);
+    expect(seen).to.deep.equal(["get", "evalsha"]);
+  });
+});

@@ -110,6 +110,13 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
         for (const node of nodesOf(wiring, "all")) Reflect.set(node.options, name, this.options[name]);
       });
     }
+    const { redisOptions } = this.options;
+    if (redisOptions !== undefined) {
+      watchOptions(redisOptions, ["socketTimeout"], () => {
+        for (const node of nodesOf(wiring, "all"))
+          Reflect.set(node.options, "socketTimeout", redisOptions.socketTimeout);
+      });
+    }
     if (this.options.lazyConnect) emitLater(this, "wait");
     else this.connect().catch(() => {});
   }
