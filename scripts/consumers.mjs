@@ -4,10 +4,11 @@
  * tarball) and runs each program of test/consumers/programs in a process of its own. The install
  * is kept in .cache under a key made of the manifest and the lock file.
  *
- *   node scripts/consumers.mjs [--original] [word ...]   programs whose names contain a word
+ *   node scripts/consumers.mjs [--original] [--server=KIND] [word ...]   programs whose names contain a word
  *   node scripts/consumers.mjs --lock                    makes the lock file anew
  *
- * `--original` runs them on the published original instead: a program must hold there too.
+ * `--original` runs them on the published original instead: a program must hold there too. KIND is `redis`, `redis-8`,
+ * `valkey` or `test`, the project's own test server.
  */
 
 import { execFileSync } from "node:child_process";
@@ -212,7 +213,9 @@ async function main() {
   if (words.includes("--lock")) return makeLock();
   await mustRun(process.execPath, [toolPath("typescript", "tsc"), "-p", join("test", "tsconfig.json")]);
   const chosen = words.filter((word) => !word.startsWith("--"));
-  const total = await runConsumers({ isOriginal: words.includes("--original"), words: chosen });
+  const kind = words.find((word) => word.startsWith("--server="))?.slice("--server=".length);
+  const isOriginal = words.includes("--original");
+  const total = await runConsumers({ isOriginal, words: chosen, ...(kind === undefined ? {} : { kind }) });
   console.log(`\n${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   process.exitCode = total.failed === 0 ? 0 : 1;
 }

@@ -9,7 +9,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AdminConnection, type AdminReply } from "../servers/admin-connection";
-import { findServer, ServerKind } from "../servers/find-server";
+import { findServer, REAL_KINDS, type ServerKind } from "../servers/find-server";
 import { ServerProcess } from "../servers/server-process";
 import { type CommandDoc, type CommandInfo, DATA_DIRECTORY, formatSnapshot, type KeySpec } from "./snapshot";
 
@@ -128,7 +128,7 @@ async function captureKind(kind: ServerKind): Promise<string> {
 }
 
 async function main(addresses: readonly string[]): Promise<void> {
-  const kinds = addresses.length === 0 ? Object.values(ServerKind) : [];
+  const kinds = addresses.length === 0 ? REAL_KINDS : [];
   for (const kind of kinds) process.stdout.write(`${await captureKind(kind)}\n`);
   for (const address of addresses) {
     const colon = address.lastIndexOf(":");

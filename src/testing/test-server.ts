@@ -14,9 +14,9 @@ import { ServerState } from "./server-state";
 export interface TestServerOptions {
   /** Which server it answers as. Default: "8.2". */
   readonly version?: VersionName;
-  /** TCP port on 127.0.0.1; 0 for a free one. Default: 0. */
+  /** TCP port on 127.0.0.1; 0 for a free one. Default: 0, or none if there is a `path`. */
   readonly port?: number;
-  /** Listens on a unix socket instead of a port. */
+  /** Listens on a unix socket; on a port as well only if that is given. */
   readonly path?: string;
   /** Opens no socket at all; clients connect with `Connector`. Default: true. */
   readonly listen?: boolean;
@@ -55,7 +55,7 @@ export class TestServer {
    */
   static async start(options: TestServerOptions = {}): Promise<TestServer> {
     const server = TestServer.make(options);
-    await server.listen(options.port ?? 0);
+    await server.listen(options.port);
     return server;
   }
 
@@ -174,7 +174,7 @@ export class TestServer {
 
   /** Listens again, on the same port. */
   async up(): Promise<void> {
-    await this.listen(this.engine.port);
+    await this.listen(this.engine.port === 0 ? undefined : this.engine.port);
   }
 
   /** Ends it. */
@@ -187,9 +187,9 @@ export class TestServer {
     await this.stop();
   }
 
-  private async listen(port: number): Promise<void> {
+  private async listen(port: number | undefined): Promise<void> {
     if (this.options.listen === false) return;
+    if (port !== undefined || this.path === null) this.engine.port = await this.listener.listen(port ?? 0);
     if (this.path !== null) await this.listener.listenAt(this.path);
-    else this.engine.port = await this.listener.listen(port);
   }
 }

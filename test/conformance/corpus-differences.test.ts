@@ -3,12 +3,13 @@
 import { inspect, isDeepStrictEqual } from "node:util";
 import { expect } from "chai";
 import { Redis as Published } from "ioredis";
-import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { findServer } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
 import { COMMAND_CORPUS } from "../support/command-corpus";
 import { closeClient } from "../support/matrix";
 import { comparable, errorText } from "../support/reply-comparison";
+import { serverKinds } from "../support/shared-servers";
 
 const SHAPES = [
   { protocol: 2, replyMapping: "legacy" },
@@ -46,7 +47,7 @@ async function run(redis: Redis, server: ServerProcess, suffix: "" | "Buffer"): 
   return replies;
 }
 
-for (const kind of Object.values(ServerKind)) {
+for (const kind of serverKinds()) {
   describe(`the corpus beside the published client, on ${kind}`, function () {
     this.timeout(60_000);
     let server: ServerProcess;

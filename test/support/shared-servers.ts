@@ -3,7 +3,7 @@
  * is first asked for, emptied before each use, stopped after the last test.
  */
 
-import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { findServer, REAL_KINDS, ServerKind } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
 
 const running = new Map<ServerKind, Promise<ServerProcess>>();
@@ -13,10 +13,10 @@ function isServerKind(word: string): word is ServerKind {
   return Object.values<string>(ServerKind).includes(word);
 }
 
-/** The kinds that tests run on: all, unless SLUICE_SERVERS lists some of them. */
+/** The kinds that tests run on: all real ones, unless SLUICE_SERVERS lists some. */
 export function serverKinds(): ServerKind[] {
   const wanted = process.env.SLUICE_SERVERS;
-  if (wanted === undefined || wanted === "") return Object.values(ServerKind);
+  if (wanted === undefined || wanted === "") return [...REAL_KINDS];
   return wanted.split(",").map((word) => {
     if (isServerKind(word)) return word;
     throw new Error(`SLUICE_SERVERS names ${word}; known are ${Object.values(ServerKind).join(", ")}`);

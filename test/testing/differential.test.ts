@@ -13,7 +13,7 @@ import { GRAMMAR, KINDS } from "./support/command-grammar";
 import { type Command, Differential, describeDifference } from "./support/differential";
 import { commandArbitrary } from "./support/grammar";
 
-const VERSIONS: Readonly<Record<ServerKind, VersionName>> = {
+const VERSIONS: Readonly<Record<string, VersionName>> = {
   [ServerKind.Redis]: "7.0",
   [ServerKind.Redis8]: "8.2",
   [ServerKind.Valkey]: "valkey-9.1",

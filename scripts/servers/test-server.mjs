@@ -1,0 +1,55 @@
+#!/usr/bin/env node
+/**
+ * The test server as a process, started as the real ones are: `test-server.mjs CONFIG [--name value ...]`. So it is one
+ * more kind of server for every test. SLUICE_TEST_SERVER says its version.
+ */
+
+import { appendFileSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+
+const { TestServer } = createRequire(import.meta.url)("../../built/testing.js");
+const version = process.env.SLUICE_TEST_SERVER ?? "8.2";
+/** What a process needs and a server without a disk, replicas and neighbours does not. */
+const IGNORED = /^(?:bind|dir|logfile|save|appendonly|enable-|repl-|cluster-|slowlog-|proto-|databases$)/;
+
+function unquoted(text) {
+  return text.replace(/^"(.*)"$/, "$1");
+}
+
+/** Name and value of each directive, from the file and then from the words behind it. */
+function directives([path, ...words]) {
+  const lines = readFileSync(path, "utf8").split("\n").filter(Boolean);
+  const found = lines.map((line) => [line.split(" ", 1)[0], unquoted(line.slice(line.indexOf(" ") + 1))]);
+  for (let at = 0; at + 1 < words.length; at += 2) found.push([words[at].replace(/^--/, ""), words[at + 1]]);
+  return found;
+}
+
+async function main() {
+  const settings = new Map(directives(process.argv.slice(2)));
+  const log = (text) =>
+    appendFileSync(join(settings.get("dir") ?? ".", settings.get("logfile") ?? "log"), `${text}\n`);
+  const config = {};
+  const { port, unixsocket: path, requirepass: password, ...others } = Object.fromEntries(settings);
+  for (const [name, value] of Object.entries(others)) {
+    if (name === "tls-port" || (name === "cluster-enabled" && value === "yes")) {
+      log(`The test server has no ${name} as a process`);
+      process.exit(1);
+    }
+    if (!IGNORED.test(name)) config[name] = value;
+  }
+  try {
+    await TestServer.start({ version, port: Number(port), path, password, config });
+    log("Ready to accept connections");
+  } catch (error) {
+    log(error.message);
+    process.exit(1);
+  }
+}
+
+if (process.argv[2] === "--version") {
+  console.log(`Redis server v=${version} (the test server)`);
+} else {
+  for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(0));
+  await main();
+}
