@@ -211,7 +211,8 @@ async function main() {
   await ensureInstalled();
   await mustRun(process.execPath, [join("scripts", "build.mjs")]);
   if (words.includes("--lock")) return makeLock();
-  await mustRun(process.execPath, [toolPath("typescript", "tsc"), "-p", join("test", "tsconfig.json")]);
+  const { compile } = await import("./compile.mjs");
+  await compile();
   const chosen = words.filter((word) => !word.startsWith("--"));
   const kind = words.find((word) => word.startsWith("--server="))?.slice("--server=".length);
   const isOriginal = words.includes("--original");

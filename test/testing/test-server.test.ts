@@ -9,6 +9,7 @@ import { expect } from "chai";
 import { Redis, type RedisOptions } from "../../src/index";
 import { TestServer } from "../../src/testing";
 import { closeClient } from "../support/matrix";
+import { WireClient } from "./support/wire-client";
 
 describe("TestServer", () => {
   let server: TestServer;
@@ -203,6 +204,92 @@ describe("TestServer", () => {
     ).to.deep.equal([
       [null, ["key", "[1,2]"]],
       [null, "10"],
+    ]);
+  });
+
+  it("pauses its clients: all of them, or those that write", async () => {
+    const [redis, other] = [connect(), connect()];
+    await Promise.all([redis.ping(), other.ping()]);
+    await redis.client("PAUSE", 60_000, "WRITE");
+    expect(await other.get("key")).to.equal(null);
+    let isDone = false;
+    const written = other.set("key", "value").then(() => {
+      isDone = true;
+    });
+    expect(await redis.get("key")).to.equal(null);
+    expect(isDone).to.equal(false);
+    await redis.client("UNPAUSE");
+    await written;
+    await redis.client("PAUSE", 60_000);
+    const reply = other.get("key");
+    server.advance(60_001);
+    expect(await reply).to.equal("value");
+  });
+
+  it("notes what the access control list refuses", async () => {
+    const redis = connect();
+    await redis.acl("SETUSER", "u", "on", ">p", "~a*", "+get", "+@connection", "(+set", "~b*)");
+    const limited = connect({ username: "u", password: "p" });
+    expect(await limited.set("b", "1")).to.equal("OK");
+    for (const [command, key] of [
+      ["set", "a"],
+      ["del", "a"],
+    ] as const) {
+      const error = await limited.call(command, key, "1").catch((reason: Error) => reason);
+      expect((error as Error).message).to.match(/^NOPERM/);
+    }
+    const entries = (await redis.acl("LOG")) as string[][];
+    expect(
+      entries.map((entry) => [entry[3], entry[7]]).filter(([, object]) => object !== "info"),
+    ).to.deep.equal([
+      ["command", "del"],
+      ["key", "a"],
+    ]);
+    expect(await limited.eval("return redis.acl_check_cmd('get', 'a1')", 0).catch(() => "refused")).to.equal(
+      "refused",
+    );
+    await redis.acl("SETUSER", "u", "+eval");
+    expect(
+      await limited.eval(
+        "return {redis.acl_check_cmd('get', 'a1'), redis.acl_check_cmd('get', 'b1'), redis.acl_check_cmd('del', 'a1')}",
+        0,
+      ),
+    ).to.deep.equal([1, null, null]);
+  });
+
+  it("sends keyspace notifications and invalidations of tracked keys", async () => {
+    const writer = connect();
+    await writer.config("SET", "notify-keyspace-events", "KEA");
+    const subscriber = connect();
+    const events: string[] = [];
+    subscriber.on("message", (channel: string, message: string) => events.push(`${channel} ${message}`));
+    await subscriber.subscribe("__keyspace@0__:key", "__keyevent@0__:expired");
+    const reader = await WireClient.connect({ port: server.port });
+    await reader.run([
+      ["hello", "3"],
+      ["client", "tracking", "on"],
+      ["get", "key"],
+    ]);
+    await writer.set("key", "1", "PX", 100);
+    await reader.run([["ping"]]);
+    expect(reader.pushes).to.deep.equal([
+      [
+        ">",
+        [
+          ["$", "invalidate"],
+          ["*", [["$", "key"]]],
+        ],
+      ],
+    ]);
+    await reader.close();
+    server.advance(200);
+    await writer.exists("key");
+    await subscriber.ping();
+    expect(events).to.deep.equal([
+      "__keyspace@0__:key set",
+      "__keyspace@0__:key expire",
+      "__keyspace@0__:key expired",
+      "__keyevent@0__:expired key",
     ]);
   });
 

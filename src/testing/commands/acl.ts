@@ -1,13 +1,19 @@
 /**
- * ACL: users, their rules and what they may do. The log and files are not kept.
+ * ACL: users, their rules, what they may do and what they were refused. Files are not kept.
  */
 
-import { ErrorReply, MapReply, OK, type ReplyValue } from "../protocol/reply";
+import { integerOf } from "../protocol/numbers";
+import { DoubleReply, ErrorReply, MapReply, OK, type ReplyValue, SetReply } from "../protocol/reply";
 import { categoryNames, isIn } from "../server/acl-categories";
-import type { Caller, Handlers } from "../server/model";
-import type { CommandRule, KeyPattern, User } from "../server/user";
-import { at } from "./arguments";
+import { refusalOf } from "../server/acl-check";
+import type { LogEntry } from "../server/acl-log";
+import { keysOf } from "../server/command-keys";
+import type { Caller, CommandEntry, Handlers } from "../server/model";
+import type { CommandRule, KeyPattern, Permissions, User } from "../server/user";
+import { at, word, wrongWords } from "./arguments";
 import { sessionOf } from "./connection";
+
+const DEFAULT_LOG_ENTRIES = 10;
 
 function commandText(rules: readonly CommandRule[]): string {
   return rules
@@ -23,36 +29,117 @@ function keyText({ pattern, mayRead, mayWrite }: KeyPattern): string {
   return `%${mayRead ? "R" : "W"}~${pattern}`;
 }
 
-function describe(user: User): string {
-  const words = [`user ${user.name}`, user.isEnabled ? "on" : "off"];
+/** Keys, channels and commands in the words of SETUSER. */
+function permissionWords(permissions: Permissions): string[] {
+  const channels = permissions.channelPatterns.map((pattern) => `&${pattern}`);
+  return [
+    ...permissions.keyPatterns.map(keyText),
+    ...(permissions.channelPatterns.includes("*") ? [] : ["resetchannels"]),
+    ...channels,
+    commandText(permissions.commandRules),
+  ];
+}
+
+function flagWords(user: User): string[] {
+  const words = [user.isEnabled ? "on" : "off"];
   if (user.needsNoPassword) words.push("nopass");
+  if (user.sanitizing !== "") words.push(user.sanitizing);
+  return words;
+}
+
+function describe(user: User): string {
+  const words = [`user ${user.name}`, ...flagWords(user)];
   for (const password of user.passwords) words.push(`#${password}`);
-  words.push("sanitize-payload", ...user.keyPatterns.map(keyText));
-  const channels = user.channelPatterns.map((pattern) => `&${pattern}`);
-  words.push(...(channels.length === 0 ? ["resetchannels"] : channels), commandText(user.commandRules));
+  words.push(...permissionWords(user));
+  for (const selector of user.selectors) words.push(`(${permissionWords(selector).join(" ")})`);
   return words.join(" ");
+}
+
+function permissionPairs(caller: Caller, permissions: Permissions): ReplyValue[] {
+  const pairs: ReplyValue[] = [
+    "commands",
+    commandText(permissions.commandRules),
+    "keys",
+    permissions.keyPatterns.map(keyText).join(" "),
+    "channels",
+    permissions.channelPatterns.map((pattern) => `&${pattern}`).join(" "),
+  ];
+  if (caller.engine.version.product === "valkey") pairs.push("databases", "alldbs");
+  return pairs;
 }
 
 function getUser(caller: Caller, args: readonly string[]): ReplyValue {
   const user = caller.engine.acl.users.get(at(args, 2));
   if (user === undefined) return null;
-  const flags = [user.isEnabled ? "on" : "off"];
-  if (user.needsNoPassword) flags.push("nopass");
-  flags.push("sanitize-payload");
   return new MapReply([
     "flags",
-    flags,
+    new SetReply(flagWords(user)),
     "passwords",
     [...user.passwords],
-    "commands",
-    commandText(user.commandRules),
-    "keys",
-    user.keyPatterns.map(keyText).join(" "),
-    "channels",
-    user.channelPatterns.map((pattern) => `&${pattern}`).join(" "),
+    ...permissionPairs(caller, user),
     "selectors",
-    [],
+    user.selectors.map((selector) => new MapReply(permissionPairs(caller, selector))),
   ]);
+}
+
+function commandOf(caller: Caller, words: readonly string[]): CommandEntry {
+  try {
+    return caller.engine.lookup(words);
+  } catch (error) {
+    const isUnknown = (error as Error).message.startsWith("ERR unknown");
+    throw isUnknown ? new ErrorReply(`ERR Command '${at(words, 0)}' not found`) : error;
+  }
+}
+
+function dryRun(caller: Caller, args: readonly string[]): ReplyValue {
+  const { acl, version } = caller.engine;
+  const user = acl.users.get(at(args, 2));
+  if (user === undefined) throw new ErrorReply(`ERR User '${at(args, 2)}' not found`);
+  const words = args.slice(3);
+  const entry = commandOf(caller, words);
+  const refused = refusalOf(user, entry, { args: words, keys: keysOf(entry, words) });
+  if (refused === null) return OK;
+  const subject = version.isModern ? `User ${user.name}` : "This user";
+  const { reason, object } = refused;
+  const act = reason === "command" ? `run the '${object}' command` : `access the '${object}' ${reason}`;
+  return `${subject} has no permissions to ${act}`;
+}
+
+function logEntry(caller: Caller, entry: LogEntry): ReplyValue {
+  const { clock, version } = caller.engine;
+  const age = (clock.now - entry.updatedAt) / 1000;
+  const pairs: ReplyValue[] = [
+    "count",
+    entry.count,
+    "reason",
+    entry.reason,
+    "context",
+    entry.context,
+    "object",
+    entry.object,
+    "username",
+    entry.username,
+    "age-seconds",
+    new DoubleReply(age, String(age)),
+    "client-info",
+    entry.clientInfo,
+  ];
+  if (version.isModern) {
+    pairs.push("entry-id", entry.id, "timestamp-created", entry.createdAt);
+    pairs.push("timestamp-last-updated", entry.updatedAt);
+  }
+  return new MapReply(pairs);
+}
+
+function log(caller: Caller, args: readonly string[]): ReplyValue {
+  const { acl } = caller.engine;
+  if (args.length > 3) throw new ErrorReply(wrongWords("ACL", "log"));
+  if (word(args, 2) === "RESET") {
+    acl.log.clear();
+    return OK;
+  }
+  const count = args.length === 3 ? Math.max(0, integerOf(at(args, 2))) : DEFAULT_LOG_ENTRIES;
+  return acl.log.entries.slice(0, count).map((entry) => logEntry(caller, entry));
 }
 
 function deleteUsers(caller: Caller, args: readonly string[]): ReplyValue {
@@ -85,6 +172,8 @@ export const aclHandlers: Handlers = {
     caller.engine.acl.setUser(at(args, 2), args.slice(3));
     return OK;
   },
+  "acl|dryrun": dryRun,
+  "acl|log": log,
   "acl|deluser": deleteUsers,
   "acl|cat": categories,
   "acl|genpass": (caller) => caller.engine.random.hex(64),

@@ -4,64 +4,11 @@
 
 import { integerOf } from "../protocol/numbers";
 import { ErrorReply, MapReply, OK, type ReplyValue, VerbatimReply } from "../protocol/reply";
+import { describeClient } from "../server/client-line";
 import type { Caller, ClientSession, Handlers } from "../server/model";
 import type { TrackingMode } from "../server/tracking";
-import { at, following, syntaxError, word } from "./arguments";
+import { at, following, syntaxError, word, wrongWords } from "./arguments";
 import { checkName, sessionOf } from "./connection";
-
-function flagsOf(session: ClientSession): string {
-  let flags = "";
-  if (session.isMonitor) flags += "O";
-  if (session.subscriptionCount + session.subscriptions.shardChannels.size > 0) flags += "P";
-  if (session.transaction !== null) flags += "x";
-  if (session.engine.blocking.isWaiting(session)) flags += "b";
-  if (session.trackingMode !== null) flags += "t";
-  return flags === "" ? "N" : flags;
-}
-
-/** One line of CLIENT LIST. */
-function describe(session: ClientSession): string {
-  const { now } = session.engine.clock;
-  const seconds = (since: number): number => Math.floor((now - since) / 1000);
-  const facts: readonly (readonly [string, string | number])[] = [
-    ["id", session.id],
-    ["addr", session.address],
-    ["laddr", session.localAddress],
-    ["fd", session.id + 7],
-    ["name", session.name],
-    ["age", seconds(session.connectedAt)],
-    ["idle", seconds(session.lastActiveAt)],
-    ["flags", flagsOf(session)],
-    ["db", session.databaseIndex],
-    ["sub", session.subscriptions.channels.size],
-    ["psub", session.subscriptions.patterns.size],
-    ["ssub", session.subscriptions.shardChannels.size],
-    ["multi", session.transaction?.commands.length ?? -1],
-    ["watch", 0],
-    ["qbuf", 0],
-    ["qbuf-free", 0],
-    ["argv-mem", 10],
-    ["multi-mem", 0],
-    ["rbs", 1024],
-    ["rbp", 0],
-    ["obl", 0],
-    ["oll", 0],
-    ["omem", 0],
-    ["tot-mem", 1946],
-    ["events", "r"],
-    ["cmd", session.lastCommand],
-    ["user", session.user.name],
-    ["redir", session.trackingMode === null ? -1 : session.trackingMode.redirect],
-    ["resp", session.protocol],
-    ...(session.engine.version.isModern
-      ? ([
-          ["lib-name", session.library.name],
-          ["lib-ver", session.library.version],
-        ] as const)
-      : []),
-  ];
-  return facts.map(([name, value]) => `${name}=${value}`).join(" ");
-}
 
 type Filter = (session: ClientSession) => boolean;
 
@@ -111,7 +58,7 @@ function list(caller: Caller, args: readonly string[]): ReplyValue {
       sessions = sessions.filter(filter);
     }
   }
-  return new VerbatimReply(sessions.map((session) => `${describe(session)}\n`).join(""));
+  return new VerbatimReply(sessions.map((session) => `${describeClient(session)}\n`).join(""));
 }
 
 function kill(caller: Caller, args: readonly string[]): ReplyValue {
@@ -274,6 +221,26 @@ function unblock(caller: Caller, args: readonly string[]): ReplyValue {
   return caller.engine.blocking.unblock(session, error) ? 1 : 0;
 }
 
+function pause(caller: Caller, args: readonly string[]): ReplyValue {
+  if (args.length > 4) throw new ErrorReply(wrongWords("CLIENT", "pause"));
+  const time = integerOf(at(args, 2), "ERR timeout is not an integer or out of range");
+  if (time < 0) throw new ErrorReply("ERR timeout is negative");
+  const mode = args.length > 3 ? word(args, 3) : "ALL";
+  if (mode !== "WRITE" && mode !== "ALL") throw new ErrorReply("ERR CLIENT PAUSE mode must be WRITE or ALL");
+  const { engine } = caller;
+  const until = Math.max(engine.clock.now + time, engine.pause?.until ?? 0);
+  // A pause that holds already is not made weaker.
+  engine.pause = { until, onlyWrites: mode === "WRITE" && engine.pause?.onlyWrites !== false };
+  return OK;
+}
+
+function endPause(caller: Caller): ReplyValue {
+  const { engine, session } = caller;
+  engine.pause = null;
+  for (const other of [...engine.sessions.values()]) if (other !== session) other.goOn();
+  return OK;
+}
+
 function onOff(args: readonly string[]): boolean {
   const mode = word(args, 2);
   if (mode !== "ON" && mode !== "OFF") throw syntaxError();
@@ -288,7 +255,7 @@ export const clientHandlers: Handlers = {
     return OK;
   },
   "client|setinfo": setInfo,
-  "client|info": (caller) => new VerbatimReply(`${describe(sessionOf(caller))}\n`),
+  "client|info": (caller) => new VerbatimReply(`${describeClient(sessionOf(caller))}\n`),
   "client|list": list,
   "client|kill": kill,
   "client|tracking": tracking,
@@ -297,6 +264,8 @@ export const clientHandlers: Handlers = {
   "client|getredir": (caller) => sessionOf(caller).trackingMode?.redirect ?? -1,
   "client|reply": replyMode,
   "client|unblock": unblock,
+  "client|pause": pause,
+  "client|unpause": endPause,
   "client|no-evict"(caller, args) {
     sessionOf(caller).isNoEvict = onOff(args);
     return OK;

@@ -4,6 +4,7 @@
 
 import { integerOf } from "../protocol/numbers";
 import { ErrorReply, MapReply, OK, PONG, type ReplyValue, Status } from "../protocol/reply";
+import { logRefusal } from "../server/client-line";
 import type { Caller, ClientSession, Handlers } from "../server/model";
 import { at, following, word } from "./arguments";
 
@@ -31,7 +32,14 @@ function ping(caller: Caller, args: readonly string[]): ReplyValue {
 }
 
 function logIn(session: ClientSession, name: string, password: string): void {
-  session.user = session.engine.acl.authenticate(name, password);
+  const { acl } = session.engine;
+  try {
+    session.user = acl.authenticate(name, password);
+  } catch (error) {
+    const context = "toplevel";
+    logRefusal(session.engine, session, { reason: "auth", context, object: "auth", username: name });
+    throw error;
+  }
   session.isAuthenticated = true;
 }
 

@@ -16,6 +16,7 @@ const DONE = 1;
 const DELETED = 2;
 /** The largest time in milliseconds that fits into a hash. */
 const MAX_TIME = 2 ** 46;
+const MAX_VALKEY_TIME = 2 ** 63;
 
 const MISMATCH = "ERR The `numfields` parameter must match the number of arguments";
 
@@ -70,13 +71,13 @@ interface TimeContext {
   readonly isValkey: boolean;
 }
 
-function fieldTime(text: string, unit: ExpiryUnit, context: TimeContext): number {
+export function fieldTime(text: string, unit: ExpiryUnit, context: TimeContext): number {
   const parsed = parseInteger(text);
   if (parsed === null) throw new ErrorReply(NOT_AN_INTEGER);
   const invalid = new ErrorReply(`ERR invalid expire time in '${context.command}' command`);
   if (parsed < 0) throw context.isValkey ? invalid : new ErrorReply("ERR invalid expire time, must be >= 0");
   const value = Number(parsed) * (unit.isSeconds ? 1000 : 1) + (unit.isAbsolute ? 0 : context.now);
-  if (value > MAX_TIME) throw invalid;
+  if (value > (context.isValkey ? MAX_VALKEY_TIME : MAX_TIME)) throw invalid;
   return value;
 }
 

@@ -32,3 +32,9 @@ export function withScores(
   const pairs = members.map(({ member, score: value }): ReplyValue[] => [member, score(caller, value)]);
   return caller.protocol === 3 ? pairs : pairs.flat();
 }
+
+/** A longitude or latitude: Redis 8 prints the shortest digits, the others 17 places. */
+export function coordinate(caller: Caller, value: number): DoubleReply {
+  const isShort = caller.engine.version.name === "8.2";
+  return new DoubleReply(value, isShort ? scoreText(caller, value) : value.toFixed(17).replace(/\.?0+$/, ""));
+}

@@ -119,6 +119,11 @@ function addAll(caller: Caller, args: readonly string[], options: AddOptions): R
   return options.countsChanged ? added + changed : added;
 }
 
+/** ZADD with its words, for commands that add members in words of their own. */
+export function addToSortedSet(caller: Caller, args: readonly string[]): ReplyValue {
+  return addAll(caller, args, addOptions(args));
+}
+
 function zincrby(caller: Caller, args: readonly string[]): ReplyValue {
   const plain = addOptions(["zadd", "", "INCR", "0", ""]);
   return addAll(caller, ["zadd", at(args, 1), at(args, 2), at(args, 3)], { ...plain, from: 2 });

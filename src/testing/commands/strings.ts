@@ -260,6 +260,13 @@ function getrange(caller: Caller, args: readonly string[]): ReplyValue {
 }
 
 function lcs(caller: Caller, args: readonly string[]): ReplyValue {
+  const [a, b] = [1, 2].map((place) => {
+    const entry = caller.database.find(at(args, place));
+    if (entry !== undefined && typeof entry.value !== "string") {
+      throw new ErrorReply("ERR The specified keys must contain string values");
+    }
+    return (entry?.value as string | undefined) ?? "";
+  });
   const options = { wantsLength: false, wantsMatches: false, minimum: 0, withLengths: false };
   for (let index = 3; index < args.length; index++) {
     const option = word(args, index);
@@ -272,13 +279,6 @@ function lcs(caller: Caller, args: readonly string[]): ReplyValue {
   if (options.wantsLength && options.wantsMatches) {
     throw new ErrorReply("ERR If you want both the length and indexes, please just use IDX.");
   }
-  const [a, b] = [1, 2].map((place) => {
-    const entry = caller.database.find(at(args, place));
-    if (entry !== undefined && typeof entry.value !== "string") {
-      throw new ErrorReply("ERR The specified keys must contain string values");
-    }
-    return (entry?.value as string | undefined) ?? "";
-  });
   const found = longestCommonSubsequence(a ?? "", b ?? "");
   if (options.wantsLength) return found.text.length;
   if (!options.wantsMatches) return found.text;

@@ -3,6 +3,7 @@
  */
 
 import {
+  BigNumberReply,
   DoubleReply,
   ErrorReply,
   MapReply,
@@ -77,6 +78,8 @@ function writeObject(
   if (value instanceof SetReply) {
     return writeAll(`${protocol === 3 ? "~" : "*"}${value.members.length}`, value.members, protocol);
   }
+  if (value instanceof BigNumberReply)
+    return protocol === 3 ? `(${value.digits}\r\n` : writeBulk(value.digits);
   if (value instanceof DoubleReply) return protocol === 3 ? `,${value.text}\r\n` : writeBulk(value.text);
   if (value instanceof VerbatimReply) {
     if (protocol === 2) return writeBulk(value.text);

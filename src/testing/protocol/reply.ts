@@ -20,6 +20,7 @@ export type ReplyValue =
   | SetReply
   | DoubleReply
   | VerbatimReply
+  | BigNumberReply
   | NullArray
   | NoReply;
 
@@ -57,6 +58,11 @@ export class VerbatimReply {
     readonly text: string,
     readonly format: "txt" | "mkd" = "txt",
   ) {}
+}
+
+/** An integer of any size; in RESP2 a bulk string of its digits. */
+export class BigNumberReply {
+  constructor(readonly digits: string) {}
 }
 
 /** `*-1` in RESP2, `_` in RESP3. */

@@ -5,6 +5,7 @@
 
 import { formatShortest } from "../protocol/numbers";
 import {
+  BigNumberReply,
   DoubleReply,
   ErrorReply,
   MapReply,
@@ -52,6 +53,9 @@ export function toLua(value: ReplyValue, protocol: Protocol): LuaValue {
         protocol,
       ),
     });
+  }
+  if (value instanceof BigNumberReply) {
+    return protocol === 3 ? LuaTable.ofFields({ big_number: value.digits }) : value.digits;
   }
   return LuaTable.ofArray((value as readonly ReplyValue[]).map((item) => toLua(item, protocol)));
 }
@@ -102,6 +106,8 @@ function fromTable(table: LuaTable, shapes: Shapes): ReplyValue {
   const set = table.get("set");
   if (set instanceof LuaTable)
     return new SetReply([...set.entries.keys()].map((key) => fromLua(key, shapes)));
+  const digits = table.get("big_number");
+  if (typeof digits === "string") return new BigNumberReply(digits.replace(/[\r\n]/g, " "));
   const text = table.get("verbatim_string");
   if (text instanceof LuaTable) return new VerbatimReply(String(text.get("string")));
   return table.items().map((item) => fromLua(item, shapes));

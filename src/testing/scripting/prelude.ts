@@ -4,12 +4,45 @@
  */
 
 export const PRELUDE = `
+local __brand = __is_valkey and "server" or "redis"
 local host, raise, kind, look, set, tell = __host, error, type, debug.getinfo, rawset, tostring
+
+-- What redis.register_function has kept, by the name that the host gave it.
+__functions = {}
+
+local function register(...)
+  local name, callback = ...
+  local description, flags = nil, {}
+  if select("#", ...) < 1 or select("#", ...) > 2 then
+    raise({ err = "ERR wrong number of arguments to " .. __brand .. ".register_function" })
+  end
+  if select("#", ...) == 1 then
+    if kind(name) ~= "table" then
+      raise({ err = "ERR calling " .. __brand .. ".register_function with a single argument is only applicable to Lua table (representing named arguments)." })
+    end
+    for key in pairs(name) do
+      if key ~= "function_name" and key ~= "callback" and key ~= "flags" and key ~= "description" then
+        raise({ err = "ERR unknown argument given to " .. __brand .. ".register_function" })
+      end
+    end
+    callback, description, flags = name.callback, name.description, name.flags or {}
+    name = name.function_name
+    if name == nil then raise({ err = "ERR " .. __brand .. ".register_function must get a function name argument" }) end
+    if callback == nil then raise({ err = "ERR " .. __brand .. ".register_function must get a callback argument" }) end
+  end
+  if kind(name) ~= "string" and kind(name) ~= "number" then
+    raise({ err = "ERR first argument to " .. __brand .. ".register_function must be a string" })
+  end
+  if kind(callback) ~= "function" then
+    raise({ err = "ERR second argument to " .. __brand .. ".register_function must be a function" })
+  end
+  __functions[host.register_function(tell(name), description or false, flags)] = callback
+end
 
 redis = {
   call = host.call, pcall = host.pcall, sha1hex = host.sha1hex, setresp = host.setresp,
   error_reply = host.error_reply, status_reply = host.status_reply, acl_check_cmd = host.acl_check_cmd,
-  register_function = host.register_function,
+  register_function = register,
   log = function() end,
   set_repl = function() end,
   replicate_commands = function() return true end,

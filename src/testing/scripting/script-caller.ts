@@ -4,19 +4,20 @@
 
 import { scoreTextOf } from "../protocol/numbers";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
-import { checkAccess } from "../server/acl-check";
+import { refusalError, refusalOf } from "../server/acl-check";
 import { CallerState } from "../server/caller";
+import { logRefusal } from "../server/client-line";
 import { keysOf } from "../server/command-keys";
 import { Flag } from "../server/flags";
 import type { Caller, ClientSession, CommandEntry } from "../server/model";
-import type { LuaValue } from "./lua-values";
+import { type LuaValue, RaisedReply } from "./lua-values";
 
 export class ScriptCaller extends CallerState {
   readonly isScript = true;
   readonly session: ClientSession | null;
 
   constructor(
-    origin: Caller,
+    readonly origin: Caller,
     /** EVAL_RO, FCALL_RO and scripts that say so themselves. */
     private readonly isReadonly: boolean,
   ) {
@@ -49,6 +50,25 @@ export class ScriptCaller extends CallerState {
     }
   }
 
+  /** Whether the user may run it; false as well if the rules refuse a key. */
+  mayRun(args: readonly string[]): boolean {
+    let entry: CommandEntry;
+    try {
+      entry = this.engine.lookup(args);
+    } catch {
+      throw new RaisedReply("ERR Invalid command passed to redis.acl_check_cmd()");
+    }
+    return refusalOf(this.user, entry, { args, keys: keysOf(entry, args) }) === null;
+  }
+
+  private checkUser(entry: CommandEntry, args: readonly string[]): void {
+    const { engine, user, session } = this;
+    const refused = refusalOf(user, entry, { args, keys: keysOf(entry, args) });
+    if (refused === null) return;
+    if (session !== null) logRefusal(engine, session, { ...refused, context: "lua", username: user.name });
+    throw refusalError(user, refused);
+  }
+
   private admit(args: readonly string[]): CommandEntry {
     const { engine } = this;
     let entry: CommandEntry;
@@ -70,7 +90,7 @@ export class ScriptCaller extends CallerState {
     if (this.isReadonly && (entry.flags & Flag.Write) !== 0) {
       throw new ErrorReply("ERR Write commands are not allowed from read-only scripts.");
     }
-    if (!this.user.mayDoAll) checkAccess(this.user, entry, { args, keys: keysOf(entry, args) });
+    if (!this.user.mayDoAll) this.checkUser(entry, args);
     if (engine.cluster !== null && this.session !== null) engine.cluster.route(this.session, entry, args);
     return entry;
   }

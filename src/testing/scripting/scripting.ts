@@ -5,11 +5,12 @@
 
 import { createHash } from "node:crypto";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
-import type { Caller, CommandEntry, ScriptHost, ScriptRun } from "../server/model";
+import type { Caller, CommandEntry, FunctionRun, ScriptHost, ScriptRun } from "../server/model";
 import { BIT_OPERATIONS, bitOperation } from "./bit-operations";
 import { decodeJson, encodeJson } from "./cjson";
 import { packValue, unpackValues } from "./cmsgpack";
 import { fromLua, toLua } from "./conversions";
+import { FunctionLibraries } from "./function-libraries";
 import { loadedLua, loadLua } from "./lua-module";
 import { type Host, LuaState, type Outcome } from "./lua-state";
 import { LUA_NULL, LuaProblem, LuaTable, type LuaValue, RaisedReply } from "./lua-values";
@@ -18,6 +19,9 @@ import { ScriptCaller } from "./script-caller";
 import { packStruct, sizeOfStruct, unpackStruct } from "./struct";
 
 const SCRIPT_NAME = "@user_script";
+const FUNCTION_NAME = "@user_function";
+/** Calls what redis.register_function has kept. */
+const CALL_FUNCTION = "local id, keys, args = ...; return __functions[id](keys, args)";
 const NO_SCRIPT = "NOSCRIPT No matching script. Please use EVAL.";
 
 interface Compiled {
@@ -33,8 +37,15 @@ export class Scripting implements ScriptHost {
   private state: LuaState | null = null;
   private readonly compiled = new Map<string, Compiled>();
   private running: ScriptCaller | null = null;
+  readonly libraries: FunctionLibraries;
 
-  constructor(private readonly isValkey: boolean) {}
+  constructor(private readonly isValkey: boolean) {
+    this.libraries = new FunctionLibraries({
+      isValkey,
+      compile: (code) => this.interpreter().load(code, FUNCTION_NAME),
+      run: (chunk, args) => this.interpreter().call(chunk, args),
+    });
+  }
 
   mustLoad(entry: CommandEntry): boolean {
     return entry.group === "scripting" && loadedLua() === null;
@@ -73,21 +84,44 @@ export class Scripting implements ScriptHost {
     state.setGlobalValue("KEYS", LuaTable.ofArray(keys));
     state.setGlobalValue("ARGV", LuaTable.ofArray(args));
     const run = new ScriptCaller(caller, isReadonly || script.isReadonly);
+    return this.replyOf(run, sha.toLowerCase(), () => state.call(script.chunk, []));
+  }
+
+  /** Runs a function of a library. Throws the error reply if there is none, or it may not run so. */
+  callFunction(caller: Caller, { name, keys, args, isReadonly }: FunctionRun): ReplyValue {
+    const found = this.libraries.find(name);
+    if (found === undefined) throw new ErrorReply("ERR Function not found");
+    const mayNotWrite = found.flags.includes("no-writes");
+    if (isReadonly && !mayNotWrite) {
+      throw new ErrorReply("ERR Can not execute a script with write flag using *_ro command.");
+    }
+    const state = this.interpreter();
+    this.functionCall ??= state.load(CALL_FUNCTION, "@call") as number;
+    const chunk = this.functionCall;
+    const words = [found.id, LuaTable.ofArray(keys), LuaTable.ofArray(args)];
+    return this.replyOf(new ScriptCaller(caller, mayNotWrite), found.name, () => state.call(chunk, words));
+  }
+
+  private replyOf(run: ScriptCaller, name: string, call: () => Outcome): ReplyValue {
     const before = this.running;
     this.running = run;
     try {
-      const outcome = state.call(script.chunk, []);
+      const outcome = call();
       if (outcome.isGood)
-        return fromLua(outcome.value, { script: run.protocol, connection: caller.protocol });
-      return new ErrorReply(failureText(outcome, this.isValkey ? "" : `${sha.toLowerCase()}, `));
+        return fromLua(outcome.value, { script: run.protocol, connection: run.origin.protocol });
+      return new ErrorReply(failureText(outcome, this.isValkey ? "" : `${name}, `));
     } finally {
       this.running = before;
     }
   }
 
+  private functionCall: number | null = null;
+
   close(): void {
     this.state?.close();
     this.state = null;
+    this.functionCall = null;
+    this.libraries.flush();
     this.compiled.clear();
   }
 
@@ -113,10 +147,8 @@ export class Scripting implements ScriptHost {
       error_reply: ([text]) => [LuaTable.ofFields({ err: String(text ?? "").replace(/^-/, "") })],
       status_reply: ([text]) => [LuaTable.ofFields({ ok: String(text ?? "") })],
       setresp: ([version]) => this.setProtocol(version ?? null),
-      acl_check_cmd: () => [true],
-      register_function() {
-        throw new LuaProblem("redis.register_function can only be called on FUNCTION LOAD command");
-      },
+      acl_check_cmd: (args) => [this.mayRun(args)],
+      register_function: (args) => [this.libraries.register(args)],
       "cjson.encode": ([value]) => [encodeJson(value ?? null)],
       "cjson.decode": ([text]) => [decodeJson(text ?? null)],
       "cmsgpack.pack": (args) => [args.map((value) => packValue(value)).join("")],
@@ -142,6 +174,14 @@ export class Scripting implements ScriptHost {
     const { running } = this;
     if (running === null) throw new LuaProblem("redis.call can only be called inside a script invocation");
     return toLua(running.callCommand(args), running.protocol);
+  }
+
+  private mayRun(args: readonly LuaValue[]): boolean {
+    if (this.running === null)
+      throw new LuaProblem("redis.acl_check_cmd can only be called inside a script invocation");
+    if (args.length === 0)
+      throw new RaisedReply("ERR Please specify at least one argument for this redis.acl_check_cmd() call");
+    return this.running.mayRun(args.map((arg) => String(arg ?? "")));
   }
 
   private setProtocol(value: LuaValue): LuaValue[] {

@@ -5,10 +5,11 @@
 import { matchesGlob } from "../protocol/glob";
 import { ErrorReply } from "../protocol/reply";
 import { type AclSubject, isIn } from "./acl-categories";
+import type { Denial } from "./acl-log";
 import { Flag } from "./flags";
-import type { User } from "./user";
+import type { Permissions, User } from "./user";
 
-function mayRun(user: User, entry: AclSubject): boolean {
+function mayRun(user: Permissions, entry: AclSubject): boolean {
   let isAllowed = false;
   for (const rule of user.commandRules) {
     const fits =
@@ -20,7 +21,7 @@ function mayRun(user: User, entry: AclSubject): boolean {
   return isAllowed;
 }
 
-function mayUseKey(user: User, entry: AclSubject, key: string): boolean {
+function mayUseKey(user: Permissions, entry: AclSubject, key: string): boolean {
   const writes = (entry.flags & Flag.Write) !== 0;
   return user.keyPatterns.some(
     ({ pattern, mayRead, mayWrite }) => (writes ? mayWrite : mayRead) && matchesGlob(pattern, key),
@@ -28,7 +29,7 @@ function mayUseKey(user: User, entry: AclSubject, key: string): boolean {
 }
 
 /** A pattern to subscribe to must be allowed literally. */
-function mayUseChannel(user: User, channel: string, isPattern: boolean): boolean {
+function mayUseChannel(user: Permissions, channel: string, isPattern: boolean): boolean {
   return user.channelPatterns.some((pattern) =>
     pattern === "*" || isPattern ? pattern === channel || pattern === "*" : matchesGlob(pattern, channel),
   );
@@ -53,17 +54,40 @@ export interface AclRequest {
   readonly keys: readonly string[];
 }
 
-export function checkAccess(user: User, entry: AclSubject, { args, keys }: AclRequest): void {
-  if ((entry.flags & Flag.NoAuth) !== 0) return;
-  if (!mayRun(user, entry)) {
-    throw new ErrorReply(`NOPERM User ${user.name} has no permissions to run the '${entry.name}' command`);
-  }
-  for (const key of keys) {
-    if (!mayUseKey(user, entry, key)) throw new ErrorReply("NOPERM No permissions to access a key");
-  }
+export interface Refused {
+  readonly reason: Exclude<Denial, "auth">;
+  /** The command, key or channel that is not allowed. */
+  readonly object: string;
+}
+
+/** A refusal further on in the check says more about what is missing. */
+const WEIGHT: Readonly<Record<Refused["reason"], number>> = { command: 1, key: 2, channel: 3 };
+
+function refusalBy(permissions: Permissions, entry: AclSubject, { args, keys }: AclRequest): Refused | null {
+  if (!mayRun(permissions, entry)) return { reason: "command", object: entry.name };
+  const key = keys.find((one) => !mayUseKey(permissions, entry, one));
+  if (key !== undefined) return { reason: "key", object: key };
   const isPattern = entry.name === "psubscribe";
-  for (const channel of channelsOf(entry, args)) {
-    if (!mayUseChannel(user, channel, isPattern))
-      throw new ErrorReply("NOPERM No permissions to access a channel");
+  const channel = channelsOf(entry, args).find((one) => !mayUseChannel(permissions, one, isPattern));
+  return channel === undefined ? null : { reason: "channel", object: channel };
+}
+
+/** Why a user may not run a command; null if it may. */
+export function refusalOf(user: User, entry: AclSubject, request: AclRequest): Refused | null {
+  if ((entry.flags & Flag.NoAuth) !== 0) return null;
+  let worst: Refused | null = null;
+  for (const permissions of [user, ...user.selectors]) {
+    const refused = refusalBy(permissions, entry, request);
+    if (refused === null) return null;
+    if (worst === null || WEIGHT[refused.reason] > WEIGHT[worst.reason]) worst = refused;
   }
+  return worst;
+}
+
+/** What a refused caller is answered. */
+export function refusalError(user: User, { reason, object }: Refused): ErrorReply {
+  if (reason === "command") {
+    return new ErrorReply(`NOPERM User ${user.name} has no permissions to run the '${object}' command`);
+  }
+  return new ErrorReply(`NOPERM No permissions to access a ${reason}`);
 }

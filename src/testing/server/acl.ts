@@ -3,16 +3,24 @@
  */
 
 import { ErrorReply } from "../protocol/reply";
-import { applyRule, type KnowsCommand } from "./acl-rules";
+import { AclLog } from "./acl-log";
+import { applyRule, joinSelectors, type KnowsCommand } from "./acl-rules";
 import { hashPassword, User } from "./user";
 
 const DEFAULT_RULES = ["on", "nopass", "~*", "&*", "+@all"];
 
 export class Acl {
   readonly users = new Map<string, User>();
-  readonly defaultUser = new User("default");
+  readonly log = new AclLog();
+  readonly defaultUser: User;
 
-  constructor(private readonly knows: KnowsCommand) {
+  constructor(
+    private readonly knows: KnowsCommand,
+    /** Redis 8 says so of each new user. */
+    private readonly sanitizing: User["sanitizing"] = "",
+    private readonly isSanitizedByReset = true,
+  ) {
+    this.defaultUser = new User("default", sanitizing);
     for (const rule of DEFAULT_RULES) applyRule(this.defaultUser, rule, knows);
     this.users.set("default", this.defaultUser);
   }
@@ -26,10 +34,10 @@ export class Acl {
 
   setUser(name: string, rules: readonly string[]): void {
     const present = this.users.get(name);
-    const draft = new User(name);
+    const draft = new User(name, this.sanitizing, this.isSanitizedByReset);
     if (present === undefined) draft.channelPatterns = [];
     else present.copyTo(draft);
-    for (const rule of rules) applyRule(draft, rule, this.knows);
+    for (const rule of joinSelectors(rules)) applyRule(draft, rule, this.knows);
     const user = present ?? new User(name);
     draft.copyTo(user);
     this.users.set(name, user);

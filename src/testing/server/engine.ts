@@ -57,7 +57,11 @@ export class Engine implements ServerEngine, DatabaseListener {
   constructor(readonly version: ServerVersion) {
     this.databases = Array.from({ length: DATABASES }, (_, index) => new Database(index, this.clock, this));
     this.configuration = new Configuration(version);
-    this.acl = new Acl((name) => this.knows(name));
+    this.acl = new Acl(
+      (name) => this.knows(name),
+      version.name === "8.2" ? "sanitize-payload" : "",
+      version.product === "redis",
+    );
     this.pubsub = new PubSub();
     this.blocking = new Blocking(this.clock);
     this.tracking = new Tracking(this.sessions);

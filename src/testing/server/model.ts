@@ -169,6 +169,38 @@ export interface ScriptRun {
   readonly isReadonly: boolean;
 }
 
+export interface FunctionRun {
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  /** FCALL_RO. */
+  readonly isReadonly: boolean;
+}
+
+/** A function of a library. */
+export interface LibraryFunction {
+  readonly name: string;
+  readonly description: string | null;
+  readonly flags: readonly string[];
+}
+
+export interface Library {
+  readonly name: string;
+  readonly code: string;
+  readonly functions: readonly LibraryFunction[];
+}
+
+/** FUNCTION: libraries by name. */
+export interface LibraryStore {
+  readonly all: readonly Library[];
+  /** Whether there is such a function. */
+  has(name: string): boolean;
+  /** The name of the library. Throws the error reply. */
+  load(code: string, replaces: boolean): string;
+  delete(name: string): boolean;
+  flush(): void;
+}
+
 /** Scripts and functions. */
 export interface ScriptHost {
   /** Whether the command needs the interpreter and it is not there yet. */
@@ -179,5 +211,7 @@ export interface ScriptHost {
   has(sha: string): boolean;
   flush(): void;
   run(caller: Caller, script: ScriptRun): ReplyValue;
+  readonly libraries: LibraryStore;
+  callFunction(caller: Caller, run: FunctionRun): ReplyValue;
   close(): void;
 }

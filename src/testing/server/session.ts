@@ -7,8 +7,9 @@
 import { BLOCKED, ErrorReply, NoReply, QUEUED, type ReplyValue } from "../protocol/reply";
 import { writePush, writeReply } from "../protocol/reply-writer";
 import { RequestError, RequestParser } from "../protocol/request-parser";
-import { checkAccess } from "./acl-check";
+import { refusalError, refusalOf } from "./acl-check";
 import { CallerState } from "./caller";
+import { logRefusal } from "./client-line";
 import { keysOf } from "./command-keys";
 import { Flag } from "./flags";
 import type { ClientSession, CommandEntry, ReplyMode, ServerEngine } from "./model";
@@ -37,6 +38,15 @@ const SUBSCRIBER_COMMANDS: ReadonlySet<string> = new Set([
   "ping",
   "quit",
   "reset",
+]);
+/** What a pause of writes holds as well. */
+const MAY_REPLICATE: ReadonlySet<string> = new Set([
+  "eval",
+  "evalsha",
+  "fcall",
+  "pfcount",
+  "publish",
+  "spublish",
 ]);
 /** What runs at once inside MULTI. */
 const NEVER_QUEUED: ReadonlySet<string> = new Set(["exec", "discard", "multi", "watch", "quit", "reset"]);
@@ -73,6 +83,8 @@ export class Session extends CallerState implements ClientSession {
   /** A fault's delay or the interpreter's loading holds it. */
   private holds = 0;
   private isClosing = false;
+  /** It came while the server was paused. */
+  private postponed: string[] | null = null;
 
   constructor(
     engine: ServerEngine,
@@ -114,13 +126,28 @@ export class Session extends CallerState implements ClientSession {
   /** Runs what has come and may run now. */
   goOn(): void {
     while (!this.isClosing && this.holds === 0 && !this.engine.blocking.isWaiting(this)) {
-      const args = this.nextRequest();
+      const args = this.postponed ?? this.nextRequest();
       if (args === null) break;
       if (args.length === 0) continue;
+      this.postponed = this.engine.pause === null || !this.mustWait(args) ? null : args;
+      if (this.postponed !== null) break;
       if (this.engine.faults.delayMs > 0) this.runLater(args, this.engine.faults.delayMs);
       else this.run(args);
     }
     this.flush();
+  }
+
+  /** Whether a pause holds this request: every one, or what may write. */
+  private mustWait(args: readonly string[]): boolean {
+    if (this.engine.pause?.onlyWrites === false) return true;
+    const { transaction } = this;
+    const mayWrite = (flags: number, name: string): boolean =>
+      (flags & Flag.Write) !== 0 || MAY_REPLICATE.has(name);
+    const name = (args[0] as string).toLowerCase();
+    if (name === "exec")
+      return transaction?.commands.some(({ entry }) => mayWrite(entry.flags, entry.name)) ?? false;
+    const entry = this.engine.commands.get(name);
+    return entry !== undefined && transaction === null && mayWrite(entry.flags, entry.name);
   }
 
   private runLater(args: string[], delayMs: number): void {
@@ -309,6 +336,15 @@ export class Session extends CallerState implements ClientSession {
     if (mode !== null && mode.nextIs !== null && entry.name !== "client|caching") mode.nextIs = null;
   }
 
+  private checkUser(entry: CommandEntry, args: readonly string[]): void {
+    const { engine, user } = this;
+    const refused = refusalOf(user, entry, { args, keys: keysOf(entry, args) });
+    if (refused === null) return;
+    const context = this.transaction === null ? "toplevel" : "multi";
+    logRefusal(engine, this, { ...refused, context, username: user.name });
+    throw refusalError(user, refused);
+  }
+
   /** Everything that is checked before a command runs or is queued. Throws the error reply. */
   private admit(args: string[]): CommandEntry {
     const { engine } = this;
@@ -316,7 +352,7 @@ export class Session extends CallerState implements ClientSession {
     if (!this.isAuthenticated && (entry.flags & Flag.NoAuth) === 0) {
       throw new ErrorReply("NOAUTH Authentication required.");
     }
-    if (!this.user.mayDoAll) checkAccess(this.user, entry, { args, keys: keysOf(entry, args) });
+    if (!this.user.mayDoAll) this.checkUser(entry, args);
     if (engine.cluster !== null) engine.cluster.route(this, entry, args);
     if (this.protocol === 2 && this.subscriptionCount + this.subscriptions.shardChannels.size > 0) {
       if (!SUBSCRIBER_COMMANDS.has(entry.name)) throw new ErrorReply(inSubscriberMode(entry.name));

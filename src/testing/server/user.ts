@@ -1,5 +1,6 @@
 /**
- * A user of the access control list: passwords, commands, keys and channels.
+ * A user of the access control list: passwords, and what it may do. Beside its own permissions a user
+ * may have selectors: a command is allowed if any of them allows all of it.
  */
 
 import { createHash } from "node:crypto";
@@ -23,21 +24,11 @@ export function hashPassword(password: string): string {
   return createHash("sha256").update(Buffer.from(password, "latin1")).digest("hex");
 }
 
-export class User {
-  isEnabled = false;
-  needsNoPassword = false;
-  /** SHA-256, hexadecimal. */
-  readonly passwords = new Set<string>();
+/** Commands, keys and channels: those of a user, or of a selector. */
+export class Permissions {
   commandRules: CommandRule[] = [{ isAllowed: false, category: "all", command: "" }];
   keyPatterns: KeyPattern[] = [];
   channelPatterns: string[] = [];
-
-  constructor(readonly name: string) {}
-
-  /** Connections have it without AUTH. */
-  get isOpen(): boolean {
-    return this.isEnabled && this.needsNoPassword;
-  }
 
   /** Nothing needs to be checked. */
   get mayDoAll(): boolean {
@@ -49,6 +40,35 @@ export class User {
     return hasAllCommands && hasAllKeys && this.channelPatterns[0] === "*";
   }
 
+  copyPermissionsTo(other: Permissions): void {
+    other.commandRules = [...this.commandRules];
+    other.keyPatterns = [...this.keyPatterns];
+    other.channelPatterns = [...this.channelPatterns];
+  }
+}
+
+export class User extends Permissions {
+  isEnabled = false;
+  needsNoPassword = false;
+  /** SHA-256, hexadecimal. */
+  readonly passwords = new Set<string>();
+  selectors: Permissions[] = [];
+
+  constructor(
+    readonly name: string,
+    /** What is said about payloads of RESTORE; it changes nothing here. */
+    public sanitizing: "" | "sanitize-payload" | "skip-sanitize-payload" = "",
+    /** Redis says it after `reset`, Valkey does not. */
+    readonly isSanitizedByReset = true,
+  ) {
+    super();
+  }
+
+  /** Connections have it without AUTH. */
+  get isOpen(): boolean {
+    return this.isEnabled && this.needsNoPassword;
+  }
+
   accepts(password: string): boolean {
     return this.isEnabled && (this.needsNoPassword || this.passwords.has(hashPassword(password)));
   }
@@ -56,10 +76,10 @@ export class User {
   copyTo(other: User): void {
     other.isEnabled = this.isEnabled;
     other.needsNoPassword = this.needsNoPassword;
+    other.sanitizing = this.sanitizing;
     other.passwords.clear();
     for (const password of this.passwords) other.passwords.add(password);
-    other.commandRules = [...this.commandRules];
-    other.keyPatterns = [...this.keyPatterns];
-    other.channelPatterns = [...this.channelPatterns];
+    this.copyPermissionsTo(other);
+    other.selectors = [...this.selectors];
   }
 }
