@@ -56,7 +56,7 @@ describe("the test server answers as the real ones do", () => {
       let differential: Differential;
 
       before(async () => {
-        server = await TestServer.start({ version: VERSIONS[kind] });
+        server = await TestServer.start({ version: VERSIONS[kind] ?? "8.2" });
         const real = await sharedServer(kind);
         differential = await Differential.open(
           { path: real.unixSocketPath },

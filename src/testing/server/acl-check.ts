@@ -65,10 +65,12 @@ const WEIGHT: Readonly<Record<Refused["reason"], number>> = { command: 1, key: 2
 
 function refusalBy(permissions: Permissions, entry: AclSubject, { args, keys }: AclRequest): Refused | null {
   if (!mayRun(permissions, entry)) return { reason: "command", object: entry.name };
-  const key = keys.find((one) => !mayUseKey(permissions, entry, one));
+  const channels = channelsOf(entry, args);
+  // What routes a shard channel in a cluster is no key.
+  const key = channels.length > 0 ? undefined : keys.find((one) => !mayUseKey(permissions, entry, one));
   if (key !== undefined) return { reason: "key", object: key };
   const isPattern = entry.name === "psubscribe";
-  const channel = channelsOf(entry, args).find((one) => !mayUseChannel(permissions, one, isPattern));
+  const channel = channels.find((one) => !mayUseChannel(permissions, one, isPattern));
   return channel === undefined ? null : { reason: "channel", object: channel };
 }
 

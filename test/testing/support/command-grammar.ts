@@ -178,17 +178,7 @@ export const KINDS: Kinds = {
   end: fc.constantFrom("LEFT", "RIGHT", "left", "NOWHERE"),
   rule: fc.constantFrom(
     ...["on", "off", "nopass", ">p", "<p", "~a*", "~b", "%R~c*", "%W~d", "allkeys", "resetkeys", "&a*", "&*"],
-    ...[
-      "allchannels",
-      "resetchannels",
-      "+get",
-      "+set",
-      "+@all",
-      "-@all",
-      "+nosuch",
-      "+@nosuch",
-      "reset",
-    ],
+    ...["allchannels", "resetchannels", "+get", "+set", "+@all", "-@all", "+nosuch", "+@nosuch", "reset"],
     ...["(+get ~b)", "(+set", "(+@all ~*", "~d)", "&c)", "clearselectors", "odd", "(+nosuch)", "resetpass"],
   ),
   weight: fc.constantFrom("w_1", "w_a", "w_x", "w_0", "w_b"),
