@@ -27,7 +27,7 @@ import {
 import { tmpdir } from "node:os";
 import { basename, join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
-import { checkout, ensureInstalled, mustRun, npm, run, toolPath } from "./run-command.mjs";
+import { checkout, commandOf, ensureInstalled, mustRun, npm, run, toolPath } from "./run-command.mjs";
 
 const home = join(checkout, "test", "consumers");
 const programs = join(home, "programs");
@@ -49,7 +49,10 @@ function writeJson(path, value) {
 /** Packs what was built last; the tarball's path. */
 export function pack(directory) {
   const options = ["pack", "--json", "--ignore-scripts", "--loglevel=error", "--pack-destination", directory];
-  const [packed] = JSON.parse(execFileSync(npm, options, { cwd: checkout, encoding: "utf8" }));
+  const [file, ...first] = commandOf(npm);
+  const [packed] = JSON.parse(
+    execFileSync(file, [...first, ...options], { cwd: checkout, encoding: "utf8" }),
+  );
   const path = join(directory, LABEL);
   renameSync(join(directory, packed.filename), path);
   return path;

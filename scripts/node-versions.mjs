@@ -5,7 +5,7 @@
 
 import { existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { checkout, mustRun } from "./run-command.mjs";
+import { checkout, mustRun, npm } from "./run-command.mjs";
 
 /**
  * Path of the binary of a major version.
@@ -19,6 +19,6 @@ export async function nodeBinary(version) {
   mkdirSync(directory, { recursive: true });
   console.log(`\nGetting Node ${version} ...`);
   const options = ["--no-audit", "--no-fund", "--no-save", "--loglevel=error"];
-  await mustRun("npm", ["install", "--prefix", directory, ...options, `node@${version}`]);
+  await mustRun(npm, ["install", "--prefix", directory, ...options, `node@${version}`]);
   return binary;
 }

@@ -1,12 +1,31 @@
 /** Runs a program of the project's own tools; says which one failed and ends the process if one does. */
 
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 export const checkout = dirname(dirname(fileURLToPath(import.meta.url)));
-export const npm = process.platform === "win32" ? "npm.cmd" : "npm";
+export const npm = "npm";
+const isWindows = process.platform === "win32";
+
+/**
+ * What to start for a program. npm is a script for the shell on Windows, which Node does not start without one: there its
+ * code is run by this Node itself.
+ * @param {string} program
+ * @returns {[file: string, ...args: string[]]}
+ */
+export function commandOf(program) {
+  if (program !== npm || !isWindows) return [program];
+  const beside = join(dirname(process.execPath), "node_modules", "npm", "bin", "npm-cli.js");
+  return [process.execPath, process.env.npm_execpath ?? beside];
+}
+
+/** Ends a program and what it has started. Windows has no groups of processes, but a tool that knows the tree. */
+function killTree({ pid }) {
+  if (isWindows) spawnSync("taskkill", ["/pid", String(pid), "/t", "/f"]);
+  else process.kill(-pid, "SIGKILL");
+}
 
 /**
  * Resolves with the exit code (null if a signal ended it).
@@ -20,14 +39,15 @@ export function run(program, args, options = {}) {
   const hasLimit = options.timeoutMs !== undefined;
   const log = options.logPath === undefined ? "inherit" : openSync(options.logPath, "a");
   return new Promise((resolve, reject) => {
-    const child = spawn(program, args, {
+    const [file, ...first] = commandOf(program);
+    const child = spawn(file, [...first, ...args], {
       cwd: options.cwd ?? checkout,
       env: { ...process.env, ...options.env },
       stdio: ["ignore", log, log],
       // A group of its own: what the program has started ends with it when the time is up.
-      detached: hasLimit,
+      detached: hasLimit && !isWindows,
     });
-    const killGroup = () => process.kill(-child.pid, "SIGKILL");
+    const killGroup = () => killTree(child);
     if (hasLimit) process.once("exit", killGroup);
     const timer = hasLimit ? setTimeout(killGroup, options.timeoutMs) : undefined;
     child.once("error", reject);

@@ -12,7 +12,9 @@ const vitepress = join(site, "node_modules", "vitepress", "bin", "vitepress.js")
 
 await ensureInstalled();
 if (!existsSync(vitepress)) {
-  await mustRun(npm, ["ci", "--prefix", site, "--no-audit", "--no-fund", "--loglevel=error"]);
+  // Not `npm ci`: it refuses a lock file in which a binary for some other system is missing.
+  const options = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
+  await mustRun(npm, ["install", "--prefix", site, ...options]);
 }
 await mustRun(process.execPath, [join("scripts", "compile.mjs")]);
 await mustRun(process.execPath, [join("build", "scripts", "site", "assemble.js")]);

@@ -246,6 +246,13 @@ async function otherRuntimes() {
   }
 }
 
+/** The documentation as a site, in a real browser. */
+async function testSite() {
+  if (!(await check("site, built", process.execPath, [join("scripts", "site.mjs")]))) return;
+  const mocha = [toolPath("mocha", "mocha"), "--no-config", join("test", "site", "site.test.mjs")];
+  await check("site, in a browser", process.execPath, mocha);
+}
+
 /** Each ten times in a row; a group ends with the first run that fails. */
 async function repeatForLong() {
   for (const { group, only } of REPEATED_BY_LONG) {
@@ -325,6 +332,7 @@ const failedBefore = total.failed;
 for (let round = 1; round <= repeats && total.failed === failedBefore; round++) await runGroups(round);
 await tryAgainAlone();
 if (isLong) {
+  await testSite();
   await repeatForLong();
   await otherNodes();
   await otherRuntimes();

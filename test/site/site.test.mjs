@@ -48,6 +48,10 @@ const PAGES = [
   "benchmarks.html",
   "commands.html",
   "commands/zadd.html",
+  "recipes.html",
+  "troubleshooting.html",
+  "compatible.html",
+  "moving-from-ioredis.html",
   "examples/index.html",
 ];
 const PHONE = { width: 375, height: 740 };
