@@ -53,6 +53,7 @@ function quiet(deps: LinkDeps, onTaken: () => void): LinkDeps {
       onStatus() {},
       onNamedError: (type, error) => listener.onNamedError(type, error),
       onSelect() {},
+      onGap() {},
     },
     messages: null,
     redirects: (command, error) => {

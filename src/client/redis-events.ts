@@ -5,7 +5,7 @@ import type { Command } from "../command/command";
 import type { ClientIdentity } from "../connection/handshake";
 import { LineCounts } from "../connection/line-counts";
 import type { MessageListener } from "../connection/push-router";
-import type { SubscriptionKind } from "../connection/subscriptions";
+import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
 import { settleWaiting, type Takeover } from "../link/closing";
 import type { ExpiringCredentials } from "../link/credentials";
@@ -116,6 +116,10 @@ export class RedisEvents implements LinkListener, MessageListener {
 
   onSelect(db: number): void {
     this.emitSafely("select", db);
+  }
+
+  onGap(gap: SubscriptionGap): void {
+    this.emitSafely("gap", gap);
   }
 
   onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void {

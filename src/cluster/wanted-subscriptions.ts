@@ -7,15 +7,10 @@
 
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { SubscriptionKind, Subscriptions } from "../connection/subscriptions";
+import { gapOf, type SubscriptionGap, SubscriptionKind, Subscriptions } from "../connection/subscriptions";
 import { clockMs } from "../util/scheduling";
 
-export interface SubscriptionGap {
-  readonly channels: string[];
-  readonly patterns: string[];
-  readonly shardChannels: string[];
-  readonly lastedMs: number;
-}
+export type { SubscriptionGap };
 
 const KINDS: ReadonlyMap<string, SubscriptionKind> = new Map([
   ["subscribe", SubscriptionKind.Channel],
@@ -103,14 +98,4 @@ export class WantedSubscriptions {
 
 function namesOf({ args }: Command): Buffer[] {
   return args.map((name) => (typeof name === "string" ? Buffer.from(name) : name));
-}
-
-function gapOf(subscriptions: Subscriptions, sinceMs: number): SubscriptionGap {
-  const textOf = (kind: SubscriptionKind): string[] => subscriptions.names(kind).map(String);
-  return {
-    channels: textOf(SubscriptionKind.Channel),
-    patterns: textOf(SubscriptionKind.Pattern),
-    shardChannels: textOf(SubscriptionKind.Shard),
-    lastedMs: Math.round(clockMs() - sinceMs),
-  };
 }

@@ -3,6 +3,8 @@
  * can be restored; names are kept byte for byte (latin1 text of the bytes as the key).
  */
 
+import { clockMs } from "../util/scheduling";
+
 export const SubscriptionKind = { Channel: 0, Pattern: 1, Shard: 2 } as const;
 export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof SubscriptionKind];
 
@@ -53,4 +55,22 @@ export class Subscriptions {
   private setOf(kind: SubscriptionKind): Set<string> {
     return this.sets[kind] as Set<string>;
   }
+}
+
+/** Subscriptions that were without a connection: messages of that time are lost. */
+export interface SubscriptionGap {
+  readonly channels: string[];
+  readonly patterns: string[];
+  readonly shardChannels: string[];
+  readonly lastedMs: number;
+}
+
+export function gapOf(subscriptions: Subscriptions, sinceMs: number): SubscriptionGap {
+  const textOf = (kind: SubscriptionKind): string[] => subscriptions.names(kind).map(String);
+  return {
+    channels: textOf(SubscriptionKind.Channel),
+    patterns: textOf(SubscriptionKind.Pattern),
+    shardChannels: textOf(SubscriptionKind.Shard),
+    lastedMs: Math.round(clockMs() - sinceMs),
+  };
 }

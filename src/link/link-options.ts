@@ -11,6 +11,7 @@ import type { WriteListener } from "../connection/flush-encoder";
 import type { ClientIdentity } from "../connection/handshake";
 import type { LineCounts } from "../connection/line-counts";
 import type { MessageListener } from "../connection/push-router";
+import type { SubscriptionGap } from "../connection/subscriptions";
 import type { Takeover } from "./closing";
 import type { ExpiringCredentials } from "./credentials";
 import type { LinkStatus } from "./link-state";
@@ -58,6 +59,8 @@ export interface LinkListener {
   onNamedError(type: string, error: Error): void;
   /** The database that the next command runs on has changed. */
   onSelect(db: number): void;
+  /** All is subscribed again after a lost connection: messages of that time are missing. */
+  onGap(gap: SubscriptionGap): void;
 }
 
 /** Those that a link works for. Each part goes to the place that needs it. */

@@ -115,7 +115,9 @@ export class Link implements Dispatcher {
       authenticate: (credentials) => this.authenticate(credentials),
       onCredentialError: (error) => this.report("error", error),
     });
-    this.gap = new SubscriptionGap(this.subscriptions, deps.tracer?.server?.bind(deps.tracer));
+    this.gap = new SubscriptionGap(this.subscriptions, deps.tracer?.server?.bind(deps.tracer), (gap) =>
+      deps.listener.onGap(gap),
+    );
     this.connectionDeps = this.makeConnectionDeps();
   }
 

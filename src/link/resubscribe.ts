@@ -6,7 +6,12 @@
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import type { Connection } from "../connection/connection";
-import { SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
+import {
+  type SubscriptionGap as Gap,
+  gapOf,
+  SubscriptionKind,
+  type Subscriptions,
+} from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import type { ServerContext } from "../observability/channels";
 import { type PubSubContext, pubSubChannel } from "../observability/work-channels";
@@ -16,14 +21,19 @@ import { clockMs } from "../util/scheduling";
 export class SubscriptionGap {
   private context: PubSubContext | null = null;
   private beganMs = 0;
+  /** When the connection was lost that had them all. */
+  private sinceMs: number | null = null;
 
   constructor(
     private readonly subscriptions: Subscriptions,
     private readonly server: (() => ServerContext) | undefined,
+    private readonly onGap: (gap: Gap) => void,
   ) {}
 
   /** The connection was lost. */
   begin(): void {
+    if (this.subscriptions.isEmpty) this.sinceMs = null;
+    else this.sinceMs ??= clockMs();
     if (this.subscriptions.isEmpty || this.context !== null || !pubSubChannel.isHeard) return;
     const { serverAddress, serverPort } = this.server?.() ?? { serverAddress: "", serverPort: undefined };
     this.beganMs = clockMs();
@@ -31,8 +41,13 @@ export class SubscriptionGap {
     this.context = pubSubChannel.begin({ serverAddress, serverPort, subscriptions });
   }
 
+  /** They are restored, or will not be. */
   end(error?: Error): void {
-    const { context } = this;
+    const { context, sinceMs } = this;
+    this.sinceMs = null;
+    if (error === undefined && sinceMs !== null && !this.subscriptions.isEmpty) {
+      this.onGap(gapOf(this.subscriptions, sinceMs));
+    }
     if (context === null) return;
     this.context = null;
     context.gapMs = clockMs() - this.beganMs;
