@@ -89,10 +89,14 @@ export class LinkWatch implements WatchdogOwner {
   }
 
   /** Who only listens waits for no reply: the one to this grows old when the line is dead. */
-  async onQuiet(connection: Connection): Promise<void> {
+  onQuiet(connection: Connection): void {
     const { subscriptions, session } = this.link;
+    if (subscriptions.isEmpty || connection === this.refused) return;
     const isIdle = connection.isWritable && connection.queue.length === 0 && !session.isInTransaction;
-    if (subscriptions.isEmpty || !isIdle || connection === this.refused) return;
+    if (isIdle) void this.ping(connection);
+  }
+
+  private async ping(connection: Connection): Promise<void> {
     const { error } = await request(connection, "ping", []);
     if (error instanceof ReplyError) this.refused = connection;
   }

@@ -13,7 +13,8 @@ import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Connection } from "../connection/connection";
-import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
+import { clockMs, startTimer, stopTimer } from "../util/scheduling";
+import { sharedIntervals } from "../util/shared-interval";
 
 export const Verdict = {
   /** The server knows this connection, or that it is gone, and is not at work for it. */
@@ -46,7 +47,7 @@ export interface WatchdogOwner {
 const REFUSALS_IN_A_ROW = 3;
 
 export class Watchdog {
-  private timer: NodeJS.Timeout | undefined;
+  private stopLooking: (() => void) | null = null;
   private arrival: NodeJS.Timeout | undefined;
   private connection: Connection | null = null;
   private isProbing = false;
@@ -71,17 +72,18 @@ export class Watchdog {
     this.queuedBytes = 0;
     this.drainedAtMs = 0;
     // A little less than half the time, so that what is asked at one check has grown old three later.
-    this.timer = startInterval(() => void this.check(), Math.max(10, this.idleMs / 2.5));
-    this.timer.unref();
+    this.stopLooking?.();
+    this.stopLooking = sharedIntervals.join(() => this.check(), Math.max(10, this.idleMs / 2.5));
   }
 
   stop(): void {
-    stopInterval(this.timer);
+    this.stopLooking?.();
+    this.stopLooking = null;
     stopTimer(this.arrival);
     this.connection = null;
   }
 
-  private async check(): Promise<void> {
+  private check(): void {
     const { connection } = this;
     if (connection === null || this.isProbing) return;
     this.noteDraining(connection);
@@ -96,6 +98,10 @@ export class Watchdog {
       this.wasServed = false;
       return;
     }
+    void this.ask(connection, silentMs);
+  }
+
+  private async ask(connection: Connection, silentMs: number): Promise<void> {
     this.isProbing = true;
     const seenBytes = connection.bytesRead;
     const verdict = await this.owner.probe(connection, silentMs);
@@ -112,7 +118,7 @@ export class Watchdog {
     this.wasServed = verdict === Verdict.Served;
     // What the server has written must come soon. Messages to a subscriber whose connection is dead never do.
     if (this.wasServed && !isLost) {
-      this.arrival = startTimer(() => void this.check(), this.idleMs / 5);
+      this.arrival = startTimer(() => this.check(), this.idleMs / 5);
       this.arrival.unref();
     }
     if (verdict === Verdict.LineIsDead || isLost) this.owner.onDeadLine(silentMs, true);
