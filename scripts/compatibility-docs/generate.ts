@@ -12,7 +12,7 @@ import { BEHAVIOUR_GROUPS } from "../../test/conformance/behaviours";
 import { combinationsOf } from "../../test/conformance/combinations";
 import { COMMAND_CORPUS } from "../../test/support/command-corpus";
 import { repositoryRoot } from "../commands/snapshot";
-import { ServerKind } from "../servers/find-server";
+import { REAL_KINDS } from "../servers/find-server";
 
 const PATH = join(repositoryRoot(), "docs", "compatible.md");
 const PROGRAMS = join(repositoryRoot(), "test", "consumers", "programs");
@@ -56,7 +56,7 @@ function consumers(): string[] {
 }
 
 export function compatibilityPage(): string {
-  const kinds = Object.values(ServerKind);
+  const kinds = REAL_KINDS;
   const behaviours = BEHAVIOUR_GROUPS.flatMap((group) => group.behaviours);
   const runs = behaviours.reduce((count, one) => count + combinationsOf(one, kinds).length, 0);
   const rows = consumers();

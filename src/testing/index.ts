@@ -10,7 +10,7 @@ export {
   FaultProxy,
   type LaneCounters,
 } from "./faults/fault-proxy";
-export type { ReplyFault } from "./faults/fault-switches";
+export type { NodeChoice, ReplyFault } from "./faults/fault-switches";
 export type { RecordedCommand } from "./faults/wire-record";
 export { Certificates } from "./real/certificates";
 export {
@@ -23,5 +23,6 @@ export {
 } from "./real/real-server";
 export type { VersionName } from "./server/version";
 export type { PlainValue, ServerState } from "./server-state";
+export type { TestNode } from "./test-cluster";
 export { type ServerSnapshot, TestServer, type TestServerOptions } from "./test-server";
 export { type ServerInUse, type TestHooks, type UseServerOptions, useServer } from "./use-server";

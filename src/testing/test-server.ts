@@ -5,11 +5,13 @@
 
 import type { Duplex } from "node:stream";
 import type { FaultSwitches } from "./faults/fault-switches";
+import type { Database } from "./keyspace/database";
 import { type MemoryConnectorClass, memoryConnector } from "./memory-connector";
 import { Engine } from "./server/engine";
 import { Listener } from "./server/listener";
 import { DEFAULT_VERSION, serverVersion, type VersionName } from "./server/version";
-import { ServerState } from "./server-state";
+import { type ServerState, stateOf } from "./server-state";
+import { TestCluster, type TestNode } from "./test-cluster";
 
 export interface TestServerOptions {
   /** Which server it answers as. Default: "8.2". */
@@ -24,6 +26,10 @@ export interface TestServerOptions {
   readonly password?: string;
   /** Seed of everything random. */
   readonly seed?: number;
+  /** A cluster of so many masters, which share the slots. */
+  readonly cluster?: number;
+  /** Of each master of a cluster. Default: 1. */
+  readonly replicas?: number;
   /** Parameters as of CONFIG SET. */
   readonly config?: Readonly<Record<string, string>>;
 }
@@ -35,17 +41,30 @@ export interface ServerSnapshot {
   readonly configuration: Map<string, string>;
 }
 
+const MEMORY_PORT = 7_000;
+
 export class TestServer {
   readonly host = "127.0.0.1";
   /** The unix socket, if there is one. */
   readonly path: string | null;
-  private listener: Listener;
+  /** The nodes of a cluster, masters first; empty if it is none. */
+  readonly nodes: readonly TestNode[];
+  private readonly listener: Listener;
+  private readonly engines: readonly Engine[];
+  /** The first one, which stands for the server. */
+  private readonly engine: Engine;
 
   private constructor(
-    private readonly engine: Engine,
     private readonly options: TestServerOptions,
+    engines: readonly Engine[],
+    private readonly cluster: TestCluster | null,
   ) {
-    this.listener = new Listener(engine);
+    const [first] = engines;
+    if (first === undefined) throw new RangeError("A cluster has one master at least");
+    this.engine = first;
+    this.engines = engines;
+    this.nodes = cluster?.nodes ?? [];
+    this.listener = this.nodes[0]?.listener ?? new Listener(first);
     this.path = options.path ?? null;
   }
 
@@ -61,19 +80,33 @@ export class TestServer {
 
   /** A server at once, without any socket: clients connect with `Connector`. */
   static inMemory(options: TestServerOptions = {}): TestServer {
-    return TestServer.make({ ...options, listen: false });
+    const server = TestServer.make({ ...options, listen: false });
+    void server.listen(undefined);
+    return server;
   }
 
   private static make(options: TestServerOptions): TestServer {
-    const engine = new Engine(serverVersion(options.version ?? DEFAULT_VERSION));
-    if (options.seed !== undefined) engine.random.seed(options.seed);
-    engine.configuration.set(Object.entries(options.config ?? {}));
-    const server = new TestServer(engine, options);
-    if (options.password !== undefined) {
-      engine.configuration.put("requirepass", options.password);
-      engine.acl.setDefaultPassword(options.password);
-    }
-    return server;
+    const version = serverVersion(options.version ?? DEFAULT_VERSION);
+    const { cluster: masters, replicas = 1 } = options;
+    const cluster =
+      masters === undefined
+        ? null
+        : new TestCluster(version, {
+            masters,
+            replicas,
+            ...(options.seed === undefined ? {} : { seed: options.seed }),
+          });
+    const engines = cluster?.nodes.map(({ engine }) => engine) ?? [new Engine(version)];
+    for (const engine of engines) TestServer.configure(engine, options);
+    return new TestServer(options, engines, cluster);
+  }
+
+  private static configure(engine: Engine, { seed, config, password }: TestServerOptions): void {
+    if (seed !== undefined) engine.random.seed(seed);
+    engine.configuration.set(Object.entries(config ?? {}));
+    if (password === undefined) return;
+    engine.configuration.put("requirepass", password);
+    engine.acl.setDefaultPassword(password);
   }
 
   /** TCP port; 0 if it listens on none. */
@@ -94,17 +127,33 @@ export class TestServer {
 
   /** The keys and values, read without a command. */
   get state(): ServerState {
-    return new ServerState(this.engine, 0);
+    const { cluster, engine } = this;
+    return cluster === null ? stateOf(engine, 0) : cluster.state;
   }
 
   /** The state of another database. */
   database(index: number): ServerState {
-    return new ServerState(this.engine, index);
+    return stateOf(this.engine, index);
   }
 
   /** How many clients are connected. */
   get connections(): number {
-    return this.engine.sessions.size;
+    return this.engines.reduce((sum, { sessions }) => sum + sessions.size, 0);
+  }
+
+  /** Addresses of the nodes, as a client of a cluster takes them. */
+  get seeds(): { host: string; port: number }[] {
+    return this.nodes.map(({ host, port }) => ({ host, port }));
+  }
+
+  /**
+   * The master of a slot, or of a key's.
+   * @throws if it is no cluster.
+   */
+  ownerOf(slotOrKey: number | string): TestNode {
+    if (this.cluster === null)
+      throw new Error("This server is no cluster; start it with TestServer.start({ cluster: 3 })");
+    return this.cluster.ownerOf(slotOrKey);
   }
 
   /** A connection in memory: works where no socket may be opened. */
@@ -114,14 +163,17 @@ export class TestServer {
 
   /** A class for the option `Connector` of clients, ioredis included: connections in memory. */
   get Connector(): MemoryConnectorClass {
-    return memoryConnector(() => this.connect());
+    return memoryConnector((options) => {
+      const { port } = options as { port?: number };
+      const node = this.nodes.find((one) => one.port === port);
+      return (node?.listener ?? this.listener).connect();
+    });
   }
 
   /** The server's clock goes on by so much: keys expire, waiting commands end. */
   advance(milliseconds: number): void {
-    const { engine } = this;
-    engine.clock.advance(milliseconds);
-    engine.alarm.ring();
+    this.engine.clock.advance(milliseconds);
+    for (const { alarm } of this.engines) alarm.ring();
   }
 
   /** Everything random begins anew from this number. */
@@ -131,14 +183,14 @@ export class TestServer {
 
   /** Removes all keys of all databases. */
   flush(): void {
-    for (const database of this.engine.allDatabases) database.flush();
+    for (const database of this.databases) database.flush();
   }
 
   /** Remembers keys, configuration and clock. Takes microseconds, whatever the number of keys. */
   snapshot(): ServerSnapshot {
     const { engine } = this;
     return {
-      databases: engine.allDatabases.map((database) => database.snapshot()),
+      databases: this.databases.map((database) => database.snapshot()),
       clock: engine.clock.position,
       configuration: engine.configuration.entries(),
     };
@@ -149,9 +201,9 @@ export class TestServer {
    * @throws if an older snapshot has been restored meanwhile: this one is gone then.
    */
   restore(snapshot: ServerSnapshot): void {
-    const { engine } = this;
+    const { engine, databases } = this;
     for (const [index, epoch] of snapshot.databases.entries()) {
-      if (!engine.database(index).restore(epoch)) {
+      if (databases[index]?.restore(epoch) === false) {
         throw new Error(
           "This snapshot is gone: an older one was restored after it had been taken. Take a new one.",
         );
@@ -163,13 +215,13 @@ export class TestServer {
 
   /** Cuts all connections, as a network does; clients may come back at once. */
   disconnectAll(): void {
-    this.listener.cutAll();
+    for (const listener of this.listeners) listener.cutAll();
   }
 
   /** Cuts all connections and listens no more; `up` ends it. The data stay. */
   async down(): Promise<void> {
-    this.engine.alarm.stop();
-    await this.listener.close();
+    for (const { alarm } of this.engines) alarm.stop();
+    await Promise.all(this.listeners.map((listener) => listener.close()));
   }
 
   /** Listens again, on the same port. */
@@ -180,15 +232,32 @@ export class TestServer {
   /** Ends it. */
   async stop(): Promise<void> {
     await this.down();
-    this.engine.scripting.close();
+    for (const { scripting } of this.engines) scripting.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop();
   }
 
+  /** Of a cluster those of each shard, once. */
+  private get databases(): readonly Database[] {
+    return this.cluster?.databases ?? this.engine.allDatabases;
+  }
+
+  private get listeners(): readonly Listener[] {
+    return this.cluster === null ? [this.listener] : this.nodes.map(({ listener }) => listener);
+  }
+
   private async listen(port: number | undefined): Promise<void> {
-    if (this.options.listen === false) return;
+    if (this.options.listen === false) {
+      // Nodes of a cluster in memory are told apart by ports that nobody listens on.
+      for (const [index, { engine }] of this.nodes.entries()) engine.port = MEMORY_PORT + index;
+      return;
+    }
+    if (this.cluster !== null) {
+      await Promise.all(this.nodes.map((node) => node.listen(node.port)));
+      return;
+    }
     if (port !== undefined || this.path === null) this.engine.port = await this.listener.listen(port ?? 0);
     if (this.path !== null) await this.listener.listenAt(this.path);
   }

@@ -59,8 +59,8 @@ function subscriberCounts(kind: "channels" | "shardChannels"): Handler {
 }
 
 export const pubsubHandlers: Handlers = {
-  publish: (caller, args) => caller.engine.pubsub.publish(at(args, 1), at(args, 2)),
-  spublish: (caller, args) => caller.engine.pubsub.publishToShard(at(args, 1), at(args, 2)),
+  publish: (caller, args) => caller.engine.pubsub.publishEverywhere(at(args, 1), at(args, 2)),
+  spublish: (caller, args) => caller.engine.pubsub.publishToShards(at(args, 1), at(args, 2)),
   subscribe: subscribe("channels", "subscribe"),
   psubscribe: subscribe("patterns", "psubscribe"),
   ssubscribe: subscribe("shardChannels", "ssubscribe"),

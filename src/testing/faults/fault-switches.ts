@@ -17,7 +17,19 @@ interface Rule {
   left: number;
 }
 
+/** What a cluster does on command. */
+export interface ClusterControl {
+  move(slot: number, node: NodeChoice): void;
+  beginMove(slot: number, node: NodeChoice, keys: readonly string[]): void;
+  failover(node: NodeChoice): void;
+}
+
+/** A node of `server.nodes`, its place in that list, or its port. */
+export type NodeChoice = number | { readonly id: string };
+
 export class FaultSwitches {
+  /** Not for tests: set by a cluster. */
+  cluster: ClusterControl | null = null;
   private readonly replies = new Map<string, Rule>();
   private latencyMs = 0;
   private isFull = false;
@@ -55,6 +67,29 @@ export class FaultSwitches {
   readonly(isOn = true): void {
     this.isReadonly = isOn;
     this.refresh();
+  }
+
+  /** A slot of the cluster goes to another master with all its keys. */
+  move(slot: number, node: NodeChoice): void {
+    this.control().move(slot, node);
+  }
+
+  /**
+   * A slot is on its way to another master: these keys have arrived, the others are where they were, so that clients
+   * meet ASK and TRYAGAIN. `move` completes it.
+   */
+  beginMove(slot: number, node: NodeChoice, keys: readonly string[] = []): void {
+    this.control().beginMove(slot, node, keys);
+  }
+
+  /** The replica of a master takes its place, or the replica that is given the place of its master. */
+  failover(node: NodeChoice): void {
+    this.control().failover(node);
+  }
+
+  private control(): ClusterControl {
+    if (this.cluster !== null) return this.cluster;
+    throw new Error("This server is no cluster; start it with TestServer.start({ cluster: 3 })");
   }
 
   /** No fault any more. */

@@ -4,11 +4,12 @@
  */
 
 const STEP = 0x6d2b79f5;
+const DEFAULT_SEED = 20_260_601;
 
 export class Randomness {
   private state: number;
 
-  constructor(seed: number) {
+  constructor(seed: number = DEFAULT_SEED) {
     this.state = seed >>> 0;
   }
 

@@ -9,7 +9,7 @@ import { CallerState } from "../server/caller";
 import { logRefusal } from "../server/client-line";
 import { keysOf } from "../server/command-keys";
 import { Flag } from "../server/flags";
-import type { Caller, ClientSession, CommandEntry } from "../server/model";
+import type { Caller, ClientSession, ClusterPlace, CommandEntry } from "../server/model";
 import { type LuaValue, RaisedReply } from "./lua-values";
 
 export class ScriptCaller extends CallerState {
@@ -61,6 +61,20 @@ export class ScriptCaller extends CallerState {
     return refusalOf(this.user, entry, { args, keys: keysOf(entry, args) }) === null;
   }
 
+  /** A script stays on its node. */
+  private checkSlots(place: ClusterPlace, entry: CommandEntry, args: readonly string[]): void {
+    try {
+      place.route(this.session as ClientSession, entry, args);
+    } catch (error) {
+      const isCrossing = (error as Error).message.startsWith("CROSSSLOT");
+      throw new ErrorReply(
+        isCrossing
+          ? "ERR Script attempted to access keys that do not hash to the same slot"
+          : "ERR Script attempted to access a non local key in a cluster node",
+      );
+    }
+  }
+
   private checkUser(entry: CommandEntry, args: readonly string[]): void {
     const { engine, user, session } = this;
     const refused = refusalOf(user, entry, { args, keys: keysOf(entry, args) });
@@ -91,7 +105,7 @@ export class ScriptCaller extends CallerState {
       throw new ErrorReply("ERR Write commands are not allowed from read-only scripts.");
     }
     if (!this.user.mayDoAll) this.checkUser(entry, args);
-    if (engine.cluster !== null && this.session !== null) engine.cluster.route(this.session, entry, args);
+    if (engine.cluster !== null && this.session !== null) this.checkSlots(engine.cluster, entry, args);
     return entry;
   }
 }

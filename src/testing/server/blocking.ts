@@ -103,6 +103,13 @@ export class Blocking {
     return true;
   }
 
+  /** Ends the waits for these keys with an error: another server has them now. */
+  endAll(message: string, holds: (key: string) => boolean = () => true): void {
+    for (const waiter of [...this.bySession.values()]) {
+      if (waiter.keys.some(holds)) this.end(waiter, new ErrorReply(message));
+    }
+  }
+
   /** The connection is gone. */
   forget(session: WaitingSession): void {
     const waiter = this.bySession.get(session);

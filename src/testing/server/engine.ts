@@ -24,19 +24,27 @@ import { Tracking } from "./tracking";
 import type { ServerVersion } from "./version";
 
 const DATABASES = 16;
-const SEED = 20_260_601;
 const MAX_SHOWN_ARGUMENT = 128;
 
+/** What the nodes of a cluster share. */
+export interface EngineParts {
+  readonly clock: Clock;
+  readonly random: Randomness;
+  readonly faults: FaultSwitches;
+  /** Of the node's shard. */
+  readonly databases?: readonly Database[];
+}
+
 export class Engine implements ServerEngine, DatabaseListener {
-  readonly clock = new Clock();
-  readonly random = new Randomness(SEED);
+  readonly clock: Clock;
+  readonly random: Randomness;
   readonly configuration: Configuration;
   readonly acl: Acl;
   readonly pubsub: PubSub;
   readonly blocking: Blocking;
   readonly tracking: Tracking;
   readonly scripting: Scripting;
-  readonly faults = new FaultSwitches();
+  readonly faults: FaultSwitches;
   readonly alarm: EngineAlarm;
   readonly commands: CommandTable;
   readonly sessions = new Map<number, ClientSession>();
@@ -54,8 +62,16 @@ export class Engine implements ServerEngine, DatabaseListener {
   private readonly databases: readonly Database[];
   private nextSessionId = 1;
 
-  constructor(readonly version: ServerVersion) {
-    this.databases = Array.from({ length: DATABASES }, (_, index) => new Database(index, this.clock, this));
+  constructor(
+    readonly version: ServerVersion,
+    parts: Partial<EngineParts> = {},
+  ) {
+    this.clock = parts.clock ?? new Clock();
+    this.random = parts.random ?? new Randomness();
+    this.faults = parts.faults ?? new FaultSwitches();
+    this.databases =
+      parts.databases ??
+      Array.from({ length: DATABASES }, (_, index) => new Database(index, this.clock, this));
     this.configuration = new Configuration(version);
     this.acl = new Acl(
       (name) => this.knows(name),

@@ -5,6 +5,7 @@
 import { aclHandlers } from "../commands/acl";
 import { bitmapHandlers } from "../commands/bitmaps";
 import { clientHandlers } from "../commands/clients";
+import { clusterHandlers } from "../commands/cluster";
 import { connectionHandlers } from "../commands/connection";
 import { CONVERSIONS, HASHES, SORTED_SETS, STREAMS } from "../commands/families";
 import { functionHandlers } from "../commands/functions";
@@ -22,6 +23,7 @@ import type { Handlers } from "./model";
 export const ALL_HANDLERS: Handlers = {
   ...connectionHandlers,
   ...clientHandlers,
+  ...clusterHandlers,
   ...serverHandlers,
   ...keyHandlers,
   ...stringHandlers,

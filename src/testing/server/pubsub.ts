@@ -17,6 +17,23 @@ export class PubSub {
   readonly patterns = new Map<string, Set<Subscriber>>();
   readonly shardChannels = new Map<string, Set<Subscriber>>();
 
+  /** Other nodes of the cluster, which get what is published here. */
+  readonly peers: PubSub[] = [];
+  /** Those of the same shard. */
+  readonly shardPeers: PubSub[] = [];
+
+  /** To the listeners here, who are counted, and to those at other nodes. */
+  publishEverywhere(channel: string, message: string): number {
+    for (const peer of this.peers) peer.publish(channel, message);
+    return this.publish(channel, message);
+  }
+
+  /** As `publishEverywhere`, for the nodes of this shard. */
+  publishToShards(channel: string, message: string): number {
+    for (const peer of this.shardPeers) peer.publishToShard(channel, message);
+    return this.publishToShard(channel, message);
+  }
+
   /** False if it listened before. */
   add(kind: Kind, name: string, session: Subscriber): boolean {
     const listeners = this[kind].get(name);
