@@ -46,25 +46,17 @@ export class CommandQueue {
   private sentMark = 0;
   /** Unwritten calls, less one for each entry that has any. */
   private furtherCalls = 0;
-  private unanswered = 0;
-  private answeredCount = 0;
+  /** Written commands whose reply has not come, each plain call counted. */
+  inFlight = 0;
+  /** Replies taken so far. */
+  answered = 0;
 
   private sweepAt = FIRST_SWEEP;
   private sweepBacklogAt = FIRST_SWEEP;
 
-  /** Written commands whose reply has not come, each plain call counted. */
-  get inFlight(): number {
-    return this.unanswered;
-  }
-
-  /** Replies taken so far. */
-  get answered(): number {
-    return this.answeredCount;
-  }
-
   /** Commands that are unsent or unanswered, each plain call counted. */
   get length(): number {
-    return this.unanswered + this.unsentCommands;
+    return this.inFlight + this.unsentCommands;
   }
 
   /** Commands that are unsent, each plain call counted. */
@@ -111,14 +103,14 @@ export class CommandQueue {
 
   /** The command that `advance` has returned is being written. */
   wroteCommand(): void {
-    this.unanswered++;
+    this.inFlight++;
   }
 
   /** So many of the calls that `advance` has returned were written. */
   wroteCalls(entry: CallsInFlight, count: number): void {
     const before = entry.unwritten;
     entry.written += count;
-    this.unanswered += count;
+    this.inFlight += count;
     if (entry.calls.isAbandoned) entry.end = entry.written;
     const after = entry.unwritten;
     this.furtherCalls += after - before;
@@ -178,14 +170,14 @@ export class CommandQueue {
   takeHead(): void {
     this.items.shift();
     this.sentMark--;
-    this.unanswered--;
-    this.answeredCount++;
+    this.inFlight--;
+    this.answered++;
   }
 
   /** Counts a reply to the next call of the entry at the head. */
   answeredCall(entry: CallsInFlight): void {
-    this.unanswered--;
-    this.answeredCount++;
+    this.inFlight--;
+    this.answered++;
     if (entry.isOver) this.leaveBehind(entry);
   }
 
@@ -203,7 +195,7 @@ export class CommandQueue {
     this.backlogCount = 0;
     this.sentMark = 0;
     this.furtherCalls = 0;
-    this.unanswered = 0;
+    this.inFlight = 0;
     return { sent, unsent };
   }
 
@@ -220,7 +212,7 @@ export class CommandQueue {
     if (this.sentMark < 0 || this.sentMark > all.length) return `sent mark ${this.sentMark} of ${all.length}`;
     if (!isBegun) return "the entry that is being written is not the last sent one";
     if (this.furtherCalls !== sum(further)) return `further calls ${this.furtherCalls}, not ${sum(further)}`;
-    if (this.unanswered !== sum(unanswered)) return `in flight ${this.unanswered}, not ${sum(unanswered)}`;
+    if (this.inFlight !== sum(unanswered)) return `in flight ${this.inFlight}, not ${sum(unanswered)}`;
     return null;
   }
 

@@ -9,16 +9,14 @@ export const SubscriptionKind = { Channel: 0, Pattern: 1, Shard: 2 } as const;
 export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof SubscriptionKind];
 
 export class Subscriptions {
+  /** A field, because each reply asks for it. */
+  isEmpty = true;
   private readonly sets: readonly Set<string>[] = [new Set(), new Set(), new Set()];
 
   constructor(
     /** Called after each change. */
     private readonly onChange: (() => void) | null = null,
   ) {}
-
-  get isEmpty(): boolean {
-    return this.sets.every((set) => set.size === 0);
-  }
 
   /** Of all kinds. */
   get count(): number {
@@ -35,12 +33,12 @@ export class Subscriptions {
 
   add(kind: SubscriptionKind, name: Buffer): void {
     this.setOf(kind).add(name.toString("latin1"));
-    this.onChange?.();
+    this.noteChange();
   }
 
   delete(kind: SubscriptionKind, name: Buffer): void {
     this.setOf(kind).delete(name.toString("latin1"));
-    this.onChange?.();
+    this.noteChange();
   }
 
   names(kind: SubscriptionKind): Buffer[] {
@@ -49,6 +47,11 @@ export class Subscriptions {
 
   clear(): void {
     for (const set of this.sets) set.clear();
+    this.noteChange();
+  }
+
+  private noteChange(): void {
+    this.isEmpty = this.sets.every((set) => set.size === 0);
     this.onChange?.();
   }
 

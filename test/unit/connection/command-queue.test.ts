@@ -12,6 +12,7 @@ import { type CallCollector, PlainCalls } from "../../../src/command/plain-calls
 import { IGNORED } from "../../../src/command/promise-completion";
 import { CallsInFlight } from "../../../src/connection/calls-in-flight";
 import { CommandQueue } from "../../../src/connection/command-queue";
+import { fixedRuns } from "../../support/properties";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 const get = specOf("get");
@@ -236,7 +237,7 @@ describe("the command queue", () => {
         for (const step of steps) bench.run(step);
         bench.end();
       }),
-      { numRuns: 300 },
+      fixedRuns(300),
     );
   });
 
