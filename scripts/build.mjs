@@ -23,6 +23,7 @@ const built = join(checkout, "built");
 const LATE = {
   "client/cluster/cluster": "cluster-client",
   "sentinel/sentinel-connector": "sentinel-connector",
+  "caching/client-cache": "client-cache",
 };
 const CORE = "core";
 const ENTRY = "index";

@@ -16,6 +16,7 @@ export type ErrorCode =
   | "ANSWERS_DIFFER"
   | "BOUNDS_EXCEEDED"
   | "BULK_ABORTED"
+  | "CACHE_UNAVAILABLE"
   | "CLUSTER_ALL_FAILED"
   | "CLUSTER_ENDED"
   | "CLUSTER_UNAVAILABLE"
@@ -284,6 +285,25 @@ export class ClosedOutcomeUnknownError extends ConnectionClosedError {
   }
   static {
     label(ClosedOutcomeUnknownError, "ClosedOutcomeUnknownError", "OutcomeUnknownError");
+  }
+}
+
+/**
+ * The server does not tell what changes, so nothing is kept: all commands are sent, as without the option `cache`.
+ *
+ * @advice a server from Redis 6 or Valkey on, with RESP3 and the right to CLIENT TRACKING and CLIENT CACHING
+ * @section connections
+ */
+export class CacheUnavailableError extends SluiceError {
+  override readonly code: ErrorCode = "CACHE_UNAVAILABLE";
+  constructor(reason: string, cause?: Error) {
+    super(
+      `The option "cache" has no effect on this connection, since the server does not track keys: ${reason}. All commands are sent`,
+      cause === undefined ? undefined : { cause },
+    );
+  }
+  static {
+    label(CacheUnavailableError, "CacheUnavailableError", "CacheUnavailableError");
   }
 }
 

@@ -1,14 +1,24 @@
 /**
  * Builds the chain of dispatchers that the options ask for, from the bottom upwards:
  *
- *   [Admission ->] [BlockingLease ->] [AutoPipeliner ->] bottom (a link or a cluster router)
+ *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Tracking ->] link
  */
 
 import type { Dispatcher } from "../command/dispatcher";
 import { Admission, type Bounds } from "../link/admission";
 import { BlockingLease, type BlockingLeaseOptions } from "../link/blocking-lease";
 import { AutoPipeliner } from "../pipeline/auto-pipeliner";
+import {
+  type CachedClient,
+  type CachedLink,
+  type CacheView,
+  type Caching,
+  NO_CACHE,
+  openCaching,
+} from "./caching";
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
+
+export type { CacheView } from "./caching";
 
 export interface ChainOptions extends AutoPipeliningOptions {
   readonly bounds?: Bounds | undefined;
@@ -21,14 +31,20 @@ export const PARTS: unique symbol = Symbol("parts");
 
 export class Chain {
   auto: AutoPipeliner | null = null;
+  readonly caching: Caching | null;
+  private readonly bottom: Dispatcher;
   readonly lease: BlockingLease | null;
   readonly admission: Admission | null;
 
   constructor(
-    private readonly bottom: Dispatcher,
+    link: CachedLink,
     private readonly options: ChainOptions,
     private readonly lines: Omit<BlockingLeaseOptions, "maxConnections"> & { onGivenUp?(): void },
+    client: CachedClient,
   ) {
+    this.caching = openCaching(client, link);
+    const bottom = this.caching?.tracking ?? link;
+    this.bottom = bottom;
     const maxConnections = options.blockingConnections ?? 0;
     this.auto = this.makeAuto();
     const gathered = this.auto ?? bottom;
@@ -36,11 +52,17 @@ export class Chain {
     const { bounds } = options;
     this.admission =
       bounds === undefined ? null : new Admission(this.lease ?? gathered, bounds, lines.onGivenUp);
+    if (this.caching !== null) this.caching.cache.next = this.afterCache;
   }
 
   /** Where commands enter. */
   get top(): Dispatcher {
-    return this.admission ?? this.lease ?? this.auto ?? this.bottom;
+    return this.caching?.cache ?? this.afterCache;
+  }
+
+  /** The cache of the client, for its users. */
+  get cache(): CacheView {
+    return this.caching ?? NO_CACHE;
   }
 
   /** Takes over changed options of auto-pipelining. What is gathered leaves first, in order. */
@@ -51,12 +73,17 @@ export class Chain {
     const gathered = this.auto ?? this.bottom;
     if (this.lease !== null) this.lease.next = gathered;
     else if (this.admission !== null) this.admission.next = gathered;
+    else if (this.caching !== null) this.caching.cache.next = gathered;
   }
 
   /** Hands everything that is held back on to the bottom: the client is closing. */
   letGo(): void {
     this.admission?.letGo();
     this.auto?.flush();
+  }
+
+  private get afterCache(): Dispatcher {
+    return this.admission ?? this.lease ?? this.auto ?? this.bottom;
   }
 
   private makeAuto(): AutoPipeliner | null {

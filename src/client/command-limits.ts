@@ -30,6 +30,11 @@ export interface CallLimits {
   signal?: AbortSignal | undefined;
   /** Whether a written command goes again after a lost connection; see `retryPolicy`. */
   retry?: RetryPolicy | undefined;
+  /**
+   * With the option `cache`: `false` asks the server and keeps nothing of the answer; a number takes no answer that
+   * is older than so many milliseconds and keeps its own for so long, whatever `match` says.
+   */
+  cache?: boolean | number | undefined;
 }
 
 /** What the limits ask about the link that a command goes to. */
@@ -60,13 +65,15 @@ export class Limiter {
   get isIdle(): boolean {
     const { options, call, signal } = this;
     const hasTimeout = typeof options.commandTimeout === "number" || isPositive(options.blockingTimeout);
-    return !hasTimeout && call.timeout === undefined && signal === null && call.retry === undefined;
+    if (hasTimeout || signal !== null) return false;
+    return call.timeout === undefined && call.retry === undefined && call.cache === undefined;
   }
 
   /** May settle the command at once: when its signal is aborted already. */
   limit(command: Command): void {
     const { options, context, call } = this;
     if (call.retry !== undefined) command.ensureExtra().retryPolicy = call.retry;
+    if (call.cache !== undefined) command.ensureExtra().cacheTtlMs = cacheTtlMs(call.cache);
     if (this.signal !== null && !this.signal.watch(command)) return;
     if (call.timeout !== undefined) {
       if (call.timeout !== Number.POSITIVE_INFINITY) new CommandLimit(command, context).start(call.timeout);
@@ -102,6 +109,11 @@ export class Limiter {
 
 function isPositive(value: unknown): value is number {
   return typeof value === "number" && value > 0;
+}
+
+function cacheTtlMs(choice: boolean | number): number | null {
+  if (typeof choice === "number") return choice;
+  return choice ? null : 0;
 }
 
 function detailsOf(command: Command, context: LimitContext, issuedAtMs: number): TimeoutDetails {

@@ -94,7 +94,9 @@ export class RedisEvents implements LinkListener, MessageListener {
     this.shownStatus = null;
     this.tracer.onStatus(status);
     // The first words come while the client is still being built.
-    this.client[PARTS]?.auto?.hold(status === "ready");
+    const parts = this.client[PARTS];
+    parts?.auto?.hold(status === "ready");
+    parts?.caching?.onStatus(status === "ready");
     nextTick(() => {
       if (argument === undefined) this.client.emit(status);
       else this.client.emit(status, argument);
@@ -134,6 +136,7 @@ export class RedisEvents implements LinkListener, MessageListener {
   }
 
   onOtherPush(kind: string, message: readonly unknown[]): void {
+    this.client[PARTS]?.caching?.onPush(kind, message);
     this.emitSafely(`push:${kind}`, message);
   }
 

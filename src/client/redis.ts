@@ -18,7 +18,7 @@ import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
-import { Chain, PARTS } from "./chain";
+import { type CacheView, Chain, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
 import { ClientTracer, flushesSoFar, isPatched, OBSERVE, type TraceSource } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
@@ -71,6 +71,7 @@ export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
   on(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
   on(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
   on(event: "error", listener: (error: Error) => void): this;
+  on(event: "invalidate", listener: (keys: string[] | null) => void): this;
   on(event: RedisStatus, listener: () => void): this;
   on(event: string | symbol, listener: AnyListener): this;
   once(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
@@ -78,6 +79,7 @@ export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
   once(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
   once(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
   once(event: "error", listener: (error: Error) => void): this;
+  once(event: "invalidate", listener: (keys: string[] | null) => void): this;
   once(event: RedisStatus, listener: () => void): this;
   once(event: string | symbol, listener: AnyListener): this;
 }
@@ -139,13 +141,18 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
-    this[PARTS] = new Chain(link, this.options, {
-      makeConnection: (onTaken) => new LinkLine(this.options, makeConnector(self), deps, onTaken),
-      currentDb: () => link.session.db,
-      onGivenUp: () => link.session.loseMember(),
-      // A transaction opened by hand goes on where it began; the rest will be refused.
-      isBoundToShared: () => link.isLeaving || link.session.isDelicate || link.mode !== "normal",
-    });
+    this[PARTS] = new Chain(
+      link,
+      this.options,
+      {
+        makeConnection: (onTaken) => new LinkLine(this.options, makeConnector(self), deps, onTaken),
+        currentDb: () => link.session.db,
+        onGivenUp: () => link.session.loseMember(),
+        // A transaction opened by hand goes on where it began; the rest will be refused.
+        isBoundToShared: () => link.isLeaving || link.session.isDelicate || link.mode !== "normal",
+      },
+      this,
+    );
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = {
       get isWritable() {
@@ -187,6 +194,11 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
    */
   get stream(): Socket {
     return (this[LINK].connection?.socket ?? null) as Socket;
+  }
+
+  /** The answers that are kept in this process; without the option `cache` there are none. */
+  get cache(): CacheView {
+    return this[PARTS].cache;
   }
 
   /** What opens the sockets. */

@@ -10,6 +10,7 @@ import { ReservedNameError } from "../errors";
 const OF_THE_CLIENT = [
   "addedBuiltinSet",
   "autoPipelineQueueSize",
+  "cache",
   "commandQueue",
   "condition",
   "connect",

@@ -80,6 +80,12 @@ export interface RedirectTrail {
   avoided: string | null;
 }
 
+/** A read whose answer a cache wants to keep, until something changes it. */
+export interface TrackedRead {
+  /** The connection that it was sent over, if the server tells there about changes; null otherwise. */
+  line: object | null;
+}
+
 const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 
 export class CommandExtra {
@@ -119,6 +125,9 @@ export class CommandExtra {
   caller: Caller | null = null;
   /** Where it was issued, kept while tracers listen: what they hang on that place goes with it. */
   scope: AsyncResource | null = null;
+  /** How long its answer may be kept, if its caller has said so; 0: not at all, nor may it come from a cache. */
+  cacheTtlMs: number | null = null;
+  tracked: TrackedRead | null = null;
   private hooks: SettleHook[] | null = null;
   private outcome: PromiseWithHandles | null = null;
 

@@ -65,6 +65,8 @@ export interface Completion {
   reject(command: Command, error: Error): void;
 }
 
+const KNOWN_SHAPE: ReplyShape = { protocol: 3, replyMapping: "legacy" };
+
 export class Command {
   state: CommandState = CommandState.Created;
   origin: Origin = Origin.User;
@@ -138,6 +140,15 @@ export class Command {
       return;
     }
     this.complete(raw, shape);
+  }
+
+  /** Settles with a value in its final shape: one that was known without the server. */
+  fulfilMapped(value: Reply): void {
+    if (this.state >= CommandState.Settled) return;
+    this.state = CommandState.Settled;
+    if (this.extra !== null) this.extra.onFulfilled(value);
+    this.completion.fulfil(this, value, KNOWN_SHAPE);
+    if (this.batch !== null) this.batch.settleOne();
   }
 
   /** The command has failed: tells the completion. */

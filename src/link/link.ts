@@ -83,7 +83,7 @@ export class Link implements Dispatcher {
   private state: LinkStatus = "wait";
   private lastError: Error | undefined;
   /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
-  private direct: Connection | null = null;
+  direct: Connection | null = null;
   /** `disconnect()` was called. */
   isClosing = false;
   /** QUIT was answered: the server is about to close. */

@@ -151,7 +151,7 @@ describe("package", function () {
     });
   }
 
-  it("loads the cluster client and Sentinel when they are first used", async () => {
+  it("loads the cluster client, Sentinel and the cache when they are first used", async () => {
     const code = `
       const loaded = () => Object.keys(require.cache).map((path) => path.split(/built./)[1]).filter(Boolean);
       const Redis = require("sluice");
@@ -159,11 +159,17 @@ describe("package", function () {
       void Redis.Cluster;
       const withCluster = loaded();
       new Redis({ sentinels: [{ port: 1 }], name: "m", lazyConnect: true });
-      console.log(JSON.stringify([atFirst, withCluster, loaded()]));`;
-    const [atFirst, withCluster, withSentinel] = (await plain.evaluate("late.cjs", code)) as string[][];
+      const withSentinel = loaded();
+      new Redis({ cache: true, lazyConnect: true });
+      console.log(JSON.stringify([atFirst, withCluster, withSentinel, loaded()]));`;
+    const [atFirst, withCluster, withSentinel, withCache] = (await plain.evaluate(
+      "late.cjs",
+      code,
+    )) as string[][];
     expect(atFirst).to.include("core.js").and.not.include("cluster-client.js");
     expect(withCluster).to.include("cluster-client.js").and.not.include("sentinel-connector.js");
-    expect(withSentinel).to.include("sentinel-connector.js");
+    expect(withSentinel).to.include("sentinel-connector.js").and.not.include("client-cache.js");
+    expect(withCache).to.include("client-cache.js");
   });
 
   it("has a map with its sources for every file of code, and names TypeScript lines", async () => {

@@ -15,6 +15,7 @@ const NUMBERS: Readonly<Record<string, number>> = {
 };
 const GROUPS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   bounds: { maxCommands: 1, maxBytes: 1 },
+  cache: { maxBytes: 1, ttl: 1, maxStale: 1 },
   enableAutoPipelining: { maxInFlight: 1, maxCommands: 1, maxBytes: 1 },
   watchdog: { idleMs: 0, probeTimeoutMs: 1 },
 };
@@ -37,8 +38,19 @@ export function checkOwnOptions(options: OptionRecord): void {
   }
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
+  checkCache((options["cache"] ?? {}) as OptionRecord);
   const { policy } = (options["bounds"] ?? {}) as OptionRecord;
   checkWord("bounds.policy", policy, ["wait", "reject"]);
+}
+
+function checkCache({ mode, match }: OptionRecord): void {
+  checkWord("cache.mode", mode, ["optin", "all", "broadcast"]);
+  if (match === undefined) return;
+  const isList = Array.isArray(match) && match.every((one) => typeof one === "string");
+  // The server has to be told which keys they are.
+  if (isList || (typeof match === "function" && mode !== "broadcast")) return;
+  const expected = mode === "broadcast" ? "beginnings of keys" : "beginnings of keys, or a function";
+  throw new OptionError(`Invalid option cache.match: expected ${expected}`);
 }
 
 function checkNumber(name: string, value: unknown, least: number): void {

@@ -247,6 +247,11 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
     );
   }
   checkOwnOptions(options);
+  if (options["cache"] || redisOptions?.cache) {
+    throw new OptionError(
+      'The option "cache" is for one server, also behind Sentinel; leave it out on a Cluster',
+    );
+  }
   if (redisOptions !== undefined && redisOptions !== null) {
     const own: Record<string, unknown> = { ...redisOptions };
     checkOwnOptions(own);

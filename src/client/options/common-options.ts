@@ -37,6 +37,29 @@ export interface AutoPipeliningWindow {
   maxBytes?: number | undefined;
 }
 
+/** How answers are kept in this process; see docs/caching.md. */
+export interface CacheOptions {
+  /** Most bytes of memory for answers, keys and bookkeeping included. Default 67108864 (64 MiB). */
+  maxBytes?: number | undefined;
+  /** Time in ms after which an answer is asked for again. Default 60000; `Infinity`: when the server says so. */
+  ttl?: number | undefined;
+  /**
+   * Time in ms for which a connection that has become silent is believed: no answer is given that could be out of
+   * date for longer without the server having been able to say so. Default 5000.
+   */
+  maxStale?: number | undefined;
+  /** Beginnings of the keys whose answers are kept, or a function that chooses; keys as callers name them. Default all. */
+  match?: readonly string[] | ((key: string) => boolean) | undefined;
+  /**
+   * What the server remembers: the keys of the reads whose answers are kept (`optin`, the default: two commands a
+   * miss), the keys of all reads (`all`: one command), or nothing (`broadcast`: one command; it tells of every
+   * change of a key that begins with one of `match`).
+   */
+  mode?: "optin" | "all" | "broadcast" | undefined;
+  /** Callers share the arrays and objects that they get, which are frozen, instead of getting copies. Default false. */
+  frozen?: boolean | undefined;
+}
+
 export interface SharedOptions {
   // --- Connecting
 
@@ -241,6 +264,14 @@ export interface SharedOptions {
    * @default "adaptive"
    */
   flushPolicy?: "adaptive" | "turn" | undefined;
+
+  // --- Caching
+
+  /**
+   * Keeps the answers of reads in this process until the server says that a key has changed: `true`, or settings.
+   * Needs protocol 3. Off by default. See docs/caching.md.
+   */
+  cache?: boolean | CacheOptions | undefined;
 
   // --- Commands
 

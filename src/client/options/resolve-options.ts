@@ -70,6 +70,11 @@ function normalize(options: OptionRecord): RedisOptions {
   if (options["replyMapping"] === "resp3" && options["protocol"] !== 3) {
     throw new OptionError('The "resp3" replyMapping is only supported with protocol 3');
   }
+  if (options["cache"] && options["protocol"] !== 3) {
+    throw new OptionError(
+      'The option "cache" needs protocol 3: the server tells by RESP3 pushes what has changed',
+    );
+  }
   // Each client its own list, so that changing one changes no default.
   const ignored = options["autoPipeliningIgnoredCommands"];
   if (Array.isArray(ignored)) options["autoPipeliningIgnoredCommands"] = [...ignored];

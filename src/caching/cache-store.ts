@@ -1,0 +1,348 @@
+/**
+ * The answers of a cache: for each key a node with the answers that depend on it, all answers in one
+ * list for eviction (SIEVE: an answer that is asked for again gets a mark and keeps its place, so a
+ * hit moves nothing). The memory is bounded in bytes, keys and bookkeeping counted.
+ *
+ *   keys:  Map  key -> KeyNode -> CachedReply -> CachedReply      by command and arguments
+ *   order: newest <-> ... <-> hand <-> ... <-> oldest
+ *
+ * A node that was dropped is never found again; who still holds it sees `isGone`.
+ */
+
+import type { CommandSpec, ReplyMapper } from "../command/command-spec";
+import type { TrackedLine } from "./tracked-line";
+import { sizeOfText, type ValueKind } from "./values";
+
+/** What an answer and a key cost besides their content: objects, the slot of the map, the promise. */
+const REPLY_BYTES = 280;
+const NODE_BYTES = 176;
+const ARGUMENT_BYTES = 8;
+/** From so many answers on those of a key are found by their signature. */
+const MANY_REPLIES = 8;
+/** Shorter texts are never parts of longer ones, which they would keep in memory. */
+const LEAST_SLICE = 13;
+
+/** What a command asks, as it is sent. Its first argument is its first key. */
+export interface Question {
+  readonly spec: CommandSpec;
+  readonly args: readonly string[];
+  readonly wantsBuffers: boolean;
+}
+
+export class KeyNode {
+  isGone = false;
+  replies: CachedReply | null = null;
+  replyCount = 0;
+  /** Its answers by their signatures, once there are many. */
+  bySignature: Map<string, CachedReply> | null = null;
+  /** Reads of the key that are under way, and answers under other keys that depend on it. */
+  uses = 0;
+
+  constructor(readonly key: string) {}
+
+  get isEmpty(): boolean {
+    return this.replies === null && this.uses === 0;
+  }
+}
+
+/** The content of an answer. */
+export interface Content {
+  readonly value: unknown;
+  readonly kind: ValueKind;
+  readonly bytes: number;
+  /** The connection over which the server tells when it is out of date. */
+  readonly line: TrackedLine;
+  /** When its command was issued. */
+  readonly bornMs: number;
+  readonly expiresAtMs: number;
+}
+
+export class CachedReply implements Content {
+  /** The nodes of its other keys. */
+  readonly others: readonly KeyNode[] | null;
+  readonly spec: CommandSpec;
+  readonly args: readonly string[];
+  readonly wantsBuffers: boolean;
+  /** The transformer that made the value. */
+  readonly mapper: ReplyMapper | null;
+  readonly value: unknown;
+  readonly kind: ValueKind;
+  readonly line: TrackedLine;
+  readonly bornMs: number;
+  readonly expiresAtMs: number;
+  bytes: number;
+  /** Settled; made at the first hit, for values that are shared. */
+  promise: Promise<unknown> | null = null;
+  isVisited = false;
+  newer: CachedReply | null = null;
+  older: CachedReply | null = null;
+  /** Its neighbours among the answers of the same key. */
+  next: CachedReply | null = null;
+  before: CachedReply | null = null;
+
+  constructor(
+    readonly node: KeyNode,
+    others: readonly KeyNode[],
+    question: Question,
+    content: Content,
+  ) {
+    this.others = others.length === 0 ? null : others;
+    this.spec = question.spec;
+    this.args = question.args;
+    this.wantsBuffers = question.wantsBuffers;
+    this.mapper = question.spec.replyMapper;
+    this.value = content.value;
+    this.kind = content.kind;
+    this.line = content.line;
+    this.bornMs = content.bornMs;
+    this.expiresAtMs = content.expiresAtMs;
+    this.bytes = content.bytes;
+  }
+
+  /** None of its keys was dropped, and the value is what the present transformer would make. */
+  get isValid(): boolean {
+    return (
+      this.mapper === this.spec.replyMapper &&
+      (this.others === null || !this.others.some((one) => one.isGone))
+    );
+  }
+}
+
+export class CacheStore {
+  /** Bytes of memory that the answers take, about. */
+  bytes = 0;
+  size = 0;
+  evictions = 0;
+  /** Changes whenever everything is dropped. */
+  epoch = 0;
+  private nodes = new Map<string, KeyNode>();
+  private newest: CachedReply | null = null;
+  private oldest: CachedReply | null = null;
+  private hand: CachedReply | null = null;
+
+  constructor(private readonly maxBytes: number) {}
+
+  /** Keys that something is kept for. */
+  get keyCount(): number {
+    return this.nodes.size;
+  }
+
+  /** The answer to what a caller asks, in the way in which he has put it; numbers count as their texts. */
+  find(key: string, spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
+    const node = this.nodes.get(key);
+    if (node === undefined) return null;
+    if (node.bySignature !== null) return findBySignature(node, spec, args, wantsBuffers);
+    let reply = node.replies;
+    while (reply !== null) {
+      if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args, 1)) {
+        return reply.isValid ? reply : null;
+      }
+      reply = reply.next;
+    }
+    return null;
+  }
+
+  /** The node of a key, made if there is none. */
+  openNode(key: string): KeyNode {
+    let node = this.nodes.get(key);
+    if (node === undefined) {
+      node = new KeyNode(copyOfText(key));
+      this.nodes.set(node.key, node);
+      this.bytes += sizeOfNode(node);
+    }
+    return node;
+  }
+
+  /** Forgets a node that nothing depends on any more. */
+  closeNode(node: KeyNode): void {
+    if (node.isGone || !node.isEmpty || this.nodes.get(node.key) !== node) return;
+    this.nodes.delete(node.key);
+    this.bytes -= sizeOfNode(node);
+    node.isGone = true;
+  }
+
+  /** Keeps an answer under its first key, in the place of an older one to the same question. */
+  add(nodes: readonly KeyNode[], question: Question, content: Content): void {
+    const [node, ...others] = nodes as [KeyNode, ...KeyNode[]];
+    const bytes = content.bytes + sizeOfQuestion(question);
+    if (bytes + sizeOfNode(node) > this.maxBytes) return;
+    const former = findExactly(node, question);
+    // The node stays when its only answer is replaced.
+    node.uses++;
+    if (former !== null) this.remove(former);
+    node.uses--;
+    const args = question.args.map((arg, at) => (at === 0 ? node.key : copyOfText(arg)));
+    const reply = new CachedReply(node, others, { ...question, args }, { ...content, bytes });
+    for (const other of others) other.uses++;
+    attach(node, reply);
+    this.enlist(reply);
+    while (this.bytes > this.maxBytes && this.size > 0) this.evict();
+  }
+
+  remove(reply: CachedReply): void {
+    this.unlist(reply);
+    detach(reply.node, reply);
+    this.release(reply.others);
+    this.closeNode(reply.node);
+  }
+
+  /** Drops all that depends on a key. Reads of it that are under way will not be kept. False if there is nothing. */
+  drop(key: string): boolean {
+    const node = this.nodes.get(key);
+    if (node === undefined) return false;
+    this.nodes.delete(key);
+    this.bytes -= sizeOfNode(node);
+    node.isGone = true;
+    for (let reply = node.replies; reply !== null; reply = reply.next) {
+      this.unlist(reply);
+      this.release(reply.others);
+    }
+    node.replies = null;
+    node.bySignature = null;
+    return true;
+  }
+
+  /** Drops everything in one step, whatever its size. */
+  dropAll(): void {
+    this.epoch++;
+    this.nodes = new Map();
+    this.newest = null;
+    this.oldest = null;
+    this.hand = null;
+    this.bytes = 0;
+    this.size = 0;
+  }
+
+  /** Something that depended on these keys is gone. */
+  release(nodes: readonly KeyNode[] | null): void {
+    if (nodes === null) return;
+    for (const node of nodes) {
+      node.uses--;
+      this.closeNode(node);
+    }
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  private enlist(reply: CachedReply): void {
+    reply.older = this.newest;
+    if (this.newest === null) this.oldest = reply;
+    else this.newest.newer = reply;
+    this.newest = reply;
+    this.bytes += reply.bytes;
+    this.size++;
+  }
+
+  private unlist(reply: CachedReply): void {
+    const { newer, older } = reply;
+    if (newer === null) this.newest = older;
+    else newer.older = older;
+    if (older === null) this.oldest = newer;
+    else older.newer = newer;
+    if (this.hand === reply) this.hand = newer;
+    reply.newer = null;
+    reply.older = null;
+    this.bytes -= reply.bytes;
+    this.size--;
+  }
+
+  /** The hand goes from old to new, takes marks away and stops at the first answer without one. */
+  private evict(): void {
+    let reply = this.hand ?? this.oldest;
+    while (reply?.isVisited === true) {
+      reply.isVisited = false;
+      reply = reply.newer ?? this.oldest;
+    }
+    if (reply === null) return;
+    this.hand = reply.newer;
+    this.evictions++;
+    this.remove(reply);
+  }
+}
+
+function attach(node: KeyNode, reply: CachedReply): void {
+  reply.next = node.replies;
+  if (node.replies !== null) node.replies.before = reply;
+  node.replies = reply;
+  node.replyCount++;
+  if (node.bySignature !== null) node.bySignature.set(signatureOf(reply), reply);
+  else if (node.replyCount > MANY_REPLIES) {
+    node.bySignature = new Map();
+    for (let one: CachedReply | null = reply; one !== null; one = one.next) {
+      node.bySignature.set(signatureOf(one), one);
+    }
+  }
+}
+
+function detach(node: KeyNode, reply: CachedReply): void {
+  node.replyCount--;
+  node.bySignature?.delete(signatureOf(reply));
+  if (reply.before === null) node.replies = reply.next;
+  else reply.before.next = reply.next;
+  if (reply.next !== null) reply.next.before = reply.before;
+}
+
+function findExactly(node: KeyNode, { spec, args, wantsBuffers }: Question): CachedReply | null {
+  if (node.bySignature !== null) return node.bySignature.get(signature(spec, args, wantsBuffers)) ?? null;
+  for (let reply = node.replies; reply !== null; reply = reply.next) {
+    if (reply.spec === spec && reply.wantsBuffers === wantsBuffers && isSame(reply.args, args, 0))
+      return reply;
+  }
+  return null;
+}
+
+function findBySignature(
+  node: KeyNode,
+  spec: CommandSpec,
+  args: readonly unknown[],
+  wantsBuffers: boolean,
+): CachedReply | null {
+  for (let index = 1; index < args.length; index++) {
+    if (typeof args[index] !== "string" && typeof args[index] !== "number") return null;
+  }
+  const found = node.bySignature?.get(signature(spec, args, wantsBuffers)) ?? null;
+  return found?.spec === spec && found.isValid ? found : null;
+}
+
+function signatureOf({ spec, args, wantsBuffers }: Question): string {
+  return signature(spec, args, wantsBuffers);
+}
+
+/** Lengths in front of the arguments keep ["a", "bc"] and ["ab", "c"] apart. The first one is in the key. */
+function signature(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): string {
+  let text = `${spec.name}${wantsBuffers ? "$" : " "}`;
+  for (let index = 1; index < args.length; index++) {
+    const arg = String(args[index]);
+    text += `${arg.length}:${arg}`;
+  }
+  return text;
+}
+
+/** Whether the arguments are the same, from one on: the first one is the key. */
+function isSame(kept: readonly string[], asked: readonly unknown[], from: number): boolean {
+  const { length } = kept;
+  if (asked.length !== length) return false;
+  for (let index = from; index < length; index++) {
+    const arg = asked[index];
+    if (arg === kept[index]) continue;
+    if (typeof arg !== "number" || `${arg}` !== kept[index]) return false;
+  }
+  return true;
+}
+
+function sizeOfNode({ key }: KeyNode): number {
+  return NODE_BYTES + sizeOfText(key);
+}
+
+function sizeOfQuestion({ args }: Question): number {
+  let bytes = REPLY_BYTES;
+  for (let index = 0; index < args.length; index++) {
+    bytes += ARGUMENT_BYTES + (index === 0 ? 0 : sizeOfText(args[index] as string));
+  }
+  return bytes;
+}
+
+/** A text of its own: parts of a long text would keep all of it in memory. */
+function copyOfText(text: string): string {
+  return text.length < LEAST_SLICE ? text : Buffer.from(text).toString();
+}

@@ -1,0 +1,399 @@
+/**
+ * Answers reads from what the server has answered before: the first dispatcher of its client, over
+ * all others. A read that is in the cache goes no further; one that is under way is waited for; all
+ * others are sent, and what the server answers is kept until it says that a key has changed.
+ *
+ * It is right by these rules:
+ *
+ *   an answer is kept under the connection that it came over, and lost with it (`TrackedLine`)
+ *   any word of the server about a key drops its answers, and reads of it under way are not kept
+ *   commands of this client drop and hold the keys that they may change until they end (`Holds`)
+ *   between WATCH or MULTI and their end nothing comes from the cache
+ *   an answer is given only while the connection has been alive within `maxStaleMs`
+ */
+
+import type { Command } from "../command/command";
+import { CommandFlag, type CommandSpec } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import type { Dispatcher } from "../command/dispatcher";
+import { keyPositions } from "../command/key-positions";
+import { ReplyError } from "../errors";
+import type { Argument, Reply } from "../protocol/resp-types";
+import { copyError } from "../util/copy-error";
+import { clockMs } from "../util/scheduling";
+import { type CachedReply, CacheStore, type Content, type KeyNode, type Question } from "./cache-store";
+import { Effect, effectOf } from "./effects";
+import { Hold, Holds } from "./holds";
+import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
+import { argumentTexts, sentTextOf, textOf } from "./texts";
+import { copyOf, freezeDeep, kindOf, sizeOf, ValueKind } from "./values";
+
+export { Tracking } from "./tracking";
+
+export interface CacheSettings {
+  readonly maxBytes: number;
+  readonly ttlMs: number;
+  /** Callers share what they get; it is frozen. */
+  readonly isFrozen: boolean;
+  /** Which keys are kept, prefix included; null: all. */
+  readonly matches: ((key: string) => boolean) | null;
+  /** The server tells of no other keys. */
+  readonly isBroadcast: boolean;
+}
+
+/** What a cache works for and with. */
+export interface CacheDeps {
+  /** Where its commands go on to, until the chain is built. */
+  readonly next: Dispatcher;
+  /** Keys have changed, as callers name them; null: all may have. */
+  onInvalidated(keys: string[] | null): void;
+  /** The connection does not tell about changes any more. */
+  onTrackingEnded(): void;
+}
+
+/** Numbers since the client was made, and what the cache holds now. */
+export interface CacheStats {
+  /** Calls that were answered from the cache. */
+  readonly hits: number;
+  /** Calls that were sent. */
+  readonly misses: number;
+  /** Calls that waited for the answer to another one. */
+  readonly joined: number;
+  /** Answers that were dropped to make room. */
+  readonly evictions: number;
+  /** Keys that the server said have changed; one for each word about all keys. */
+  readonly invalidations: number;
+  /** Answers that are kept. */
+  readonly entries: number;
+  /** Bytes of memory that they take, about. */
+  readonly bytes: number;
+}
+
+/** Every so many hits, all bits set, the clock is read again although the event loop has not turned. */
+const HITS_A_TICK = 0x3ff;
+const BUFFER_SUFFIX = "Buffer";
+const UNGUARD = CommandFlag.Exec | CommandFlag.Discard | CommandFlag.Unwatch | CommandFlag.Reset;
+
+export class ClientCache implements Dispatcher, ReadListener {
+  /** Where its commands go on to. */
+  next: Dispatcher;
+  /** Put before the keys of callers; null if it is no text: then nothing is looked up by what they pass. */
+  prefix: string | null = "";
+  private readonly store: CacheStore;
+  private readonly holds: Holds;
+  private readonly reads = new PendingReads();
+  private hits = 0;
+  private misses = 0;
+  private joined = 0;
+  private invalidations = 0;
+  /** The transaction that is open, with what it may change. */
+  private open: Hold | null = null;
+  private isWatching = false;
+  /** Nothing may come from the cache: a transaction is open, or keys are watched. */
+  private isDelicate = false;
+
+  constructor(
+    private readonly settings: CacheSettings,
+    private readonly deps: CacheDeps,
+  ) {
+    this.next = deps.next;
+    this.store = new CacheStore(settings.maxBytes);
+    this.holds = new Holds(this.store);
+  }
+
+  // --- the way of a hit ----------------------------------------------------------------------
+
+  /**
+   * The promise of an answer that is in the cache, or null. Takes the arguments as a caller has put
+   * them, and makes nothing but what the caller gets.
+   */
+  promised(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): Promise<unknown> | null {
+    const reply = this.look(spec, args, wantsBuffers);
+    if (reply === null) return null;
+    if (reply.kind !== ValueKind.Shared) return Promise.resolve(copyOf(reply.value, reply.kind));
+    if (reply.promise === null) reply.promise = Promise.resolve(reply.value);
+    return reply.promise;
+  }
+
+  /** The answer to a call if it is in the cache, undefined otherwise. */
+  peek(name: string, ...args: unknown[]): unknown {
+    const wantsBuffers = name.endsWith(BUFFER_SUFFIX);
+    const spec = specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name);
+    const reply = this.look(spec, args, wantsBuffers);
+    return reply === null ? undefined : copyOf(reply.value, reply.kind);
+  }
+
+  private look(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
+    const key = args[0];
+    const { prefix } = this;
+    if (typeof key !== "string" || prefix === null) return null;
+    if (prefix === "") {
+      const reply = this.store.find(key, spec, args, wantsBuffers);
+      return reply !== null && this.isUsable(reply) ? this.hit(reply) : null;
+    }
+    const reply = this.store.find(prefix + key, spec, args, wantsBuffers);
+    // The arguments that are kept of such a call have the prefix, those of the caller have not.
+    if (reply === null || reply.others !== null) return null;
+    return this.isUsable(reply) ? this.hit(reply) : null;
+  }
+
+  private isUsable(reply: CachedReply): boolean {
+    const { line } = reply;
+    if (line.nowMs < reply.expiresAtMs && line.isDirect) return !this.isDelicate;
+    if (line.nowMs === Number.POSITIVE_INFINITY) line.renew();
+    if (line.nowMs < reply.expiresAtMs) return line.isDirect && !this.isDelicate;
+    if (line.nowMs !== Number.POSITIVE_INFINITY) this.store.remove(reply);
+    return false;
+  }
+
+  private hit(reply: CachedReply): CachedReply {
+    reply.isVisited = true;
+    // Callers who await nothing but hits would see the same time for ever.
+    if ((++this.hits & HITS_A_TICK) === 0) reply.line.nowMs = Number.POSITIVE_INFINITY;
+    return reply;
+  }
+
+  // --- Dispatcher ----------------------------------------------------------------------------
+
+  dispatch(command: Command): void {
+    if (!this.takes(command)) this.next.dispatch(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    let left: Command[] | null = null;
+    for (let index = 0; index < commands.length; index++) {
+      const command = commands[index] as Command;
+      if (!this.takes(command)) left?.push(command);
+      else left ??= commands.slice(0, index);
+    }
+    if (left === null) this.next.dispatchBatch(commands);
+    else if (left.length > 0) this.next.dispatchBatch(left);
+  }
+
+  /** Each call has to be looked at. */
+  dispatchCalls(): boolean {
+    return false;
+  }
+
+  // --- what the server says --------------------------------------------------------------------
+
+  /** A message of the kind `invalidate`. */
+  onInvalidation(keys: Reply): void {
+    if (!Array.isArray(keys)) {
+      this.invalidations++;
+      this.dropAll();
+      return;
+    }
+    const prefix = this.prefix ?? "";
+    const named: string[] = [];
+    for (const key of keys) {
+      const text = textOf(key as Argument);
+      if (text === null) continue;
+      this.invalidations++;
+      this.store.drop(text);
+      if (text.startsWith(prefix)) named.push(text.slice(prefix.length));
+    }
+    if (named.length > 0) this.deps.onInvalidated(named);
+  }
+
+  /** The connection is lost, and with it all that came over it. */
+  onLost(): void {
+    this.isWatching = false;
+    this.isDelicate = this.open !== null;
+    this.dropAll();
+  }
+
+  onAnswered(read: PendingRead, value: unknown): void {
+    const { line, nodes, question, terms, followers } = read;
+    this.reads.delete(read);
+    const isLive = line?.isLive === true;
+    const isKept = isLive && read.isUpToDate(this.store.epoch) && !this.holds.isHeld(nodes);
+    if (isLive) line.prove(terms.bornMs);
+    if (isKept || followers !== null) {
+      const kept = this.keepable(value);
+      if (isKept) this.store.add(nodes, question, { ...kept, line, ...this.datesOf(terms) });
+      for (const follower of followers ?? []) follower.fulfilMapped(copyOf(kept.value, kept.kind));
+    }
+    this.store.release(nodes);
+  }
+
+  onFailed(read: PendingRead, error: Error): void {
+    this.reads.delete(read);
+    this.store.release(read.nodes);
+    for (const follower of read.followers ?? []) {
+      if (follower.isSettled) continue;
+      // A limit of its own, or a connection that was lost, says nothing about what the others asked.
+      if (error instanceof ReplyError) follower.fail(copyError(error));
+      else this.dispatch(follower);
+    }
+  }
+
+  // --- for users -------------------------------------------------------------------------------
+
+  clear(): void {
+    this.store.dropAll();
+  }
+
+  stats(): CacheStats {
+    const { hits, misses, joined, invalidations, store } = this;
+    const { evictions, size, bytes } = store;
+    return { hits, misses, joined, evictions, invalidations, entries: size, bytes };
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  /** True if the command goes no further: it is answered, or waits for an answer that is under way. */
+  private takes(command: Command): boolean {
+    const effect = effectOf(command.spec, command.args);
+    if (effect === Effect.Cacheable) return !this.isDelicate && this.answers(command);
+    if (effect !== Effect.None) this.follow(command, effect);
+    else if ((command.spec.flags & (CommandFlag.Watch | CommandFlag.Unwatch)) !== 0) this.noteGuard(command);
+    return false;
+  }
+
+  private answers(command: Command): boolean {
+    const { extra } = command;
+    const ttlMs = extra?.cacheTtlMs ?? null;
+    // A tracer that takes the place of `resolve` wants to see the reply of the server.
+    if (ttlMs === 0 || (extra !== null && extra.resolve !== null)) return false;
+    const { spec, wantsBuffers } = command;
+    const keys = keyTexts(command);
+    const args = keys === null ? null : argumentTexts(command.args);
+    if (keys === null || args === null) return false;
+    const { matches, isBroadcast } = this.settings;
+    if ((ttlMs === null || isBroadcast) && matches !== null && !keys.every(matches)) return false;
+    const reply = this.store.find(keys[0], spec, args, wantsBuffers);
+    if (reply !== null && this.isUsable(reply) && isYoungEnough(reply, ttlMs)) {
+      this.hit(reply);
+      command.fulfilMapped(copyOf(reply.value, reply.kind));
+      return true;
+    }
+    return this.join(command, keys, { spec, args, wantsBuffers });
+  }
+
+  /** True if the same read is under way; otherwise the command will be what others wait for. */
+  private join(command: Command, keys: readonly [string, ...string[]], question: Question): boolean {
+    const underWay = this.reads.find(keys[0], question, this.store.epoch);
+    if (underWay !== undefined) {
+      this.joined++;
+      underWay.join(command);
+      return true;
+    }
+    this.misses++;
+    const nodes = keys.map((key) => this.store.openNode(key)) as [KeyNode, ...KeyNode[]];
+    const ttlMs = command.extra?.cacheTtlMs ?? this.settings.ttlMs;
+    const read = new PendingRead(this, nodes, question, {
+      epoch: this.store.epoch,
+      bornMs: clockMs(),
+      ttlMs,
+    });
+    this.reads.add(read);
+    const extra = command.ensureExtra();
+    extra.tracked = read;
+    extra.addHook(read);
+    return false;
+  }
+
+  /** What is kept of an answer, and given to those who waited for it. */
+  private keepable(value: unknown): Pick<Content, "value" | "kind" | "bytes"> {
+    const kind = kindOf(value);
+    const bytes = sizeOf(value);
+    if (!this.settings.isFrozen) return { value: copyOf(value, kind), kind, bytes };
+    freezeDeep(value);
+    return { value, kind: ValueKind.Shared, bytes };
+  }
+
+  private datesOf({ bornMs, ttlMs }: PendingRead["terms"]): Pick<Content, "bornMs" | "expiresAtMs"> {
+    return { bornMs, expiresAtMs: bornMs + ttlMs };
+  }
+
+  private follow(command: Command, effect: Effect): void {
+    switch (effect) {
+      case Effect.Multi:
+        this.begin(command);
+        return;
+      case Effect.Exec:
+      case Effect.Discard:
+        this.finish(command);
+        return;
+      default:
+        this.hold(command, effect);
+    }
+  }
+
+  private hold(command: Command, effect: Effect): void {
+    if ((command.spec.flags & CommandFlag.Reset) !== 0) this.leaveTransaction();
+    const hold = this.open ?? this.holdUntilEnd(command);
+    const keys = effect === Effect.Keys ? changedKeys(command) : [];
+    for (const key of keys) hold.take(key);
+    // A script without keys may change any.
+    if (keys.length === 0) hold.takeAll();
+    if (effect !== Effect.Tracking) return;
+    this.noteGuard(command);
+    this.deps.onTrackingEnded();
+  }
+
+  private holdUntilEnd(command: Command): Hold {
+    const hold = new Hold(this.holds);
+    command.ensureExtra().addHook(hold);
+    return hold;
+  }
+
+  /** From MULTI on what is issued runs with EXEC. */
+  private begin(multi: Command): void {
+    if (this.open !== null) return;
+    const hold = new Hold(this.holds);
+    this.open = hold;
+    this.isDelicate = true;
+    const onFailed = (): void => {
+      if (this.open === hold) this.leaveTransaction();
+    };
+    multi.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
+  }
+
+  private finish(command: Command): void {
+    const { open } = this;
+    this.open = null;
+    this.noteGuard(command);
+    if (open === null) this.holdUntilEnd(command).takeAll();
+    else command.ensureExtra().addHook(open);
+  }
+
+  private leaveTransaction(): void {
+    this.open?.release();
+    this.open = null;
+    this.isDelicate = this.isWatching;
+  }
+
+  private noteGuard({ spec }: Command): void {
+    if ((spec.flags & CommandFlag.Watch) !== 0) this.isWatching = true;
+    else if ((spec.flags & UNGUARD) !== 0) this.isWatching = false;
+    this.isDelicate = this.isWatching || this.open !== null;
+  }
+
+  private dropAll(): void {
+    const isNews = this.store.size > 0;
+    this.store.dropAll();
+    if (isNews) this.deps.onInvalidated(null);
+  }
+}
+
+function isYoungEnough({ bornMs, line }: CachedReply, ttlMs: number | null): boolean {
+  return ttlMs === null || line.nowMs < bornMs + ttlMs;
+}
+
+/** The keys of a read as texts; null if one is none. */
+function keyTexts({ spec, args }: Command): [string, ...string[]] | null {
+  const keys: string[] = [];
+  for (const position of keyPositions(spec, args)) {
+    const text = textOf(args[position] as Argument);
+    if (text === null) return null;
+    keys.push(text);
+  }
+  return keys.length === 0 ? null : (keys as [string, ...string[]]);
+}
+
+/** The keys that a command may change, as far as answers could be kept for them. */
+function changedKeys({ spec, args }: Command): string[] {
+  return keyPositions(spec, args).map((position) => sentTextOf(args[position] as Argument));
+}

@@ -1,0 +1,96 @@
+/**
+ * What a command means to a cache of its client: it may be answered from it, it changes keys, it may
+ * change anything, or it is of no concern. In doubt it may change anything: that costs misses, the
+ * other way round would cost truth.
+ */
+
+import { CommandFlag, type CommandSpec, TRANSACTION_END } from "../command/command-spec";
+import { flagsFor } from "../command/command-table";
+import { KeyWalk, lowerWord, UNKNOWN_KEYS } from "../command/key-positions";
+import type { Argument } from "../protocol/resp-types";
+
+export const Effect = {
+  /** Neither answered from a cache nor a change of what is in it. */
+  None: 0,
+  /** A read of keys whose answer follows from their values alone. */
+  Cacheable: 1,
+  /** Changes the keys among its arguments. */
+  Keys: 2,
+  /** May change any key, or what the keys mean on this connection. */
+  Everything: 3,
+  /** Ends what lets the server tell about changes: RESET, HELLO 2, CLIENT TRACKING, MONITOR. */
+  Tracking: 4,
+  Multi: 5,
+  Exec: 6,
+  Discard: 7,
+} as const;
+export type Effect = (typeof Effect)[keyof typeof Effect];
+
+/**
+ * Reads whose first argument is a key. Not among them: what depends on time (TTL), chance (SRANDMEMBER),
+ * a cursor or an encoding.
+ */
+const CACHEABLE: ReadonlySet<string> = new Set(
+  `bitcount bitfield_ro bitpos exists geodist geohash geopos geosearch georadius_ro georadiusbymember_ro get
+  getbit getrange hexists hget hgetall hkeys hlen hmget hstrlen hvals lcs lindex llen lpos lrange mget scard
+  sdiff sinter sismember smembers smismember strlen substr sunion type xlen xrange xrevrange zcard
+  zcount zlexcount zmscore zrange zrangebylex zrangebyscore zrank zrevrange
+  zrevrangebylex zrevrangebyscore zrevrank zscore`.split(/\s+/),
+);
+
+/** Marked as writes, but not of keys. */
+const HARMLESS_WRITES: ReadonlySet<string> = new Set(["publish", "spublish"]);
+
+/** Known commands without keys that are no writes by their flags. All others of that kind are harmless. */
+const CONTROLS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
+  ["select", Effect.Everything],
+  ["auth", Effect.Everything],
+  ["debug", Effect.Everything],
+  ["replicaof", Effect.Everything],
+  ["slaveof", Effect.Everything],
+  ["failover", Effect.Everything],
+  ["reset", Effect.Tracking],
+  ["monitor", Effect.Tracking],
+]);
+
+/** Subcommands of CLUSTER that change what this node answers for. */
+const CLUSTER_CHANGES: ReadonlySet<string> = new Set(
+  "addslots addslotsrange delslots delslotsrange failover flushslot flushslots reset setslot".split(" "),
+);
+
+/** The effect of one call. */
+export function effectOf(spec: CommandSpec, args: readonly Argument[]): Effect {
+  const flags = flagsFor(spec, args);
+  if ((flags & CommandFlag.Readonly) !== 0) {
+    return CACHEABLE.has(spec.lowerName) ? Effect.Cacheable : Effect.None;
+  }
+  if ((flags & CommandFlag.Write) !== 0) return effectOfWrite(spec);
+  if ((flags & (CommandFlag.Multi | TRANSACTION_END)) !== 0) return effectOfTransaction(flags);
+  if ((flags & CommandFlag.Known) !== 0) return effectOfControl(spec, args);
+  if (spec.keys === UNKNOWN_KEYS) return Effect.Everything;
+  return spec.keys.walk === KeyWalk.None ? Effect.None : Effect.Keys;
+}
+
+function effectOfWrite({ lowerName, keys }: CommandSpec): Effect {
+  if (HARMLESS_WRITES.has(lowerName)) return Effect.None;
+  return keys.walk === KeyWalk.None ? Effect.Everything : Effect.Keys;
+}
+
+function effectOfTransaction(flags: number): Effect {
+  if ((flags & CommandFlag.Multi) !== 0) return Effect.Multi;
+  return (flags & CommandFlag.Exec) !== 0 ? Effect.Exec : Effect.Discard;
+}
+
+function effectOfControl({ lowerName }: CommandSpec, args: readonly Argument[]): Effect {
+  const word = args[0] === undefined ? "" : lowerWord(args[0]);
+  switch (lowerName) {
+    case "hello":
+      return word === "" || word === "3" ? Effect.Everything : Effect.Tracking;
+    case "client":
+      return word === "tracking" ? Effect.Tracking : Effect.None;
+    case "cluster":
+      return CLUSTER_CHANGES.has(word) ? Effect.Everything : Effect.None;
+    default:
+      return CONTROLS.get(lowerName) ?? Effect.None;
+  }
+}

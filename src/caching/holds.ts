@@ -1,0 +1,78 @@
+/**
+ * Keys that commands under way may change. They are dropped when such a command is issued and again
+ * when it has ended; in between nothing of them is kept. So whoever has issued a write, awaited or
+ * not, never gets an older answer from the cache, in whatever order and over whatever connections
+ * writes and reads run.
+ */
+
+import type { SettleHook } from "../command/command-extra";
+import type { CacheStore } from "./cache-store";
+
+export class Holds {
+  private readonly keys = new Map<string, number>();
+  private all = 0;
+
+  constructor(private readonly store: CacheStore) {}
+
+  /** Nothing that was read of any of these keys may be kept. */
+  isHeld(keys: readonly { readonly key: string }[]): boolean {
+    return this.all > 0 || (this.keys.size > 0 && keys.some(({ key }) => this.keys.has(key)));
+  }
+
+  take(key: string): void {
+    this.keys.set(key, (this.keys.get(key) ?? 0) + 1);
+    this.store.drop(key);
+  }
+
+  release(key: string): void {
+    const count = this.keys.get(key) ?? 0;
+    if (count > 1) this.keys.set(key, count - 1);
+    else this.keys.delete(key);
+    this.store.drop(key);
+  }
+
+  takeAll(): void {
+    this.all++;
+    this.store.dropAll();
+  }
+
+  releaseAll(): void {
+    this.all--;
+    this.store.dropAll();
+  }
+}
+
+/** What one command, or one transaction, may change; released when it has ended. */
+export class Hold implements SettleHook {
+  private keys: string[] = [];
+  private isOfAll = false;
+  private isReleased = false;
+
+  constructor(private readonly holds: Holds) {}
+
+  take(key: string): void {
+    this.keys.push(key);
+    this.holds.take(key);
+  }
+
+  takeAll(): void {
+    if (this.isOfAll) return;
+    this.isOfAll = true;
+    this.holds.takeAll();
+  }
+
+  release(): void {
+    if (this.isReleased) return;
+    this.isReleased = true;
+    for (const key of this.keys) this.holds.release(key);
+    if (this.isOfAll) this.holds.releaseAll();
+  }
+
+  onFulfilled(): void {
+    this.release();
+  }
+
+  onFailed(): void {
+    this.release();
+  }
+}

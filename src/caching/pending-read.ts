@@ -1,0 +1,87 @@
+/** A read that is on its way to the server, and the calls that wait for its answer. */
+
+import type { Command } from "../command/command";
+import type { SettleHook, TrackedRead } from "../command/command-extra";
+import type { KeyNode, Question } from "./cache-store";
+import type { TrackedLine } from "./tracked-line";
+
+/** Is told how a read has ended. */
+export interface ReadListener {
+  onAnswered(read: PendingRead, value: unknown): void;
+  onFailed(read: PendingRead, error: Error): void;
+}
+
+export class PendingRead implements SettleHook, TrackedRead {
+  line: TrackedLine | null = null;
+  /** Commands with the same question; they are never sent. */
+  followers: Command[] | null = null;
+
+  constructor(
+    private readonly listener: ReadListener,
+    /** Of its keys, the first one first. */
+    readonly nodes: readonly [KeyNode, ...KeyNode[]],
+    readonly question: Question,
+    readonly terms: {
+      /** Of the store when it was issued. */
+      readonly epoch: number;
+      readonly bornMs: number;
+      readonly ttlMs: number;
+    },
+  ) {
+    for (const node of nodes) node.uses++;
+  }
+
+  /** True if the command asks the same. */
+  isFor({ spec, args, wantsBuffers }: Question): boolean {
+    const { question } = this;
+    return (
+      question.spec === spec &&
+      question.wantsBuffers === wantsBuffers &&
+      question.args.length === args.length &&
+      question.args.every((arg, index) => arg === args[index])
+    );
+  }
+
+  join(command: Command): void {
+    if (this.followers === null) this.followers = [command];
+    else this.followers.push(command);
+  }
+
+  /** None of its keys has been dropped since it was issued. */
+  isUpToDate(epoch: number): boolean {
+    return this.terms.epoch === epoch && !this.nodes.some((node) => node.isGone);
+  }
+
+  onFulfilled(value: unknown): void {
+    this.listener.onAnswered(this, value);
+  }
+
+  onFailed(error: Error): void {
+    this.listener.onFailed(this, error);
+  }
+}
+
+/** The reads under way, by their first key. */
+export class PendingReads {
+  private readonly reads = new Map<string, PendingRead[]>();
+
+  /** One with the same question, none of whose keys has been dropped since it was issued. */
+  find(key: string, question: Question, epoch: number): PendingRead | undefined {
+    return this.reads.get(key)?.find((read) => read.isUpToDate(epoch) && read.isFor(question));
+  }
+
+  add(read: PendingRead): void {
+    const { key } = read.nodes[0];
+    const reads = this.reads.get(key);
+    if (reads === undefined) this.reads.set(key, [read]);
+    else reads.push(read);
+  }
+
+  delete(read: PendingRead): void {
+    const { key } = read.nodes[0];
+    const reads = this.reads.get(key);
+    if (reads === undefined) return;
+    reads.splice(reads.indexOf(read), 1);
+    if (reads.length === 0) this.reads.delete(key);
+  }
+}

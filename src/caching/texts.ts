@@ -1,0 +1,34 @@
+/**
+ * Keys and arguments as a cache compares them. The server names keys by their bytes; only those
+ * that are UTF-8 have one text, so all others are not kept.
+ */
+
+import { isUtf8 } from "node:buffer";
+import type { Argument } from "../protocol/resp-types";
+
+/** What has no bytes of its own: it would be sent as U+FFFD. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** The text of an argument; null if its bytes are not those of a text. */
+export function textOf(arg: Argument): string | null {
+  if (typeof arg === "string") return LONE_SURROGATE.test(arg) ? null : arg;
+  return isUtf8(arg) ? arg.toString() : null;
+}
+
+/** The text that the bytes of an argument make, with U+FFFD for what is none. */
+export function sentTextOf(arg: Argument): string {
+  if (typeof arg !== "string") return arg.toString();
+  return LONE_SURROGATE.test(arg) ? Buffer.from(arg).toString() : arg;
+}
+
+/** The texts of all arguments; null if one is none. The given array if there are only texts. */
+export function argumentTexts(args: readonly Argument[]): readonly string[] | null {
+  if (args.every((arg) => typeof arg === "string")) return args as readonly string[];
+  const texts: string[] = [];
+  for (const arg of args) {
+    const text = textOf(arg);
+    if (text === null) return null;
+    texts.push(text);
+  }
+  return texts;
+}

@@ -1,0 +1,121 @@
+/**
+ * The last dispatcher before a link whose client has a cache: switches tracking on for each of its
+ * connections, and lets the server remember the keys of exactly those reads whose answers are to be
+ * kept. It sits there because `CLIENT CACHING YES` speaks of the one command behind it.
+ */
+
+import { Command, issuedBy, Origin } from "../command/command";
+import { CommandFlag, type CommandSpec } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import type { Completion } from "../command/command";
+import type { Dispatcher } from "../command/dispatcher";
+import { NO_KEYS } from "../command/key-positions";
+import type { PlainCalls } from "../command/plain-calls";
+import { IGNORED } from "../command/promise-completion";
+import { clockMs } from "../util/scheduling";
+import { type Gate, TrackedLine } from "./tracked-line";
+
+/** A link: where it leads is known before a command is handed over. */
+export type TrackedLink = Dispatcher & Gate;
+
+export interface TrackingSettings {
+  /**
+   * `optin`: the server remembers the keys of the reads that it is told to. `all`: of all reads.
+   * `broadcast`: it remembers nothing and tells of every change of keys with one of the prefixes.
+   */
+  readonly mode: "optin" | "all" | "broadcast";
+  readonly prefixes: readonly string[];
+  readonly maxStaleMs: number;
+  /** The server refuses to track. */
+  onRefused(error: Error): void;
+}
+
+/** As the command of the table, but its reply changes nothing. */
+const CACHING: CommandSpec = {
+  name: "client",
+  lowerName: "client",
+  flags: CommandFlag.Known | CommandFlag.IgnoresReconnectOnError,
+  keys: NO_KEYS,
+  encodedName: Buffer.from("$6\r\nclient\r\n"),
+  replyMapper: null,
+  argumentMapper: null,
+};
+
+export class Tracking implements Dispatcher {
+  line: TrackedLine | null = null;
+
+  constructor(
+    private readonly next: TrackedLink,
+    private readonly settings: TrackingSettings,
+  ) {}
+
+  dispatch(command: Command): void {
+    if (this.isTracked(command)) this.line?.connection.dispatch(caching());
+    this.next.dispatch(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    let marked: Command[] | null = null;
+    for (let index = 0; index < commands.length; index++) {
+      const command = commands[index] as Command;
+      if (this.isTracked(command)) {
+        marked ??= commands.slice(0, index);
+        marked.push(caching());
+      }
+      marked?.push(command);
+    }
+    this.next.dispatchBatch(marked ?? commands);
+  }
+
+  dispatchCalls(calls: PlainCalls): boolean {
+    return this.next.dispatchCalls?.(calls) ?? false;
+  }
+
+  /** A connection is ready; nothing has been sent over it yet. */
+  begin(connection: Dispatcher): void {
+    this.end();
+    const line = new TrackedLine(connection, this.next, this.settings.maxStaleMs);
+    this.line = line;
+    const issuedMs = clockMs();
+    const completion: Completion = {
+      promise: null,
+      fulfil: () => {
+        line.isTracking = true;
+        line.prove(issuedMs);
+      },
+      reject: (_command, error) => {
+        line.end();
+        if (this.line === line) this.settings.onRefused(error);
+      },
+    };
+    const request = new Command(specOf("client"), this.request(), false, completion);
+    connection.dispatch(issuedBy(Origin.Connection, request));
+  }
+
+  /** The connection is lost, or what lets it tell about changes has been switched off. */
+  end(): void {
+    this.line?.end();
+  }
+
+  private request(): string[] {
+    const { mode, prefixes } = this.settings;
+    if (mode === "all") return ["tracking", "on"];
+    if (mode === "optin") return ["tracking", "on", "optin"];
+    return ["tracking", "on", "bcast", ...prefixes.flatMap((prefix) => ["prefix", prefix])];
+  }
+
+  /** Notes the connection of a read whose answer is to be kept. True if the server has to be told. */
+  private isTracked({ extra }: Command): boolean {
+    if (extra === null || extra.tracked === null) return false;
+    const { line } = this;
+    // A command that a cluster sends on goes behind ASKING, which nothing may come between.
+    const isKept = line !== null && !line.isOver && line.isDirect && extra.trail === null;
+    extra.tracked.line = isKept ? line : null;
+    return isKept && this.settings.mode === "optin";
+  }
+}
+
+/** Ends with its connection, as what it speaks of does not go again together with it. */
+function caching(): Command {
+  return issuedBy(Origin.Connection, new Command(CACHING, ["caching", "yes"], false, IGNORED));
+}

@@ -1,0 +1,106 @@
+/** The store alone: what it finds, what it counts, what it drops. */
+
+import { expect } from "chai";
+import { CacheStore, type Content, type Question } from "../../../src/caching/cache-store";
+import { TrackedLine } from "../../../src/caching/tracked-line";
+import { specOf } from "../../../src/command/command-table";
+import { randomSource } from "../../support/random";
+
+const line = new TrackedLine({ dispatch() {}, dispatchBatch() {} }, { direct: null }, 1000);
+
+function contentOf(value: string): Content {
+  return { value, kind: 0, bytes: value.length, line, bornMs: 0, expiresAtMs: 1 };
+}
+
+function ask(name: string, ...args: string[]): Question {
+  return { spec: specOf(name), args, wantsBuffers: false };
+}
+
+function keep(
+  store: CacheStore,
+  question: Question,
+  value: string,
+  keys = [question.args[0] as string],
+): void {
+  store.add(
+    keys.map((key) => store.openNode(key)),
+    question,
+    contentOf(value),
+  );
+}
+
+function find(store: CacheStore, { spec, args }: Question): unknown {
+  return store.find(args[0] as string, spec, args, false)?.value;
+}
+
+describe("the store of a cache", () => {
+  it("keeps one answer to each question, the newest", () => {
+    const store = new CacheStore(1e6);
+    keep(store, ask("get", "a"), "old");
+    const { bytes } = store;
+    keep(store, ask("get", "a"), "new");
+    expect(find(store, ask("get", "a"))).to.equal("new");
+    expect(store).to.include({ size: 1, keyCount: 1, bytes });
+  });
+
+  it("tells the answers of one key apart, few or many", () => {
+    const store = new CacheStore(1e6);
+    for (let index = 0; index < 100; index++) {
+      keep(store, ask("hget", "h", `f${index}`), `value ${index}`);
+      for (let known = 0; known <= index; known++) {
+        expect(find(store, ask("hget", "h", `f${known}`))).to.equal(`value ${known}`);
+      }
+    }
+    keep(store, ask("hmget", "h", "a", "bc"), "one");
+    expect(find(store, ask("hmget", "h", "ab", "c"))).to.equal(undefined);
+    expect(store.find("h", specOf("hget"), ["h", "f1"], true)).to.equal(null);
+    expect(store.find("h", specOf("hget"), ["h", { toString: () => "f1" }], false)).to.equal(null);
+  });
+
+  it("drops an answer with each of its keys", () => {
+    for (const key of ["a", "b", "c"]) {
+      const store = new CacheStore(1e6);
+      keep(store, ask("mget", "a", "b", "c"), "all", ["a", "b", "c"]);
+      expect(find(store, ask("mget", "a", "b", "c"))).to.equal("all");
+      store.drop(key);
+      expect(find(store, ask("mget", "a", "b", "c"))).to.equal(undefined);
+      for (const other of ["a", "b", "c"]) store.drop(other);
+      expect(store).to.include({ size: 0, keyCount: 0, bytes: 0 });
+    }
+  });
+
+  it("makes room by what is not asked for", () => {
+    const store = new CacheStore(20_000);
+    keep(store, ask("get", "wanted"), "x");
+    for (let index = 0; index < 1000; index++) {
+      const reply = store.find("wanted", specOf("get"), ["wanted"], false);
+      if (reply !== null) reply.isVisited = true;
+      keep(store, ask("get", `key:${index}`), "x");
+    }
+    expect(find(store, ask("get", "wanted"))).to.equal("x");
+    expect(store.bytes).to.be.at.most(20_000);
+    expect(store.evictions).to.be.greaterThan(900);
+  });
+
+  it("counts to zero when everything was dropped, in whatever order", () => {
+    const random = randomSource(7);
+    const pick = (count: number): number => Math.floor(random() * count);
+    const store = new CacheStore(30_000);
+    const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
+    for (let step = 0; step < 20_000; step++) {
+      const key = keys[pick(30)] as string;
+      const other = keys[pick(30)] as string;
+      const kind = pick(10);
+      if (kind < 4) keep(store, ask("hget", key, String(pick(20))), "x".repeat(pick(100)));
+      else if (kind < 6) keep(store, ask("mget", key, other), "y", [key, other]);
+      else if (kind < 8) store.drop(key);
+      else {
+        const reply = store.find(key, specOf("mget"), [key, other], false);
+        if (reply !== null) store.remove(reply);
+      }
+      expect(store.bytes).to.be.within(0, 30_000);
+    }
+    for (const key of keys) store.drop(key);
+    expect(store).to.include({ size: 0, keyCount: 0, bytes: 0 });
+  });
+});

@@ -1,0 +1,157 @@
+/** The cache over a connection that is played by hand: times, limits of callers, orders that servers seldom make. */
+
+import { expect } from "chai";
+import { ClientCache, Tracking } from "../../../src/caching/client-cache";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import type { Dispatcher } from "../../../src/command/dispatcher";
+import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { CommandTimeoutError } from "../../../src/errors";
+import { sleep } from "../../../src/util/scheduling";
+
+const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
+
+class Stage implements Dispatcher {
+  readonly sent: Command[] = [];
+  readonly direct: Dispatcher = this;
+  readonly tracking: Tracking;
+  readonly cache: ClientCache;
+
+  constructor({ ttlMs = 1e6, maxStaleMs = 1e6 } = {}) {
+    const onRefused = (): void => {};
+    this.tracking = new Tracking(this, { mode: "all", prefixes: [], maxStaleMs, onRefused });
+    this.cache = new ClientCache(
+      { maxBytes: 1e6, ttlMs, isFrozen: false, matches: null, isBroadcast: false },
+      { next: this.tracking, onInvalidated: () => {}, onTrackingEnded: () => this.tracking.end() },
+    );
+    this.tracking.begin(this);
+    this.answer("OK");
+  }
+
+  dispatch(command: Command): void {
+    this.sent.push(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    this.sent.push(...commands);
+  }
+
+  call(name: string, ...args: string[]): { command: Command; outcome: Promise<unknown> } {
+    const command = new Command(specOf(name), args, false, new PromiseCompletion());
+    this.cache.dispatch(command);
+    return { command, outcome: command.promise };
+  }
+
+  /** Answers the oldest command. */
+  answer(value: unknown): void {
+    this.sent.shift()?.fulfil(value, SHAPE);
+  }
+}
+
+describe("a cache over a connection played by hand", () => {
+  it("asks again when the time of an answer is over", async () => {
+    const stage = new Stage({ ttlMs: 30 });
+    stage.call("get", "a");
+    stage.answer("1");
+    // The time that it is kept includes one reading of the clock.
+    while (stage.cache.peek("get", "a") !== undefined) await sleep(1);
+    expect(stage.cache.stats().entries).to.equal(0);
+  });
+
+  it("asks the server to prove that it lives, and gives nothing until it has", async () => {
+    const stage = new Stage({ maxStaleMs: 60 });
+    stage.call("get", "a");
+    stage.answer("1");
+    expect(stage.cache.peek("get", "a")).to.equal("1");
+    while (stage.cache.peek("get", "a") !== undefined) await sleep(1);
+    expect(stage.sent.map(({ name }) => name)).to.deep.equal(["ping"]);
+    // Proves the time at which it was asked, which is over.
+    await sleep(60);
+    stage.answer("PONG");
+    expect(stage.cache.peek("get", "a")).to.equal(undefined);
+    expect(stage.sent.map(({ name }) => name)).to.deep.equal(["ping"]);
+    stage.answer("PONG");
+    expect(stage.cache.peek("get", "a")).to.equal("1");
+  });
+
+  it("leaves those who wait for an answer their own limits", async () => {
+    const stage = new Stage();
+    const first = stage.call("get", "a");
+    const second = stage.call("get", "a");
+    const third = stage.call("get", "a");
+    expect(stage.sent).to.have.length(1);
+    const place = { commandsAhead: 0, bytesAhead: 0, server: "here" };
+    const times = { phase: "sent", mayHaveRun: true, elapsedMs: 1, queuedMs: 0 } as const;
+    const error = new CommandTimeoutError({ ...times, ...place }, true);
+    first.command.fail(error);
+    expect(await first.outcome.catch((thrown: unknown) => thrown)).to.equal(error);
+    // One of the others asks anew, for both.
+    expect(stage.sent.map(({ name }) => name)).to.deep.equal(["get", "get"]);
+    stage.answer("late");
+    stage.answer("1");
+    expect(await Promise.all([second.outcome, third.outcome])).to.deep.equal(["1", "1"]);
+  });
+
+  it("does not keep what was read of a key that changed meanwhile", async () => {
+    const stage = new Stage();
+    const { outcome } = stage.call("get", "a");
+    stage.cache.onInvalidation([Buffer.from("a")]);
+    const second = stage.call("get", "a");
+    expect(stage.sent).to.have.length(2);
+    stage.answer("old");
+    expect(await outcome).to.equal("old");
+    expect(stage.cache.peek("get", "a")).to.equal(undefined);
+    stage.answer("new");
+    expect(await second.outcome).to.equal("new");
+    expect(stage.cache.peek("get", "a")).to.equal("new");
+  });
+
+  it("keeps nothing of a key while a write of it is under way, nor what was read before its end", () => {
+    const stage = new Stage();
+    const write = stage.call("set", "a", "new");
+    const [sent] = stage.sent.splice(0);
+    expect(sent).to.equal(write.command);
+    // Over another connection than the write: it may be older.
+    stage.call("get", "a");
+    stage.answer("old");
+    expect(stage.cache.peek("get", "a")).to.equal(undefined);
+    stage.call("get", "a");
+    sent?.fulfil("OK", SHAPE);
+    stage.answer("old");
+    expect(stage.cache.peek("get", "a")).to.equal(undefined);
+    stage.call("get", "a");
+    stage.answer("new");
+    expect(stage.cache.peek("get", "a")).to.equal("new");
+  });
+
+  it("holds keys whose names are no text by the name that is sent", () => {
+    const stage = new Stage();
+    stage.call("get", "\ufffd");
+    stage.answer("1");
+    expect(stage.cache.peek("get", "\ufffd")).to.equal("1");
+    stage.call("set", "\ud800", "2");
+    expect(stage.cache.peek("get", "\ufffd")).to.equal(undefined);
+  });
+
+  it("keeps nothing that came over a connection that is lost", () => {
+    const stage = new Stage();
+    stage.call("get", "a");
+    stage.tracking.end();
+    stage.cache.onLost();
+    stage.answer("old");
+    expect(stage.cache.stats().entries).to.equal(0);
+  });
+
+  it("looks at the clock although callers await nothing but hits", async () => {
+    const stage = new Stage({ maxStaleMs: 50 });
+    stage.call("get", "a");
+    stage.answer("1");
+    let count = 0;
+    // Never lets the event loop turn.
+    while (stage.cache.promised(specOf("get"), ["a"], false) !== null && count < 1e8) {
+      count++;
+      await null;
+    }
+    expect(count).to.be.within(1, 1e8 - 1);
+  });
+});
