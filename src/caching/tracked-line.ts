@@ -7,9 +7,9 @@
  * be read again, or while no answers may be given. One comparison tells all of that.
  */
 
+import type { Completion } from "../command/command";
 import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
-import type { Completion } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { clockMs, startTimer } from "../util/scheduling";
 

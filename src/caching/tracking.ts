@@ -4,10 +4,10 @@
  * kept. It sits there because `CLIENT CACHING YES` speaks of the one command behind it.
  */
 
+import type { Completion } from "../command/command";
 import { Command, issuedBy, Origin } from "../command/command";
 import { CommandFlag, type CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import type { Completion } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { NO_KEYS } from "../command/key-positions";
 import type { PlainCalls } from "../command/plain-calls";

@@ -9,9 +9,9 @@
 import { ClientCache } from "../../../src/caching/client-cache";
 import { type TrackedLink, Tracking } from "../../../src/caching/tracking";
 import { Batch, BatchKind } from "../../../src/command/batch";
+import type { Completion } from "../../../src/command/command";
 import { Command, CommandState, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import type { Completion } from "../../../src/command/command";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
