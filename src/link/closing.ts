@@ -12,6 +12,7 @@ import {
   ConnectionClosedError,
   MaxRetriesOutcomeUnknownError,
   MaxRetriesPerRequestError,
+  ParserError,
 } from "../errors";
 import { attachCommand } from "../observability/redact";
 import { copyError, withOneStack, withoutStack, withStackOf } from "../util/copy-error";
@@ -129,11 +130,17 @@ const ENDS_WITH_CONNECTION: ReadonlySet<Origin> = new Set([
   Origin.Question,
 ]);
 
-/** Fails what belonged to a closed connection alone (handshake, restored subscriptions); returns what users had sent. */
-export function withoutRequests(left: Leftovers): Leftovers {
+/**
+ * Fails what belonged to a closed connection alone (handshake, restored subscriptions); returns what
+ * users had sent. A reply that broke the protocol is the answer that a question got.
+ */
+export function withoutRequests(left: Leftovers, cause?: Error): Leftovers {
+  const answer = cause instanceof ParserError ? cause : null;
   const isUsers = ({ origin }: Command): boolean => !ENDS_WITH_CONNECTION.has(origin);
   for (const command of [...left.sent, ...left.unsent]) {
-    if (!isUsers(command)) command.fail(new ConnectionClosedError());
+    if (isUsers(command)) continue;
+    const isQuestion = command.origin === Origin.Question;
+    command.fail(isQuestion && answer !== null ? answer : new ConnectionClosedError());
   }
   return only(left, isUsers);
 }

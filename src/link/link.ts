@@ -394,7 +394,7 @@ export class Link implements Dispatcher {
     this.renewal.stop();
     if (connection === null) return;
     this.dropConnection();
-    const left = withoutRequests(connection.queue.takeAll());
+    const left = withoutRequests(connection.queue.takeAll(), this.lastError);
     this.setStatus("close");
     const isLast = this.isClosing || this.hasQuit || left.sent.some(isQuit);
     if (connection.readyAtMs > 0 && !isLast) this.deps.counts.lost++;

@@ -3,7 +3,7 @@
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import { decodeBuffersDeep, mapReply } from "../command/reply-mappers";
-import { AbortError, type ReplyError } from "../errors";
+import { AbortError, ReplyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";
 
@@ -29,13 +29,13 @@ export function mapExecReply(
 }
 
 /**
- * The commands that EXEC has run: what was refused before (WATCH, a second MULTI) was not queued. Whoever keeps no
- * rows keeps failures all the same.
+ * The commands that EXEC has run: what the server refused before (WATCH, a second MULTI) was not
+ * queued. A reply transformer that threw at QUEUED has refused nothing.
  */
 export function membersOf(commands: readonly Command[], rows: Rows, exec: Command): readonly Command[] {
   const members: Command[] = [];
   for (let i = exec.index - 1; i >= 0; i--) {
-    if (rows[i]?.[0]) continue;
+    if (rows[i]?.[0] instanceof ReplyError) continue;
     const command = commands[i] as Command;
     if ((command.spec.flags & CommandFlag.Multi) !== 0) break;
     members.push(command);
