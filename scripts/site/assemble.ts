@@ -10,6 +10,7 @@ import { readSnapshots, repositoryRoot } from "../commands/snapshot";
 import { buildTable } from "../commands/table-rows";
 import { commandPages, type Page } from "./command-pages";
 import { rewritePage } from "./links";
+import { type Recording, recordings } from "./recorded-writes";
 
 const root = repositoryRoot();
 const work = path.join(root, "build", "site");
@@ -70,6 +71,24 @@ function examplePages(): Page[] {
   return [{ path: "examples/index.md", content: index }, ...pages];
 }
 
+/** A page to step through what real programs wrote. */
+function writesPage(all: readonly Recording[]): Page {
+  const data = JSON.stringify(all).replaceAll("<", "\\u003c");
+  const text = [
+    "# What leaves in which write",
+    "",
+    `<script setup>\nconst recordings = ${data};\n</script>`,
+    "",
+    "Recorded from real programs on a [test server](./testing-server.md) 5 ms away, when this site was built: each box is one write of the client, or one piece of replies.",
+    "",
+    '<RecordedWrites :recordings="recordings" />',
+    "",
+    "What one callback issues leaves in one write. On a connection on which a reply is outstanding, so does what other callbacks of the same turn of the event loop issue. More: [pipelining](./pipelining.md), [auto-pipelining](./auto-pipelining.md).",
+    "",
+  ];
+  return { path: "writes.md", content: text.join("\n") };
+}
+
 /** The menu follows the list of pages in docs/README.md. */
 function navigationOf(guide: string, commands: readonly Page[]): Group[] {
   const groups: Group[] = [];
@@ -83,7 +102,11 @@ function navigationOf(guide: string, commands: readonly Page[]): Group[] {
     );
     if (items.length > 0) groups.push({ text: title, items });
   }
-  groups.push({ text: "Examples", items: [{ text: "All examples", link: "/examples/" }] });
+  const examples = [
+    { text: "All examples", link: "/examples/" },
+    { text: "What leaves in which write", link: "/writes" },
+  ];
+  groups.push({ text: "Examples", items: examples });
   const list = commands.map(({ path: page }) => {
     const name = path.basename(page, ".md");
     return { text: name.toUpperCase(), link: `/commands/${name}` };
@@ -94,7 +117,7 @@ function navigationOf(guide: string, commands: readonly Page[]): Group[] {
 
 /** For programs that read: an index with one line a page, and everything in one file. */
 function modelFiles(pages: readonly Page[]): Page[] {
-  const own = pages.filter(({ path: page }) => !page.startsWith("commands/"));
+  const own = pages.filter(({ path: page }) => !page.startsWith("commands/") && page !== "writes.md");
   const lines = own.map(
     ({ path: page, content }) => `- [${titleOf(content)}](${page.replace(/\.md$/, ".html")})`,
   );
@@ -124,7 +147,7 @@ function write(folder: string, pages: readonly Page[]): void {
   }
 }
 
-function assemble(): void {
+async function assemble(): Promise<void> {
   fs.rmSync(work, { recursive: true, force: true });
   const sources = sourcePages();
   const places = new Map([...sources].map(([page, source]) => [source.split(path.sep).join("/"), page]));
@@ -135,7 +158,8 @@ function assemble(): void {
     path: page,
     content: rewritePage(read(source), { page, source, places }),
   }));
-  const pages = [...written, decisionIndex(sources), ...examples, ...commands];
+  const demonstration = writesPage(await recordings());
+  const pages = [...written, decisionIndex(sources), ...examples, demonstration, ...commands];
   write("pages", pages);
   write("public", modelFiles(pages));
   fs.cpSync(path.join(root, "docs", "images"), path.join(work, "pages", "images"), { recursive: true });
@@ -145,4 +169,7 @@ function assemble(): void {
   process.stdout.write(`${pages.length} pages\n`);
 }
 
-assemble();
+assemble().catch((error: unknown) => {
+  console.error(error);
+  process.exitCode = 1;
+});

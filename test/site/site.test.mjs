@@ -49,6 +49,7 @@ const PAGES = [
   "commands.html",
   "commands/zadd.html",
   "recipes.html",
+  "writes.html",
   "troubleshooting.html",
   "compatible.html",
   "moving-from-ioredis.html",
@@ -175,6 +176,25 @@ describe("the site", function () {
       all.map((one) => one.getAttribute("href")),
     );
     expect(targets.some((target) => target.includes("errors"))).to.equal(true);
+    await page.close();
+  });
+
+  it("the demonstration steps through what was recorded", async () => {
+    const { page, complaints } = await open("writes.html");
+    const count = () => page.textContent(".recorded-writes .count");
+    const boxes = () => page.$$eval(".recorded-writes li", (all) => all.map((one) => one.className));
+    expect(await boxes()).to.deep.equal([]);
+    await page.click(".recorded-writes button:has-text('Step')");
+    expect(await boxes()).to.deep.equal(["client"]);
+    await page.click(".recorded-writes button:has-text('All')");
+    expect(await count()).to.equal("3 writes");
+    await page.selectOption(".recorded-writes select", { label: "An explicit pipeline" });
+    expect(await boxes()).to.deep.equal([]);
+    await page.click(".recorded-writes button:has-text('Play')");
+    await page.waitForFunction(() => document.querySelectorAll(".recorded-writes li.server").length === 1);
+    expect(await count()).to.equal("1 write");
+    expect(await page.textContent(".recorded-writes li.client")).to.include("incr a");
+    expect(complaints).to.deep.equal([]);
     await page.close();
   });
 

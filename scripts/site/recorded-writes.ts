@@ -1,0 +1,128 @@
+/**
+ * What leaves in which write, for a few short programs: each runs on the test server over a stream in memory that notes
+ * what the client writes and what comes back. The site shows these notes step by step.
+ */
+
+import type { Duplex } from "node:stream";
+import { Redis } from "../../src/index";
+import { memoryConnector } from "../../src/testing/memory-connector";
+import { TestServer } from "../../src/testing/test-server";
+
+export interface Step {
+  readonly side: "client" | "server";
+  readonly bytes: number;
+  /** Commands of a write; replies of an answer as they stand on the line. */
+  readonly texts: readonly string[];
+}
+
+export interface Recording {
+  readonly title: string;
+  readonly code: string;
+  readonly steps: readonly Step[];
+}
+
+/** Replies come this much later, as from a server elsewhere. */
+const ROUND_TRIP_MS = 5;
+
+interface Program {
+  readonly title: string;
+  readonly code: string;
+  readonly isAutomatic?: boolean;
+}
+
+export const PROGRAMS: readonly Program[] = [
+  {
+    title: "Each command awaited",
+    code: 'await redis.set("a", 1);\nawait redis.incr("a");\nawait redis.get("a");',
+  },
+  {
+    title: "Three commands of one turn",
+    code: 'await Promise.all([redis.set("a", 1), redis.incr("a"), redis.get("a")]);',
+  },
+  {
+    title: "Handlers that know nothing of each other",
+    code:
+      'const handler = (id) => redis.get("user:" + id);\n' +
+      'await Promise.all(["1", "2", "3"].map((id) => new Promise((done) => setImmediate(() => handler(id).then(done)))));',
+  },
+  {
+    title: "An explicit pipeline",
+    code: 'await redis.pipeline().set("a", 1).incr("a").get("a").exec();',
+  },
+  {
+    title: "A transaction",
+    code: 'await redis.multi().set("a", 1).incr("a").exec();',
+  },
+  {
+    title: "Auto-pipelining: what comes meanwhile gathers behind the batch in flight",
+    isAutomatic: true,
+    code:
+      'const first = redis.set("a", 1);\n' +
+      "await Promise.resolve();\n" +
+      'setImmediate(() => { redis.incr("a"); redis.incr("a"); });\n' +
+      'await first;\nawait redis.get("a");',
+  },
+];
+
+/** The elements of the RESP arrays in the bytes of a write. */
+function commandsOf(text: string): string[] {
+  const commands: string[] = [];
+  for (const part of text.split(/(?=\*\d+\r\n\$)/)) {
+    const words = part
+      .split("\r\n")
+      .filter((word, index) => index > 0 && !/^\$\d+$/.test(word) && word !== "");
+    if (words.length > 0) commands.push(words.join(" "));
+  }
+  return commands;
+}
+
+function tapped(stream: Duplex, steps: Step[]): Duplex {
+  const note = (side: Step["side"], chunk: Buffer | string): void => {
+    const text = chunk.toString("latin1");
+    const texts = side === "client" ? commandsOf(text) : [text.replaceAll("\r\n", "␍␊")];
+    steps.push({ side, bytes: text.length, texts });
+  };
+  const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
+  stream.write = (chunk: Buffer | string, ...rest: unknown[]) => {
+    note("client", chunk);
+    return write(chunk, ...rest);
+  };
+  const emit = stream.emit.bind(stream) as (name: string | symbol, ...args: unknown[]) => boolean;
+  stream.emit = (name: string | symbol, ...args: unknown[]) => {
+    if (name !== "data") return emit(name, ...args);
+    setTimeout(() => {
+      note("server", args[0] as Buffer);
+      emit(name, ...args);
+    }, ROUND_TRIP_MS);
+    return true;
+  };
+  return stream;
+}
+
+async function record({ title, code, isAutomatic = false }: Program): Promise<Recording> {
+  const server = TestServer.inMemory();
+  const steps: Step[] = [];
+  const Connector = memoryConnector(() => tapped(server.connect(), steps));
+  const redis = new Redis({ Connector, enableAutoPipelining: isAutomatic });
+  try {
+    await redis.ping();
+    // The handshake and the question above are no part of it.
+    steps.length = 0;
+    const AsyncFunction = (async () => {}).constructor as new (
+      ...args: string[]
+    ) => (client: Redis) => Promise<void>;
+    await new AsyncFunction("redis", code)(redis);
+    await redis.ping();
+    const end = steps.findIndex(({ side, texts }) => side === "client" && /^ping$/i.test(texts.join()));
+    return { title, code, steps: steps.slice(0, end) };
+  } finally {
+    redis.disconnect();
+    await server.stop();
+  }
+}
+
+export async function recordings(): Promise<Recording[]> {
+  const made: Recording[] = [];
+  for (const program of PROGRAMS) made.push(await record(program));
+  return made;
+}
