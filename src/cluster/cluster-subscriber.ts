@@ -26,6 +26,8 @@ export interface SubscriberClient extends Dispatcher {
 
 /** Hears what happens to a connection that it opened. */
 export interface SubscriberWatcher {
+  /** False once another connection takes its place: what it still hears may be heard there too. */
+  readonly isCurrent: boolean;
   onReady(): void;
   onEnded(): void;
   /** Commands that were not answered. */
@@ -156,7 +158,11 @@ export class ClusterSubscriber implements Dispatcher {
     const node = this.deps.choose(this.node);
     if (node === null) return false;
     let client: SubscriberClient | null = null;
+    const isCurrent = (): boolean => client !== null && client === this.client;
     const watcher: SubscriberWatcher = {
+      get isCurrent() {
+        return isCurrent();
+      },
       onReady: () => this.onReady(client),
       onEnded: () => this.onEnded(client),
       onOrphans: (commands) => this.onOrphans(commands),

@@ -87,6 +87,10 @@ class ShardConnection implements SubscriberWatcher {
     return this.readyAtMs !== null && clockMs() - this.readyAtMs >= SHORT_LIFE_MS;
   }
 
+  get isCurrent(): boolean {
+    return this.home.isCurrent(this);
+  }
+
   has(name: Buffer): boolean {
     return this.client.link.subscriptions.has(SHARD, name);
   }
@@ -186,8 +190,12 @@ export class ShardedSubscribers implements Dispatcher {
 
   // --- called by connections ---------------------------------------------------------------
 
+  isCurrent(connection: ShardConnection): boolean {
+    return this.connections.get(connection.node.key) === connection;
+  }
+
   onConnectionEnded(connection: ShardConnection): void {
-    if (this.connections.get(connection.node.key) !== connection) return;
+    if (!this.isCurrent(connection)) return;
     this.forget(connection);
     if (!this.isActive) return;
     this.failures = connection.hasLasted ? 0 : this.failures + 1;
@@ -207,7 +215,7 @@ export class ShardedSubscribers implements Dispatcher {
   /** The server ended a subscription by itself: its slot has moved. */
   onShardLost(connection: ShardConnection, channel: Buffer): void {
     connection.confirmedAtMs.delete(keyOf(channel));
-    if (this.connections.get(connection.node.key) !== connection) return;
+    if (!this.isCurrent(connection)) return;
     this.wanted.miss(SHARD, channel);
     this.left.set(keyOf(channel), { node: connection.node, untilMs: clockMs() + LEFT_MS });
     if (this.quickLooks < MOST_QUICK_LOOKS) this.deps.onSlotsLost(connection.node);
@@ -380,8 +388,7 @@ export class ShardedSubscribers implements Dispatcher {
   private onAnswered(connection: ShardConnection, key: NameKey, error: Error | null): void {
     connection.asked.delete(key);
     if (error === null) connection.confirmedAtMs.set(key, clockMs());
-    const isOver = this.connections.get(connection.node.key) !== connection;
-    if (isOver || !this.isActive) return;
+    if (!this.isCurrent(connection) || !this.isActive) return;
     const isMove = error !== null && parseRedirect(error.message, connection.node.address) !== null;
     if (isMove) this.bookAfterMove();
     else if (error !== null) {

@@ -9,7 +9,7 @@ import { slotOfKey } from "../../src/command/slot";
 import { Cluster, Redis } from "../../src/index";
 import { Network, present } from "./network";
 import { Random } from "./random";
-import { MovingSlots, SimulatedServer } from "./server";
+import { MovingSlots, SentinelGroup, SimulatedServer } from "./server";
 import { SubscriptionBooks } from "./subscription-books";
 import type { VirtualTime } from "./virtual-time";
 import { World } from "./world";
@@ -45,13 +45,16 @@ export interface Outcome {
 }
 
 type Client = Redis | Cluster;
+export type Kind = "client" | "cluster" | "sentinel";
 
 export class Schedule {
   private readonly random: Random;
   private readonly network: Network;
   private readonly world: World;
   private readonly servers: SimulatedServer[] = [];
+  private readonly sentinels: SimulatedServer[] = [];
   private readonly slots: MovingSlots | null;
+  private readonly group: SentinelGroup | null;
   private readonly calls: Call[] = [];
   private readonly client: Client;
   private readonly problems: string[] = [];
@@ -65,7 +68,7 @@ export class Schedule {
   constructor(
     private readonly seed: number,
     private readonly time: VirtualTime,
-    isCluster: boolean,
+    kind: Kind,
     private readonly states: Set<string>,
   ) {
     this.random = new Random(seed);
@@ -81,17 +84,32 @@ export class Schedule {
     present.network = this.network;
     const shards = [1, 2, 3].map((n) => [`10.0.0.${n}:700${n}`]);
     if (random.chance(0.5)) for (const [i, shard] of shards.entries()) shard.push(`10.0.1.${i}:710${i}`);
-    this.slots = isCluster ? new MovingSlots(shards) : null;
-    const addresses = this.slots?.addresses ?? ["10.0.0.1:7001"];
+    this.slots = kind === "cluster" ? new MovingSlots(shards) : null;
+    this.group = kind === "sentinel" ? this.makeGroup() : null;
+    const addresses = this.slots?.addresses ?? this.group?.nodes ?? ["10.0.0.1:7001"];
     const knowsResp3 = random.chance(0.7);
     for (const address of addresses) {
       const server = new SimulatedServer(address, this.world, knowsResp3, this.slots);
       this.servers.push(server);
       this.network.hosts.set(address, server);
+      server.group = this.group;
     }
-    this.client = isCluster ? this.makeCluster(addresses) : this.makeClient();
+    this.client = kind === "cluster" ? this.makeCluster(addresses) : this.makeClient();
     this.client.on("error", () => {});
     this.subscriptions = this.has.channels ? this.subscribe() : null;
+  }
+
+  /** A master with one replica; sentinels are hosts too, and fail as others do. */
+  private makeGroup(): SentinelGroup {
+    const sentinels = ["10.1.0.1:26379", "10.1.0.2:26379"];
+    const group = new SentinelGroup(["10.0.0.1:7001", "10.0.0.2:7002"], sentinels, this.time);
+    for (const address of sentinels) {
+      const server = new SimulatedServer(address, group.news, false, null);
+      server.group = group;
+      this.sentinels.push(server);
+      this.network.hosts.set(address, server);
+    }
+    return group;
   }
 
   /** A cluster client has connections of its own for subscriptions; beside a `Redis` stands a second one. */
@@ -99,7 +117,7 @@ export class Schedule {
     const subscriber =
       this.client instanceof Cluster
         ? this.client
-        : new Redis({ ...this.commonOptions(), host: "10.0.0.1", port: 7001, maxRetriesPerRequest: null });
+        : new Redis({ ...this.commonOptions(), ...this.place(), maxRetriesPerRequest: null });
     subscriber.on("error", () => {});
     const shardChannels = this.client instanceof Cluster ? KEY_NAMES.slice(0, 3) : [];
     return new SubscriptionBooks(subscriber, this.time, ["news", "jobs"], shardChannels);
@@ -177,14 +195,27 @@ export class Schedule {
     };
   }
 
+  /** Where the server is, or who tells it. */
+  private place(): RedisOptions {
+    if (this.group === null) return { host: "10.0.0.1", port: 7001 };
+    const sentinels = this.group.sentinels.map((address) => ({
+      host: address.split(":")[0] as string,
+      port: Number(address.split(":")[1]),
+    }));
+    return {
+      sentinels,
+      name: SentinelGroup.groupName,
+      sentinelRetryStrategy: (times) => Math.min(times * 10, 200),
+    };
+  }
+
   private makeClient(): Redis {
     const { random } = this;
     const maxMs = random.of([5, 50, 500]);
     return new Redis({
       ...this.commonOptions(),
       ...this.limits(),
-      host: "10.0.0.1",
-      port: 7001,
+      ...this.place(),
       retryStrategy: (times) => Math.min(times * 5, maxMs),
       maxRetriesPerRequest: random.of([null, 0, 1, 20]),
       enableOfflineQueue: !random.chance(0.1),
@@ -297,8 +328,8 @@ export class Schedule {
 
   private disturb(): void {
     const { random, network, slots, servers } = this;
-    const server = random.of(servers);
-    switch (random.below(slots === null ? 5 : 9)) {
+    const server = random.of([...servers, ...this.sentinels]);
+    switch (random.below(slots === null && this.group === null ? 5 : 9)) {
       case 0:
         if (random.chance(0.2)) network.pick()?.stick();
         else network.pick()?.cut(random.chance(0.5));
@@ -316,7 +347,9 @@ export class Schedule {
         if (this.client.status !== "end") this.client.disconnect(true);
         return;
       case 5:
-        this.failOver(random.below(3), random.chance(0.7));
+      case 6:
+        if (this.group !== null) this.switchMaster(this.group, random.chance(0.5));
+        else this.failOver(random.below(3), random.chance(0.7));
         return;
       default:
         slots?.move(random.below(12), random.below(3));
@@ -345,6 +378,17 @@ export class Schedule {
     });
   }
 
+  /** The master of the group is lost, or steps down, and the other node takes over. */
+  private switchMaster(group: SentinelGroup, isLost: boolean): void {
+    const { random, time, servers } = this;
+    const master = servers.find(({ address }) => address === group.master);
+    if (isLost && master !== undefined) this.takeDown(master, random.of([100, 1000, 5000]));
+    time.after(isLost ? random.of([10, 100, 600]) : 1, () => {
+      group.failOver();
+      for (const server of servers) if (server.address !== group.master) server.onDemoted();
+    });
+  }
+
   private holdUp(ms: number): void {
     const { network, time, standstills } = this;
     network.heldUntilMs = time.nowMs + ms;
@@ -352,7 +396,7 @@ export class Schedule {
   }
 
   private heal(): void {
-    for (const server of this.servers) server.isUp = true;
+    for (const server of [...this.servers, ...this.sentinels]) server.isUp = true;
     this.network.heldUntilMs = 0;
   }
 

@@ -6,7 +6,8 @@
 
 import { slotOfKey } from "../../src/command/slot";
 import type { Host, Network, Peer, Wire } from "./network";
-import type { Listener, Waiter, World } from "./world";
+import type { VirtualTime } from "./virtual-time";
+import { type Listener, type Waiter, World } from "./world";
 
 const OK = "+OK\r\n";
 /** Commands whose first argument is a key, or a channel that has a slot. */
@@ -48,8 +49,38 @@ class Blocked implements Waiter {
   }
 }
 
+/** A master, its replicas, and the sentinels that tell who is who. */
+export class SentinelGroup {
+  static readonly groupName = "group";
+  /** What sentinels say to those who listen to them. */
+  readonly news: World;
+
+  /** @param nodes Addresses, the master first. */
+  constructor(
+    readonly nodes: string[],
+    readonly sentinels: readonly string[],
+    time: VirtualTime,
+  ) {
+    this.news = new World(time);
+  }
+
+  get master(): string {
+    return this.nodes[0] as string;
+  }
+
+  /** Another node becomes the master; the former one refuses writes from now on. */
+  failOver(): void {
+    const { master } = this;
+    this.nodes.push(this.nodes.shift() as string);
+    const words = [SentinelGroup.groupName, ...master.split(":"), ...this.master.split(":")];
+    this.news.publish("message", "+switch-master", words.join(" "));
+  }
+}
+
 export class SimulatedServer implements Host {
   isUp = true;
+  /** Set for the nodes of a group and for its sentinels. */
+  group: SentinelGroup | null = null;
   readonly sessions = new Map<number, Session>();
   readonly runId: string;
   /** Numbers of connections. */
@@ -75,6 +106,10 @@ export class SimulatedServer implements Host {
   forget(session: Session): void {
     this.wires.delete(session.wire);
     this.sessions.delete(session.id);
+  }
+
+  onDemoted(): void {
+    for (const session of this.sessions.values()) session.onDemoted();
   }
 
   /** Slots have other owners: who waits or listens here for what is elsewhere is told so. */
@@ -136,6 +171,12 @@ class Session implements Peer, Listener {
 
   hear(kind: "message" | "smessage", channel: string, message: string): void {
     this.say(this.push([kind, channel, message]));
+  }
+
+  /** The node has become a replica: nothing is handed out here any more. */
+  onDemoted(): void {
+    if (this.blocked !== null)
+      this.unblock("-UNBLOCKED force unblock from blocking operation, instance state changed\r\n");
   }
 
   onMoved(): void {
@@ -228,7 +269,7 @@ class Session implements Peer, Listener {
       return OK;
     }
     if (name === "readonly" || name === "readwrite") this.isReadonly = name === "readonly";
-    const redirect = this.redirect(name, words[1], isAsking);
+    const redirect = this.readonlyError(name) ?? this.redirect(name, words[1], isAsking);
     if (redirect !== null) {
       this.isBroken = true;
       return redirect;
@@ -246,6 +287,31 @@ class Session implements Peer, Listener {
     if (isBroken) return "-EXECABORT Transaction discarded because of previous errors.\r\n";
     const replies = queued.map((words) => this.run((words[0] ?? "").toLowerCase(), words, true));
     return `*${replies.length}\r\n${replies.join("")}`;
+  }
+
+  private get role(): string {
+    const { group, address } = this.server;
+    if (group === null || group.master === address) return "master";
+    return group.nodes.includes(address) ? "slave" : "sentinel";
+  }
+
+  private readonlyError(name: string): string | null {
+    const isWrite = name === "append" || name === "rpush" || name === "blpop";
+    return isWrite && this.role === "slave"
+      ? "-READONLY You can't write against a read only replica.\r\n"
+      : null;
+  }
+
+  private answerSentinel([, word = ""]: readonly string[]): string {
+    const { group, address } = this.server;
+    if (group === null) return "-ERR unknown command 'sentinel'\r\n";
+    if (word.toLowerCase() === "get-master-addr-by-name") {
+      const [host = "", port = ""] = group.master.split(":");
+      return `*2\r\n${bulk(host)}${bulk(port)}`;
+    }
+    const others = group.sentinels.filter((one) => one !== address).map((one) => one.split(":"));
+    const rows = others.map(([ip = "", port = ""]) => `*4\r\n${["ip", ip, "port", port].map(bulk).join("")}`);
+    return `*${rows.length}\r\n${rows.join("")}`;
   }
 
   /** MOVED or ASK, or null when this node answers for the key. */
@@ -286,7 +352,7 @@ class Session implements Peer, Listener {
       case "ping":
         return this.isSubscriber ? `*2\r\n${bulk("pong")}${bulk("")}` : "+PONG\r\n";
       case "info":
-        return bulk(`redis_version:7.4.0\r\nrun_id:${runId}\r\nloading:0\r\nrole:master\r\n`);
+        return bulk(`redis_version:7.4.0\r\nrun_id:${runId}\r\nloading:0\r\nrole:${this.role}\r\n`);
       case "quit":
         this.wire.endFromServer();
         return OK;
@@ -302,6 +368,8 @@ class Session implements Peer, Listener {
         return this.answerCluster(first);
       case "client":
         return this.answerClient(words);
+      case "sentinel":
+        return this.answerSentinel(words);
       case "hello":
         return this.answerHello(first);
       case "subscribe":

@@ -1,10 +1,11 @@
 /**
- * The program that lives through schedules: `simulate.js <client|cluster> <first seed> <count>`. A
+ * The program that lives through schedules: `simulate.js <client|cluster|sentinel> <first seed> <count>`. A
  * process of its own, since it takes the place of timers and clocks. Prints one JSON object; a seed
  * that has failed is lived through again alone by giving it with a count of 1.
  */
 
 import { installNetwork } from "./network";
+import type { Kind } from "./schedule";
 import { VirtualTime } from "./virtual-time";
 
 interface Report {
@@ -19,7 +20,7 @@ interface Report {
 
 const MOST_PROBLEMS = 20;
 
-async function simulate(isCluster: boolean, first: number, count: number): Promise<Report> {
+async function simulate(kind: Kind, first: number, count: number): Promise<Report> {
   const clock = new VirtualTime();
   clock.install();
   installNetwork();
@@ -39,7 +40,7 @@ async function simulate(isCluster: boolean, first: number, count: number): Promi
   for (let seed = first; seed < first + count && report.problems.length < MOST_PROBLEMS; seed++) {
     // Each schedule its own moment, so that none depends on those before it.
     clock.reset();
-    const outcome = await new Schedule(seed, clock, isCluster, states).run();
+    const outcome = await new Schedule(seed, clock, kind, states).run();
     report.schedules++;
     report.calls += outcome.calls;
     report.acknowledged += outcome.acknowledged;
@@ -52,7 +53,7 @@ async function simulate(isCluster: boolean, first: number, count: number): Promi
 }
 
 const [, , kind, first = "1", count = "1"] = process.argv;
-simulate(kind === "cluster", Number(first), Number(count)).then(
+simulate(kind as Kind, Number(first), Number(count)).then(
   (report) => process.stdout.write(`${JSON.stringify(report)}\n`, () => process.exit(0)),
   (error: Error) => {
     process.stderr.write(`${error.stack}\n`);

@@ -1,5 +1,5 @@
 /**
- * Thousands of lives of a client and of a cluster client on a virtual network, each made from its
+ * Thousands of lives of clients (of one server, of a cluster, of a master that sentinels tell) on a virtual network, each made from its
  * seed: see schedule.ts. A seed that fails is printed, and fails again in the same way:
  * `node build/test/simulation/simulate.js cluster 1234 1`.
  */
@@ -22,7 +22,13 @@ interface Report {
 const run = promisify(execFile);
 const PROGRAM = join(__dirname, "simulate.js");
 const IS_LONG = process.env.SLUICE_LONG === "1";
-const SCHEDULES = { client: IS_LONG ? 60_000 : 1200, cluster: IS_LONG ? 40_000 : 800 };
+const SCHEDULES = {
+  client: IS_LONG ? 50_000 : 1000,
+  cluster: IS_LONG ? 40_000 : 800,
+  sentinel: IS_LONG ? 20_000 : 400,
+};
+/** Fewest states that so many schedules reach. */
+const STATES = { client: 120, cluster: 4000, sentinel: 50 };
 /** Schedules of one process: many share the time that it takes to start, few can be lived through again quickly. */
 const PIECE = 5000;
 const LONG_MS = 3_000_000;
@@ -49,7 +55,7 @@ async function simulateAll(kind: string, count: number): Promise<Report> {
 describe("simulation", function () {
   this.timeout(LONG_MS);
 
-  for (const kind of ["client", "cluster"] as const) {
+  for (const kind of ["client", "cluster", "sentinel"] as const) {
     it(`${kind}: every schedule keeps its books`, async () => {
       const report = await simulateAll(kind, SCHEDULES[kind]);
       const { schedules, calls, acknowledged, steps, states } = report;
@@ -60,7 +66,7 @@ describe("simulation", function () {
       expect(schedules).to.equal(SCHEDULES[kind]);
       // Neither all fail nor all succeed, or nothing is tried.
       expect(acknowledged / calls).to.be.within(0.4, 0.95);
-      expect(states).to.be.above(kind === "client" ? 150 : 1500);
+      expect(states).to.be.above(STATES[kind]);
     });
 
     it(`${kind}: a seed is the same life again`, async () => {

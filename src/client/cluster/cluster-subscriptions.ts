@@ -129,7 +129,9 @@ export class ClusterSubscriptions implements Dispatcher {
         deps.onNodeError(error, node.key);
         if (kind === "ssubscriber") deps.emit("nodeError", error, node.key);
       },
-      onMessage: (message) => deps.onMessage(message),
+      onMessage: (message) => {
+        if (watcher.isCurrent) deps.onMessage(message);
+      },
     });
     return deps.views.makeSubscriber(kind, node.address, supervisor);
   }

@@ -1,0 +1,304 @@
+/**
+ * Router, redirector, retry queue, slot owners and node pool together, without a server: random
+ * calls, moves of slots, lost connections and tables, against a model that knows only one sentence:
+ * every call settles once, and the calls of a slot run in the order in which they were made.
+ */
+
+import { expect } from "chai";
+import fc from "fast-check";
+import { type SinonFakeTimers, useFakeTimers } from "sinon";
+import type { ClusterNode, NodeClient } from "../../../src/cluster/cluster-node";
+import { NodePool } from "../../../src/cluster/node-pool";
+import { Redirector } from "../../../src/cluster/redirector";
+import { RetryQueue } from "../../../src/cluster/retry-queue";
+import { ClusterRouter } from "../../../src/cluster/router";
+import { SlotMap } from "../../../src/cluster/slot-map";
+import { SlotOwners } from "../../../src/cluster/slot-owners";
+import { Command, CommandState, type Completion } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { slotOfKey } from "../../../src/command/slot";
+import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import { fixedRuns } from "../../support/properties";
+
+const NODES = 3;
+const KEYS = ["{a}", "{b}", "{c}"];
+const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
+
+/** A node: what it was given waits until it is answered. */
+class ModelNode {
+  given: Command[] = [];
+  isAsking = false;
+  readonly link = {
+    isLeaving: false,
+    isIdle: true,
+    isWritable: true,
+    connection: null,
+    offline: { length: 0, takeAll: (): Command[] => [], putBack: (): void => {} },
+    session: { endedGuards: 0 },
+    disconnect: (): void => {},
+    dispatch: (): void => {},
+  };
+
+  readonly client = {
+    link: this.link,
+    gathered: 0,
+    handOn: (): void => {},
+    setReadOnly: (): void => {},
+    lastOf: (slot: number): Command | null =>
+      this.given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,
+    dispatch: (command: Command): void => this.take([command]),
+    dispatchBatch: (commands: readonly Command[]): void => this.take(commands),
+  } as unknown as NodeClient;
+
+  private take(commands: readonly Command[]): void {
+    for (const command of commands) command.state = CommandState.Sent;
+    this.given.push(...commands);
+  }
+}
+
+class Ending implements Completion {
+  readonly promise = null;
+  times = 0;
+
+  fulfil(): void {
+    this.times++;
+  }
+
+  reject(): void {
+    this.times++;
+  }
+}
+
+class ModelCluster {
+  readonly nodes = Array.from({ length: NODES }, () => new ModelNode());
+  /** The truth: index of the node that serves a key, and the one that it is on its way to. */
+  readonly owner = new Map(KEYS.map((key, index) => [key, index % NODES]));
+  readonly importer = new Map<string, number>();
+  readonly log = new Map<string, number[]>(KEYS.map((key) => [key, []]));
+  readonly calls: { readonly command: Command; readonly ending: Ending }[] = [];
+  private readonly slots = new SlotMap();
+  private readonly pool: NodePool;
+  private readonly retries: RetryQueue;
+  private readonly owners: SlotOwners;
+  private readonly router: ClusterRouter;
+  private readonly redirector: Redirector;
+
+  constructor() {
+    this.pool = new NodePool(
+      {
+        makeClient: (node) => this.nodeOf(node).client,
+        onClientOpened: () => {},
+        onClientClosed: () => {},
+        onEmpty: () => {},
+      },
+      true,
+    );
+    this.pool.unseal();
+    this.retries = new RetryQueue(
+      (commands) => this.router.sendAgain(commands),
+      () => this.pool.forgetDown(),
+    );
+    this.owners = new SlotOwners(this.slots, this.pool, this.retries, null);
+    const nothing = { dispatch: (): void => {}, dispatchBatch: (): void => {} };
+    this.router = new ClusterRouter({
+      slots: this.slots,
+      pool: this.pool,
+      retries: this.retries,
+      gatekeeper: { admit: () => {} },
+      reads: null,
+      subscriber: nothing,
+      fanOut: null,
+      retryDelayMs: 50,
+      onUncovered: () => {},
+      onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands),
+    });
+    this.redirector = new Redirector(
+      {
+        maxRedirections: 16,
+        retryDelayOnMoved: 0,
+        retryDelayOnFailover: 50,
+        retryDelayOnClusterDown: 50,
+        retryDelayOnTryAgain: 50,
+      },
+      { owners: this.owners, pool: this.pool, retries: this.retries, onStale: () => {} },
+    );
+    this.redirector.isActive = true;
+    this.router.isOpen = true;
+    this.refresh();
+    this.retries.resume();
+  }
+
+  call(key: string): void {
+    const ending = new Ending();
+    const command = new Command(specOf("append"), [key, String(this.calls.length)], false, ending);
+    this.calls.push({ command, ending });
+    this.router.dispatch(command);
+  }
+
+  callTogether(keys: readonly string[]): void {
+    const commands = keys.map((key) => {
+      const ending = new Ending();
+      const command = new Command(specOf("append"), [key, String(this.calls.length)], false, ending);
+      this.calls.push({ command, ending });
+      return command;
+    });
+    this.router.dispatchBatch(commands);
+  }
+
+  /** The oldest command of a node gets its reply. */
+  answer(index: number): boolean {
+    const node = this.nodes[index] as ModelNode;
+    const command = node.given.shift();
+    if (command === undefined) return false;
+    const { isAsking } = node;
+    node.isAsking = command.spec.lowerName === "asking";
+    if (node.isAsking && !command.isSettled) command.fulfil("OK", TEXT);
+    if (command.isSettled) return true;
+    const error = this.refusal(command, index, isAsking);
+    if (error === null) {
+      this.log.get(String(command.args[0]))?.push(Number(command.args[1]));
+      command.fulfil(1, TEXT);
+    } else if (!this.redirector.onReplyError(this.at(index), command, error)) command.fail(error);
+    return true;
+  }
+
+  /** The connection is lost; what was not answered was not run either. */
+  lose(index: number): void {
+    const node = this.nodes[index] as ModelNode;
+    const left = node.given.splice(0).filter((one) => !one.isSettled);
+    node.isAsking = false;
+    const isOwn = (one: Command): boolean => this.redirector.takesOver(one);
+    for (const one of left) if (!isOwn(one)) one.fail(new ConnectionClosedError());
+    this.redirector.takeOver(this.at(index), left.filter(isOwn), new ConnectionClosedError());
+  }
+
+  /** A move begins, or ends. */
+  move(key: string, to: number): void {
+    const importer = this.importer.get(key);
+    if (importer !== undefined) {
+      this.owner.set(key, importer);
+      this.importer.delete(key);
+    } else if (this.owner.get(key) !== to) this.importer.set(key, to);
+  }
+
+  refresh(): void {
+    const ranges = [{ from: 0, to: 0, master: addressOf(0), replicas: [1, 2].map(addressOf) }];
+    for (const key of KEYS) {
+      const slot = slotOfKey(key);
+      ranges.push({ from: slot, to: slot, master: addressOf(this.owner.get(key) ?? 0), replicas: [] });
+    }
+    const { moved } = this.owners.adopt(ranges);
+    this.redirector.onNews(moved);
+  }
+
+  giveUp(index: number): void {
+    this.calls[index % this.calls.length]?.command.fail(new Error("given up"));
+  }
+
+  get isIdle(): boolean {
+    return this.nodes.every(({ given }) => given.length === 0) && this.retries.size === 0;
+  }
+
+  private refusal(command: Command, index: number, isAsking: boolean): Error | null {
+    const key = String(command.args[0]);
+    const owner = this.owner.get(key) ?? 0;
+    const importer = this.importer.get(key);
+    if (owner === index) return importer === undefined ? null : redirect("ASK", command.slot, importer);
+    return importer === index && isAsking ? null : redirect("MOVED", command.slot, owner);
+  }
+
+  private at(index: number): ClusterNode {
+    return this.pool.at(addressOf(index)) as ClusterNode;
+  }
+
+  private nodeOf(node: ClusterNode): ModelNode {
+    return this.nodes[node.address.port - 7000] as ModelNode;
+  }
+}
+
+function addressOf(index: number): { host: string; port: number } {
+  return { host: "h", port: 7000 + index };
+}
+
+function redirect(word: string, slot: number, index: number): Error {
+  return new ReplyError(`${word} ${slot} h:${7000 + index}`);
+}
+
+type Step = (cluster: ModelCluster, clock: SinonFakeTimers) => void;
+
+const key = fc.constantFrom(...KEYS);
+const node = fc.nat(NODES - 1);
+const step: fc.Arbitrary<{ readonly name: string; readonly run: Step }> = fc.oneof(
+  { weight: 6, arbitrary: key.map((k) => ({ name: `call ${k}`, run: (c: ModelCluster) => c.call(k) })) },
+  {
+    weight: 2,
+    arbitrary: fc
+      .array(key, { minLength: 1, maxLength: 5 })
+      .map((keys) => ({ name: `batch ${keys.join()}`, run: (c: ModelCluster) => c.callTogether(keys) })),
+  },
+  {
+    weight: 8,
+    arbitrary: node.map((n) => ({ name: `answer ${n}`, run: (c: ModelCluster) => void c.answer(n) })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .tuple(key, node)
+      .map(([k, n]) => ({ name: `move ${k} to ${n}`, run: (c: ModelCluster) => c.move(k, n) })),
+  },
+  { weight: 1, arbitrary: node.map((n) => ({ name: `lose ${n}`, run: (c: ModelCluster) => c.lose(n) })) },
+  { weight: 1, arbitrary: fc.constant({ name: "refresh", run: (c: ModelCluster) => c.refresh() }) },
+  {
+    weight: 1,
+    arbitrary: fc.nat(50).map((n) => ({ name: `give up ${n}`, run: (c: ModelCluster) => c.giveUp(n) })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .constantFrom(1, 20, 60)
+      .map((ms) => ({ name: `${ms} ms`, run: (_: ModelCluster, clock: SinonFakeTimers) => clock.tick(ms) })),
+  },
+);
+
+describe("routing, on a model of a cluster", () => {
+  let clock: SinonFakeTimers;
+
+  beforeEach(() => {
+    clock = useFakeTimers();
+  });
+  afterEach(() => clock.restore());
+
+  /** Answers everything, in a time in which no order is given up. */
+  function finish(cluster: ModelCluster): void {
+    for (let round = 0; round < 2000 && !cluster.isIdle; round++) {
+      for (let index = 0; index < NODES; index++) while (cluster.answer(index));
+      clock.tick(25);
+    }
+  }
+
+  it("runs the calls of a slot in their order, each once, whatever happens", () => {
+    fc.assert(
+      fc.property(fc.array(step, { minLength: 5, maxLength: 60 }), (steps) => {
+        const cluster = new ModelCluster();
+        let elapsed = 0;
+        for (const { name, run } of steps) {
+          // A slot is held for a second at most: everything is answered before.
+          const ms = Number(/^(\d+) ms$/.exec(name)?.[1] ?? 0);
+          if (elapsed + ms > 800) {
+            finish(cluster);
+            elapsed = 0;
+          } else elapsed += ms;
+          run(cluster, clock);
+        }
+        finish(cluster);
+        expect(cluster.isIdle, "something is left").to.equal(true);
+        for (const { ending } of cluster.calls) expect(ending.times).to.equal(1);
+        for (const log of cluster.log.values()) {
+          expect(log).to.deep.equal([...log].sort((a, b) => a - b));
+          expect(new Set(log).size).to.equal(log.length);
+        }
+      }),
+      fixedRuns(1500),
+    );
+  });
+});
