@@ -6,14 +6,14 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
-import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { type Cluster, Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { FakeServer } from "../support/fake-server";
 import { FaultProxy } from "../support/fault-proxy";
-import { closeClient, untilReady } from "../support/matrix";
-import { sharedServer } from "../support/shared-servers";
+import { ManyClients } from "../support/many-clients";
+import { untilReady } from "../support/matrix";
 
 const REQUESTS = 200;
 const LUA = { lua: "return ARGV[1]", numberOfKeys: 1 };
@@ -93,23 +93,8 @@ const FORMS: Record<string, Form> = {
 
 describe("the context of callbacks", () => {
   const storage = new AsyncLocalStorage<string>();
-  let server: ServerProcess;
-  let clients: Redis[] = [];
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
-  afterEach(async () => {
-    await Promise.all(clients.map(closeClient));
-    clients = [];
-  });
-
-  function open(options: object = {}): Redis {
-    const redis = new Redis({ port: server.port, host: server.host, retryStrategy: () => 1, ...options });
-    redis.on("error", () => {});
-    redis.defineCommand("echoed", LUA);
-    clients.push(redis);
-    return redis;
-  }
+  const shared = new ManyClients((redis) => redis.defineCommand("echoed", LUA)).install();
+  const open = (options: RedisOptions = {}): Redis => shared.open(options);
 
   /** Two hundred requests of all forms between each other; returns what ran in a foreign context. */
   async function interleave(client: Client, between: (request: number) => unknown): Promise<string[]> {
@@ -150,7 +135,7 @@ describe("the context of callbacks", () => {
   }
 
   it("a client whose connection is lost again and again", async () => {
-    const proxy = await FaultProxy.start({ host: server.host, port: server.port });
+    const proxy = await FaultProxy.start({ host: shared.server.host, port: shared.server.port });
     try {
       const redis = open({ host: "127.0.0.1", port: proxy.port });
       const wrong = await interleave(redis, (request) => {
@@ -159,13 +144,13 @@ describe("the context of callbacks", () => {
       });
       expect(wrong).to.deep.equal([]);
     } finally {
-      await closeClient(clients[0] as Redis);
+      await shared.close();
       await proxy.stop();
     }
   });
 
   it("a client behind a Sentinel", async () => {
-    const address = [server.host, String(server.port)];
+    const address = [shared.server.host, String(shared.server.port)];
     const sentinel = await FakeServer.start(([, command]) =>
       command?.toLowerCase() === "get-master-addr-by-name" ? address : [],
     );
@@ -174,7 +159,7 @@ describe("the context of callbacks", () => {
       const redis = open({ sentinels, name: "mymaster", updateSentinels: false });
       expect(await interleave(redis, turn)).to.deep.equal([]);
     } finally {
-      await closeClient(clients[0] as Redis);
+      await shared.close();
       await sentinel.stop();
     }
   });

@@ -4,14 +4,13 @@
  */
 
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
+import type { RedisOptions } from "../../src/client/options/redis-options";
 import { type Cluster, Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { FaultProxy } from "../support/fault-proxy";
-import { closeClient, untilReady } from "../support/matrix";
+import { ManyClients } from "../support/many-clients";
+import { untilReady } from "../support/matrix";
 import { randomSource } from "../support/random";
-import { sharedServer } from "../support/shared-servers";
 
 const CALLS = 40;
 const SIZES = [0, 1, 7, 32, 33, 300, 5000, 16_384, 70_000];
@@ -101,23 +100,8 @@ const FORMS: Record<string, Issue> = {
 };
 
 describe("arguments that are changed behind the call", () => {
-  let server: ServerProcess;
-  let clients: Redis[] = [];
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
-  afterEach(async () => {
-    await Promise.all(clients.map(closeClient));
-    clients = [];
-  });
-
-  function open(options: object = {}): Redis {
-    const redis = new Redis({ port: server.port, host: server.host, retryStrategy: () => 1, ...options });
-    redis.on("error", () => {});
-    redis.defineCommand("put", LUA);
-    clients.push(redis);
-    return redis;
-  }
+  const shared = new ManyClients((redis) => redis.defineCommand("put", LUA)).install();
+  const open = (options: RedisOptions = {}): Redis => shared.open(options);
 
   /** Issues calls of all forms, spoils the memory behind each, and compares what is stored. */
   async function check(client: Client, behind: () => void = () => {}): Promise<void> {
@@ -164,7 +148,7 @@ describe("arguments that are changed behind the call", () => {
   });
 
   it("a client whose connection is lost with everything in flight", async () => {
-    const proxy = await FaultProxy.start({ host: server.host, port: server.port });
+    const proxy = await FaultProxy.start({ host: shared.server.host, port: shared.server.port });
     try {
       const redis = open({ port: proxy.port, host: "127.0.0.1" });
       await untilReady(redis);
@@ -176,7 +160,7 @@ describe("arguments that are changed behind the call", () => {
         }, 50),
       );
     } finally {
-      await closeClient(clients[0] as Redis);
+      await shared.close();
       await proxy.stop();
     }
   });

@@ -2,13 +2,12 @@
 
 import type { Duplex } from "node:stream";
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
-import { Redis } from "../../src/index";
+import type { RedisOptions } from "../../src/client/options/redis-options";
+import type { Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
-import { closeClient, untilReady } from "../support/matrix";
+import { ManyClients } from "../support/many-clients";
+import { untilReady } from "../support/matrix";
 import { randomSource } from "../support/random";
-import { sharedServer } from "../support/shared-servers";
 
 const ROUNDS = 300;
 
@@ -30,19 +29,10 @@ function record(streams: readonly (Duplex | null)[], text = ""): number[] {
 }
 
 describe("order between the clients of a process", () => {
-  let server: ServerProcess;
-  let clients: Redis[] = [];
-  before(async () => {
-    server = await sharedServer(ServerKind.Redis);
-  });
-  afterEach(async () => {
-    await Promise.all(clients.map(closeClient));
-    clients = [];
-  });
+  const shared = new ManyClients().install();
 
-  async function open(options: object = {}): Promise<Redis> {
-    const redis = new Redis({ port: server.port, host: server.host, ...options });
-    clients.push(redis);
+  async function open(options: RedisOptions = {}): Promise<Redis> {
+    const redis = shared.open(options);
     await untilReady(redis);
     return redis;
   }

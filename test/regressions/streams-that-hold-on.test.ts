@@ -1,10 +1,12 @@
 /** Output that a stream of a user's connector holds back is not overwritten by what is issued later. */
 
 import { connect as connectSocket } from "node:net";
-import { Duplex, PassThrough } from "node:stream";
+import { Duplex, PassThrough, Transform } from "node:stream";
 import { expect } from "chai";
-import { ServerKind } from "../../scripts/servers/find-server";
-import type { ServerProcess } from "../../scripts/servers/server-process";
+import { Certificates } from "../../scripts/servers/certificates";
+import { findServer, ServerKind } from "../../scripts/servers/find-server";
+import { supportsTls } from "../../scripts/servers/server-binary";
+import { ServerProcess } from "../../scripts/servers/server-process";
 import { AbstractConnector, Redis } from "../../src/index";
 import { closeClient } from "../support/matrix";
 import { sharedServer } from "../support/shared-servers";
@@ -93,4 +95,77 @@ describe("a stream that holds on to what it was given", () => {
     for (let i = 0; i < 200; i++) await redis.set("key", String(i).repeat(500));
     expect(chunks.filter(({ given, copy }) => !given.equals(copy)).length).to.equal(0);
   });
+
+  it("as does a Transform between the client and its socket", async () => {
+    redis = new Redis({
+      Connector: class extends AbstractConnector {
+        override async connect(): Promise<Duplex> {
+          return throughTransform(server.port, server.host);
+        }
+        override disconnect(): void {}
+      } as never,
+    });
+    await redis.ping();
+    expect(await wrongValues(redis)).to.equal(0);
+  });
+
+  it("as does TLS", async function () {
+    const binary = await findServer(ServerKind.Redis);
+    if (!(await supportsTls(binary.path))) {
+      console.log("      skipped: this server was built without TLS");
+      this.skip();
+    }
+    const certificates = new Certificates(["redis.example.org"]);
+    const encrypted = await ServerProcess.start({ binary, tls: certificates });
+    try {
+      const { host, port } = encrypted;
+      redis = new Redis({ host, port, tls: certificates.clientOptions() });
+      await redis.ping();
+      expect(await wrongValues(redis)).to.equal(0);
+    } finally {
+      await closeClient(redis);
+      await encrypted.stop();
+    }
+  }).timeout(60_000);
 });
+
+/** Holds each chunk for some turns of the event loop, and hands it on as it is. */
+function throughTransform(port: number, host: string): Duplex {
+  const socket = connectSocket({ port, host });
+  const holding = new Transform({
+    highWaterMark: 64 * 1024 * 1024,
+    transform(chunk, _encoding, done) {
+      setTimeout(() => done(null, chunk), 2);
+    },
+  });
+  holding.pipe(socket);
+  return Duplex.from({ readable: socket, writable: holding });
+}
+
+/** Stores values of many sizes, strings and Buffers whose memory is used again, and counts what is not as it was. */
+async function wrongValues(redis: Redis): Promise<number> {
+  const scratch = Buffer.alloc(120_000);
+  const contentOf = (id: number): Buffer => {
+    const value = scratch.subarray(0, id % 50 === 0 ? 70_000 + id : 1 + ((id * 31) % 900));
+    return value.fill(`${id}:`);
+  };
+  for (let round = 0; round < 10; round++) {
+    const outcomes: Promise<unknown>[] = [];
+    for (let id = round * 100; id < (round + 1) * 100; id++) {
+      const value = contentOf(id);
+      outcomes.push(redis.set(`held:${id}`, id % 2 === 0 ? value : value.toString()));
+    }
+    const pipeline = redis.pipeline();
+    for (let id = round * 100; id < (round + 1) * 100; id++)
+      pipeline.set(`piped:${id}`, Buffer.from(contentOf(id)));
+    outcomes.push(pipeline.exec());
+    await Promise.all(outcomes);
+  }
+  let wrong = 0;
+  for (let id = 0; id < 1000; id++) {
+    for (const key of [`held:${id}`, `piped:${id}`]) {
+      if (!(await redis.getBuffer(key))?.equals(contentOf(id))) wrong++;
+    }
+  }
+  return wrong;
+}
