@@ -200,9 +200,20 @@ function externals({ dependencies, peerDependencies = {} }) {
   return [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
 }
 
-async function writeTesting() {
+/** Programs of their own beside the client: their files, and how the one with what they share begins. */
+const ASIDE = [
+  { entries: TESTING, prefix: "testing", shared: "server" },
+  // The client never loads it, and it hears of the client without loading that.
+  {
+    entries: { otel: "otel/index", "otel-instrumentation": "otel/instrumentation" },
+    prefix: "otel",
+    shared: "shared",
+  },
+];
+
+async function writeAside({ entries, prefix, shared }) {
   const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
-  const input = Object.entries(TESTING).map(([name, module]) => [name, join(source, `${module}.ts`)]);
+  const input = Object.entries(entries).map(([name, module]) => [name, join(source, `${module}.ts`)]);
   const bundle = await rolldown({
     input: Object.fromEntries(input),
     cwd: checkout,
@@ -222,8 +233,8 @@ async function writeTesting() {
     minify: false,
     footer: ({ name }) => (name === MOCK ? MOCK_END : ""),
     entryFileNames: "[name].js",
-    chunkFileNames: "testing-[name].js",
-    codeSplitting: { groups: [{ name: "server", minShareCount: 2 }] },
+    chunkFileNames: `${prefix}-[name].js`,
+    codeSplitting: { groups: [{ name: shared, minShareCount: 2 }] },
   });
   await bundle.close();
 }
@@ -272,7 +283,7 @@ export async function buildCode({ ifStale = false } = {}) {
   if (ifStale && existsSync(made) && statSync(made).mtimeMs > newest) return;
   removeFiles(/\.m?js(?:\.map)?$/);
   writeModuleEntry(await writeCode());
-  await writeTesting();
+  for (const one of ASIDE) await writeAside(one);
   writeMockEntry();
 }
 
@@ -359,14 +370,15 @@ async function buildDeclarations() {
     codeSplitting: { groups: [{ name: "declarations", minShareCount: 1 }] },
   });
   await bundle.close();
-  await buildTestingDeclarations();
+  for (const one of ASIDE) await buildAsideDeclarations(one);
+  writeMockTypes();
   const path = join(built, "declarations.d.ts");
   writeFileSync(path, NODE_TYPES + withEnd(path, publicExports()));
   for (const entry of [ENTRY, ...entries.map(([name]) => name)]) markTypes(entry);
 }
 
-async function buildTestingDeclarations() {
-  const input = Object.entries(TESTING).map(([name, module]) => [name, join(declarations, `${module}.d.ts`)]);
+async function buildAsideDeclarations({ entries, prefix, shared }) {
+  const input = Object.entries(entries).map(([name, module]) => [name, join(declarations, `${module}.d.ts`)]);
   const bundle = await rolldown({
     input: Object.fromEntries(input),
     cwd: checkout,
@@ -378,10 +390,13 @@ async function buildTestingDeclarations() {
     format: "es",
     minifyInternalExports: false,
     entryFileNames: "[name].ts",
-    chunkFileNames: "testing-[name].d.ts",
-    codeSplitting: { groups: [{ name: "server", minShareCount: 2 }] },
+    chunkFileNames: `${prefix}-[name].d.ts`,
+    codeSplitting: { groups: [{ name: shared, minShareCount: 2 }] },
   });
   await bundle.close();
+}
+
+function writeMockTypes() {
   // What an ES module imports as the default is the class: the whole of the CommonJS module.
   const types = [`export * from "./${MOCK}.js";`, `export { MockRedis as default } from "./${MOCK}.js";`, ""];
   writeFileSync(join(built, `${MOCK}.d.mts`), types.join("\n"));

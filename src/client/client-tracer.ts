@@ -28,7 +28,7 @@ import type { BatchObserver } from "../pipeline/pipeline-run";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { clockMs, nextTick } from "../util/scheduling";
-import { callUser, toError } from "../util/user-code";
+import { toError } from "../util/user-code";
 import type { RedisOptions } from "./options/redis-options";
 import type { PipelineTarget } from "./pipeline-trace";
 
@@ -58,10 +58,12 @@ export interface TraceSource extends PipelineTarget {
 
 /** Tells `sluice/otel` of a single call, if it is there. What it throws is not the caller's affair. */
 export function tellCall(command: Command, completion: PromiseCompletion, source: TraceSource): void {
-  callUser(() => {
+  try {
     const end = hooks.call?.(command.spec.lowerName, command.args, source);
     if (end) completion.tally = end;
-  });
+  } catch {
+    // Not reported either: it would be once for each call.
+  }
 }
 
 /** An instrumentation that patches methods marks them so. */

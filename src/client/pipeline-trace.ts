@@ -27,7 +27,7 @@ export function tracePipeline(
   isLogging: boolean,
 ): PipelineObserver | null {
   const isHeard = pipelineChannel.isHeard;
-  return isHeard || isLogging ? new PipelineTrace(run, target, isHeard) : null;
+  return isHeard || isLogging ? new PipelineTrace(run, target, isHeard, isLogging) : null;
 }
 
 class PipelineTrace implements PipelineObserver {
@@ -40,6 +40,7 @@ class PipelineTrace implements PipelineObserver {
     run: PipelineFacts,
     private readonly target: PipelineTarget,
     private readonly isHeard: boolean,
+    private readonly isLogging: boolean,
   ) {
     const size = run.kind === "transaction" ? run.length - 2 : run.length;
     const { database, isPatched } = target;
@@ -78,7 +79,7 @@ class PipelineTrace implements PipelineObserver {
     context.settlingMs = answeredMs === null ? null : nowMs - answeredMs;
     context.durationMs = nowMs - beganMs;
     context.errors = failures === 0 ? {} : countErrors(rows);
-    this.log();
+    if (this.isLogging) this.log();
     if (this.isHeard) pipelineChannel.settle(context, refusal ?? undefined);
   }
 

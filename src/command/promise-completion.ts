@@ -42,7 +42,9 @@ const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
 
 /** First word of an error reply (`WRONGTYPE`), code of another error, or else its name. Never a message. */
 export function errorCode(error: Error & { code?: unknown }): string {
-  if (error instanceof ReplyError) return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";
+  // By its name too: of bundled programs there may be more than one such class.
+  if (error instanceof ReplyError || error.name === "ReplyError")
+    return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";
   return typeof error.code === "string" ? error.code : error.name;
 }
 

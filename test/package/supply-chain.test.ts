@@ -56,6 +56,12 @@ const OTHER_FILES = [
   ...["testing", "testing-mock", "testing-server"].flatMap((name) =>
     [".js", ".js.map", ".d.ts"].map((end) => `built/${name}${end}`),
   ),
+  ...["otel", "otel-instrumentation", "otel-shared"].flatMap((name) =>
+    [".js", ".d.ts"].map((end) => `built/${name}${end}`),
+  ),
+  "built/otel-instrumentation.js.map",
+  "built/otel-shared.js.map",
+  "built/otel-rolldown-runtime.js",
   "built/testing-mock.d.mts",
   "built/testing-mock.mjs",
   "built/testing-rolldown-runtime.js",

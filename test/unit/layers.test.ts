@@ -16,7 +16,7 @@ const FEATURE_LAYER = 5;
 const BOTTOM_FILES = ["errors.ts"];
 const TOP_FILES = ["index.ts"];
 /** Public doors inside of a folder. */
-const INNER_DOORS = ["testing/index.ts", "testing/mock.ts"];
+const INNER_DOORS = ["otel/index.ts", "otel/instrumentation.ts", "testing/index.ts", "testing/mock.ts"];
 /** The project's own scripts and tests start their servers with these. */
 const SHARED_WITH_SCRIPTS = "testing/real/";
 
@@ -35,6 +35,7 @@ const ROOMS: Readonly<Record<string, number>> = {
   streaming: FEATURE_LAYER,
   client: 6,
   subpaths: 7,
+  otel: 8,
   testing: 8,
 };
 /** Features hold a `Dispatcher` and nothing above it. */

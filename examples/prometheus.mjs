@@ -1,0 +1,48 @@
+// The figures of a client for Prometheus: npm install prom-client. A dashboard over them is in
+// grafana-dashboard.json.
+import Redis from "ioredis";
+import { Counter, Gauge, register } from "prom-client";
+
+const redis = new Redis(process.env.REDIS_URL);
+
+/** Name, help, and what it is in `stats()`; a record is one series for each key. */
+const counters = {
+  redis_commands_issued_total: ["Calls that became commands", ({ commands }) => commands.issued],
+  redis_commands_failed_total: ["Failed commands by code", ({ commands }) => commands.errors, "code"],
+  redis_flushes_total: ["Writes to the socket", ({ flushes }) => flushes.count],
+  redis_flushed_commands_total: ["Commands in those writes", ({ flushes }) => flushes.commands],
+  redis_read_bytes_total: ["Bytes read", ({ bytesRead }) => bytesRead],
+  redis_written_bytes_total: ["Bytes written", ({ bytesWritten }) => bytesWritten],
+  redis_stall_seconds_total: ["Time that the socket took no more", ({ stalls }) => stalls.ms / 1000],
+  redis_connections_lost_total: ["Connections lost", ({ connections }) => connections.lost],
+};
+const gauges = {
+  redis_queue_commands: ["Commands that wait, by where", ({ queues }) => queues, "queue"],
+  redis_round_trip_seconds: ["Mean round trip", ({ roundTrip }) => (roundTrip.meanMs ?? 0) / 1000],
+  redis_round_trip_p99_seconds: ["99th percentile", ({ roundTrip }) => (roundTrip.p99Ms ?? 0) / 1000],
+};
+
+function expose(Metric, figures) {
+  for (const [name, [help, read, label]] of Object.entries(figures)) {
+    new Metric({
+      name,
+      help,
+      labelNames: label ? [label] : [],
+      collect() {
+        const value = read(redis.stats());
+        this.reset();
+        const set = Metric === Counter ? this.inc.bind(this) : this.set.bind(this);
+        if (label === undefined) set(value);
+        else for (const [key, one] of Object.entries(value)) set({ [label]: key }, one);
+      },
+    });
+  }
+}
+expose(Counter, counters);
+expose(Gauge, gauges);
+
+// In a service: app.get("/metrics", async (_request, response) => response.end(await register.metrics()));
+await redis.pipeline().set("a", 1).get("a").incr("a").exec();
+await redis.lpush("a", 1).catch(() => {});
+console.log(await register.metrics());
+await redis.quit();

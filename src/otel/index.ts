@@ -1,0 +1,80 @@
+/**
+ * OpenTelemetry for the clients of this process: spans and metrics by the semantic conventions for
+ * Redis, one span for each batch. The client never loads this; users install `@opentelemetry/api`.
+ */
+
+import type { CallSource } from "../observability/hooks";
+import { hooks } from "../observability/hooks";
+import { VERSION } from "../util/version";
+import { loadApi } from "./api";
+import { CallGroups } from "./call-groups";
+import { followCommands, followConnections, followPipelines } from "./channel-listeners";
+import { makeHistograms, observeClients } from "./instruments";
+import { Operations } from "./operations";
+import { checkOptions, type InstrumentOptions } from "./options";
+
+export type { InstrumentOptions } from "./options";
+
+const SCOPE = "sluice/otel";
+
+/** What `instrument()` returns. */
+export interface Instrumented {
+  /** Ends it. Operations that are under way are not reported. */
+  disable(): void;
+}
+
+let present: Instrumented | null = null;
+
+/**
+ * Reports the work of all clients of the process, of those that exist already too, to
+ * OpenTelemetry. A second call takes the place of the first. Beside the ioredis instrumentation of
+ * OpenTelemetry, which makes a span for each command, no spans are made; disable that one.
+ *
+ * @throws TypeError for an option or a value that is unknown.
+ * @throws Error if `@opentelemetry/api` is not installed.
+ * @example
+ * import { instrument } from "sluice/otel";
+ * const { disable } = instrument({ spans: "batch", metrics: true });
+ */
+export function instrument(options: InstrumentOptions = {}): Instrumented {
+  const settings = checkOptions(options);
+  const api = loadApi();
+  present?.disable();
+  const tracer = (settings.tracerProvider ?? api.trace).getTracer(SCOPE, VERSION);
+  const meter = settings.metrics ? (settings.meterProvider ?? api.metrics).getMeter(SCOPE, VERSION) : null;
+  const histograms = meter === null ? null : makeHistograms(meter);
+  const operations = new Operations(api, settings, tracer, histograms?.duration ?? null);
+  let hasWarned = false;
+  let isPatched = false;
+  const mayTrace = (source: CallSource): boolean => {
+    isPatched = source.isPatched;
+    if (isPatched && settings.spans !== "none" && !hasWarned) {
+      hasWarned = true;
+      api.diag.warn("sluice/otel: another instrumentation makes a span for each command; no spans are added");
+    }
+    return !isPatched && settings.spans === "batch";
+  };
+  const groups = new CallGroups(api, operations, settings.queryText === "keys", mayTrace);
+  const stops = [followPipelines(api, operations, settings, histograms?.queueWait ?? null)];
+  if (settings.spans === "command") stops.push(followCommands(api, operations, () => !isPatched));
+  if (meter !== null && histograms !== null) {
+    stops.push(observeClients(meter), followConnections(histograms.createTime));
+  }
+  if (settings.spans !== "none" || settings.metrics) hooks.call = groups.onCall;
+  return takePlace(() => {
+    for (const stop of stops) stop();
+    if (hooks.call === groups.onCall) hooks.call = null;
+  });
+}
+
+function takePlace(stop: () => void): Instrumented {
+  const own: Instrumented = {
+    disable() {
+      if (present !== own) return;
+      present = null;
+      stop();
+    },
+  };
+  present = own;
+  return own;
+}

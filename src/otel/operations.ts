@@ -1,0 +1,161 @@
+/**
+ * One operation in the sense of the semantic conventions for database clients: a span and a
+ * record of `db.client.operation.duration`. It is reported when it is over, so that what is too
+ * short or has no parent costs no span.
+ */
+
+import type { Attributes, Context, Histogram, Tracer } from "@opentelemetry/api";
+import type { CallSource } from "../observability/hooks";
+import type { Api } from "./api";
+import type { Settings } from "./options";
+
+/** Where an operation went, as the conventions name it. */
+export interface Target {
+  readonly serverAddress: string;
+  readonly serverPort: number | undefined;
+  readonly peerAddress?: string | undefined;
+  readonly peerPort?: number | undefined;
+  readonly database: number;
+}
+
+export interface Operation {
+  /** `GET`, `PIPELINE GET`, `MULTI` ... */
+  readonly name: string;
+  /** Commands; null if it is no batch. */
+  readonly batchSize: number | null;
+  /** First word of the first error reply, or code of another error; null if all went well. */
+  readonly failure: string | null;
+  /** A few words about the failure, without values. */
+  readonly message: string;
+  readonly parent: Context;
+  readonly beganMs: number;
+  readonly endedMs: number;
+  /** It has a span, if the settings want spans. */
+  readonly isTraced: boolean;
+  readonly queryText?: string | undefined;
+  readonly procedure?: string | undefined;
+}
+
+/** Attributes for a target are looked up anew after this time: its address may have changed. */
+const TARGET_AGE_MS = 1000;
+
+const KNOWN: unique symbol = Symbol("sluice.otel.target");
+
+/** A client, and on it what was looked up: a WeakMap would be looked through by each garbage collection. */
+type NotedSource = CallSource & { [KNOWN]?: KnownTarget };
+
+interface KnownTarget {
+  readonly attributes: Map<string, Attributes>;
+  readonly target: Target;
+  readonly atMs: number;
+}
+
+export class Operations {
+  private readonly byPlace = new Map<string, Map<string, Attributes>>();
+
+  constructor(
+    private readonly api: Api,
+    private readonly settings: Settings,
+    private readonly tracer: Tracer,
+    private readonly duration: Histogram | null,
+  ) {}
+
+  /** Attributes that all operations of a name on the client share. */
+  attributesOf(name: string, source: NotedSource, nowMs: number): Attributes {
+    const { database } = source;
+    let known = source[KNOWN];
+    if (known === undefined || nowMs - known.atMs > TARGET_AGE_MS || known.target.database !== database) {
+      const target = { ...source.server(), database };
+      known = { target, attributes: this.placeOf(target), atMs: nowMs };
+      source[KNOWN] = known;
+    }
+    return named(name, known.attributes, known.target);
+  }
+
+  /** The same for a target that is told with the operation. */
+  attributesAt(name: string, target: Target): Attributes {
+    return named(name, this.placeOf(target), target);
+  }
+
+  report(operation: Operation, shared: Attributes): void {
+    const { failure, endedMs, beganMs } = operation;
+    if (this.duration !== null) {
+      const attributes = failure === null ? shared : withFailure(shared, failure);
+      this.duration.record((endedMs - beganMs) / 1000, attributes, operation.parent);
+    }
+    if (operation.isTraced) this.addSpan(operation, shared);
+  }
+
+  /** Whether an operation that begins here may have a span. */
+  mayTrace(parent: Context): boolean {
+    const { spans, requireParent } = this.settings;
+    if (spans === "none") return false;
+    return !requireParent || this.api.trace.getSpan(parent) !== undefined;
+  }
+
+  addSpan(operation: Operation, shared: Attributes): void {
+    const { name, batchSize, failure, beganMs, endedMs, parent, queryText, procedure } = operation;
+    if (endedMs - beganMs < this.settings.minDurationMs) return;
+    const isPlain =
+      batchSize === null && failure === null && queryText === undefined && procedure === undefined;
+    let attributes: Attributes = shared;
+    if (!isPlain) {
+      const own = failure === null ? { ...shared } : withFailure(shared, failure);
+      if (batchSize !== null) own["db.operation.batch.size"] = batchSize;
+      if (queryText !== undefined) own["db.query.text"] = queryText;
+      if (procedure !== undefined) own["db.stored_procedure.name"] = procedure;
+      attributes = own;
+    }
+    const { SpanKind, SpanStatusCode } = this.api;
+    const span = this.tracer.startSpan(
+      name,
+      { kind: SpanKind.CLIENT, startTime: beganMs, attributes },
+      parent,
+    );
+    if (failure !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: operation.message });
+    span.end(endedMs);
+  }
+
+  private placeOf({
+    serverAddress,
+    serverPort,
+    peerAddress,
+    peerPort,
+    database,
+  }: Target): Map<string, Attributes> {
+    const key = `${serverAddress} ${serverPort} ${peerAddress} ${peerPort} ${database}`;
+    let place = this.byPlace.get(key);
+    if (place === undefined) {
+      place = new Map();
+      this.byPlace.set(key, place);
+    }
+    return place;
+  }
+}
+
+function named(name: string, place: Map<string, Attributes>, target: Target): Attributes {
+  let attributes = place.get(name);
+  if (attributes === undefined) {
+    attributes = makeAttributes(name, target);
+    place.set(name, attributes);
+  }
+  return attributes;
+}
+
+function makeAttributes(name: string, target: Target): Attributes {
+  const attributes: Attributes = {
+    "db.system.name": "redis",
+    "db.operation.name": name,
+    "db.namespace": String(target.database),
+    "server.address": target.serverAddress,
+  };
+  if (target.serverPort !== undefined) attributes["server.port"] = target.serverPort;
+  if (target.peerAddress !== undefined) attributes["network.peer.address"] = target.peerAddress;
+  if (target.peerPort !== undefined) attributes["network.peer.port"] = target.peerPort;
+  return attributes;
+}
+
+/** The word of an error reply is the status of the response, too. */
+function withFailure(shared: Attributes, failure: string): Attributes {
+  return { ...shared, "error.type": failure, "db.response.status_code": failure };
+}

@@ -1,0 +1,442 @@
+/** `sluice/otel`: spans and metrics by the semantic conventions, with the SDK that users have. */
+
+import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
+import { registerInstrumentations } from "@opentelemetry/instrumentation";
+import {
+  type DataPoint,
+  type Histogram,
+  MeterProvider,
+  MetricReader,
+  type ResourceMetrics,
+} from "@opentelemetry/sdk-metrics";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+  type SpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import { Redis } from "../../src/index";
+import { type InstrumentOptions, instrument } from "../../src/otel/index";
+import { SluiceInstrumentation } from "../../src/otel/instrumentation";
+import { FakeClusterFixture, KEY } from "../support/fake-cluster-fixture";
+import { untilReady } from "../support/matrix";
+import { ServerFixture } from "../support/server-fixture";
+
+class Reader extends MetricReader {
+  protected override async onForceFlush(): Promise<void> {}
+  protected override async onShutdown(): Promise<void> {}
+}
+
+describe("sluice/otel", function () {
+  this.timeout(60_000);
+  const fixture = new ServerFixture(ServerKind.Redis).install();
+  const exporter = new InMemorySpanExporter();
+  const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+  const tracer = tracerProvider.getTracer("test");
+  const manager = new AsyncLocalStorageContextManager();
+  let reader: Reader;
+  let meterProvider: MeterProvider;
+  let redis: Redis;
+
+  before(() => {
+    context.setGlobalContextManager(manager.enable());
+  });
+  after(() => {
+    context.disable();
+    manager.disable();
+    return tracerProvider.shutdown();
+  });
+  beforeEach(async () => {
+    reader = new Reader();
+    meterProvider = new MeterProvider({ readers: [reader] });
+    redis = fixture.connectDirectly({ db: 3, connectionName: "otel" });
+    await untilReady(redis);
+    await redis.set("text", "geheim");
+    exporter.reset();
+  });
+  afterEach(async () => {
+    instrument({ spans: "none", metrics: false }).disable();
+    await meterProvider.shutdown();
+  });
+
+  const start = (options: InstrumentOptions = {}) =>
+    instrument({ tracerProvider, meterProvider, ...options });
+  const spans = (): ReadableSpan[] => exporter.getFinishedSpans();
+  const names = (): string[] => spans().map(({ name }) => name);
+
+  /** Runs work under a span of its own, as a request handler does. */
+  async function inRequest<T>(work: () => Promise<T>): Promise<string> {
+    const span = tracer.startSpan("request");
+    await context.with(trace.setSpan(context.active(), span), work);
+    span.end();
+    return span.spanContext().spanId;
+  }
+
+  const place = (): Record<string, unknown> => ({
+    "db.system.name": "redis",
+    "db.namespace": "3",
+    "server.address": fixture.server.host,
+    "server.port": fixture.server.port,
+    "network.peer.address": "127.0.0.1",
+    "network.peer.port": fixture.server.port,
+  });
+
+  describe("attributes equal the tables of the conventions", () => {
+    const failed = { "error.type": "ERR", "db.response.status_code": "ERR" };
+    const cases: Record<
+      string,
+      [work: (client: Redis) => Promise<unknown>, wanted: Record<string, unknown>]
+    > = {
+      "a single command": [(client) => client.get("text"), { "db.operation.name": "GET" }],
+      "one with many keys is no batch": [(client) => client.mget("a", "b"), { "db.operation.name": "MGET" }],
+      "one that fails": [(client) => client.incr("text"), { "db.operation.name": "INCR", ...failed }],
+      "one of two words": [(client) => client.client("ID"), { "db.operation.name": "CLIENT" }],
+      "a script by its hash": [
+        (client) => client.evalsha("e0e1f9fabfc9d4800c877a703b823ac0578ff8db", 0),
+        {
+          "db.operation.name": "EVALSHA",
+          "db.stored_procedure.name": "e0e1f9fabfc9d4800c877a703b823ac0578ff8db",
+          "error.type": "NOSCRIPT",
+          "db.response.status_code": "NOSCRIPT",
+        },
+      ],
+      "a pipeline of one kind": [
+        (client) => client.pipeline().get("a").get("b").exec(),
+        { "db.operation.name": "PIPELINE GET", "db.operation.batch.size": 2 },
+      ],
+      "a pipeline of several kinds": [
+        (client) => client.pipeline().get("a").set("b", 1).ttl("b").exec(),
+        { "db.operation.name": "PIPELINE", "db.operation.batch.size": 3 },
+      ],
+      "a pipeline of one command is that command": [
+        (client) => client.pipeline().get("a").exec(),
+        { "db.operation.name": "GET" },
+      ],
+      "a pipeline with an error": [
+        (client) => client.pipeline().get("a").incr("text").exec(),
+        { "db.operation.name": "PIPELINE", "db.operation.batch.size": 2, ...failed },
+      ],
+      "a transaction of one kind": [
+        (client) => client.multi().get("a").get("b").exec(),
+        { "db.operation.name": "MULTI GET", "db.operation.batch.size": 2 },
+      ],
+      "a transaction of several kinds": [
+        (client) => client.multi().get("a").set("b", 1).exec(),
+        { "db.operation.name": "MULTI", "db.operation.batch.size": 2 },
+      ],
+      "an empty transaction": [
+        (client) => client.multi().exec(),
+        { "db.operation.name": "MULTI", "db.operation.batch.size": 0 },
+      ],
+      "a bulk": [
+        (client) =>
+          client
+            .bulk([
+              ["get", "a"],
+              ["get", "b"],
+            ])
+            .summary(),
+        { "db.operation.name": "PIPELINE GET", "db.operation.batch.size": 2 },
+      ],
+    };
+    for (const [title, [work, wanted]] of Object.entries(cases)) {
+      it(title, async () => {
+        start();
+        await work(redis).catch(() => {});
+        expect(spans()).to.have.lengthOf(1);
+        const [span] = spans() as [ReadableSpan];
+        expect(span.attributes).to.deep.equal({ ...place(), ...wanted });
+        expect(span.name).to.equal(wanted["db.operation.name"]);
+        expect(span.kind).to.equal(SpanKind.CLIENT);
+        const isFailure = wanted["error.type"] !== undefined;
+        expect(span.status.code).to.equal(isFailure ? SpanStatusCode.ERROR : SpanStatusCode.UNSET);
+        expect(span.ended).to.equal(true);
+        expect(JSON.stringify([span.attributes, span.status])).to.not.contain("geheim");
+      });
+    }
+
+    it("a cluster is named by its first start node", async () => {
+      const [first] = clusters.fake.seeds as [{ host: string; port: number }];
+      start();
+      const cluster = clusters.connect();
+      await cluster.pipeline().get(KEY).get("bar").exec();
+      const [span] = spans() as [ReadableSpan];
+      expect(span.attributes).to.deep.equal({
+        "db.system.name": "redis",
+        "db.namespace": "0",
+        "db.operation.name": "PIPELINE GET",
+        "db.operation.batch.size": 2,
+        "server.address": first.host,
+        "server.port": first.port,
+      });
+    });
+    const clusters = new FakeClusterFixture().install();
+  });
+
+  describe("spans", () => {
+    it("commands of one request that leave in one write are one span, each request has its own", async () => {
+      start();
+      // Calls may leave before their run is over: each write between two of a request divides it once.
+      const before = redis.stats().flushes.count;
+      const works = ["a", "b", "c"].map(
+        (key) => () => Promise.all(Array.from({ length: 10 }, () => redis.get(key))),
+      );
+      const parents = await Promise.all(works.map(inRequest));
+      for (const parent of parents) {
+        const own = spans().filter(({ parentSpanContext }) => parentSpanContext?.spanId === parent);
+        const sizes = own.map(({ attributes }) => Number(attributes["db.operation.batch.size"] ?? 1));
+        expect(sizes.reduce((sum, size) => sum + size)).to.equal(10);
+        expect(own.every(({ name }) => name === "GET" || name === "PIPELINE GET")).to.equal(true);
+      }
+      const own = spans().filter(({ name }) => name !== "request");
+      expect(own.length).to.be.at.most(parents.length + redis.stats().flushes.count - before);
+      expect(own.length).to.be.below(30);
+    });
+
+    it("commands that are awaited one by one are spans of their own", async () => {
+      start();
+      await inRequest(async () => {
+        await redis.get("a");
+        await redis.set("a", 1);
+      });
+      expect(names()).to.deep.equal(["GET", "SET", "request"]);
+    });
+
+    it("lie within the time of their parent and follow its trace", async () => {
+      start();
+      await inRequest(() => redis.pipeline().get("a").get("b").exec());
+      const [own, parent] = spans() as [ReadableSpan, ReadableSpan];
+      const ms = ([seconds, nanos]: readonly [number, number]): number => seconds * 1000 + nanos / 1e6;
+      expect(ms(own.startTime)).to.be.at.least(ms(parent.startTime) - 1);
+      expect(ms(own.endTime)).to.be.at.most(ms(parent.endTime) + 1);
+      expect(own.spanContext().traceId).to.equal(parent.spanContext().traceId);
+    });
+
+    it('spans: "command" makes one for each member, "none" makes none', async () => {
+      start({ spans: "command" });
+      await redis.pipeline().get("a").set("b", 1).exec();
+      expect(names()).to.deep.equal(["GET", "SET"]);
+      exporter.reset();
+      start({ spans: "none" });
+      await redis.pipeline().get("a").set("b", 1).exec();
+      await redis.get("a");
+      expect(names()).to.deep.equal([]);
+    });
+
+    it("minDurationMs leaves out what was quick, requireParent what has no parent", async () => {
+      start({ minDurationMs: 200 });
+      await redis.get("a");
+      await redis.blpop("nothing", 0.4);
+      expect(names()).to.deep.equal(["BLPOP"]);
+      exporter.reset();
+      start({ requireParent: true });
+      await redis.get("a");
+      await redis.pipeline().get("a").exec();
+      await inRequest(() => redis.get("a"));
+      expect(names()).to.deep.equal(["GET", "request"]);
+    });
+
+    it('queryText: "keys" shows keys and never a value', async () => {
+      start({ queryText: "keys" });
+      await redis.set("user:1", "geheim");
+      await redis.auth("geheim").catch(() => {});
+      const texts = spans().map(({ attributes }) => attributes["db.query.text"]);
+      expect(texts).to.deep.equal(["SET user:1 ?", "AUTH ?"]);
+    });
+
+    it("a million commands in batches of a hundred make ten thousand", async () => {
+      let count = 0;
+      const counter = {
+        onEnd: () => count++,
+        onStart() {},
+        forceFlush: async () => {},
+        shutdown: async () => {},
+      };
+      const counting = new BasicTracerProvider({ spanProcessors: [counter as unknown as SpanProcessor] });
+      start({ tracerProvider: counting });
+      for (let round = 0; round < 100; round++) {
+        const batches = Array.from({ length: 100 }, () => {
+          const pipeline = redis.pipeline();
+          for (let n = 0; n < 100; n++) pipeline.get("a");
+          return pipeline.exec();
+        });
+        await Promise.all(batches);
+      }
+      expect(count).to.equal(10_000);
+    });
+
+    it("a processor that throws changes nothing for commands", async () => {
+      const fail = (): never => {
+        throw new Error("exporter");
+      };
+      const broken = {
+        onEnd: fail,
+        onStart: fail,
+        forceFlush: fail,
+        shutdown: fail,
+      } as unknown as SpanProcessor;
+      start({ tracerProvider: new BasicTracerProvider({ spanProcessors: [broken] }) });
+      expect(await Promise.all([redis.set("a", 1), redis.get("a")])).to.deep.equal(["OK", "1"]);
+      expect(await redis.pipeline().get("a").exec()).to.deep.equal([[null, "1"]]);
+      expect(redis.stats().commands.fulfilled).to.equal(redis.stats().commands.issued);
+    });
+
+    it("calls are counted by stats() as without", async () => {
+      const before = redis.stats().commands;
+      start();
+      await Promise.all([redis.get("a"), redis.incr("text").catch(() => {})]);
+      const after = redis.stats().commands;
+      expect([after.fulfilled - before.fulfilled, after.failed - before.failed]).to.deep.equal([1, 1]);
+    });
+  });
+
+  describe("switching", () => {
+    it("a second call takes the place of the first, and disable() ends it", async () => {
+      const first = start();
+      const second = start();
+      first.disable();
+      await redis.get("a");
+      expect(names()).to.deep.equal(["GET"]);
+      second.disable();
+      await redis.get("a");
+      await redis.pipeline().get("a").exec();
+      expect(names()).to.deep.equal(["GET"]);
+    });
+
+    it("works as an instrumentation of a set-up", async () => {
+      const instrumentation = new SluiceInstrumentation({ spans: "batch" });
+      const stop = registerInstrumentations({
+        tracerProvider,
+        meterProvider,
+        instrumentations: [instrumentation],
+      });
+      await redis.pipeline().get("a").get("b").exec();
+      expect(names()).to.deep.equal(["PIPELINE GET"]);
+      stop();
+      await redis.get("a");
+      expect(names()).to.deep.equal(["PIPELINE GET"]);
+    });
+
+    it("makes no spans beside an instrumentation that patches the client", async () => {
+      start();
+      const patched = Object.assign(
+        (...args: unknown[]) => Reflect.apply(Redis.prototype.sendCommand, redis, args),
+        {
+          __wrapped: true,
+        },
+      );
+      redis.sendCommand = patched as unknown as Redis["sendCommand"];
+      await redis.get("a");
+      await redis.pipeline().get("a").get("b").exec();
+      await redis.multi().get("a").exec();
+      expect(names()).to.deep.equal([]);
+    });
+
+    it("options that are unknown, or values of them, are refused with what there is", () => {
+      const bad: [object, RegExp][] = [
+        [{ spans: "all" }, /"spans" must be "batch" or "command" or "none", got "all"/],
+        [{ metrics: 1 }, /"metrics" must be true or false, got 1/],
+        [{ minDurationMs: -1 }, /"minDurationMs" must be a number of milliseconds, 0 or more, got -1/],
+        [{ minDurationMs: Number.NaN }, /"minDurationMs"/],
+        [{ queryText: "values" }, /"queryText" must be "keys" or "none"/],
+        [{ requireParent: "yes" }, /"requireParent"/],
+        [{ tracerProvider: {} }, /getTracer/],
+        [{ span: "batch" }, /unknown option "span"; there are spans, queryText/],
+      ];
+      for (const [options, message] of bad) expect(() => instrument(options)).to.throw(TypeError, message);
+      expect(() => instrument(null as unknown as object)).to.throw(TypeError);
+    });
+  });
+
+  describe("metrics", () => {
+    async function collect(): Promise<Map<string, { unit: string; points: DataPoint<unknown>[] }>> {
+      const { resourceMetrics, errors } = await reader.collect();
+      expect(errors).to.deep.equal([]);
+      const all = (resourceMetrics as ResourceMetrics).scopeMetrics.flatMap((scope) => scope.metrics);
+      return new Map(
+        all.map(({ descriptor, dataPoints }) => [
+          descriptor.name,
+          { unit: descriptor.unit, points: dataPoints as DataPoint<unknown>[] },
+        ]),
+      );
+    }
+
+    it("a batch is one operation, in the buckets of the convention", async () => {
+      start({ spans: "none" });
+      await redis.get("a");
+      await redis.pipeline().get("a").get("b").exec();
+      await redis.incr("text").catch(() => {});
+      const duration = (await collect()).get("db.client.operation.duration");
+      expect(duration?.unit).to.equal("s");
+      const found = duration?.points.map(({ attributes, value }) => {
+        const { count, buckets } = value as Histogram;
+        expect(buckets.boundaries).to.deep.equal([0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10]);
+        return [attributes, count];
+      });
+      expect(found).to.have.deep.members([
+        [{ ...place(), "db.operation.name": "GET" }, 1],
+        [{ ...place(), "db.operation.name": "PIPELINE GET" }, 1],
+        [
+          { ...place(), "db.operation.name": "INCR", "error.type": "ERR", "db.response.status_code": "ERR" },
+          1,
+        ],
+      ]);
+    });
+
+    it("tell what only a pipelining client can, with units", async () => {
+      start();
+      await redis.pipeline().get("a").get("b").exec();
+      const second = fixture.connectDirectly();
+      await untilReady(second);
+      const found = await collect();
+      const units = Object.fromEntries([...found].map(([name, { unit }]) => [name, unit]));
+      expect(units).to.deep.equal({
+        "db.client.operation.duration": "s",
+        "db.client.connection.create_time": "s",
+        "db.client.connection.count": "{connection}",
+        "db.client.connection.pending_requests": "{request}",
+        "sluice.queue.wait": "s",
+        "sluice.flushes": "{flush}",
+        "sluice.flushed.commands": "{command}",
+        "sluice.io": "By",
+        "sluice.queue.length": "{command}",
+        "sluice.round_trip.mean": "s",
+        "sluice.round_trip.p99": "s",
+        "sluice.stalls": "{stall}",
+        "sluice.stall.time": "s",
+        "sluice.connections.lost": "{connection}",
+        "sluice.commands.resent": "{command}",
+      });
+      const pool = `${fixture.server.host}:${fixture.server.port}`;
+      const sum = redis.stats().flushes.commands + second.stats().flushes.commands;
+      const written = found
+        .get("sluice.flushed.commands")
+        ?.points.find(({ attributes }) => attributes["db.client.connection.pool.name"] === pool);
+      expect(written?.value).to.be.at.least(sum);
+    });
+
+    it("metrics: false makes none", async () => {
+      start({ metrics: false });
+      await redis.get("a");
+      expect([...(await collect()).keys()]).to.deep.equal([]);
+    });
+  });
+
+  it("nothing of it is loaded by the client", () => {
+    const source = require.resolve("../../src/index");
+    const loaded = Object.keys(require.cache).length;
+    expect(loaded).to.be.above(0);
+    const seen = new Set<string>();
+    const walk = (path: string): void => {
+      if (seen.has(path)) return;
+      seen.add(path);
+      for (const child of require.cache[path]?.children ?? []) walk(child.filename);
+    };
+    walk(source);
+    expect([...seen].filter((path) => /otel/.test(path.slice(path.indexOf("build"))))).to.deep.equal([]);
+  });
+});
