@@ -79,7 +79,7 @@ function commandsOf(text: string): string[] {
 function tapped(stream: Duplex, steps: Step[]): Duplex {
   const note = (side: Step["side"], chunk: Buffer | string): void => {
     const text = chunk.toString("latin1");
-    const texts = side === "client" ? commandsOf(text) : [text.replaceAll("\r\n", "␍␊")];
+    const texts = side === "client" ? commandsOf(text) : [text.replaceAll("\r\n", "\\r\\n")];
     steps.push({ side, bytes: text.length, texts });
   };
   const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;

@@ -48,6 +48,8 @@ const OTHER_FILES = [
   "built/declarations.d.ts",
   "built/core.js",
   "built/core.js.map",
+  "built/client-cache.js",
+  "built/client-cache.js.map",
   "built/cluster-client.js",
   "built/cluster-client.js.map",
   "built/sentinel-connector.js",

@@ -25,7 +25,7 @@ describe("recorded writes", () => {
     const [first] = await recordings();
     expect(first?.steps.slice(0, 2)).to.deep.equal([
       { side: "client", bytes: 27, texts: ["set a 1"] },
-      { side: "server", bytes: 5, texts: ["+OK␍␊"] },
+      { side: "server", bytes: 5, texts: ["+OK\\r\\n"] },
     ]);
   });
 });
