@@ -4,6 +4,7 @@ import type { Scenario } from "../support/scenario";
 import { allocations } from "./allocations";
 import { batchMemory } from "./batch-memory";
 import { clusterGrowth, clusterReads } from "./cluster-load";
+import { idleClients } from "./idle-clients";
 import { loadCost } from "./load-cost";
 import {
   aggregates,
@@ -47,6 +48,7 @@ export const scenarios: readonly Scenario[] = [
   readComputeWrite,
   roundTrips,
   overlap,
+  idleClients,
   growth,
 ] as readonly Scenario[];
 
