@@ -1,6 +1,6 @@
 // The figures of a client for Prometheus: npm install prom-client. A dashboard over them is in
 // grafana-dashboard.json.
-import Redis from "ioredis";
+import Redis from "sluice";
 import { Counter, Gauge, register } from "prom-client";
 
 const redis = new Redis(process.env.REDIS_URL);
