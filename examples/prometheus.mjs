@@ -1,7 +1,8 @@
 // The figures of a client for Prometheus: npm install prom-client. A dashboard over them is in
 // grafana-dashboard.json.
-import Redis from "sluice";
+
 import { Counter, Gauge, register } from "prom-client";
+import Redis from "sluice";
 
 const redis = new Redis(process.env.REDIS_URL);
 
