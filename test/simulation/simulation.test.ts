@@ -1,6 +1,6 @@
 /**
  * Thousands of lives of clients (of one server, of a cluster, of a master that sentinels tell) on a virtual network, each made from its
- * seed: see schedule.ts. A seed that fails is printed, and fails again in the same way:
+ * seed: see schedule.ts. A seed means another life once a schedule draws otherwise. A seed that fails is printed, and fails again in the same way:
  * `node build/test/simulation/simulate.js cluster 1234 1`.
  */
 
