@@ -251,8 +251,9 @@ export class ClusterRouter implements Dispatcher {
     const place = this.placeFor(slot, run);
     if (place === null) return;
     const { node, isAsk, isOwner } = place;
-    // Later commands may be sent elsewhere: not before these are answered or come back.
-    if (!isOwner) this.deps.retries.holdBehind(run, this.deps.pool.clientOf(node));
+    // Later commands may be sent elsewhere, as may those that still wait: not before these are answered or come back.
+    if (!isOwner || this.deps.retries.isHeld(slot))
+      this.deps.retries.holdBehind(run, this.deps.pool.clientOf(node));
     for (const command of run) {
       const transaction = transactionOf(command);
       const target = isOwner && transaction === null ? this.readerOr(node, command) : node;
