@@ -91,7 +91,7 @@ function withoutRefresh(entries) {
 function redirectIn(entries) {
   const from = entries.findIndex(({ name }) => name === "onErrorReply");
   const to = entries.findIndex(
-    ({ path, name }, at) => at > from && path.endsWith("connection") && name === "dispatch",
+    ({ path, name }, at) => at > from && path === "connection/connection" && name.startsWith("dispatch"),
   );
   if (from < 0 || to < 0) throw new Error("the way of a MOVED has other names now: see redirectIn");
   return entries.slice(from, to + 1);

@@ -47,9 +47,9 @@ const TOP_LAYER = 7;
 const KNOWN_CIRCLES: readonly (readonly string[])[] = [];
 /** Files that import more than they may, and how many. */
 const KNOWN_IMPORTS: Readonly<Record<string, number>> = {
-  "client/client-base.ts": 30,
+  "client/client-base.ts": 26,
   "client/cluster/cluster.ts": 26,
-  "client/redis.ts": 28,
+  "client/redis.ts": 27,
   "link/link.ts": 27,
 };
 const KNOWN_VAIN: readonly string[] = [];
