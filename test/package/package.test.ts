@@ -16,9 +16,9 @@ const MAX_CODE_BYTES = 600 * 1024;
 const MAX_KIT_BYTES = 800 * 1024;
 const TEST_KIT = /^built\/testing/;
 /** What one import adds to a program that is bundled and minified; what it is made of: docs/decisions/0012-bundler.md. */
-const MAX_BUNDLED_BYTES = 309_000;
+const MAX_BUNDLED_BYTES = 337_000;
 /** The same for the sub-path that has no cluster client. */
-const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 232_000;
+const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 260_000;
 const MAX_LOAD_RATIO = 0.5;
 const LOADS = 9;
 const INSTALL_TIMEOUT_MS = 120_000;
