@@ -627,11 +627,15 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    */
   bitfield(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
+  bitfield(key: RedisKey, overflow: "OVERFLOW", option: "WRAP" | "SAT" | "FAIL", option2: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
+  bitfield(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfield(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
   bitfield(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
   /** `BITFIELD` with Buffers for the strings of the reply. */
   bitfieldBuffer(key: RedisKey, get: "GET", encoding: RedisValue, offset: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, option: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
+  bitfieldBuffer(key: RedisKey, overflow: "OVERFLOW", option: "WRAP" | "SAT" | "FAIL", option2: "SET" | "INCRBY", encoding: RedisValue, offset: number | string, value: number | string, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
+  bitfieldBuffer(key: RedisKey, callback?: Callback<(number | null)[]>): Result<(number | null)[], Context>;
   bitfieldBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(number | null)[]>]): Result<(number | null)[], Context>;
   bitfieldBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(number | null)[], Context>;
 
@@ -642,9 +646,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1) for each subcommand specified
    * - Since: 6.0.0
    */
+  bitfield_ro(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
   bitfield_ro(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   bitfield_ro(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
   /** `BITFIELD_RO` with Buffers for the strings of the reply. */
+  bitfield_roBuffer(key: RedisKey, callback?: Callback<number[]>): Result<number[], Context>;
   bitfield_roBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
   bitfield_roBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
 
@@ -1517,10 +1523,12 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Since: 2.8.13
    */
   command(callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  command(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   command(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   command(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
   /** `COMMAND` with Buffers for the strings of the reply. */
   commandBuffer(callback?: Callback<unknown[]>): Result<unknown[], Context>;
+  commandBuffer(subcommand: RedisValue, callback?: Callback<unknown[]>): Result<unknown[], Context>;
   commandBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown[]>]): Result<unknown[], Context>;
   commandBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown[], Context>;
 
@@ -1655,9 +1663,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: Depends on subcommand.
    * - Since: 1.0.0
    */
+  debug(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   debug(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   debug(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `DEBUG` with Buffers for the strings of the reply. */
+  debugBuffer(subcommand: RedisValue, callback?: Callback<unknown>): Result<unknown, Context>;
   debugBuffer(...args: [subcommand: RedisValue, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   debugBuffer(subcommand: RedisValue, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
@@ -3455,9 +3465,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: N/A
    * - Since: 2.8.9
    */
+  pfdebug(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   pfdebug(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   pfdebug(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `PFDEBUG` with Buffers for the strings of the reply. */
+  pfdebugBuffer(subcommand: RedisValue, key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
   pfdebugBuffer(...args: [subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   pfdebugBuffer(subcommand: RedisValue, key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
@@ -3717,9 +3729,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * - Complexity: O(1)
    * - Since: 3.0.0
    */
+  replconf(callback?: Callback<unknown>): Result<unknown, Context>;
   replconf(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   replconf(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
   /** `REPLCONF` with Buffers for the strings of the reply. */
+  replconfBuffer(callback?: Callback<unknown>): Result<unknown, Context>;
   replconfBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   replconfBuffer(...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;
 
