@@ -1,4 +1,4 @@
-// The same code, batched by itself: all commands of one event-loop turn share one write.
+// The same code, batched by itself: commands that wait while a batch is on its way leave together.
 const Redis = require("sluice");
 
 async function main() {

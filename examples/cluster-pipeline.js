@@ -19,7 +19,7 @@ async function main() {
   group.incr("hits").multi().set("{job:1}:state", "done").incr("{job:1}:runs").exec().get("item:5");
   console.log((await group.exec()).map(([error, value]) => error ?? value));
 
-  // Without a pipeline in sight: calls of one turn of the event loop share one write for each node.
+  // Without a pipeline in sight: calls of one turn of the event loop are pipelined to each node.
   const automatic = cluster.duplicate([], { enableAutoPipelining: true });
   const values = await Promise.all(Array.from({ length: 100 }, (_, i) => automatic.get(`item:${i}`)));
   console.log(values.length); // 100

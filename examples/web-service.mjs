@@ -1,5 +1,5 @@
-// A web service whose handlers know nothing of pipelines: commands that are issued in the same
-// turn of the event loop, or while a batch is on its way, share one socket write.
+// A web service whose handlers know nothing of pipelines: commands that are issued while a batch is on its
+// way leave together with the next one, in few socket writes.
 
 import { createServer } from "node:http";
 import Redis from "sluice";
