@@ -34,6 +34,8 @@ const programs = join(home, "programs");
 const LABEL = "sluice.tgz";
 /** What the packages ask for and get the packed tarball instead of; the versions of the originals. */
 const ORIGINALS = { ioredis: "6.0.0", iovalkey: "0.4.0" };
+/** A cluster of processes, which the test server is not. */
+const NEEDS_PROCESSES = /-cluster\./;
 const PROGRAM_TIMEOUT_MS = 45_000;
 const TEST_TIMEOUT_MS = 20_000;
 const QUIET = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
@@ -189,9 +191,10 @@ export async function runConsumers(choices = {}) {
   const { findServer, ServerKind } = await import("../build/scripts/servers/find-server.js");
   const { ServerProcess } = await import("../build/scripts/servers/server-process.js");
   const directory = await prepare(isOriginal);
+  const names = programNames(words).filter((name) => kind !== ServerKind.Test || !NEEDS_PROCESSES.test(name));
   const server = await ServerProcess.start({ binary: await findServer(kind ?? ServerKind.Redis) });
   try {
-    return await runAll(directory, programNames(words), server);
+    return await runAll(directory, names, server);
   } finally {
     await server.stop();
   }

@@ -47,6 +47,10 @@ const REPEATED_BY_LONG = [
   { group: "cluster", only: "faults.test.js" },
 ];
 const LONG_REPEATS = 10;
+/** The behaviours of the client hold on the project's own test server as well. */
+const TEST_SERVER = { only: "behaviours.test.js", servers: "test" };
+/** Published packages that the short run also tries on the test server: scripts, streams, locks, channels. */
+const ON_TEST_SERVER = ["bull.", "caches", "locks", "queues", "nestjs"];
 /** More failing files than this are not the work of a busy neighbour. */
 const MOST_TRIED_AGAIN = 8;
 
@@ -133,7 +137,7 @@ function compiledTests(group) {
 
 /** Runs a group, or the one file of it; `isShort` leaves out what only the long run adds. */
 async function runMocha(group, label, how = {}) {
-  const { node = process.execPath, only, isShort = false, isBeside = false } = how;
+  const { node = process.execPath, only, isShort = false, isBeside = false, servers } = how;
   const files = compiledTests(group).filter((path) => only === undefined || path.endsWith(only));
   if (files.length === 0) return;
   const startedAt = performance.now();
@@ -141,6 +145,7 @@ async function runMocha(group, label, how = {}) {
   mkdirSync(scratch, { recursive: true });
   const countsPath = join(scratch, `${label.replace(/\W/g, "-")}.json`);
   const env = { SLUICE_COUNTS: countsPath, SLUICE_TARGET: targetOf(group) };
+  if (servers !== undefined) env.SLUICE_SERVERS = servers;
   if (isLong) env.SLUICE_LONG = isShort ? "" : "1";
   if (options.hasDetails && node === process.execPath && !isShort) env.NODE_V8_COVERAGE = rawCoverage;
   const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
@@ -223,6 +228,19 @@ async function runPackages() {
     });
     note(`consumers, ${kind}`, counts, startedAt);
   }
+  await runPackagesOnTestServer(runConsumers);
+}
+
+/** A few programs; all by `--long`. */
+async function runPackagesOnTestServer(runConsumers) {
+  const startedAt = performance.now();
+  console.log(`\nconsumers, test server`);
+  const words = isLong ? [] : ON_TEST_SERVER;
+  const counts = await runConsumers({ kind: "test", words }).catch((error) => {
+    console.log(error.message);
+    return { passed: 0, failed: 1, skipped: 0 };
+  });
+  note("consumers, test server", counts, startedAt);
 }
 
 /** What is long is so on this Node only: other versions have other engines, not other logic. */
@@ -268,6 +286,8 @@ async function runGroup(group, suffix, isBeside) {
   if (group === "types") await runTypes();
   else if (group === "consumers") await runPackages();
   else await runMocha(group, `${group}${suffix}`, { isBeside });
+  if (group === "conformance")
+    await runMocha(group, `${group}, test server${suffix}`, { isBeside, ...TEST_SERVER });
 }
 
 /** Most groups wait most of the time: two at once, the longest first, whose output comes when each has ended. */

@@ -4,7 +4,7 @@
  * more kind of server for every test. SLUICE_TEST_SERVER says its version.
  */
 
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
@@ -39,6 +39,8 @@ async function main() {
     if (!IGNORED.test(name)) config[name] = value;
   }
   try {
+    // One that was killed has left its socket behind.
+    if (path !== undefined) rmSync(path, { force: true });
     await TestServer.start({ version, port: Number(port), path, password, config });
     log("Ready to accept connections");
   } catch (error) {

@@ -19,7 +19,9 @@ const VERSIONS: Readonly<Record<string, VersionName>> = {
   [ServerKind.Valkey]: "valkey-9.1",
 };
 const PROGRAM_LENGTH = 60;
-const RUNS_PER_FAMILY = Number(process.env.SLUICE_DIFFERENTIAL_RUNS ?? 55);
+const IS_LONG = process.env.SLUICE_LONG === "1";
+/** The long run takes a hundred times as many. */
+const RUNS_PER_FAMILY = Number(process.env.SLUICE_DIFFERENTIAL_RUNS ?? (IS_LONG ? 7 : 55));
 /** Commands of other families come in between, so that keys hold other kinds of values. */
 const MIXED_IN = ["strings", "keys", "lists", "sets", "hashes", "sorted sets"];
 const RANDOM: ReadonlySet<string> = new Set(["spop", "srandmember", "hrandfield", "zrandmember"]);
@@ -49,11 +51,16 @@ function programsOf(family: string): fc.Arbitrary<readonly Command[]> {
   return fc.array(withOddities(one), { minLength: 1, maxLength: PROGRAM_LENGTH, size: "max" });
 }
 
+/** Over all kinds of server. */
+const MIN_COMMANDS = IS_LONG ? 1_000_000 : 50_000;
+const KIND_COUNT = Object.keys(VERSIONS).length;
+
 describe("the test server answers as the real ones do", () => {
   for (const kind of serverKinds()) {
     describe(`${kind}`, () => {
       let server: TestServer;
       let differential: Differential;
+      let compared = 0;
 
       before(async () => {
         server = await TestServer.start({ version: VERSIONS[kind] ?? "8.2" });
@@ -84,8 +91,14 @@ describe("the test server answers as the real ones do", () => {
           );
           await fc.assert(property, fixedRuns(RUNS_PER_FAMILY));
           expect(commands).to.be.greaterThan(RUNS_PER_FAMILY * (PROGRAM_LENGTH / 4));
+          compared += commands;
         });
       }
+
+      it(`compared its share of ${MIN_COMMANDS} commands`, () => {
+        console.log(`      ${compared} commands`);
+        expect(compared).to.be.at.least(MIN_COMMANDS / KIND_COUNT);
+      });
     });
   }
 });

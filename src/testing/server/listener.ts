@@ -8,6 +8,8 @@ import type { ServerEngine } from "./model";
 import { Session, type Transport } from "./session";
 
 const HOST = "127.0.0.1";
+/** That of the process: fake timers of a test may replace it, and connections in memory must not wait for them. */
+const { nextTick } = process;
 
 function transportOf(stream: Duplex, addresses: { remote: string; local: string }): Transport {
   return {
@@ -110,7 +112,7 @@ class MemoryEnd extends Duplex {
       return;
     }
     // The reader takes it in a later turn, as from a socket.
-    process.nextTick(() => {
+    nextTick(() => {
       if (other.push(chunk)) done();
       else other.waiting = done;
     });
@@ -123,7 +125,7 @@ class MemoryEnd extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     const { other } = this;
-    if (other !== null && !other.destroyed) process.nextTick(() => other.destroy());
+    if (other !== null && !other.destroyed) nextTick(() => other.destroy());
     done(error);
   }
 }

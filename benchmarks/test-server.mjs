@@ -1,0 +1,134 @@
+/**
+ * What the test server costs: its start, pipelined commands a second on one core, a snapshot and its
+ * restoration with 10,000 keys.
+ *
+ *   node benchmarks/test-server.mjs      (after npm run build; `taskset -c 0` in front for one core)
+ */
+
+import { createRequire } from "node:module";
+import { connect } from "node:net";
+
+const { TestServer } = createRequire(import.meta.url)("../built/testing.js");
+const ROUNDS = 9;
+const PIPELINE = 1_000;
+const COMMANDS = 300_000;
+const KEYS = 10_000;
+
+function median(values) {
+  return values.sort((a, b) => a - b)[values.length >> 1];
+}
+
+async function startMs() {
+  const times = [];
+  for (let round = 0; round < ROUNDS; round++) {
+    const before = performance.now();
+    const server = await TestServer.start();
+    times.push(performance.now() - before);
+    await server.stop();
+  }
+  return { first: times[0], median: median(times) };
+}
+
+/** The time that the server's own work takes: requests go straight into its connection in memory. */
+async function commandsASecond(command, replyBytes) {
+  const server = TestServer.inMemory();
+  const stream = server.connect();
+  const bytes = Buffer.from(command.repeat(PIPELINE), "latin1");
+  let received = 0;
+  let goOn = () => {};
+  stream.on("data", (chunk) => {
+    received += chunk.length;
+    if (received >= PIPELINE * replyBytes) goOn();
+  });
+  const send = () =>
+    new Promise((resolve) => {
+      received = 0;
+      goOn = resolve;
+      stream.write(bytes);
+    });
+  for (let index = 0; index < 50; index++) await send();
+  const before = process.cpuUsage();
+  for (let index = 0; index < COMMANDS / PIPELINE; index++) await send();
+  const { user, system } = process.cpuUsage(before);
+  await server.stop();
+  return (COMMANDS * 1e6) / (user + system);
+}
+
+async function overTcp() {
+  const server = await TestServer.start();
+  const socket = connect(server.port, server.host);
+  const bytes = Buffer.from("*3\r\n$3\r\nset\r\n$3\r\nkey\r\n$5\r\nvalue\r\n".repeat(PIPELINE), "latin1");
+  let received = 0;
+  let goOn = () => {};
+  socket.on("data", (chunk) => {
+    received += chunk.length;
+    if (received >= PIPELINE * 5) goOn();
+  });
+  const send = () =>
+    new Promise((resolve) => {
+      received = 0;
+      goOn = resolve;
+      socket.write(bytes);
+    });
+  for (let index = 0; index < 50; index++) await send();
+  const before = process.cpuUsage();
+  for (let index = 0; index < COMMANDS / PIPELINE; index++) await send();
+  const { user, system } = process.cpuUsage(before);
+  socket.destroy();
+  await server.stop();
+  return (COMMANDS * 1e6) / (user + system);
+}
+
+async function snapshotMs() {
+  const server = TestServer.inMemory();
+  const stream = server.connect();
+  const set = (value) => {
+    let text = "";
+    for (let index = 0; index < KEYS; index++) {
+      const key = `key:${index}`;
+      text += `*3\r\n$3\r\nset\r\n$${key.length}\r\n${key}\r\n$1\r\n${value}\r\n`;
+    }
+    return new Promise((resolve) => {
+      let received = 0;
+      const take = (chunk) => {
+        received += chunk.length;
+        if (received < KEYS * 5) return;
+        stream.off("data", take);
+        resolve();
+      };
+      stream.on("data", take);
+      stream.write(Buffer.from(text));
+    });
+  };
+  await set(1);
+  const times = { snapshot: [], few: [], all: [] };
+  for (let round = 0; round < ROUNDS; round++) {
+    let before = performance.now();
+    const snapshot = server.snapshot();
+    times.snapshot.push(performance.now() - before);
+    stream.write("*3\r\n$3\r\nset\r\n$5\r\nkey:1\r\n$1\r\n3\r\n");
+    await new Promise((resolve) => stream.once("data", resolve));
+    before = performance.now();
+    server.restore(snapshot);
+    times.few.push(performance.now() - before);
+    await set(2);
+    before = performance.now();
+    server.restore(snapshot);
+    times.all.push(performance.now() - before);
+  }
+  await server.stop();
+  return Object.fromEntries(Object.entries(times).map(([name, list]) => [name, median(list)]));
+}
+
+const start = await startMs();
+console.log(`start: ${start.first.toFixed(2)} ms the first, ${start.median.toFixed(2)} ms the median`);
+const get = await commandsASecond("*2\r\n$3\r\nget\r\n$3\r\nkey\r\n", 5);
+const set = await commandsASecond("*3\r\n$3\r\nset\r\n$3\r\nkey\r\n$5\r\nvalue\r\n", 5);
+console.log(`pipelined, in memory: ${Math.round(get)} GET, ${Math.round(set)} SET a second of CPU time`);
+console.log(
+  `pipelined, over TCP with its client in the same process: ${Math.round(await overTcp())} SET a second of CPU time`,
+);
+const { snapshot, few, all } = await snapshotMs();
+console.log(
+  `10,000 keys: snapshot ${snapshot.toFixed(3)} ms, restore ${few.toFixed(3)} ms after one change, ${all.toFixed(3)} ms after 10,000`,
+);
