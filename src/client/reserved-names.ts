@@ -10,7 +10,6 @@ import { ReservedNameError } from "../errors";
 const OF_THE_CLIENT = [
   "addedBuiltinSet",
   "autoPipelineQueueSize",
-  "cache",
   "commandQueue",
   "condition",
   "connect",

@@ -3,7 +3,6 @@
  * client, as a whole pipeline does at its end; `stats()` reads the counters.
  */
 
-import { ReplyError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import type { Command, Completion } from "./command";
 
@@ -43,8 +42,7 @@ const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
 /** First word of an error reply (`WRONGTYPE`), code of another error, or else its name. Never a message. */
 export function errorCode(error: Error & { code?: unknown }): string {
   // By its name too: of bundled programs there may be more than one such class.
-  if (error instanceof ReplyError || error.name === "ReplyError")
-    return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";
+  if (error.name === "ReplyError") return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";
   return typeof error.code === "string" ? error.code : error.name;
 }
 

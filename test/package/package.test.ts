@@ -15,6 +15,9 @@ const MAX_CODE_BYTES = 600 * 1024;
 /** The test kit is loaded by tests only, and by no file of the client. */
 const MAX_KIT_BYTES = 800 * 1024;
 const TEST_KIT = /^built\/testing/;
+/** Tracing by OpenTelemetry and the tool that moves projects here: no file of the client loads them either. */
+const MAX_ASIDE_BYTES = 100 * 1024;
+const ASIDE = /^(?:built\/otel|bin\/)/;
 /** What one import adds to a program that is bundled and minified; what it is made of: docs/decisions/0012-bundler.md. */
 const MAX_BUNDLED_BYTES = 337_000;
 /** The same for the sub-path that has no cluster client. */
@@ -124,11 +127,14 @@ describe("package", function () {
     const code = tarball.files.filter(({ path }) => /\.m?js$/.test(path));
     const sizeOf = (files: typeof code): number => files.reduce((sum, { size }) => sum + size, 0);
     const kit = code.filter(({ path }) => TEST_KIT.test(path));
-    const client = code.filter(({ path }) => !TEST_KIT.test(path));
+    const aside = code.filter(({ path }) => ASIDE.test(path));
+    const client = code.filter(({ path }) => !TEST_KIT.test(path) && !ASIDE.test(path));
     console.log(`      client without declarations: ${(sizeOf(client) / 1024).toFixed(0)} KiB`);
     console.log(`      test kit: ${(sizeOf(kit) / 1024).toFixed(0)} KiB`);
+    console.log(`      tracing and tools: ${(sizeOf(aside) / 1024).toFixed(0)} KiB`);
     expect(sizeOf(client)).to.be.lessThan(MAX_CODE_BYTES);
     expect(sizeOf(kit)).to.be.lessThan(MAX_KIT_BYTES);
+    expect(sizeOf(aside)).to.be.lessThan(MAX_ASIDE_BYTES);
   });
 
   for (const { path, limit } of [

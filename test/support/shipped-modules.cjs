@@ -16,6 +16,8 @@ const SETTERS = Symbol.for("sluice.setters");
 const TOOLS = /^testing\/(?:real\/|faults\/(?:fault-proxy|wire-record)$)/;
 /** The entries of the package. */
 const ENTRIES = { index: "index.js", "testing/index": "testing.js", "testing/mock": "testing-mock.js" };
+/** Folders of `src` that are bundled for themselves. */
+const WITH_COPIES = ["testing", "otel"];
 /** What interop code asks a module for. */
 const NOT_NAMES = ["__esModule", "default", "then"];
 
@@ -54,9 +56,11 @@ for (const name of readdirSync(built, { recursive: true, encoding: "utf8" })) {
   if (!name.endsWith(".js")) continue;
   const path = join(built, name);
   const modules = modulesIn(readFileSync(path, "utf8"));
-  // The test kit has copies of its own of what it needs of the client.
-  const isOfKit = name.startsWith("testing");
-  for (const module of modules.keys()) if (isOfKit !== module.startsWith("testing/")) modules.delete(module);
+  // The test kit and the tracer have copies of their own of what they need of the client.
+  const folder = WITH_COPIES.find((one) => name.startsWith(one));
+  for (const module of modules.keys()) {
+    if (folder !== WITH_COPIES.find((one) => module.startsWith(`${one}/`))) modules.delete(module);
+  }
   for (const module of modules.keys()) fileOf.set(module, path);
   const entries = [...modules].map(accessors).join(", ");
   ends.set(path, `\n;Object.assign(globalThis[Symbol.for("sluice.shipped")], { ${entries} });\n`);
