@@ -5,23 +5,23 @@ const Redis = require("sluice");
 async function main() {
   const redis = new Redis(process.env.REDIS_URL, { cache: { maxBytes: 16 * 1024 * 1024, maxStale: 5000 } });
   const other = new Redis(process.env.REDIS_URL);
-  await redis.hset("user:1", { name: "Ann", city: "Oslo" });
+  await redis.hset("profile:1", { name: "Ann", city: "Oslo" });
 
-  console.log(await redis.hgetall("user:1"), "from the server");
-  console.log(await redis.hgetall("user:1"), "from the cache");
-  console.log(redis.cache.peek("hgetall", "user:1"), "at once");
+  console.log(await redis.hgetall("profile:1"), "from the server");
+  console.log(await redis.hgetall("profile:1"), "from the cache");
+  console.log(redis.cache.peek("hgetall", "profile:1"), "at once");
 
   // Somebody else changes it: the server tells.
   const told = once(redis, "invalidate");
-  await other.hset("user:1", "city", "Bergen");
+  await other.hset("profile:1", "city", "Bergen");
   console.log("changed:", (await told)[0]);
-  console.log(await redis.hgetall("user:1"));
+  console.log(await redis.hgetall("profile:1"));
 
   // Concurrent calls that ask the same are one command.
   await Promise.all(Array.from({ length: 100 }, () => redis.get("missing")));
   console.log(redis.cache.stats());
 
-  await redis.del("user:1");
+  await redis.del("profile:1");
   await Promise.all([redis.quit(), other.quit()]);
 }
 
