@@ -108,6 +108,31 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       }
     });
 
+    it("a cache gives no answer of the old master after a failover", async () => {
+      await group.untilHealthy();
+      const redis = connect({ cache: true });
+      await untilReady(redis);
+      const before = portOf(redis);
+      await redis.set("cached", "old");
+      while (redis.cache.peek("get", "cached") === undefined)
+        expect(await redis.get("cached")).to.equal("old");
+      const master = await group.failover();
+      await master.command("SET", "cached", "new");
+      while (portOf(redis) !== master.port || redis.status !== "ready") {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+      }
+      expect(portOf(redis)).not.to.equal(before);
+      expect(redis.cache.peek("get", "cached")).to.equal(undefined);
+      expect(await redis.get("cached")).to.equal("new");
+      // The new connection is tracked too.
+      while (redis.cache.peek("get", "cached") === undefined)
+        expect(await redis.get("cached")).to.equal("new");
+      const told = new Promise((resolve) => redis.once("invalidate", resolve));
+      await master.command("SET", "cached", "newer");
+      expect(await told).to.deep.equal(["cached"]);
+      expect(await redis.get("cached")).to.equal("newer");
+    });
+
     it("follows the death of the master under load; every call settles", async () => {
       await group.untilHealthy();
       const redis = connect({ failoverDetector: true, retryStrategy: () => 50, maxRetriesPerRequest: null });
