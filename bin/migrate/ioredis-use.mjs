@@ -33,8 +33,8 @@ const RULES = [
     link: "differences.md#after-a-lost-connection",
   },
   {
-    pattern: /\benableAutoPipelining\b/g,
-    text: "commands of one turn share a write without this option: compare both with your load",
+    pattern: /\benableAutoPipelining\b(?!\s*:\s*false\b)/g,
+    text: "enableAutoPipelining: commands are pipelined without this option too; try without it and measure",
     link: "auto-pipelining.md#when-to-use-it-when-not",
   },
   {

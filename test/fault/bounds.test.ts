@@ -110,8 +110,9 @@ describe("bounds, a server that is stopped", () => {
         }
       };
       await callers(90);
-      // 90,000 have been asked for; those that settled are swept out some thousands at a time.
-      expect(redis.commandQueue.length).to.be.below(30_000);
+      // 90,000 have been asked for. What the socket took before it was full stays; of the rest, those that
+      // settled are swept out some thousands at a time.
+      expect(redis.commandQueue.length).to.be.below(60_000);
     });
   }
 
