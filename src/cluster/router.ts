@@ -278,8 +278,8 @@ export class ClusterRouter implements Dispatcher {
       return { node, isAsk: named.isAsk, isOwner: node === owner && !named.isAsk };
     if (owner === null) {
       this.deps.onUncovered();
-      const any = pool.sample("master");
-      if (any !== null && !any.isDown) return { node: any, isAsk: false, isOwner: false };
+      const master = pool.sample("master");
+      if (master !== null && !master.isDown) return { node: master, isAsk: false, isOwner: false };
     } else {
       const isLost = owner.isDown && owner.isLost;
       const isAvoided = run.some((command) => command.extra?.trail?.avoided === owner.key);

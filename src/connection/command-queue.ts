@@ -44,7 +44,7 @@ export class CommandQueue {
   private backlogCount = 0;
   /** Distance of the first unsent entry from head. */
   private sentMark = 0;
-  /** Unwritten calls, less one for each entry that has any. */
+  /** Unwritten calls, less one for each entry that has some. */
   private furtherCalls = 0;
   /** Written commands whose reply has not come, each plain call counted. */
   inFlight = 0;

@@ -174,6 +174,11 @@ export class Link implements Dispatcher {
    * follows and commands are kept.
    */
   disconnect(isReconnect = false): void {
+    this.leaveConnection(isReconnect, true);
+  }
+
+  /** @param isWritten What is unsent is written to this connection; otherwise the next one has it. */
+  private leaveConnection(isReconnect: boolean, isWritten: boolean): void {
     const { status } = this;
     if (status === "end") return;
     if (!isReconnect) this.isClosing = true;
@@ -189,9 +194,8 @@ export class Link implements Dispatcher {
     else if (this.connection?.socket == null) this.abandonAttempt(isReconnect);
     else {
       this.reconnection.stop();
-      // With another connection to come, what is unsent is left to that one.
-      if (isReconnect) this.connection.end();
-      else this.connection.finish();
+      if (isWritten) this.connection.finish();
+      else this.connection.end();
       this.chooseRoad();
     }
     callUser(() => this.connector.disconnect());
@@ -290,7 +294,7 @@ export class Link implements Dispatcher {
       unblocker,
       redirects: (command, error) => deps.redirects(command, error),
       keep: (command) => this.keep(command),
-      reconnect: () => this.disconnect(true),
+      reconnect: () => this.leaveConnection(true, false),
       onTurnedAway: (error) => this.onTurnedAway(error),
       onError: (error) => this.report("error", error),
     });
@@ -362,7 +366,7 @@ export class Link implements Dispatcher {
   private onEstablished(info: Record<string, string>, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
     if (!callUser(() => this.connector.check(info))) {
-      this.disconnect(true);
+      this.leaveConnection(true, false);
       return;
     }
     connection.markReady();
@@ -382,7 +386,7 @@ export class Link implements Dispatcher {
   private onRefused(error: Error): void {
     this.failAll(() => error);
     this.report("error", error);
-    this.disconnect(true);
+    this.leaveConnection(true, false);
   }
 
   private onTurnedAway(error: Error): void {

@@ -38,6 +38,19 @@ describe("what was issued before the end", () => {
     await untilReady(redis);
   }
 
+  for (const flushPolicy of ["adaptive", "turn"]) {
+    it(`disconnect(true) behind a large pipeline: all of it is written, ${flushPolicy}`, async () => {
+      await open({ flushPolicy });
+      const pipeline = redis.pipeline();
+      for (let i = 0; i < 100_000; i++) pipeline.incr("n");
+      const rows = pipeline.exec();
+      redis.disconnect(true);
+      const failed = (await rows)?.filter(([error]) => error !== null);
+      expect(failed).to.deep.equal([]);
+      expect(await redis.get("n")).to.equal("100000");
+    });
+  }
+
   const stored = async (): Promise<number> => Number(await server.command("DBSIZE"));
   const untilStored = (count: number): Promise<void> =>
     waitUntil(async () => (await stored()) === count, { timeoutMs: 3000, what: `${count} keys` });
