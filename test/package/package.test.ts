@@ -12,6 +12,8 @@ import { Application, packPackage, type Tarball } from "./installed-package";
 
 /** Without declarations and source maps, which no program loads. */
 const MAX_CODE_BYTES = 600 * 1024;
+/** Pages that are read offline, by people and by their programs; pictures and decisions stay in the repository. */
+const MAX_DOCUMENTATION_BYTES = 480 * 1024;
 /** The test kit is loaded by tests only, and by no file of the client. */
 const MAX_KIT_BYTES = 800 * 1024;
 const TEST_KIT = /^built\/testing/;
@@ -116,11 +118,27 @@ describe("package", function () {
     ]);
     const strange = paths.filter(
       (path) =>
-        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README)\.md|bin\/.*\.mjs|package\.json)$/.test(
+        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README)\.md|docs\/[\w-]+\.md|bin\/.*\.mjs|package\.json)$/.test(
           path,
         ),
     );
     expect(strange).to.deep.equal([]);
+  });
+
+  it("contains the pages that README.md and AGENTS.md lead to", () => {
+    const paths = new Set(tarball.files.map(({ path }) => path));
+    for (const page of ["README.md", "AGENTS.md"]) {
+      const links = [...readCheckout(page).matchAll(/\]\((docs\/[\w-]+\.md)(?:#[\w-]+)?\)/g)].map(
+        ([, path]) => path,
+      );
+      expect(links.length, page).to.be.greaterThan(0);
+      expect(links.filter((path) => path === undefined || !paths.has(path))).to.deep.equal([]);
+    }
+    const bytes = tarball.files
+      .filter(({ path }) => path.startsWith("docs/"))
+      .reduce((sum, { size }) => sum + size, 0);
+    console.log(`      documentation: ${(bytes / 1024).toFixed(0)} KiB`);
+    expect(bytes).to.be.lessThan(MAX_DOCUMENTATION_BYTES);
   });
 
   it("stays under its size", () => {
