@@ -28,7 +28,7 @@ Finds the use of ioredis and node-redis in a project and says what has to change
 function readArguments() {
   const options = {
     write: { type: "boolean", default: false },
-    spec: { type: "string", default: `^${own.version}` },
+    spec: { type: "string" },
     manager: { type: "string" },
     json: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -44,9 +44,10 @@ function main() {
   }
   const project = readProject(resolve(positionals[0] ?? "."), values.manager);
   const plan = { edits: [], removals: [], notes: [] };
-  planAlias(project, values.spec, plan);
+  const version = `^${own.version}`;
+  planAlias(project, values.spec, version, plan);
   findIoredisUse(project, plan);
-  planNodeRedis(project, values.spec, plan);
+  planNodeRedis(project, values.spec, version, plan);
   if (values.write) write(project, plan);
   if (values.json) console.log(JSON.stringify(plan, null, 2));
   else report(project, plan, values.write);

@@ -6,11 +6,17 @@
 import { fieldOf } from "./project.mjs";
 
 const CLIENT = /(?:^|\/)node_modules\/ioredis(?:\/|$)/;
+const OWN_NAME = "sluice";
 const WORKSPACE = "pnpm-workspace.yaml";
 
 /** `^6.0.0` needs the name of the package before it, since the dependency keeps its own. */
 function aliased(spec) {
   return /^(?:file:|npm:|git|https?:|link:|workspace:)/.test(spec) ? spec : `npm:sluice@${spec}`;
+}
+
+/** True for what an earlier run, or its user, put into the manifest: a project that was moved keeps its version. */
+function isMoved(present) {
+  return present !== undefined && /^npm:sluice@|[/:]sluice(?:-[\w.-]+)?(?:\.tgz)?$/.test(present);
 }
 
 function npmDependants(lock) {
@@ -96,6 +102,8 @@ function planOverride(project, plan, spec) {
   }
   const field = manager === "yarn" ? "resolutions" : "overrides";
   const value = manager === "npm" ? "$ioredis" : spec;
+  // A second run finds the value of the first.
+  if (project.manifest[field]?.ioredis === value) return;
   const set = (manifest) => {
     manifest[field] = { ...manifest[field], ioredis: value };
   };
@@ -106,7 +114,10 @@ function planOverride(project, plan, spec) {
 function planLock(project, plan) {
   if (project.manager !== "npm" || project.lock === undefined) return;
   const lock = JSON.parse(project.read(project.lock));
-  const places = Object.keys(lock.packages ?? {}).filter((path) => CLIENT.test(path));
+  const places = Object.entries(lock.packages ?? {}).flatMap(([path, { name }]) =>
+    // An entry that an alias made bears the name of the package behind it.
+    CLIENT.test(path) && name !== OWN_NAME ? [path] : [],
+  );
   if (places.length === 0) return;
   for (const path of places) delete lock.packages[path];
   const lines = places.map((path) => `- ${path}`);
@@ -114,13 +125,14 @@ function planLock(project, plan) {
   plan.removals.push(...places, "node_modules/.package-lock.json");
 }
 
-export function planAlias(project, wanted, plan) {
+/** @param wanted The specifier asked for on the command line; undefined takes the version at hand. */
+export function planAlias(project, wanted, version, plan) {
   const field = fieldOf(project, "ioredis");
   const dependants = dependantsOf(project);
   const isNeeded = dependants === undefined || dependants.length > 0;
   if (field === undefined && !(dependants?.length > 0)) return;
-  const spec = aliased(wanted);
   const present = field === undefined ? undefined : project.manifest[field].ioredis;
+  const spec = wanted === undefined && isMoved(present) ? present : aliased(wanted ?? version);
   if (field === "peerDependencies") {
     plan.notes.push({
       text: "ioredis is a peer dependency: the program that installs this package chooses the client",
@@ -135,13 +147,14 @@ export function planAlias(project, wanted, plan) {
     const lines = [...(present === undefined ? [] : [`- "ioredis": "${present}"`]), `+ "ioredis": "${spec}"`];
     planManifest(project, plan, change, lines);
   }
+  if (present === spec) plan.isMoved = true;
   if (!isNeeded) return;
   planOverride(project, plan, spec);
-  if (dependants?.length > 0) {
+  planLock(project, plan);
+  if (dependants?.length > 0 && plan.edits.length > 0) {
     plan.notes.push({
       text: `brought an ioredis of their own, or want one as a peer: ${dependants.join(", ")}`,
       link: "moving-from-ioredis.md#packages-that-bring-an-ioredis-of-their-own",
     });
   }
-  planLock(project, plan);
 }

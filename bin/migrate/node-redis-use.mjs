@@ -20,11 +20,13 @@ function listCalls(file, text, plan) {
   }
 }
 
-export function planNodeRedis(project, spec, plan) {
+/** @param wanted The specifier asked for on the command line; undefined keeps what is there, or takes the version. */
+export function planNodeRedis(project, wanted, version, plan) {
   const used = PACKAGES.filter((name) => fieldOf(project, name) !== undefined);
   const files = project.sources.filter((file) => USES.test(project.read(file)));
   if (files.length === 0 || used.length === 0) return;
-  addDependency(project, plan, "sluice", spec);
+  if (wanted !== undefined || fieldOf(project, "sluice") === undefined)
+    addDependency(project, plan, "sluice", wanted ?? version);
   if (project.compiler === null) {
     plan.notes.push({
       text: "there is no TypeScript 5 or 6 in the project, so calls are listed and not rewritten (install it for the rewriting)",

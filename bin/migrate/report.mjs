@@ -41,10 +41,11 @@ function groupedBy(notes) {
   return groups;
 }
 
-export function report({ manager }, { edits, removals, notes }, isWritten) {
-  if (edits.length === 0 && notes.length === 0) {
-    print("Neither ioredis nor node-redis is used here.");
-    return;
+export function report({ manager }, { edits, removals, notes, isMoved }, isWritten) {
+  if (edits.length === 0) {
+    if (isMoved) print("ioredis is sluice here already: there is nothing to write.");
+    else if (notes.length === 0) print("Neither ioredis nor node-redis is used here.");
+    if (notes.length === 0) return;
   }
   if (edits.length > 0) print(isWritten ? "Written:" : "Would be written (--write does it):");
   for (const { file, lines } of edits) {

@@ -160,6 +160,32 @@ describe("sluice-migrate", function () {
     });
   }
 
+  for (const [manager, file, lock] of [
+    ["npm", "package-lock.json", NPM_LOCK],
+    ["pnpm", "pnpm-lock.yaml", PNPM_LOCK],
+    ["yarn", "yarn.lock", YARN_LOCK],
+    ["bun", "bun.lock", BUN_LOCK],
+  ] as const) {
+    it(`${manager}: a second run finds nothing to write, and keeps the version that was chosen`, async () => {
+      const directory = project({ "package.json": MANIFEST, [file]: lock });
+      const spec = "file:./sluice-6.0.0.tgz";
+      const first = await migrate(directory, "--write", "--spec", spec);
+      expect(first.edits).to.not.deep.equal([]);
+      if (manager === "npm") {
+        // As npm installs it: the copy of the program is the client under the old name, and no other one is left.
+        const { packages } = JSON.parse(readFileSync(join(directory, file), "utf8")) as typeof NPM_LOCK;
+        const installed = { ...packages, "node_modules/ioredis": { name: "sluice", version: "6.0.0" } };
+        writeFileSync(join(directory, file), JSON.stringify({ lockfileVersion: 3, packages: installed }));
+      }
+      const second = await migrate(directory);
+      expect({ edits: second.edits, removals: second.removals }).to.deep.equal({ edits: [], removals: [] });
+      const { stdout } = await run(process.execPath, [program, directory]);
+      expect(stdout).to.include("ioredis is sluice here already");
+      const manifest = JSON.parse(readFileSync(join(directory, "package.json"), "utf8")) as typeof MANIFEST;
+      expect(manifest.dependencies.ioredis).to.equal(spec);
+    });
+  }
+
   it("asks which manager when there are lock files of two", async () => {
     const directory = project({ "package.json": MANIFEST, "yarn.lock": "", "package-lock.json": NPM_LOCK });
     const failure = await migrate(directory).then(
