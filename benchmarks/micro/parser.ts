@@ -5,6 +5,7 @@
 
 import { isAscii } from "node:buffer";
 import { copyBytes, decodeText } from "../../src/protocol/decode-value";
+import type { Message } from "../../src/protocol/message";
 import { Parser } from "../../src/protocol/parser";
 import type { ReplySink } from "../../src/protocol/reply-sink";
 import { Decode, type Reply } from "../../src/protocol/resp-types";
@@ -24,6 +25,9 @@ class IgnoringSink implements ReplySink {
   }
   onPush(message: Reply[]): void {
     this.last = message;
+  }
+  onMessage(message: Message): void {
+    this.last = message.payloadText();
   }
   onParserError(error: Error): void {
     throw error;
@@ -83,6 +87,9 @@ function replies(): void {
   run("GET 1 KiB x 1000", 1000, viaReads(Buffer.from(bulk("x".repeat(1024)).repeat(1000))));
   run("OK x 1000", 1000, viaReads(Buffer.from("+OK\r\n".repeat(1000))));
   run("integer x 1000", 1000, viaReads(Buffer.from(":12345\r\n".repeat(1000))));
+  const message = list(3, (i) => [bulk("message"), bulk("channel:7"), value16][i] as string);
+  const subscribed = Decode.Buffers | Decode.Messages;
+  run("message of 16 B x 1000", 1000, viaReads(Buffer.from(message.repeat(1000)), subscribed));
   run("null x 1000", 1000, viaReads(Buffer.from("$-1\r\n".repeat(1000))));
   run("error x 1000", 1000, viaReads(Buffer.from("-ERR wrong kind of value\r\n".repeat(1000))));
   run("MGET 1000 of 16 B", 1, viaReads(Buffer.from(list(1000, () => value16))));

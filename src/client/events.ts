@@ -1,33 +1,42 @@
 /** Emitting events of a client without ever crashing the process. */
 
 import type { EventEmitter } from "node:events";
-import type { SubscriptionKind } from "../connection/subscriptions";
-import type { Reply } from "../protocol/resp-types";
+import type { Message } from "../protocol/message";
 import { nextTick } from "../util/scheduling";
-import { callUser } from "../util/user-code";
+import { throwLater } from "../util/user-code";
 
-const MESSAGE_EVENTS = ["message", "pmessage", "smessage"] as const;
+/** The same events with Buffers. */
+const BUFFER_EVENTS = {
+  message: "messageBuffer",
+  pmessage: "pmessageBuffer",
+  smessage: "smessageBuffer",
+} as const;
 
 /** A published message: as text for those who listen for text, then as Buffers. */
-export interface Message {
-  readonly kind: SubscriptionKind;
-  readonly pattern: Buffer | null;
-  readonly channel: Buffer;
-  /** A Buffer but for client tracking over RESP2. */
-  readonly payload: Reply;
+export function emitMessage(client: EventEmitter, message: Message): void {
+  const { kind } = message;
+  try {
+    if (client.listenerCount(kind) > 0) emitTexts(client, kind, message);
+  } catch (error) {
+    throwLater(error);
+  }
+  const bufferEvent = BUFFER_EVENTS[kind];
+  try {
+    if (client.listenerCount(bufferEvent) > 0) emitBuffers(client, bufferEvent, message);
+  } catch (error) {
+    throwLater(error);
+  }
 }
 
-export function emitMessage(client: EventEmitter, { kind, pattern, channel, payload }: Message): void {
-  const event = MESSAGE_EVENTS[kind];
-  const patterns = pattern === null ? [] : [pattern.toString()];
-  if (client.listenerCount(event) > 0) {
-    callUser(() =>
-      client.emit(event, ...patterns, channel.toString(), payload === null ? "" : String(payload)),
-    );
-  }
-  if (client.listenerCount(`${event}Buffer`) > 0) {
-    callUser(() => client.emit(`${event}Buffer`, ...patterns, channel, payload));
-  }
+function emitTexts(client: EventEmitter, event: string, message: Message): void {
+  if (message.kind !== "pmessage") client.emit(event, message.channelText(), message.payloadText());
+  else client.emit(event, message.patternText(), message.channelText(), message.payloadText());
+}
+
+/** The pattern stays a text. */
+function emitBuffers(client: EventEmitter, event: string, message: Message): void {
+  if (message.kind !== "pmessage") client.emit(event, message.channelBytes(), message.payload());
+  else client.emit(event, message.patternText(), message.channelBytes(), message.payload());
 }
 
 /** Emits an event at the end of the present run: listeners may be set behind the call that leads to it. */

@@ -5,20 +5,20 @@ import type { Command } from "../command/command";
 import type { ClientIdentity } from "../connection/handshake";
 import { LineCounts } from "../connection/line-counts";
 import type { MessageListener } from "../connection/push-router";
-import type { SubscriptionGap, SubscriptionKind } from "../connection/subscriptions";
+import type { SubscriptionGap } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
 import { settleWaiting, type Takeover } from "../link/closing";
 import type { ExpiringCredentials } from "../link/credentials";
 import type { LinkDeps, LinkListener } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { explain, hintOnReply } from "../observability/hints";
-import type { Reply } from "../protocol/resp-types";
+import type { Message } from "../protocol/message";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
 import { type Chain, PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
-import { emitMessage, type Message } from "./events";
+import { emitMessage } from "./events";
 import type { RedisStatus } from "./types";
 
 /** The cluster that a link is a part of: it is told what it has a use for. */
@@ -124,8 +124,7 @@ export class RedisEvents implements LinkListener, MessageListener {
     this.emitSafely("gap", gap);
   }
 
-  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void {
-    const message = { kind, pattern, channel, payload };
+  onMessage(message: Message): void {
     this.supervisor?.onMessage?.(message);
     emitMessage(this.client, message);
   }

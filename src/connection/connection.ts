@@ -14,7 +14,7 @@ import type { PlainCalls } from "../command/plain-calls";
 import { ConnectionClosedError, type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
 import { hideBytes } from "../observability/redact";
 import { OutputBuffer } from "../protocol/output-buffer";
-import { Parser, type ReplySink } from "../protocol/parser";
+import { type Message, Parser, type ReplySink } from "../protocol/parser";
 import { Decode, type Reply } from "../protocol/resp-types";
 import { atTurnEnd, clockMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
@@ -292,7 +292,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   nextDecoding(): number {
     const entry = this.queue.head();
-    if (entry === undefined || this.isSubscriberReply(entry)) return Decode.Buffers;
+    if (entry === undefined || this.isSubscriberReply(entry)) return this.decodingOfSubscriber;
     return entry.wantsBuffers ? this.decoding | Decode.Buffers : this.decoding;
   }
 
@@ -324,6 +324,10 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     }
     markAnswered(command);
     if (this.deps.replies?.onReplyError(command, error) !== true) command.fail(error);
+  }
+
+  onMessage(message: Message): void {
+    this.pushes.message(message);
   }
 
   onPush(message: Reply[]): void {
@@ -376,6 +380,10 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   private get isInSubscriberMode(): boolean {
     return this.shape.protocol === 2 && !this.deps.subscriptions.isEmpty;
+  }
+
+  private get decodingOfSubscriber(): number {
+    return this.shape.protocol === 2 ? Decode.Buffers | Decode.Messages : Decode.Buffers;
   }
 
   private isSubscriberReply(entry: QueueEntry): boolean {

@@ -10,14 +10,15 @@
 import { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import { ParserError } from "../errors";
+import { DecodedMessage, type Message, type MessageKind } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import type { CommandQueue } from "./command-queue";
 import { SubscriptionKind, type Subscriptions } from "./subscriptions";
 
 /** Is told what the server says without having been asked. */
 export interface MessageListener {
-  /** `pattern` is null but for pattern messages. The payload is a Buffer but for client tracking over RESP2. */
-  onMessage(kind: SubscriptionKind, pattern: Buffer | null, channel: Buffer, payload: Reply): void;
+  /** It is over when the call returns. */
+  onMessage(message: Message): void;
   /** The server ended a shard subscription by itself: its slot has moved. */
   onShardLost(channel: Buffer): void;
   /** Any other push, by its kind (`invalidate` ...). */
@@ -51,6 +52,8 @@ const CONFIRMATIONS: ReadonlyMap<string, Confirmation> = new Map(
   ].map((confirmation) => [confirmation.word, confirmation]),
 );
 
+const NO_PATTERN = Buffer.alloc(0);
+
 export class PushRouter {
   /** Confirmations that the command at head still waits for; 0 = none has come yet. */
   private left = 0;
@@ -66,13 +69,11 @@ export class PushRouter {
     const kind = String(message[0]);
     switch (kind) {
       case "message":
-        this.deliver(SubscriptionKind.Channel, null, message, 1);
-        return true;
       case "smessage":
-        this.deliver(SubscriptionKind.Shard, null, message, 1);
+        this.deliver(kind, NO_PATTERN, message, 1);
         return true;
       case "pmessage":
-        this.deliver(SubscriptionKind.Pattern, bytesOf(message[1], kind), message, 2);
+        this.deliver(kind, bytesOf(message[1], kind), message, 2);
         return true;
     }
     const confirmation = CONFIRMATIONS.get(kind);
@@ -81,19 +82,18 @@ export class PushRouter {
     return true;
   }
 
+  message(message: Message): void {
+    this.deps.messages?.onMessage(message);
+  }
+
   other(message: readonly Reply[]): void {
     this.deps.messages?.onOtherPush(String(message[0]), message);
   }
 
-  private deliver(
-    kind: SubscriptionKind,
-    pattern: Buffer | null,
-    message: readonly Reply[],
-    at: number,
-  ): void {
+  private deliver(kind: MessageKind, pattern: Buffer, message: readonly Reply[], at: number): void {
     const payload = message[at + 1];
     if (payload === undefined) throw new ParserError("Protocol error: a message without its payload");
-    this.deps.messages?.onMessage(kind, pattern, bytesOf(message[at], "message"), payload);
+    this.message(new DecodedMessage(kind, pattern, bytesOf(message[at], "message"), payload));
   }
 
   private confirm({ word, kind, isEntry }: Confirmation, message: readonly Reply[], shape: ReplyShape): void {

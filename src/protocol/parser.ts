@@ -19,13 +19,14 @@ import {
   MAX_TEXT_BYTES,
   MAX_TEXT_LINE_BYTES,
 } from "./limits";
+import { type Message, WireMessage } from "./message";
 import { integerOf, isInteger } from "./numbers";
 import { isEarned, LARGE_BYTES, PassingBulk } from "./passing-bulk";
 import { ReplyBuilder } from "./reply-builder";
 import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 
-export type { ReplySink };
+export type { Message, ReplySink };
 
 import { Decode, type Reply } from "./resp-types";
 import { decodeScalar, scalarFault } from "./scalar-line";
@@ -51,6 +52,8 @@ export class Parser extends TokenScanner {
   private isSkippingLine = false;
   /** Size of the unfinished token at the start of the unread bytes, if known. */
   private neededBytes = 0;
+  /** Made when the first message comes. */
+  private message: WireMessage | null = null;
 
   constructor(private readonly sink: ReplySink) {
     super();
@@ -115,7 +118,10 @@ export class Parser extends TokenScanner {
     if (this.passing.left > 0 && !this.passBulk()) return;
     if (this.isSkippingLine && !this.passLine()) return;
     while (this.at < this.end && this.isLive) {
-      if (this.builder.isIdle && !this.begin()) return;
+      if (this.builder.isIdle) {
+        if (!this.begin()) return;
+        if (this.has(Decode.Messages) && this.readMessage()) continue;
+      }
       if (!this.readToken(this.bytes[this.at] as number)) return;
     }
   }
@@ -127,6 +133,19 @@ export class Parser extends TokenScanner {
     else if (type === TypeByte.Push) this.builder.beginPush();
     else if (type === TypeByte.Attribute) this.builder.beginMetadata();
     return this.isLive;
+  }
+
+  /** Reads a whole message of pub/sub. False if it is none, or has to be read token by token. */
+  private readMessage(): boolean {
+    const message = this.message ?? (this.message = new WireMessage());
+    const stop = message.read(this.bytes, this.at, this.end);
+    if (stop < 0) return false;
+    this.at = stop;
+    this.builder.skip();
+    message.isAscii = this.isAscii;
+    this.sink.onMessage(message);
+    message.letGo();
+    return true;
   }
 
   /** Reads one token and places its value. False if it is not all there, or wrong. */

@@ -62,7 +62,12 @@ export class ReplyBuilder {
   beginPush(): void {
     this.isIdle = false;
     this.outcome = Outcome.Push;
-    this.decoding = Decode.Buffers;
+    this.decoding = Decode.Buffers | Decode.Messages;
+  }
+
+  /** What has begun was read in another way. */
+  skip(): void {
+    this.isIdle = true;
   }
 
   /** The value that is being read is an error reply, and the next to be placed. */

@@ -4,6 +4,7 @@
  */
 
 import type { ParserError } from "../errors";
+import type { Message } from "./message";
 import type { Reply } from "./resp-types";
 
 export interface ReplySink {
@@ -19,6 +20,11 @@ export interface ReplySink {
    * protocol is intact (longer than the longest string of the engine): it ends its command only.
    */
   onErrorReply(error: Error): void;
+  /**
+   * A message of pub/sub in its usual form, where one may come (a push, or `Decode.Messages`). Any
+   * other form comes by `onReply` or `onPush`. It is over when the call returns.
+   */
+  onMessage(message: Message): void;
   /** A whole push message (`>`), its strings as Buffers. */
   onPush(message: Reply[]): void;
   /** The bytes are not RESP or break a limit. The parser is dead from here on; called once. */

@@ -25,6 +25,8 @@ export const Decode = {
   StringNumbers: 2,
   /** Maps become objects, booleans true/false, doubles numbers. */
   Resp3Shapes: 4,
+  /** An array may be a message of pub/sub. */
+  Messages: 8,
 } as const;
 
 export type { ReplyError };

@@ -11,12 +11,17 @@ export function callUser<T>(work: () => T, onThrown?: () => void): T | undefined
   try {
     return work();
   } catch (error) {
-    nextTick(() => {
-      throw error;
-    });
+    throwLater(error);
     onThrown?.();
     return undefined;
   }
+}
+
+/** Throws on the next tick, where nobody's work is unwound. */
+export function throwLater(error: unknown): void {
+  nextTick(() => {
+    throw error;
+  });
 }
 
 /** What was thrown, if it is an error; otherwise an error that has it as its cause. */

@@ -16,7 +16,7 @@ import type { SlotMap } from "../../cluster/slot-map";
 import type { SlotOwners } from "../../cluster/slot-owners";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
-import type { Message } from "../events";
+import type { Message } from "../../protocol/message";
 import type { ClusterOptions } from "../options/cluster-options";
 import { supervise, type ViewFactory } from "./node-views";
 

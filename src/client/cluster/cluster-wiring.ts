@@ -17,7 +17,7 @@ import { ClusterRouter } from "../../cluster/router";
 import { SlotMap } from "../../cluster/slot-map";
 import { SlotOwners } from "../../cluster/slot-owners";
 import { INSPECT } from "../../observability/redact";
-import type { Message } from "../events";
+import type { Message } from "../../protocol/message";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
 import { ClusterSubscriptions } from "./cluster-subscriptions";

@@ -69,7 +69,7 @@ class Peer extends Duplex {
   publish(kind: number, name: string, text: string): void {
     if (this.names[kind]?.has(name) !== true) return;
     const rest = kind === SubscriptionKind.Pattern ? [name, name, text] : [name, text];
-    this.sent.push(`${kind} ${name} ${text}`);
+    this.sent.push(`${MESSAGES[kind]} ${name} ${text}`);
     this.send(this.list([MESSAGES[kind] as string, ...rest].map(bulk)), 7);
   }
 
@@ -165,7 +165,8 @@ class Bench {
   constructor(protocol: 2 | 3) {
     this.peer = new Peer(protocol);
     const messages: MessageListener = {
-      onMessage: (of, _pattern, name, payload) => this.heard.push(`${of} ${name} ${payload}`),
+      onMessage: (message) =>
+        this.heard.push(`${message.kind} ${message.channelText()} ${message.payloadText()}`),
       onShardLost() {},
       onOtherPush() {},
       onMonitorLine() {},

@@ -1,5 +1,6 @@
 /** A sink that remembers what it was told, and feeds bytes to a parser in either way. */
 
+import type { Message } from "../../../src/protocol/message";
 import { Parser } from "../../../src/protocol/parser";
 import type { ReplySink } from "../../../src/protocol/reply-sink";
 import type { Reply } from "../../../src/protocol/resp-types";
@@ -29,6 +30,12 @@ export class RecordingSink implements ReplySink {
 
   onPush(message: Reply[]): void {
     this.add(["push", message]);
+  }
+
+  /** As it would come token by token. */
+  onMessage(message: Message): void {
+    const pattern = message.kind === "pmessage" ? [message.patternBytes()] : [];
+    this.add(["push", [Buffer.from(message.kind), ...pattern, message.channelBytes(), message.payload()]]);
   }
 
   onParserError(error: Error): void {

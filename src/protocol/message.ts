@@ -1,0 +1,180 @@
+/**
+ * Messages of pub/sub. A subscriber gets nothing else for minutes and by the million, so the parser
+ * reads one in a single step instead of building an array of Buffers, and whoever hears of it takes
+ * only what is wanted: texts, Buffers, or nothing.
+ *
+ *   RESP2:  *3 $7 message $<n> <channel> $<n> <payload>        RESP3: the same with > in the place of *
+ *           *3 $8 smessage ...                                 *4 $8 pmessage, the pattern in front
+ */
+
+import { copyBytes, decodeText } from "./decode-value";
+import { nameText } from "./name-texts";
+import type { Reply } from "./resp-types";
+
+/** The word of the server; the event of a client has the same name. */
+export type MessageKind = "message" | "pmessage" | "smessage";
+
+/** A published message. What it holds is to be asked for before the call that brings it returns. */
+export interface Message {
+  readonly kind: MessageKind;
+  channelText(): string;
+  payloadText(): string;
+  /** Of a `pmessage`. */
+  patternText(): string;
+  channelBytes(): Buffer;
+  /** A Buffer but for client tracking over RESP2. */
+  payload(): Reply;
+  /** Of a `pmessage`. */
+  patternBytes(): Buffer;
+}
+
+const CR = 13;
+const LF = 10;
+const ZERO = 48;
+const DOLLAR = 36;
+/** Behind the type byte. Longer payloads take the ordinary way, on which memory grows with what has arrived. */
+const LONGEST_BYTES = 64 * 1024;
+
+/** What stands behind the type byte. */
+const HEADS = (["message", "smessage", "pmessage"] as const).map((kind) => ({
+  kind,
+  bytes: Buffer.from(`${kind === "pmessage" ? 4 : 3}\r\n$${kind.length}\r\n${kind}\r\n`),
+}));
+/** Where the heads differ: the first letter of the word. */
+const LETTER_AT = 7;
+const LETTERS = HEADS.map(({ bytes }) => bytes[LETTER_AT]);
+
+const NOTHING = Buffer.alloc(0);
+
+/** Reads messages, one after the other, from the bytes that have arrived. */
+export class WireMessage implements Message {
+  kind: MessageKind = "message";
+  /** All bytes are below 0x80; false also when that is not known. */
+  isAscii = false;
+  private bytes: Buffer = NOTHING;
+  private patternAt = 0;
+  private patternEnd = 0;
+  private channelAt = 0;
+  private channelEnd = 0;
+  private payloadAt = 0;
+  private payloadEnd = 0;
+  /** Of the bulk string that `readBulk` has read. */
+  private valueAt = 0;
+  private valueEnd = 0;
+
+  /** Behind the message whose type byte is at `at`; -1 if it is none, or not all there, or unusual in any way. */
+  read(bytes: Buffer, at: number, end: number): number {
+    const letter = at + 1 + LETTER_AT < end ? bytes[at + 1 + LETTER_AT] : 0;
+    const head = HEADS[LETTERS.indexOf(letter as number)];
+    if (head === undefined || !standsAt(bytes, at + 1, end, head.bytes)) return -1;
+    let place = at + 1 + head.bytes.length;
+    if (head.kind === "pmessage") {
+      place = this.readBulk(bytes, place, end);
+      if (place < 0) return -1;
+      this.patternAt = this.valueAt;
+      this.patternEnd = this.valueEnd;
+    }
+    place = this.readBulk(bytes, place, end);
+    if (place < 0) return -1;
+    this.channelAt = this.valueAt;
+    this.channelEnd = this.valueEnd;
+    place = this.readBulk(bytes, place, end);
+    if (place < 0) return -1;
+    this.payloadAt = this.valueAt;
+    this.payloadEnd = this.valueEnd;
+    this.kind = head.kind;
+    this.bytes = bytes;
+    return place;
+  }
+
+  /** Holds no memory of others between two messages. */
+  letGo(): void {
+    this.bytes = NOTHING;
+  }
+
+  channelText(): string {
+    return nameText(this.bytes, this.channelAt, this.channelEnd);
+  }
+
+  payloadText(): string {
+    return decodeText(this.bytes, this.payloadAt, this.payloadEnd, this.isAscii);
+  }
+
+  patternText(): string {
+    return nameText(this.bytes, this.patternAt, this.patternEnd);
+  }
+
+  channelBytes(): Buffer {
+    return copyBytes(this.bytes, this.channelAt, this.channelEnd);
+  }
+
+  payload(): Buffer {
+    return copyBytes(this.bytes, this.payloadAt, this.payloadEnd);
+  }
+
+  patternBytes(): Buffer {
+    return copyBytes(this.bytes, this.patternAt, this.patternEnd);
+  }
+
+  /** Behind the bulk string at `at`, or -1. */
+  private readBulk(bytes: Buffer, at: number, end: number): number {
+    if (at >= end || bytes[at] !== DOLLAR) return -1;
+    let length = 0;
+    let i = at + 1;
+    for (; i < end && length <= LONGEST_BYTES; i++) {
+      const digit = (bytes[i] as number) - ZERO;
+      if (digit >>> 0 > 9) break;
+      length = length * 10 + digit;
+    }
+    const valueEnd = i + 2 + length;
+    if (length > LONGEST_BYTES || i === at + 1 || valueEnd + 2 > end) return -1;
+    if (!isLineEnd(bytes, i) || !isLineEnd(bytes, valueEnd)) return -1;
+    this.valueAt = i + 2;
+    this.valueEnd = valueEnd;
+    return valueEnd + 2;
+  }
+}
+
+/** A message that came as an array: longer than usual, split between reads, or with another type of payload. */
+export class DecodedMessage implements Message {
+  constructor(
+    readonly kind: MessageKind,
+    private readonly pattern: Buffer,
+    private readonly channel: Buffer,
+    private readonly content: Reply,
+  ) {}
+
+  channelText(): string {
+    return this.channel.toString();
+  }
+
+  payloadText(): string {
+    return this.content === null ? "" : String(this.content);
+  }
+
+  patternText(): string {
+    return this.pattern.toString();
+  }
+
+  channelBytes(): Buffer {
+    return this.channel;
+  }
+
+  payload(): Reply {
+    return this.content;
+  }
+
+  patternBytes(): Buffer {
+    return this.pattern;
+  }
+}
+
+function isLineEnd(bytes: Buffer, at: number): boolean {
+  return bytes[at] === CR && bytes[at + 1] === LF;
+}
+
+function standsAt(bytes: Buffer, at: number, end: number, head: Buffer): boolean {
+  if (at + head.length > end) return false;
+  for (let i = 0; i < head.length; i++) if (bytes[at + i] !== head[i]) return false;
+  return true;
+}
