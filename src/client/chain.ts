@@ -29,6 +29,12 @@ export interface ChainOptions extends AutoPipeliningOptions {
 /** Where a client keeps its chain. */
 export const PARTS: unique symbol = Symbol("parts");
 
+interface Lines extends Omit<BlockingLeaseOptions, "maxConnections"> {
+  onGivenUp?(): void;
+  /** See `AutoPipelinerOptions`. */
+  onGathered?(ms: number): void;
+}
+
 export class Chain {
   auto: AutoPipeliner | null = null;
   readonly caching: Caching | null;
@@ -39,7 +45,7 @@ export class Chain {
   constructor(
     link: CachedLink,
     private readonly options: ChainOptions,
-    private readonly lines: Omit<BlockingLeaseOptions, "maxConnections"> & { onGivenUp?(): void },
+    private readonly lines: Lines,
     client: CachedClient,
   ) {
     this.caching = openCaching(client, link);
@@ -89,6 +95,7 @@ export class Chain {
   private makeAuto(): AutoPipeliner | null {
     const window = autoPipelinerOptions(this.options);
     if (window === null) return null;
-    return new AutoPipeliner(this.bottom, { ...window, onGivenUp: this.lines.onGivenUp });
+    const { onGivenUp, onGathered } = this.lines;
+    return new AutoPipeliner(this.bottom, { ...window, onGivenUp, onGathered });
   }
 }

@@ -459,7 +459,7 @@ function makePort(client: ClientBase<ReplyMappingMode>): PipelinePort {
     isStrict: () => client.options.strictArguments === true,
     preparation: () => (client.options.showFriendlyErrorStack ? noteCallSite : null),
     tally: client[TALLY],
-    trace: (run) => tracePipeline(run, client[SOURCE], client[SOURCE].isLogging),
+    trace: (run) => tracePipeline(run, client[SOURCE]),
     observe: (size) => client[OBSERVE]?.(size) ?? null,
   };
 }

@@ -47,14 +47,12 @@ export const OBSERVE: unique symbol = Symbol("observe");
 export interface TracedClient {
   readonly options: Pick<RedisOptions, "host" | "port" | "path" | "db" | "sentinels">;
   readonly stream: Duplex | null;
+  readonly cache: { stats(): object };
   stats(): object;
 }
 
 /** A client as those see it who trace its calls and batches. */
-export interface TraceSource extends PipelineTarget {
-  /** The debug output wants a line for each batch. */
-  readonly isLogging: boolean;
-}
+export type TraceSource = PipelineTarget;
 
 /** Tells `sluice/otel` of a single call, if it is there. What it throws is not the caller's affair. */
 export function tellCall(command: Command, completion: PromiseCompletion, source: TraceSource): void {
@@ -63,6 +61,15 @@ export function tellCall(command: Command, completion: PromiseCompletion, source
     if (end) completion.tally = end;
   } catch {
     // Not reported either: it would be once for each call.
+  }
+}
+
+/** Tells it of an automatic batch, likewise. */
+export function tellGathered(ms: number, source: TraceSource): void {
+  try {
+    hooks.gathered?.(ms, source);
+  } catch {
+    // As above.
   }
 }
 

@@ -1,10 +1,10 @@
-/** Follows one pipeline, transaction or batch of a bulk for `sluice:pipeline` and the debug output. */
+/** Follows one pipeline, transaction or batch of a bulk for `sluice:pipeline`, `sluice/otel` and the debug output. */
 
 import { errorCode } from "../command/promise-completion";
 import type { ServerContext } from "../observability/channels";
-import type { CallSource } from "../observability/hooks";
+import { type BatchEnd, type BatchFacts, type CallSource, hooks } from "../observability/hooks";
 import { type PipelineContext, pipelineChannel } from "../observability/work-channels";
-import type { PipelineFacts, PipelineObserver } from "../pipeline/pipeline-run";
+import type { PipelineObserver } from "../pipeline/pipeline-run";
 import type { Rows } from "../pipeline/transaction";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
@@ -16,50 +16,61 @@ const debug = debugLog("pipeline");
 
 /** Where it goes. */
 export interface PipelineTarget extends CallSource {
+  /** The debug output wants a line for each batch. The environment was asked before. */
+  readonly isLogging: boolean;
   /** Nodes that the batch which was handed over last was divided among. */
   nodesOfLast(): number;
 }
 
-/** Null while nobody listens. `isLogging` was asked of the environment before. */
-export function tracePipeline(
-  run: PipelineFacts,
-  target: PipelineTarget,
-  isLogging: boolean,
-): PipelineObserver | null {
+/** Null while nobody listens. */
+export function tracePipeline(run: BatchFacts, target: PipelineTarget): PipelineObserver | null {
+  const { isLogging } = target;
   const isHeard = pipelineChannel.isHeard;
-  return isHeard || isLogging ? new PipelineTrace(run, target, isHeard, isLogging) : null;
+  const listener = hooks.batch === null ? null : tellBatch(run, target);
+  if (listener === null && !isHeard && !isLogging) return null;
+  const context = isHeard || isLogging ? makeContext(run, target) : null;
+  return new PipelineTrace(target, listener, context, isHeard);
+}
+
+/** What the listener throws is not the caller's affair. */
+function tellBatch(run: BatchFacts, target: PipelineTarget): BatchEnd | null {
+  try {
+    return hooks.batch?.(run, target) ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function makeContext(run: BatchFacts, target: PipelineTarget): PipelineContext {
+  const size = run.kind === "transaction" ? run.length - 2 : run.length;
+  const { database, isPatched } = target;
+  return { kind: run.kind, size, commands: countNames(run), database, isPatched, ...target.server() };
 }
 
 class PipelineTrace implements PipelineObserver {
   private readonly beganMs = clockMs();
   private startedMs: number | null = null;
   private answeredMs: number | null = null;
-  private readonly context: PipelineContext;
 
   constructor(
-    run: PipelineFacts,
     private readonly target: PipelineTarget,
+    private readonly listener: BatchEnd | null,
+    /** For the channel and the debug output. */
+    private readonly context: PipelineContext | null,
     private readonly isHeard: boolean,
-    private readonly isLogging: boolean,
-  ) {
-    const size = run.kind === "transaction" ? run.length - 2 : run.length;
-    const { database, isPatched } = target;
-    this.context = {
-      kind: run.kind,
-      size,
-      commands: countNames(run),
-      database,
-      isPatched,
-      ...target.server(),
-    };
-  }
+  ) {}
 
   around(send: () => void): void {
+    const { context } = this;
+    if (context === null) {
+      send();
+      return;
+    }
     const work = (): void => {
       send();
-      this.context.nodes = this.target.nodesOfLast();
+      context.nodes = this.target.nodesOfLast();
     };
-    if (this.isHeard) pipelineChannel.begin(this.context, work);
+    if (this.isHeard) pipelineChannel.begin(context, work);
     else work();
   }
 
@@ -72,33 +83,50 @@ class PipelineTrace implements PipelineObserver {
   }
 
   onEnd(rows: Rows, failures: number, refusal: Error | null): void {
-    const { context, beganMs, startedMs, answeredMs } = this;
-    const nowMs = clockMs();
-    context.queuedMs = startedMs === null ? null : startedMs - beganMs;
-    context.wireMs = startedMs === null || answeredMs === null ? null : answeredMs - startedMs;
-    context.settlingMs = answeredMs === null ? null : nowMs - answeredMs;
-    context.durationMs = nowMs - beganMs;
-    context.errors = failures === 0 ? {} : countErrors(rows);
-    if (this.isLogging) this.log();
+    const { context, beganMs, startedMs } = this;
+    const queuedMs = startedMs === null ? null : startedMs - beganMs;
+    const errors = failures === 0 ? {} : countErrors(rows);
+    if (this.listener !== null) this.tell(this.listener, errors, refusal, queuedMs);
+    if (context === null) return;
+    context.queuedMs = queuedMs;
+    this.complete(context, errors);
+    if (this.target.isLogging) log(context);
     if (this.isHeard) pipelineChannel.settle(context, refusal ?? undefined);
   }
 
-  private log(): void {
-    const { kind, size, commands, errors, nodes, durationMs = 0, queuedMs } = this.context;
-    debug(
-      "%s of %d (%s) to %s: %s ms, %s queued, %s",
-      kind,
-      size,
-      commands === null ? "many commands" : listOf(commands),
-      nodes === 1 ? placeOf(this.context) : `${nodes} nodes`,
-      durationMs.toFixed(1),
-      queuedMs == null ? "?" : queuedMs.toFixed(1),
-      Object.keys(errors ?? {}).length === 0 ? "no errors" : listOf(errors ?? {}),
-    );
+  private tell(listener: BatchEnd, ...end: Parameters<BatchEnd["onEnd"]>): void {
+    try {
+      listener.onEnd(...end);
+    } catch {
+      // An exporter that throws is not the caller's affair.
+    }
+  }
+
+  private complete(context: PipelineContext, errors: Record<string, number>): void {
+    const { beganMs, startedMs, answeredMs } = this;
+    const nowMs = clockMs();
+    context.wireMs = startedMs === null || answeredMs === null ? null : answeredMs - startedMs;
+    context.settlingMs = answeredMs === null ? null : nowMs - answeredMs;
+    context.durationMs = nowMs - beganMs;
+    context.errors = errors;
   }
 }
 
-function countNames(run: PipelineFacts): Record<string, number> | null {
+function log(context: PipelineContext): void {
+  const { kind, size, commands, errors, nodes, durationMs = 0, queuedMs } = context;
+  debug(
+    "%s of %d (%s) to %s: %s ms, %s queued, %s",
+    kind,
+    size,
+    commands === null ? "many commands" : listOf(commands),
+    nodes === 1 ? placeOf(context) : `${nodes} nodes`,
+    durationMs.toFixed(1),
+    queuedMs == null ? "?" : queuedMs.toFixed(1),
+    Object.keys(errors ?? {}).length === 0 ? "no errors" : listOf(errors ?? {}),
+  );
+}
+
+function countNames(run: BatchFacts): Record<string, number> | null {
   const counts = new Map<string, number>();
   let last = "";
   let count = 0;

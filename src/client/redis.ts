@@ -20,7 +20,14 @@ import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { type CacheView, Chain, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
-import { ClientTracer, flushesSoFar, isPatched, OBSERVE, type TraceSource } from "./client-tracer";
+import {
+  ClientTracer,
+  flushesSoFar,
+  isPatched,
+  OBSERVE,
+  type TraceSource,
+  tellGathered,
+} from "./client-tracer";
 import type { LimitContext } from "./command-limits";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
@@ -148,6 +155,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
         makeConnection: (onTaken) => new LinkLine(this.options, makeConnector(self), deps, onTaken),
         currentDb: () => link.session.db,
         onGivenUp: () => link.session.loseMember(),
+        onGathered: (ms) => tellGathered(ms, this[SOURCE]),
         // A transaction opened by hand goes on where it began; the rest will be refused.
         isBoundToShared: () => link.isLeaving || link.session.isDelicate || link.mode !== "normal",
       },

@@ -1,5 +1,5 @@
 /**
- * How `sluice/otel`, which no client loads, hears of single calls: an object that all copies of the
+ * How `sluice/otel`, which no client loads, hears of calls and batches: an object that all copies of the
  * client in one process share, whatever bundled them. Not public; the number is that of its shape.
  */
 
@@ -26,16 +26,45 @@ export interface CallSource {
   };
 }
 
+/** A pipeline, a transaction, or one batch of a bulk. */
+export interface BatchFacts {
+  readonly kind: "pipeline" | "transaction" | "bulk";
+  /** Commands, MULTI and EXEC included. */
+  readonly length: number;
+  /** Name of a command in lower case. */
+  nameAt(index: number): string;
+}
+
+/** Is told how a batch ends. */
+export interface BatchEnd {
+  /**
+   * @param errors The first word of error replies, codes of other errors; how often each.
+   * @param refusal What `exec()` rejects with.
+   * @param queuedMs From `exec()` to the write of its first command; null if that was not seen.
+   */
+  onEnd(errors: Readonly<Record<string, number>>, refusal: Error | null, queuedMs: number | null): void;
+}
+
+interface ObservedClient {
+  readonly options: object;
+  readonly cache?: { stats(): object };
+  stats(): object;
+}
+
 interface Hooks {
   /** Called for each single call; what it returns is told how the call ends, before its caller is. */
   call: ((name: string, args: readonly (string | Buffer)[], source: CallSource) => CallEnd | null) | null;
+  /** Called for each batch as it is sent; what it returns is told how the batch ends, before its caller is. */
+  batch: ((facts: BatchFacts, source: CallSource) => BatchEnd | null) | null;
+  /** Called for each automatic batch as it leaves: for how long it was gathered. */
+  gathered: ((ms: number, source: CallSource) => void) | null;
   /** Clients of single servers that are connected or connecting. */
-  readonly clients: Set<{ stats(): object }>;
+  readonly clients: Set<ObservedClient>;
 }
 
 const KEY = Symbol.for("sluice.hooks.1");
 
 const shared = globalThis as unknown as Record<symbol, Hooks | undefined>;
-shared[KEY] ??= { call: null, clients: new Set() };
+shared[KEY] ??= { call: null, batch: null, gathered: null, clients: new Set() };
 
 export const hooks: Hooks = shared[KEY];

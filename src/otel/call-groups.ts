@@ -135,7 +135,8 @@ class CallGroup implements CallEnd, Operation {
       this.queryText = undefined;
       this.procedure = undefined;
     }
-    this.operations.report(this, this.operations.attributesOf(this.name, this.source, this.endedMs));
+    const target = this.operations.targetOf(this.source, this.endedMs);
+    this.operations.report(this, target.attributesOf(this.name));
   }
 }
 

@@ -1,15 +1,15 @@
-/** What is heard on the channels of the client: batches, single commands for `spans: "command"`, connections. */
+/** What is heard of the client besides calls and batches: commands for `spans: "command"`, connections, automatic batches. */
 
 import { type TracingChannelSubscribers, tracingChannel } from "node:diagnostics_channel";
 import type { Context, Histogram } from "@opentelemetry/api";
 import { errorCode } from "../command/promise-completion";
 import type { CommandTraceContext } from "../observability/channels";
-import type { ConnectionContext, PipelineContext } from "../observability/work-channels";
+import { hooks } from "../observability/hooks";
+import type { ConnectionContext } from "../observability/work-channels";
 import { clockMs } from "../util/scheduling";
 import type { Api } from "./api";
-import { failureText, operationName } from "./call-groups";
-import type { Operations } from "./operations";
-import type { Settings } from "./options";
+import { operationName } from "./call-groups";
+import { type Operations, poolOf } from "./operations";
 
 interface Begun {
   readonly parent: Context;
@@ -46,58 +46,6 @@ function listen<C extends object>(
   return () => void channel.unsubscribe(subscribers as unknown as TracingChannelSubscribers<object>);
 }
 
-/** Pipelines, transactions and batches of bulks: one operation each. */
-export function followPipelines(
-  api: Api,
-  operations: Operations,
-  settings: Settings,
-  queueWait: Histogram | null,
-): () => void {
-  const isTraced = settings.spans === "batch";
-  return listen<Noted<PipelineContext>>(
-    "sluice:pipeline",
-    (context) => note(context, api.context.active()),
-    (context) => {
-      const start = context[BEGUN];
-      if (start === undefined) return;
-      const { parent, beganMs } = start;
-      const { size, queuedMs } = context;
-      const name = nameOf(context);
-      const shared = operations.attributesAt(name, context);
-      if (queuedMs != null) queueWait?.record(queuedMs / 1000, shared, parent);
-      const { failure, failed } = failureOf(context);
-      operations.report(
-        {
-          name,
-          batchSize: size === 1 ? null : size,
-          failure,
-          message: failure === null ? "" : failureText(failed, size, failure),
-          parent,
-          beganMs,
-          endedMs: clockMs(),
-          isTraced: isTraced && !context.isPatched && operations.mayTrace(parent),
-        },
-        shared,
-      );
-    },
-  );
-}
-
-/** `PIPELINE GET` if all commands are alike; a pipeline of one command is that command. */
-function nameOf({ kind, size, commands }: PipelineContext): string {
-  const names = Object.keys(commands ?? {});
-  const alike = names.length === 1 ? operationName(names[0] as string) : null;
-  if (kind !== "transaction" && size === 1 && alike !== null) return alike;
-  const word = kind === "transaction" ? "MULTI" : "PIPELINE";
-  return alike === null ? word : `${word} ${alike}`;
-}
-
-function failureOf({ errors = {}, error }: PipelineContext): { failure: string | null; failed: number } {
-  const failed = Object.values(errors).reduce((sum, count) => sum + count, 0);
-  if (error !== undefined) return { failure: errorCode(error), failed };
-  return { failure: Object.keys(errors)[0] ?? null, failed };
-}
-
 /** Each command that is written, members of batches too: one span each. */
 export function followCommands(api: Api, operations: Operations, mayTrace: () => boolean): () => void {
   return listen<Noted<CommandTraceContext>>(
@@ -112,7 +60,7 @@ export function followCommands(api: Api, operations: Operations, mayTrace: () =>
       const failure = context.error === undefined ? null : errorCode(context.error);
       const name = operationName(context.command.toLowerCase());
       const operation = { name, batchSize: null, failure, message: failure ?? "" };
-      const shared = operations.attributesAt(name, context);
+      const shared = operations.targetAt(context).attributesOf(name);
       operations.addSpan({ ...operation, ...start, endedMs: clockMs(), isTraced: true }, shared);
     },
   );
@@ -129,9 +77,17 @@ export function followConnections(createTime: Histogram): () => void {
     (context) => {
       const beganMs = begun.get(context);
       if (beganMs === undefined || context.error !== undefined) return;
-      const { serverAddress, serverPort } = context;
-      const pool = serverPort === undefined ? serverAddress : `${serverAddress}:${serverPort}`;
-      createTime.record((clockMs() - beganMs) / 1000, { "db.client.connection.pool.name": pool });
+      createTime.record((clockMs() - beganMs) / 1000, { "db.client.connection.pool.name": poolOf(context) });
     },
   );
+}
+
+/** How long automatic batches are gathered. */
+export function followGathering(operations: Operations, windowWait: Histogram): () => void {
+  const listener: typeof hooks.gathered = (ms, source) =>
+    windowWait.record(ms / 1000, operations.targetOf(source, clockMs()).pool);
+  hooks.gathered = listener;
+  return () => {
+    if (hooks.gathered === listener) hooks.gathered = null;
+  };
 }

@@ -7,8 +7,9 @@ import type { CallSource } from "../observability/hooks";
 import { hooks } from "../observability/hooks";
 import { VERSION } from "../util/version";
 import { loadApi } from "./api";
+import { Batches } from "./batches";
 import { CallGroups } from "./call-groups";
-import { followCommands, followConnections, followPipelines } from "./channel-listeners";
+import { followCommands, followConnections, followGathering } from "./channel-listeners";
 import { makeHistograms, observeClients } from "./instruments";
 import { Operations } from "./operations";
 import { checkOptions, type InstrumentOptions } from "./options";
@@ -55,15 +56,21 @@ export function instrument(options: InstrumentOptions = {}): Instrumented {
     return !isPatched && settings.spans === "batch";
   };
   const groups = new CallGroups(api, operations, settings.queryText === "keys", mayTrace);
-  const stops = [followPipelines(api, operations, settings, histograms?.queueWait ?? null)];
+  const batches = new Batches(api, operations, settings.spans === "batch", histograms?.queueWait ?? null);
+  const stops: (() => void)[] = [];
   if (settings.spans === "command") stops.push(followCommands(api, operations, () => !isPatched));
   if (meter !== null && histograms !== null) {
-    stops.push(observeClients(meter), followConnections(histograms.createTime));
+    const stopGathering = followGathering(operations, histograms.windowWait);
+    stops.push(observeClients(meter), followConnections(histograms.createTime), stopGathering);
   }
-  if (settings.spans !== "none" || settings.metrics) hooks.call = groups.onCall;
+  if (settings.spans !== "none" || settings.metrics) {
+    hooks.call = groups.onCall;
+    hooks.batch = batches.onBatch;
+  }
   return takePlace(() => {
     for (const stop of stops) stop();
     if (hooks.call === groups.onCall) hooks.call = null;
+    if (hooks.batch === batches.onBatch) hooks.batch = null;
   });
 }
 

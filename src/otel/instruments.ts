@@ -5,6 +5,7 @@
  */
 
 import type { Attributes, BatchObservableResult, Histogram, Meter, Observable } from "@opentelemetry/api";
+import type { CacheStats } from "../caching/client-cache";
 import type { RedisStats } from "../client/stats";
 import { hooks } from "../observability/hooks";
 
@@ -14,6 +15,7 @@ const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
 export interface Histograms {
   readonly duration: Histogram;
   readonly queueWait: Histogram;
+  readonly windowWait: Histogram;
   readonly createTime: Histogram;
 }
 
@@ -23,6 +25,7 @@ export function makeHistograms(meter: Meter): Histograms {
   return {
     duration: make("db.client.operation.duration", "Duration of database client operations; a batch is one."),
     queueWait: make("sluice.queue.wait", "Time from exec() to the write of the first command of the batch."),
+    windowWait: make("sluice.window.wait", "Time for which an automatic batch was gathered before it left."),
     createTime: make("db.client.connection.create_time", "The time it took to create a new connection."),
   };
 }
@@ -35,7 +38,8 @@ interface Reading {
   readonly kind: Kind;
   readonly unit: string;
   readonly description: string;
-  read(stats: RedisStats): readonly Figure[];
+  /** @param cache Of a client with the option `cache`. */
+  read(stats: RedisStats, cache: CacheStats | null): readonly Figure[];
 }
 
 const STATE = "db.client.connection.state";
@@ -149,6 +153,39 @@ const READINGS: readonly Reading[] = [
     description: "Written commands that went back to the queue because their connection was lost.",
     read: ({ connections }) => [[connections.resent]],
   },
+  {
+    name: "sluice.cache.reads",
+    kind: "counter",
+    unit: "{command}",
+    description:
+      "Reads of clients with a cache, by what became of them; a joined one waited for the answer to another.",
+    read: (_, cache) => [
+      [cache?.hits ?? null, { "sluice.cache.result": "hit" }],
+      [cache?.misses ?? null, { "sluice.cache.result": "miss" }],
+      [cache?.joined ?? null, { "sluice.cache.result": "joined" }],
+    ],
+  },
+  {
+    name: "sluice.cache.evictions",
+    kind: "counter",
+    unit: "{answer}",
+    description: "Answers that the cache dropped to make room.",
+    read: (_, cache) => [[cache?.evictions ?? null]],
+  },
+  {
+    name: "sluice.cache.invalidations",
+    kind: "counter",
+    unit: "{key}",
+    description: "Keys that the server said have changed.",
+    read: (_, cache) => [[cache?.invalidations ?? null]],
+  },
+  {
+    name: "sluice.cache.size",
+    kind: "upDownCounter",
+    unit: "By",
+    description: "Memory that the answers in the cache take.",
+    read: (_, cache) => [[cache?.bytes ?? null]],
+  },
 ];
 
 /** Reads the figures of all clients whenever somebody collects, until the returned function is called. */
@@ -176,8 +213,9 @@ function readClients(): Map<string, Sum[][]> {
   for (const client of hooks.clients) {
     const stats = client.stats() as RedisStats;
     const before = byServer.get(stats.server);
+    const cache = hasCache(client.options) ? ((client.cache?.stats() ?? null) as CacheStats | null) : null;
     const figures = READINGS.map((reading, index) => {
-      const now = reading.read(stats);
+      const now = reading.read(stats, cache);
       return now.flatMap(([value, attributes], at): Sum[] => {
         const other = before?.[index]?.[at]?.[0];
         if (value === null) return other === undefined ? [] : [[other, attributes]];
@@ -189,6 +227,10 @@ function readClients(): Map<string, Sum[][]> {
     byServer.set(stats.server, figures);
   }
   return byServer;
+}
+
+function hasCache(options: { cache?: unknown }): boolean {
+  return Boolean(options.cache);
 }
 
 function makeObservable(meter: Meter, { name, kind, unit, description }: Reading): Observable {

@@ -4,8 +4,9 @@
  * short or has no parent costs no span.
  */
 
-import type { Attributes, Context, Histogram, Tracer } from "@opentelemetry/api";
+import type { Attributes, Context, Histogram, HrTime, Tracer } from "@opentelemetry/api";
 import type { CallSource } from "../observability/hooks";
+import { clockMs, userDateMs } from "../util/scheduling";
 import type { Api } from "./api";
 import type { Settings } from "./options";
 
@@ -42,16 +43,41 @@ const TARGET_AGE_MS = 1000;
 const KNOWN: unique symbol = Symbol("sluice.otel.target");
 
 /** A client, and on it what was looked up: a WeakMap would be looked through by each garbage collection. */
-type NotedSource = CallSource & { [KNOWN]?: KnownTarget };
+type NotedSource = CallSource & { [KNOWN]?: Known };
 
-interface KnownTarget {
-  readonly attributes: Map<string, Attributes>;
-  readonly target: Target;
+interface Known {
+  readonly target: KnownTarget;
+  readonly database: number;
   readonly atMs: number;
 }
 
+/** A target with the attributes that its operations share, one object for each name. */
+class KnownTarget {
+  /** What metrics of the client's own are told apart by. */
+  readonly pool: Attributes;
+  private readonly byName = new Map<string, Attributes>();
+
+  constructor(private readonly target: Target) {
+    this.pool = { "db.client.connection.pool.name": poolOf(target) };
+  }
+
+  attributesOf(name: string): Attributes {
+    let attributes = this.byName.get(name);
+    if (attributes === undefined) {
+      attributes = makeAttributes(name, this.target);
+      this.byName.set(name, attributes);
+    }
+    return attributes;
+  }
+}
+
+/** The server as the conventions name a pool that has no name of its own. */
+export function poolOf({ serverAddress, serverPort }: Pick<Target, "serverAddress" | "serverPort">): string {
+  return serverPort === undefined ? serverAddress : `${serverAddress}:${serverPort}`;
+}
+
 export class Operations {
-  private readonly byPlace = new Map<string, Map<string, Attributes>>();
+  private readonly byPlace = new Map<string, KnownTarget>();
 
   constructor(
     private readonly api: Api,
@@ -60,21 +86,28 @@ export class Operations {
     private readonly duration: Histogram | null,
   ) {}
 
-  /** Attributes that all operations of a name on the client share. */
-  attributesOf(name: string, source: NotedSource, nowMs: number): Attributes {
+  /** Where the operations of a client go at present. */
+  targetOf(source: NotedSource, nowMs: number): KnownTarget {
     const { database } = source;
-    let known = source[KNOWN];
-    if (known === undefined || nowMs - known.atMs > TARGET_AGE_MS || known.target.database !== database) {
-      const target = { ...source.server(), database };
-      known = { target, attributes: this.placeOf(target), atMs: nowMs };
-      source[KNOWN] = known;
+    const known = source[KNOWN];
+    if (known !== undefined && nowMs - known.atMs <= TARGET_AGE_MS && known.database === database) {
+      return known.target;
     }
-    return named(name, known.attributes, known.target);
+    const target = this.targetAt({ ...source.server(), database });
+    source[KNOWN] = { target, database, atMs: nowMs };
+    return target;
   }
 
   /** The same for a target that is told with the operation. */
-  attributesAt(name: string, target: Target): Attributes {
-    return named(name, this.placeOf(target), target);
+  targetAt(target: Target): KnownTarget {
+    const { serverAddress, serverPort, peerAddress, peerPort, database } = target;
+    const key = `${serverAddress} ${serverPort} ${peerAddress} ${peerPort} ${database}`;
+    let known = this.byPlace.get(key);
+    if (known === undefined) {
+      known = new KnownTarget({ serverAddress, serverPort, peerAddress, peerPort, database });
+      this.byPlace.set(key, known);
+    }
+    return known;
   }
 
   report(operation: Operation, shared: Attributes): void {
@@ -107,39 +140,12 @@ export class Operations {
       attributes = own;
     }
     const { SpanKind, SpanStatusCode } = this.api;
-    const span = this.tracer.startSpan(
-      name,
-      { kind: SpanKind.CLIENT, startTime: beganMs, attributes },
-      parent,
-    );
+    const epochMs = userDateMs() - clockMs();
+    const startTime = hrTime(epochMs + beganMs);
+    const span = this.tracer.startSpan(name, { kind: SpanKind.CLIENT, startTime, attributes }, parent);
     if (failure !== null) span.setStatus({ code: SpanStatusCode.ERROR, message: operation.message });
-    span.end(endedMs);
+    span.end(hrTime(epochMs + endedMs));
   }
-
-  private placeOf({
-    serverAddress,
-    serverPort,
-    peerAddress,
-    peerPort,
-    database,
-  }: Target): Map<string, Attributes> {
-    const key = `${serverAddress} ${serverPort} ${peerAddress} ${peerPort} ${database}`;
-    let place = this.byPlace.get(key);
-    if (place === undefined) {
-      place = new Map();
-      this.byPlace.set(key, place);
-    }
-    return place;
-  }
-}
-
-function named(name: string, place: Map<string, Attributes>, target: Target): Attributes {
-  let attributes = place.get(name);
-  if (attributes === undefined) {
-    attributes = makeAttributes(name, target);
-    place.set(name, attributes);
-  }
-  return attributes;
 }
 
 function makeAttributes(name: string, target: Target): Attributes {
@@ -153,6 +159,12 @@ function makeAttributes(name: string, target: Target): Attributes {
   if (target.peerAddress !== undefined) attributes["network.peer.address"] = target.peerAddress;
   if (target.peerPort !== undefined) attributes["network.peer.port"] = target.peerPort;
   return attributes;
+}
+
+/** Seconds and nanoseconds, which the API takes as they are; other times it would convert, twice. */
+function hrTime(ms: number): HrTime {
+  const seconds = Math.floor(ms / 1000);
+  return [seconds, Math.trunc((ms - seconds * 1000) * 1e6)];
 }
 
 /** The word of an error reply is the status of the response, too. */

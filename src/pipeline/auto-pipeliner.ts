@@ -13,6 +13,7 @@ import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
+import { hooks } from "../observability/hooks";
 import { atTurnEnd, clockMs } from "../util/scheduling";
 import { AdaptiveWindow } from "./adaptive-window";
 
@@ -27,6 +28,8 @@ export interface AutoPipelinerOptions {
   readonly ignored: ReadonlySet<string>;
   /** Commands were given up while they were gathered; they go no further. */
   readonly onGivenUp?: (() => void) | undefined;
+  /** A batch leaves that was gathered for so many milliseconds; not called while nobody listens. */
+  readonly onGathered?: ((ms: number) => void) | undefined;
 }
 
 export class AutoPipeliner implements Dispatcher {
@@ -36,6 +39,8 @@ export class AutoPipeliner implements Dispatcher {
   private isHolding = false;
   private isSending = false;
   private isFlushDue = false;
+  /** When the present batch began to be gathered; 0 if nobody listened then. */
+  private gatheredFromMs = 0;
   private readonly onTurnEnd = (): void => {
     this.isBooked = false;
     if (!this.isHolding) this.flush();
@@ -90,6 +95,7 @@ export class AutoPipeliner implements Dispatcher {
       return;
     }
     this.pending.push(command);
+    if (hooks.gathered !== null && this.gatheredFromMs === 0) this.gatheredFromMs = clockMs();
     if (this.pending.length >= this.options.maxCommands && this.isHolding) this.sendWhatMayGo();
     if (!this.isBooked) {
       this.isBooked = true;
@@ -122,6 +128,7 @@ export class AutoPipeliner implements Dispatcher {
 
   private sendBatch(): void {
     const commands = this.takeBatch();
+    if (this.gatheredFromMs !== 0) this.tellGathered();
     if (commands.length === 0) return;
     this.inFlight++;
     const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
@@ -134,6 +141,13 @@ export class AutoPipeliner implements Dispatcher {
     if (!this.isFlushDue || isNested) return;
     this.isFlushDue = false;
     this.flush();
+  }
+
+  /** What is left belongs to the next batch, whose time begins now. */
+  private tellGathered(): void {
+    const nowMs = clockMs();
+    this.options.onGathered?.(nowMs - this.gatheredFromMs);
+    this.gatheredFromMs = this.pending.length === 0 ? 0 : nowMs;
   }
 
   /** The next commands that fit into one batch, without those that settled while they waited. */

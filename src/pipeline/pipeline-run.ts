@@ -21,6 +21,7 @@ import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/comma
 import { specOf } from "../command/command-table";
 import { type CallCollector, PlainCalls } from "../command/plain-calls";
 import type { Tally } from "../command/promise-completion";
+import type { BatchFacts } from "../observability/hooks";
 import { describeCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, type Teller, tellLater } from "../util/callback";
@@ -64,18 +65,9 @@ export interface PipelinePort {
   /** Counts what becomes of the commands. */
   readonly tally?: Tally;
   /** Called before anything is sent; null while nobody listens. */
-  trace?(run: PipelineFacts): PipelineObserver | null;
+  trace?(run: BatchFacts): PipelineObserver | null;
   /** Called before a transaction of so many commands is sent. */
   observe(size: number): BatchObserver | null;
-}
-
-/** What observers may know of a batch. */
-export interface PipelineFacts {
-  readonly kind: "pipeline" | "transaction" | "bulk";
-  /** Commands, MULTI and EXEC included. */
-  readonly length: number;
-  /** Name of a command in lower case. */
-  nameAt(index: number): string;
 }
 
 /** Is told how a batch goes; sending it happens inside of `around`. */
@@ -104,7 +96,7 @@ interface Parts {
   isSending: boolean;
 }
 
-export class PipelineRun implements CallCollector, PipelineFacts {
+export class PipelineRun implements CallCollector, BatchFacts {
   /** Commands that wait or are under way. */
   protected commands: Command[] = [];
   /** Stands for them while all are plain calls. */
@@ -277,7 +269,7 @@ export class PipelineRun implements CallCollector, PipelineFacts {
     this.queue(specOf("exec"), [], wantsBuffers);
   }
 
-  get kind(): PipelineFacts["kind"] {
+  get kind(): BatchFacts["kind"] {
     return this.isTransaction ? "transaction" : "pipeline";
   }
 

@@ -390,8 +390,9 @@ describe("sluice/otel", function () {
     it("tell what only a pipelining client can, with units", async () => {
       start();
       await redis.pipeline().get("a").get("b").exec();
-      const second = fixture.connectDirectly();
+      const second = fixture.connectDirectly({ enableAutoPipelining: true, cache: true });
       await untilReady(second);
+      await second.get("text");
       const found = await collect();
       const units = Object.fromEntries([...found].map(([name, { unit }]) => [name, unit]));
       expect(units).to.deep.equal({
@@ -400,6 +401,12 @@ describe("sluice/otel", function () {
         "db.client.connection.count": "{connection}",
         "db.client.connection.pending_requests": "{request}",
         "sluice.queue.wait": "s",
+        "sluice.window": "{batch}",
+        "sluice.window.wait": "s",
+        "sluice.cache.reads": "{command}",
+        "sluice.cache.evictions": "{answer}",
+        "sluice.cache.invalidations": "{key}",
+        "sluice.cache.size": "By",
         "sluice.flushes": "{flush}",
         "sluice.flushed.commands": "{command}",
         "sluice.io": "By",
@@ -417,6 +424,43 @@ describe("sluice/otel", function () {
         .get("sluice.flushed.commands")
         ?.points.find(({ attributes }) => attributes["db.client.connection.pool.name"] === pool);
       expect(written?.value).to.be.at.least(sum);
+    });
+
+    it("how long automatic batches are gathered, one record for each", async () => {
+      const auto = fixture.connectDirectly({ enableAutoPipelining: { maxInFlight: 1 } });
+      await untilReady(auto);
+      start({ spans: "none" });
+      const blocked = auto.client("PAUSE", 60, "WRITE");
+      const first = auto.set("a", 1);
+      await new Promise(setImmediate);
+      await Promise.all([blocked, first, auto.set("a", 2), auto.set("a", 3)]);
+      const [point] = (await collect()).get("sluice.window.wait")?.points ?? [];
+      const { count, max = 0 } = (point as DataPoint<Histogram>).value;
+      expect(count).to.equal(2);
+      expect(max).to.be.within(0.03, 1);
+      expect(point?.attributes).to.deep.equal({
+        "db.client.connection.pool.name": `${fixture.server.host}:${fixture.server.port}`,
+      });
+    });
+
+    it("what a cache answered, and only of clients that have one", async () => {
+      start();
+      await redis.get("text");
+      expect((await collect()).get("sluice.cache.reads")?.points ?? []).to.deep.equal([]);
+      const cached = fixture.connectDirectly({ cache: true });
+      await untilReady(cached);
+      await cached.get("text");
+      await cached.get("text");
+      await cached.get("text");
+      const points = (await collect()).get("sluice.cache.reads")?.points ?? [];
+      const { hits, misses, joined } = cached.cache.stats();
+      expect(hits).to.equal(2);
+      const results = points.map(({ attributes, value }) => [attributes["sluice.cache.result"], value]);
+      expect(results).to.deep.equal([
+        ["hit", hits],
+        ["miss", misses],
+        ["joined", joined],
+      ]);
     });
 
     it("metrics: false makes none", async () => {
