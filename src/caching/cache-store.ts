@@ -6,16 +6,20 @@
  *   keys:  Map  key -> KeyNode -> CachedReply -> CachedReply      by command and arguments
  *   order: newest <-> ... <-> hand <-> ... <-> oldest
  *
+ * On a cluster the nodes of each slot are a list too (`SlotLists`), so that a slot that has another
+ * owner is dropped without looking at the others.
+ *
  * A node that was dropped is never found again; who still holds it sees `isGone`.
  */
 
 import type { CommandSpec, ReplyMapper } from "../command/command-spec";
+import { SlotLists } from "./slot-lists";
 import type { TrackedLine } from "./tracked-line";
 import { sizeOfText, type ValueKind } from "./values";
 
 /** What an answer and a key cost besides their content: objects, the slot of the map, the promise. */
 const REPLY_BYTES = 280;
-const NODE_BYTES = 176;
+const NODE_BYTES = 192;
 const ARGUMENT_BYTES = 8;
 /** From so many answers on those of a key are found by their signature. */
 const MANY_REPLIES = 8;
@@ -37,6 +41,9 @@ export class KeyNode {
   bySignature: Map<string, CachedReply> | null = null;
   /** Reads of the key that are under way, and answers under other keys that depend on it. */
   uses = 0;
+  /** Its neighbours among the nodes of the same slot, on a cluster. */
+  nextOfSlot: KeyNode | null = null;
+  beforeOfSlot: KeyNode | null = null;
 
   constructor(readonly key: string) {}
 
@@ -69,7 +76,8 @@ export class CachedReply implements Content {
   readonly kind: ValueKind;
   readonly line: TrackedLine;
   readonly bornMs: number;
-  readonly expiresAtMs: number;
+  /** May come nearer: the server tells how long its key lives behind the answer itself. */
+  expiresAtMs: number;
   bytes: number;
   /** Settled; made at the first hit, for values that are shared. */
   promise: Promise<unknown> | null = null;
@@ -119,8 +127,15 @@ export class CacheStore {
   private newest: CachedReply | null = null;
   private oldest: CachedReply | null = null;
   private hand: CachedReply | null = null;
+  /** On a cluster. */
+  private slots: SlotLists<KeyNode> | null = null;
 
-  constructor(private readonly maxBytes: number) {}
+  constructor(
+    private readonly maxBytes: number,
+    private readonly isSharded = false,
+  ) {
+    if (isSharded) this.slots = new SlotLists();
+  }
 
   /** Keys that something is kept for. */
   get keyCount(): number {
@@ -148,6 +163,7 @@ export class CacheStore {
     if (node === undefined) {
       node = new KeyNode(copyOfText(key));
       this.nodes.set(node.key, node);
+      this.slots?.add(node);
       this.bytes += sizeOfNode(node);
     }
     return node;
@@ -156,16 +172,14 @@ export class CacheStore {
   /** Forgets a node that nothing depends on any more. */
   closeNode(node: KeyNode): void {
     if (node.isGone || !node.isEmpty || this.nodes.get(node.key) !== node) return;
-    this.nodes.delete(node.key);
-    this.bytes -= sizeOfNode(node);
-    node.isGone = true;
+    this.forget(node);
   }
 
-  /** Keeps an answer under its first key, in the place of an older one to the same question. */
-  add(nodes: readonly KeyNode[], question: Question, content: Content): void {
+  /** Keeps an answer under its first key, in the place of an older one to the same question. Null: it is too large. */
+  add(nodes: readonly KeyNode[], question: Question, content: Content): CachedReply | null {
     const [node, ...others] = nodes as [KeyNode, ...KeyNode[]];
     const bytes = content.bytes + sizeOfQuestion(question);
-    if (bytes + sizeOfNode(node) > this.maxBytes) return;
+    if (bytes + sizeOfNode(node) > this.maxBytes) return null;
     const former = findExactly(node, question);
     // The node stays when its only answer is replaced.
     node.uses++;
@@ -177,6 +191,7 @@ export class CacheStore {
     attach(node, reply);
     this.enlist(reply);
     while (this.bytes > this.maxBytes && this.size > 0) this.evict();
+    return reply;
   }
 
   remove(reply: CachedReply): void {
@@ -190,9 +205,7 @@ export class CacheStore {
   drop(key: string): boolean {
     const node = this.nodes.get(key);
     if (node === undefined) return false;
-    this.nodes.delete(key);
-    this.bytes -= sizeOfNode(node);
-    node.isGone = true;
+    this.forget(node);
     for (let reply = node.replies; reply !== null; reply = reply.next) {
       this.unlist(reply);
       this.release(reply.others);
@@ -202,10 +215,32 @@ export class CacheStore {
     return true;
   }
 
+  /** Drops all that depends on a key of the slot. The keys of what was kept. */
+  dropSlot(slot: number): string[] {
+    const keys: string[] = [];
+    for (let node = this.slots?.first(slot) ?? null; node !== null; node = this.slots?.first(slot) ?? null) {
+      if (node.replies !== null) keys.push(node.key);
+      this.drop(node.key);
+    }
+    return keys;
+  }
+
+  /** Drops what came over a connection. False if there is nothing. */
+  dropLine(line: TrackedLine): boolean {
+    const { size } = this;
+    for (let reply = this.oldest; reply !== null; ) {
+      const { newer } = reply;
+      if (reply.line === line) this.remove(reply);
+      reply = newer;
+    }
+    return this.size < size;
+  }
+
   /** Drops everything in one step, whatever its size. */
   dropAll(): void {
     this.epoch++;
     this.nodes = new Map();
+    if (this.isSharded) this.slots = new SlotLists();
     this.newest = null;
     this.oldest = null;
     this.hand = null;
@@ -223,6 +258,13 @@ export class CacheStore {
   }
 
   // --- inside ------------------------------------------------------------------------------
+
+  private forget(node: KeyNode): void {
+    this.nodes.delete(node.key);
+    this.slots?.delete(node);
+    this.bytes -= sizeOfNode(node);
+    node.isGone = true;
+  }
 
   private enlist(reply: CachedReply): void {
     reply.older = this.newest;

@@ -10,6 +10,11 @@
  *   commands of this client drop and hold the keys that they may change until they end (`Holds`)
  *   between WATCH or MULTI and their end nothing comes from the cache
  *   an answer is given only while the connection has been alive within `maxStaleMs`
+ *
+ * On a cluster there is one cache over all nodes, and a `TrackedLine` for the connection of each:
+ *
+ *   a slot that a redirect or a table speaks of is dropped with all its keys, those that are missing included
+ *   what may speak of missing keys is kept for `absentTtlMs`: no server tells when the slot of such a key moves
  */
 
 import type { Command } from "../command/command";
@@ -26,13 +31,18 @@ import { Effect, effectOf } from "./effects";
 import { Hold, Holds } from "./holds";
 import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
 import { argumentTexts, sentTextOf, textOf } from "./texts";
-import { copyOf, freezeDeep, kindOf, sizeOf, ValueKind } from "./values";
+import type { TrackedLine } from "./tracked-line";
+import { copyOf, freezeDeep, kindOf, mayBeAbsence, sizeOf, ValueKind } from "./values";
 
 export { Tracking } from "./tracking";
 
 export interface CacheSettings {
   readonly maxBytes: number;
   readonly ttlMs: number;
+  /** The time to live of keys at the server bounds that of their answers. */
+  readonly asksTtl: boolean;
+  /** How long what may speak of missing keys is kept: on a cluster; null: as everything else. */
+  readonly absentTtlMs: number | null;
   /** Callers share what they get; it is frozen. */
   readonly isFrozen: boolean;
   /** Which keys are kept, prefix included; null: all. */
@@ -59,6 +69,8 @@ export interface CacheStats {
   readonly misses: number;
   /** Calls that waited for the answer to another one. */
   readonly joined: number;
+  /** Answers that were kept. */
+  readonly stores: number;
   /** Answers that were dropped to make room. */
   readonly evictions: number;
   /** Keys that the server said have changed; one for each word about all keys. */
@@ -85,6 +97,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private hits = 0;
   private misses = 0;
   private joined = 0;
+  private stores = 0;
   private invalidations = 0;
   /** The transaction that is open, with what it may change. */
   private open: Hold | null = null;
@@ -97,7 +110,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     private readonly deps: CacheDeps,
   ) {
     this.next = deps.next;
-    this.store = new CacheStore(settings.maxBytes);
+    this.store = new CacheStore(settings.maxBytes, settings.absentTtlMs !== null);
     this.holds = new Holds(this.store);
   }
 
@@ -140,7 +153,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private isUsable(reply: CachedReply): boolean {
     const { line } = reply;
     if (line.nowMs < reply.expiresAtMs && line.isDirect) return !this.isDelicate;
-    if (line.nowMs === Number.POSITIVE_INFINITY) line.renew();
+    if (line.nowMs === Number.POSITIVE_INFINITY) line.renew(reply.node.key);
     if (line.nowMs < reply.expiresAtMs) return line.isDirect && !this.isDelicate;
     if (line.nowMs !== Number.POSITIVE_INFINITY) this.store.remove(reply);
     return false;
@@ -196,22 +209,34 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (named.length > 0) this.deps.onInvalidated(named);
   }
 
-  /** The connection is lost, and with it all that came over it. */
+  /** The only connection is lost, and with it all that came over it. */
   onLost(): void {
     this.isWatching = false;
     this.isDelicate = this.open !== null;
     this.dropAll();
   }
 
+  /** The connection to a node of a cluster is lost. */
+  onLineLost(line: TrackedLine): void {
+    if (this.store.dropLine(line)) this.deps.onInvalidated(null);
+  }
+
+  /** A slot of a cluster is not, or not only, where it was: what is known of its keys is that of another node. */
+  onSlotMoved(slot: number): void {
+    const prefix = this.prefix ?? "";
+    const named = this.store.dropSlot(slot).filter((key) => key.startsWith(prefix));
+    if (named.length > 0) this.deps.onInvalidated(named.map((key) => key.slice(prefix.length)));
+  }
+
   onAnswered(read: PendingRead, value: unknown): void {
-    const { line, nodes, question, terms, followers } = read;
+    const { line, nodes, terms, followers } = read;
     this.reads.delete(read);
     const isLive = line?.isLive === true;
     const isKept = isLive && read.isUpToDate(this.store.epoch) && !this.holds.isHeld(nodes);
     if (isLive) line.prove(terms.bornMs);
     if (isKept || followers !== null) {
       const kept = this.keepable(value);
-      if (isKept) this.store.add(nodes, question, { ...kept, line, ...this.datesOf(terms) });
+      if (isKept) this.keep(read, line, kept);
       for (const follower of followers ?? []) follower.fulfilMapped(copyOf(kept.value, kept.kind));
     }
     this.store.release(nodes);
@@ -235,9 +260,9 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   stats(): CacheStats {
-    const { hits, misses, joined, invalidations, store } = this;
+    const { hits, misses, joined, stores, invalidations, store } = this;
     const { evictions, size, bytes } = store;
-    return { hits, misses, joined, evictions, invalidations, entries: size, bytes };
+    return { hits, misses, joined, stores, evictions, invalidations, entries: size, bytes };
   }
 
   // --- inside ------------------------------------------------------------------------------
@@ -286,6 +311,7 @@ export class ClientCache implements Dispatcher, ReadListener {
       epoch: this.store.epoch,
       bornMs: clockMs(),
       ttlMs,
+      asksTtl: this.settings.asksTtl,
     });
     this.reads.add(read);
     const extra = command.ensureExtra();
@@ -303,8 +329,14 @@ export class ClientCache implements Dispatcher, ReadListener {
     return { value, kind: ValueKind.Shared, bytes };
   }
 
-  private datesOf({ bornMs, ttlMs }: PendingRead["terms"]): Pick<Content, "bornMs" | "expiresAtMs"> {
-    return { bornMs, expiresAtMs: bornMs + ttlMs };
+  private keep(read: PendingRead, line: TrackedLine, kept: Pick<Content, "value" | "kind" | "bytes">): void {
+    const { nodes, question, terms } = read;
+    const { bornMs, ttlMs } = terms;
+    const { absentTtlMs } = this.settings;
+    const isBrief = absentTtlMs !== null && (nodes.length > 1 || mayBeAbsence(kept.value));
+    const expiresAtMs = bornMs + (isBrief ? Math.min(ttlMs, absentTtlMs) : ttlMs);
+    this.stores++;
+    read.kept = this.store.add(nodes, question, { ...kept, line, bornMs, expiresAtMs });
   }
 
   private follow(command: Command, effect: Effect): void {

@@ -2,7 +2,7 @@
 
 import type { Command } from "../command/command";
 import type { SettleHook, TrackedRead } from "../command/command-extra";
-import type { KeyNode, Question } from "./cache-store";
+import type { CachedReply, KeyNode, Question } from "./cache-store";
 import type { TrackedLine } from "./tracked-line";
 
 /** Is told how a read has ended. */
@@ -15,6 +15,8 @@ export class PendingRead implements SettleHook, TrackedRead {
   line: TrackedLine | null = null;
   /** Commands with the same question; they are never sent. */
   followers: Command[] | null = null;
+  /** What is kept of its answer. */
+  kept: CachedReply | null = null;
 
   constructor(
     private readonly listener: ReadListener,
@@ -26,9 +28,21 @@ export class PendingRead implements SettleHook, TrackedRead {
       readonly epoch: number;
       readonly bornMs: number;
       readonly ttlMs: number;
+      /** The server is asked how long its key lives. */
+      readonly asksTtl: boolean;
     },
   ) {
     for (const node of nodes) node.uses++;
+  }
+
+  get expiringKey(): string | null {
+    return this.terms.asksTtl && this.nodes.length === 1 ? this.nodes[0].key : null;
+  }
+
+  /** Counted from the moment of the question, which was earlier than that of the answer. */
+  onTimeToLive(ms: number): void {
+    const { kept, terms } = this;
+    if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, terms.bornMs + ms);
   }
 
   /** True if the command asks the same. */

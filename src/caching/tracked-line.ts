@@ -1,7 +1,9 @@
 /**
  * One connection on which the server tells what has changed. An answer that came over it may be given
  * again only while it is known to be alive: the server has answered something on it that was written
- * less than `maxStaleMs` ago. When answers are wanted and nothing else is under way, it asks with PING.
+ * less than `maxStaleMs` ago. When answers are wanted and nothing else is under way, it asks: with PING,
+ * on a cluster with EXISTS of the key that is wanted. A master that was cut off from its cluster goes on
+ * answering PING while another one has taken over; what has keys it refuses after its `cluster-node-timeout`.
  *
  * The clock is read seldom: `nowMs` runs ahead of it by one tick, and is infinite whenever it has to
  * be read again, or while no answers may be given. One comparison tells all of that.
@@ -41,6 +43,7 @@ export class TrackedLine {
     readonly connection: Dispatcher,
     private readonly gate: Gate,
     private readonly maxStaleMs: number,
+    private readonly isOfCluster: boolean,
   ) {
     this.tickMs = Math.min(LONGEST_TICK_MS, maxStaleMs / TICKS);
   }
@@ -60,12 +63,12 @@ export class TrackedLine {
     if (issuedMs > this.provenMs) this.provenMs = issuedMs;
   }
 
-  /** Reads the clock again, if answers may be given at all. */
-  renew(): void {
+  /** Reads the clock again, if answers may be given at all. The key is one of an answer that is wanted. */
+  renew(key: string): void {
     if (!this.isLive) return;
     const presentMs = clockMs();
     const age = presentMs + this.tickMs - this.provenMs;
-    if (age > this.maxStaleMs / 2) this.probe(presentMs);
+    if (age > this.maxStaleMs / 2) this.probe(presentMs, key);
     if (age > this.maxStaleMs) return;
     this.nowMs = presentMs + this.tickMs;
     if (this.isTicking) return;
@@ -78,7 +81,7 @@ export class TrackedLine {
     this.nowMs = Number.POSITIVE_INFINITY;
   }
 
-  private probe(presentMs: number): void {
+  private probe(presentMs: number, key: string): void {
     if (this.isProbing || !this.isDirect) return;
     this.isProbing = true;
     const completion: Completion = {
@@ -91,6 +94,8 @@ export class TrackedLine {
         this.isProbing = false;
       },
     };
-    this.connection.dispatch(issuedBy(Origin.Connection, new Command(specOf("ping"), [], false, completion)));
+    const [name, args] = this.isOfCluster ? ["exists", [key]] : ["ping", []];
+    const question = new Command(specOf(name), args, false, completion);
+    this.connection.dispatch(issuedBy(Origin.Connection, question));
   }
 }

@@ -13,7 +13,11 @@ import { NO_KEYS } from "../command/key-positions";
 import type { PlainCalls } from "../command/plain-calls";
 import { IGNORED } from "../command/promise-completion";
 import { clockMs } from "../util/scheduling";
+import { Effect, effectOf } from "./effects";
 import { type Gate, TrackedLine } from "./tracked-line";
+
+/** Commands that end what lets the server tell about changes, whoever issues them. */
+const OFF_SWITCHES: ReadonlySet<string> = new Set(["reset", "hello", "client", "monitor"]);
 
 /** A link: where it leads is known before a command is handed over. */
 export type TrackedLink = Dispatcher & Gate;
@@ -26,6 +30,8 @@ export interface TrackingSettings {
   readonly mode: "optin" | "all" | "broadcast";
   readonly prefixes: readonly string[];
   readonly maxStaleMs: number;
+  /** The connections lead to nodes of a cluster. */
+  readonly isOfCluster: boolean;
   /** The server refuses to track. */
   onRefused(error: Error): void;
 }
@@ -50,19 +56,25 @@ export class Tracking implements Dispatcher {
   ) {}
 
   dispatch(command: Command): void {
-    if (this.isTracked(command)) this.line?.connection.dispatch(caching());
+    if (this.isTold(command)) this.line?.connection.dispatch(caching());
     this.next.dispatch(command);
+    const question = this.questionBehind(command);
+    if (question !== null) this.line?.connection.dispatch(question);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
     let marked: Command[] | null = null;
     for (let index = 0; index < commands.length; index++) {
       const command = commands[index] as Command;
-      if (this.isTracked(command)) {
+      if (this.isTold(command)) {
         marked ??= commands.slice(0, index);
         marked.push(caching());
       }
       marked?.push(command);
+      const question = this.questionBehind(command);
+      if (question === null) continue;
+      marked ??= commands.slice(0, index + 1);
+      marked.push(question);
     }
     this.next.dispatchBatch(marked ?? commands);
   }
@@ -74,7 +86,8 @@ export class Tracking implements Dispatcher {
   /** A connection is ready; nothing has been sent over it yet. */
   begin(connection: Dispatcher): void {
     this.end();
-    const line = new TrackedLine(connection, this.next, this.settings.maxStaleMs);
+    const { maxStaleMs, isOfCluster } = this.settings;
+    const line = new TrackedLine(connection, this.next, maxStaleMs, isOfCluster);
     this.line = line;
     const issuedMs = clockMs();
     const completion: Completion = {
@@ -92,9 +105,15 @@ export class Tracking implements Dispatcher {
     connection.dispatch(issuedBy(Origin.Connection, request));
   }
 
-  /** The connection is lost, or what lets it tell about changes has been switched off. */
+  /** What lets the connection tell about changes has been switched off. */
   end(): void {
     this.line?.end();
+  }
+
+  /** The connection is lost. */
+  forget(): void {
+    this.end();
+    this.line = null;
   }
 
   private request(): string[] {
@@ -105,13 +124,30 @@ export class Tracking implements Dispatcher {
   }
 
   /** Notes the connection of a read whose answer is to be kept. True if the server has to be told. */
-  private isTracked({ extra }: Command): boolean {
-    if (extra === null || extra.tracked === null) return false;
+  private isTold({ extra, spec, args }: Command): boolean {
+    if (extra === null || extra.tracked === null) {
+      // Through the view of a node of a cluster they come past its cache.
+      if (OFF_SWITCHES.has(spec.lowerName) && effectOf(spec, args) === Effect.Tracking) this.end();
+      return false;
+    }
     const { line } = this;
     // A command that a cluster sends on goes behind ASKING, which nothing may come between.
     const isKept = line !== null && !line.isOver && line.isDirect && extra.trail === null;
     extra.tracked.line = isKept ? line : null;
     return isKept && this.settings.mode === "optin";
+  }
+
+  /** PTTL of the key of a read that is to be kept. What changes the key in between drops the answer anyway. */
+  private questionBehind({ extra }: Command): Command | null {
+    const tracked = extra === null ? null : extra.tracked;
+    if (tracked === null || tracked.line === null || tracked.expiringKey === null) return null;
+    const completion: Completion = {
+      promise: null,
+      fulfil: (_command, ms) => tracked.onTimeToLive(Number(ms)),
+      reject: () => {},
+    };
+    const question = new Command(specOf("pttl"), [tracked.expiringKey], false, completion);
+    return issuedBy(Origin.Connection, question);
   }
 }
 

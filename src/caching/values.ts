@@ -49,6 +49,17 @@ export function copyOf(value: unknown, kind: ValueKind): unknown {
   }
 }
 
+/** TYPE of a key that does not exist. */
+const NO_TYPE = "none";
+
+/** Whether a read could have given this of a key that does not exist. In doubt: yes. */
+export function mayBeAbsence(value: unknown): boolean {
+  if (!isObject(value)) return !value || value === NO_TYPE || (typeof value === "number" && value < 0);
+  if (Buffer.isBuffer(value)) return value.length === 0 || value.toString() === NO_TYPE;
+  const elements = Object.values(value);
+  return elements.length === 0 || elements.every(mayBeAbsence);
+}
+
 /** Freezes a value and all that is in it. The bytes of a Buffer cannot be frozen. */
 export function freezeDeep(value: unknown): void {
   if (!isObject(value) || Buffer.isBuffer(value)) return;

@@ -1,7 +1,8 @@
 /** Builds the cache of a client. Its code is loaded by those who switch it on. */
 
 import type { CacheStats, ClientCache } from "../caching/client-cache";
-import type { TrackedLink, Tracking } from "../caching/tracking";
+import type { TrackedLine } from "../caching/tracked-line";
+import type { TrackedLink, Tracking, TrackingSettings } from "../caching/tracking";
 import type { CommandSpec } from "../command/command-spec";
 import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
@@ -32,7 +33,16 @@ export interface CacheView {
 /** Of a client without the option `cache`. */
 export const NO_CACHE: CacheView = {
   peek: () => undefined,
-  stats: () => ({ hits: 0, misses: 0, joined: 0, evictions: 0, invalidations: 0, entries: 0, bytes: 0 }),
+  stats: () => ({
+    hits: 0,
+    misses: 0,
+    joined: 0,
+    stores: 0,
+    evictions: 0,
+    invalidations: 0,
+    entries: 0,
+    bytes: 0,
+  }),
   clear() {},
 };
 
@@ -53,44 +63,69 @@ export interface CachedLink extends TrackedLink {
   readonly connection: (Dispatcher & { readonly shape: { readonly protocol: 2 | 3 } }) | null;
 }
 
-/** The cache that the options of a client ask for, or null. What MONITOR prints is no place for one. */
-export function openCaching(client: CachedClient, link: CachedLink): Caching | null {
+/** The cache of a client for one server, with its only line, or null. What MONITOR prints is no place for one. */
+export function openCaching(client: CachedClient, link: CachedLink): OneLine | null {
   const { cache, monitor } = client.options;
   if (!cache || monitor === true) return null;
-  return new Caching(client, link, cache === true ? {} : cache);
+  const caching = new Caching(client, cache === true ? {} : cache, false);
+  const line = caching.track(link);
+  caching.cache.next = line.tracking;
+  return { caching, line };
 }
 
-/** The cache of a client, its two ends of the chain, and what the client tells it. */
+/** The cache of a cluster, or null; its nodes get lines when they are made. */
+export function openClusterCaching(client: CachedClient): Caching | null {
+  const { cache } = client.options;
+  return cache ? new Caching(client, cache === true ? {} : cache, true) : null;
+}
+
+interface OneLine {
+  readonly caching: Caching;
+  readonly line: CachingLine;
+}
+
+/** Refuses what its commands are handed on to before the chain is built. */
+const NOWHERE: Dispatcher = { dispatch() {}, dispatchBatch() {} };
+
+/** The cache of a client: what its users see, the first dispatcher of its chain, and its lines to servers. */
 export class Caching implements CacheView {
-  readonly tracking: Tracking;
   readonly cache: ClientCache;
   readonly peek: CacheView["peek"];
+  /** Those that are ready. */
+  private readonly lines = new Set<CachingLine>();
+  private readonly parts: typeof import("../caching/client-cache");
+  private readonly terms: Omit<TrackingSettings, "onRefused">;
 
   constructor(
     private readonly client: CachedClient,
-    private readonly link: CachedLink,
     options: CacheOptions,
+    private readonly isOfCluster: boolean,
   ) {
-    const parts = require("../caching/client-cache") as typeof import("../caching/client-cache");
+    this.parts = require("../caching/client-cache") as typeof import("../caching/client-cache");
     const { keyPrefix } = client.options;
     const prefix = textPrefix(keyPrefix);
-    this.tracking = new parts.Tracking(link, {
+    const maxStaleMs = options.maxStale ?? DEFAULT_MAX_STALE_MS;
+    this.terms = {
       mode: options.mode ?? "optin",
       prefixes: broadcastPrefixes(options.match, prefix ?? ""),
-      maxStaleMs: options.maxStale ?? DEFAULT_MAX_STALE_MS,
-      onRefused: (error) => this.report(error.message, error),
-    });
+      maxStaleMs,
+      isOfCluster,
+    };
     const settings = {
       maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES,
-      ttlMs: options.ttl ?? DEFAULT_TTL_MS,
+      ttlMs: typeof options.ttl === "number" ? options.ttl : DEFAULT_TTL_MS,
+      asksTtl: options.ttl === "server",
+      absentTtlMs: isOfCluster ? maxStaleMs : null,
       isFrozen: options.frozen === true,
       isBroadcast: options.mode === "broadcast",
       matches: matcher(options.match, prefix ?? ""),
     };
-    this.cache = new parts.ClientCache(settings, {
-      next: this.tracking,
+    this.cache = new this.parts.ClientCache(settings, {
+      next: NOWHERE,
       onInvalidated: (keys) => callUser(() => client.emit("invalidate", keys)),
-      onTrackingEnded: () => this.tracking.end(),
+      onTrackingEnded: () => {
+        for (const { tracking } of this.lines) tracking.end();
+      },
     });
     this.cache.prefix = prefix;
     watchOptions(client.options, ["keyPrefix"], () => {
@@ -108,23 +143,28 @@ export class Caching implements CacheView {
     this.cache.clear();
   }
 
-  /** The client has become ready, and nothing has been sent over its connection; or it is not ready. */
-  onStatus(isReady: boolean): void {
-    const connection = isReady ? this.link.connection : null;
-    if (connection === null) {
-      if (this.tracking.line === null) return;
-      this.tracking.end();
-      this.cache.onLost();
-    } else if (connection.shape.protocol === 3) this.tracking.begin(connection);
-    else this.report("it does not speak RESP3");
+  /** The line over which a server tells what has changed. */
+  track(link: CachedLink): CachingLine {
+    const report = (reason: string, cause?: Error): void => {
+      this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
+    };
+    const onRefused = (error: Error): void => report(error.message, error);
+    const tracking = new this.parts.Tracking(link, { ...this.terms, onRefused });
+    return new CachingLine(link, tracking, {
+      onReady: (line) => this.lines.add(line),
+      onLost: (line, tracked) => {
+        this.lines.delete(line);
+        if (this.isOfCluster) this.cache.onLineLost(tracked);
+        else this.cache.onLost();
+      },
+      onInvalidation: (keys) => this.cache.onInvalidation(keys),
+      onUnfit: () => report("it does not speak RESP3"),
+    });
   }
 
-  onPush(kind: string, message: readonly unknown[]): void {
-    if (kind === "invalidate") this.cache.onInvalidation(message[1]);
-  }
-
-  private report(reason: string, cause?: Error): void {
-    this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
+  /** A slot of the cluster has another owner, or is about to. */
+  onSlotMoved(slot: number): void {
+    this.cache.onSlotMoved(slot);
   }
 
   /** Calls of the client itself are looked up before anything is made of them; those of its views are not. */
@@ -136,6 +176,45 @@ export class Caching implements CacheView {
       return answer ?? send.call(this, spec, args, isBytes);
     }
     Object.defineProperty(client, EXECUTE, { value: execute, configurable: true, writable: true });
+  }
+}
+
+/** What a line tells its cache. */
+interface LineOwner {
+  onReady(line: CachingLine): void;
+  onLost(line: CachingLine, tracked: TrackedLine): void;
+  onInvalidation(keys: unknown): void;
+  onUnfit(): void;
+}
+
+/** The connections of one link, one after the other, as a cache lives by them. */
+export class CachingLine {
+  constructor(
+    private readonly link: CachedLink,
+    /** Sits in front of the link. */
+    readonly tracking: Tracking,
+    private readonly owner: LineOwner,
+  ) {}
+
+  /** The link has become ready, and nothing has been sent over its connection; or it is not ready. */
+  onStatus(isReady: boolean): void {
+    const connection = isReady ? this.link.connection : null;
+    if (connection === null) this.lose();
+    else if (connection.shape.protocol === 3) {
+      this.tracking.begin(connection);
+      this.owner.onReady(this);
+    } else this.owner.onUnfit();
+  }
+
+  onPush(kind: string, message: readonly unknown[]): void {
+    if (kind === "invalidate") this.owner.onInvalidation(message[1]);
+  }
+
+  private lose(): void {
+    const { line } = this.tracking;
+    if (line === null) return;
+    this.tracking.forget();
+    this.owner.onLost(this, line);
   }
 }
 

@@ -13,6 +13,7 @@ import {
   type CachedLink,
   type CacheView,
   type Caching,
+  type CachingLine,
   NO_CACHE,
   openCaching,
 } from "./caching";
@@ -38,7 +39,9 @@ interface Lines extends Omit<BlockingLeaseOptions, "maxConnections"> {
 export class Chain {
   auto: AutoPipeliner | null = null;
   readonly caching: Caching | null;
-  private readonly bottom: Dispatcher;
+  /** Of a client with a cache, and of a node of a cluster that has one. */
+  line: CachingLine | null;
+  private bottom: Dispatcher;
   readonly lease: BlockingLease | null;
   readonly admission: Admission | null;
 
@@ -48,8 +51,10 @@ export class Chain {
     private readonly lines: Lines,
     client: CachedClient,
   ) {
-    this.caching = openCaching(client, link);
-    const bottom = this.caching?.tracking ?? link;
+    const opened = openCaching(client, link);
+    this.caching = opened?.caching ?? null;
+    this.line = opened?.line ?? null;
+    const bottom = this.line?.tracking ?? link;
     this.bottom = bottom;
     const maxConnections = options.blockingConnections ?? 0;
     this.auto = this.makeAuto();
@@ -69,6 +74,13 @@ export class Chain {
   /** The cache of the client, for its users. */
   get cache(): CacheView {
     return this.caching ?? NO_CACHE;
+  }
+
+  /** The node of a cluster tells its cache what changes. Before anything is sent. */
+  track(line: CachingLine): void {
+    this.line = line;
+    this.bottom = line.tracking;
+    this.renewAuto(false);
   }
 
   /** Takes over changed options of auto-pipelining. What is gathered leaves first, in order. */

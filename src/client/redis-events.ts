@@ -96,7 +96,7 @@ export class RedisEvents implements LinkListener, MessageListener {
     // The first words come while the client is still being built.
     const parts = this.client[PARTS];
     parts?.auto?.hold(status === "ready");
-    parts?.caching?.onStatus(status === "ready");
+    parts?.line?.onStatus(status === "ready");
     nextTick(() => {
       if (argument === undefined) this.client.emit(status);
       else this.client.emit(status, argument);
@@ -135,7 +135,7 @@ export class RedisEvents implements LinkListener, MessageListener {
   }
 
   onOtherPush(kind: string, message: readonly unknown[]): void {
-    this.client[PARTS]?.caching?.onPush(kind, message);
+    this.client[PARTS]?.line?.onPush(kind, message);
     this.emitSafely(`push:${kind}`, message);
   }
 

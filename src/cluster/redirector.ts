@@ -45,6 +45,8 @@ export interface RedirectorDeps {
   readonly retries: RetryQueue;
   /** The slot map is out of date; `hint` knows better. */
   onStale(hint: ClusterNode | null): void;
+  /** A node has answered "not here" or "not now" to a command of the slot; null: nobody wants to know. */
+  readonly onRedirected: ((slot: number) => void) | null;
 }
 
 /** An error reply of a node that asks for another try. */
@@ -171,6 +173,7 @@ export class Redirector {
   private follow(unit: Command, refusal: Refusal): boolean {
     (this.counts[refusal.redirect.kind] as number)++;
     tellRedirected(refusal.redirect, refusal.node.key, unit);
+    if (unit.slot >= 0) this.deps.onRedirected?.(unit.slot);
     switch (refusal.redirect.kind) {
       case RedirectKind.Moved:
       case RedirectKind.Ask:

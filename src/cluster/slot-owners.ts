@@ -31,7 +31,11 @@ export class SlotOwners {
     private readonly slots: SlotMap,
     private readonly pool: NodePool,
     private readonly retries: RetryQueue,
-    private readonly natMap: AddressMap,
+    private readonly settings: {
+      readonly natMap: AddressMap;
+      /** A slot has another owner. */
+      readonly onMoved: ((slot: number) => void) | null;
+    },
   ) {}
 
   ownerOf(slot: number): ClusterNode | null {
@@ -50,6 +54,7 @@ export class SlotOwners {
     if (owner === target) return;
     if (owner !== null) this.holdAt(owner, slot);
     this.slots.move(slot, target);
+    this.settings.onMoved?.(slot);
   }
 
   /** The connection of the node is about to be replaced: what goes over the next one waits for what is under way. */
@@ -63,6 +68,7 @@ export class SlotOwners {
     const moved: number[] = [];
     const isChanged = this.slots.assign(this.slotRanges(ranges, members), (slot, before) => {
       moved.push(slot);
+      this.settings.onMoved?.(slot);
       if (before !== null) this.holdAt(before.master, slot);
     });
     this.pool.setMembers(members);
@@ -107,7 +113,7 @@ export class SlotOwners {
 
   /** The address under which a node can be reached from here. */
   private translate(address: NodeAddress): NodeAddress {
-    const { natMap } = this;
+    const { natMap } = this.settings;
     if (natMap === undefined || natMap === null) return address;
     const key = nodeKey(address);
     const mapped =

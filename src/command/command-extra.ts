@@ -84,6 +84,10 @@ export interface RedirectTrail {
 export interface TrackedRead {
   /** The connection that it was sent over, if the server tells there about changes; null otherwise. */
   line: object | null;
+  /** The key whose time to live the server is asked for as well; null: none. */
+  readonly expiringKey: string | null;
+  /** The answer of PTTL: milliseconds, or less than 0 without an expiry. */
+  onTimeToLive(ms: number): void;
 }
 
 const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };

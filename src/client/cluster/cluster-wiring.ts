@@ -18,6 +18,7 @@ import { SlotMap } from "../../cluster/slot-map";
 import { SlotOwners } from "../../cluster/slot-owners";
 import { INSPECT } from "../../observability/redact";
 import type { Message } from "../../protocol/message";
+import type { Caching } from "../caching";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
@@ -49,20 +50,27 @@ export class ClusterWiring {
   readonly lifecycle: Lifecycle;
   readonly subscriptions: ClusterSubscriptions;
   private readonly views: ViewFactory;
+  /** Null: nobody keeps answers. */
+  private readonly onSlotMoved: ((slot: number) => void) | null;
   /** What the connections of nodes did that have left. */
   private readonly gone = new NodeCounts();
 
   constructor(
     private readonly options: ClusterOptions,
     private readonly owner: WiringOwner,
+    caching: Caching | null,
   ) {
-    this.views = new ViewFactory(options);
+    this.onSlotMoved = caching === null ? null : (slot) => caching.onSlotMoved(slot);
+    this.views = new ViewFactory(options, caching);
     this.pool = this.makePool();
     this.retries = new RetryQueue(
       (commands) => this.router.sendAgain(commands),
       () => this.pool.forgetDown(),
     );
-    this.owners = new SlotOwners(this.slots, this.pool, this.retries, options.natMap);
+    this.owners = new SlotOwners(this.slots, this.pool, this.retries, {
+      natMap: options.natMap,
+      onMoved: this.onSlotMoved,
+    });
     this.subscriptions = this.makeSubscriptions();
     this.router = this.makeRouter();
     this.redirector = this.makeRedirector();
@@ -163,6 +171,7 @@ export class ClusterWiring {
       pool,
       retries,
       onStale: (hint) => this.refresher.request(hint),
+      onRedirected: this.onSlotMoved,
     });
   }
 

@@ -11,7 +11,6 @@ import { specOf } from "../../command/command-table";
 import { EXECUTE } from "../../command/commander";
 import type { Dispatcher } from "../../command/dispatcher";
 import { OptionError } from "../../errors";
-import { Admission } from "../../link/admission";
 import { type ClientSummary, hideNodes, redactUrl, SUMMARY } from "../../observability/redact";
 import { ScanStream, type ScanStreamOptions } from "../../streaming/scan-stream";
 import { asCallback, type Callback } from "../../util/callback";
@@ -33,6 +32,7 @@ import { watchOptions } from "../options/live-options";
 import { flushesSoFar, isPatched, linkStatsOf, Redis } from "../redis";
 import { type ClusterStats, readBounds, readCluster, readCommands } from "../stats";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "../types";
+import { type CacheView, ClusterChain } from "./cluster-chain";
 import { quitClusterWithin } from "./cluster-quit";
 import { ClusterScanner } from "./cluster-scanner";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
@@ -45,7 +45,7 @@ const debug = debugLog("cluster");
 const pipelineDebug = debugLog("pipeline");
 const poolDebug = debugLog("pool");
 const WIRING: unique symbol = Symbol("wiring");
-const ADMISSION: unique symbol = Symbol("admission");
+const PARTS: unique symbol = Symbol("parts");
 const ROLES: readonly string[] = ["all", "master", "slave"];
 
 /** Listeners whose arguments are known. */
@@ -57,6 +57,7 @@ export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
   on(event: "+node" | "-node", listener: (node: Redis) => void): this;
   on(event: "node error", listener: (error: Error, node: string) => void): this;
   on(event: "error", listener: (error: Error) => void): this;
+  on(event: "invalidate", listener: (keys: string[] | null) => void): this;
   on(event: ClusterStatus, listener: () => void): this;
   on(event: string | symbol, listener: AnyListener): this;
   once(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
@@ -66,6 +67,7 @@ export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
   once(event: "+node" | "-node", listener: (node: Redis) => void): this;
   once(event: "node error", listener: (error: Error, node: string) => void): this;
   once(event: "error", listener: (error: Error) => void): this;
+  once(event: "invalidate", listener: (keys: string[] | null) => void): this;
   once(event: ClusterStatus, listener: () => void): this;
   once(event: string | symbol, listener: AnyListener): this;
 }
@@ -81,7 +83,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   readonly [LIMITS]: LimitContext;
   readonly [SOURCE]: Redis[typeof SOURCE];
   private readonly [WIRING]: ClusterWiring;
-  private readonly [ADMISSION]: Admission | null;
+  private readonly [PARTS]: ClusterChain;
 
   // Options that leave the reply mapping open come second: they mean the default of the parameter.
   constructor(startupNodes: readonly ClusterNode[] | undefined, options: OptionsOf<Mode>);
@@ -91,12 +93,11 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     this.startupNodes = hideNodes([...(startupNodes ?? [])]);
     for (const node of this.startupNodes) parseStartupNode(node);
     this.options = withLimits(resolveClusterOptions(options));
-    const wiring = new ClusterWiring(this.options, makeOwner(this as unknown as Cluster));
+    const parts = new ClusterChain(this);
+    const wiring = new ClusterWiring(this.options, makeOwner(this as unknown as Cluster), parts.caching);
     this[WIRING] = wiring;
-    const { bounds } = this.options;
-    const admission = bounds === undefined ? null : new Admission(wiring.router, bounds);
-    this[ADMISSION] = admission;
-    this[CHAIN] = admission ?? wiring.router;
+    this[PARTS] = parts;
+    this[CHAIN] = parts.joinTo(wiring.router, this.options.bounds);
     this[LIMITS] = {
       get isWritable() {
         return wiring.router.isOpen;
@@ -136,6 +137,11 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return this[WIRING].slots.table;
   }
 
+  /** The answers that are kept in this process; without the option `cache` there are none. */
+  get cache(): CacheView {
+    return this[PARTS].cache;
+  }
+
   /** Commands gathered for the next automatic pipelines; before `ready`, those that wait although the slots are known. */
   get autoPipelineQueueSize(): number {
     const { lifecycle } = this[WIRING];
@@ -157,7 +163,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
    * their callers; the rest rejects with "Connection is closed.".
    */
   disconnect(reconnect = false): void {
-    if (!reconnect) this[ADMISSION]?.letGo();
+    if (!reconnect) this[PARTS].admission?.letGo();
     this[WIRING].lifecycle.disconnect(reconnect);
   }
 
@@ -223,7 +229,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return readCluster({
       status: this.status,
       commands: readCommands(this[TALLY]),
-      bounds: readBounds(this[ADMISSION]),
+      bounds: readBounds(this[PARTS].admission),
       nodes: nodes.map((node) => linkStatsOf(node)),
       counts,
       redirects: redirector.counts,

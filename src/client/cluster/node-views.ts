@@ -14,6 +14,7 @@ import { LineCounts } from "../../connection/line-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
 import { debugLog } from "../../util/debug";
+import type { Caching } from "../caching";
 import { PARTS } from "../chain";
 import { CHAIN, ClientBase, PASS_BATCH } from "../client-base";
 import type { ClusterOptions } from "../options/cluster-options";
@@ -147,7 +148,11 @@ export class ViewFactory {
   /** What start nodes state for themselves, by `host:port`. */
   private own: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
 
-  constructor(private readonly options: ClusterOptions) {}
+  /** @param caching The cache of the cluster, which nodes tell what has changed. */
+  constructor(
+    private readonly options: ClusterOptions,
+    private readonly caching: Caching | null,
+  ) {}
 
   /** Start nodes may state options of their own. */
   useSeeds(seeds: readonly Seed[]): void {
@@ -169,6 +174,10 @@ export class ViewFactory {
       autoPipeliningIgnoredCommands: options.autoPipeliningIgnoredCommands,
       himportFieldsets: options.himportFieldsets,
     });
+    if (this.caching !== null) {
+      redis[PARTS].track(this.caching.track(redis[LINK]));
+      redis[CHAIN] = redis[PARTS].top;
+    }
     if (options.redisOptions?.lazyConnect === false) redis.connect().catch(noop);
     return new NodeView(redis);
   }
@@ -206,6 +215,8 @@ export class ViewFactory {
       host: address.host,
       port: address.port,
       db: 0,
+      // It is in front of the cluster.
+      cache: undefined,
       enableOfflineQueue: true,
     };
     const { tls } = merged;

@@ -15,10 +15,12 @@ const NUMBERS: Readonly<Record<string, number>> = {
 };
 const GROUPS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
   bounds: { maxCommands: 1, maxBytes: 1 },
-  cache: { maxBytes: 1, ttl: 1, maxStale: 1 },
+  cache: { maxBytes: 1, maxStale: 1 },
   enableAutoPipelining: { maxInFlight: 1, maxCommands: 1, maxBytes: 1 },
   watchdog: { idleMs: 0, probeTimeoutMs: 1 },
 };
+export const NEEDS_RESP3 =
+  'The option "cache" needs protocol 3: the server tells by RESP3 pushes what has changed';
 const FLUSH_POLICIES = ["adaptive", "turn"];
 const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"];
 
@@ -43,7 +45,8 @@ export function checkOwnOptions(options: OptionRecord): void {
   checkWord("bounds.policy", policy, ["wait", "reject"]);
 }
 
-function checkCache({ mode, match }: OptionRecord): void {
+function checkCache({ mode, match, ttl }: OptionRecord): void {
+  if (ttl !== "server") checkNumber("cache.ttl", ttl, 1);
   checkWord("cache.mode", mode, ["optin", "all", "broadcast"]);
   if (match === undefined) return;
   const isList = Array.isArray(match) && match.every((one) => typeof one === "string");

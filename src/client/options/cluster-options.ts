@@ -10,8 +10,14 @@ import type { ScriptDefinition } from "../../command/script";
 import { OptionError } from "../../errors";
 import type { Bounds } from "../../link/admission";
 import { hideSecrets } from "../../observability/redact";
-import { checkOwnOptions } from "./check-options";
-import type { AutoPipeliningWindow, HimportFieldset, RetryDelay, RetryStrategy } from "./common-options";
+import { checkOwnOptions, NEEDS_RESP3 } from "./check-options";
+import type {
+  AutoPipeliningWindow,
+  CacheOptions,
+  HimportFieldset,
+  RetryDelay,
+  RetryStrategy,
+} from "./common-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
@@ -96,6 +102,11 @@ export interface ClusterOptions {
    * @default "master"
    */
   scaleReads?: NodeRole | ReadScaling | undefined;
+  /**
+   * Keeps the answers of reads in this process until the server says that a key has changed: `true`, or settings.
+   * Needs protocol 3. Off by default; may stand in `redisOptions` as well. See docs/caching.md.
+   */
+  cache?: boolean | CacheOptions | undefined;
   /**
    * Zone whose replicas are preferred for reads, where servers tell their zone and `scaleReads`
    * allows replicas.
@@ -246,12 +257,9 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
       `Invalid option scaleReads "${scaleReads}". Expected "all", "master", "slave" or a custom function`,
     );
   }
+  if (redisOptions?.cache) options["cache"] ??= redisOptions.cache;
   checkOwnOptions(options);
-  if (options["cache"] || redisOptions?.cache) {
-    throw new OptionError(
-      'The option "cache" is for one server, also behind Sentinel; leave it out on a Cluster',
-    );
-  }
+  if (options["cache"] && redisOptions?.protocol === 2) throw new OptionError(NEEDS_RESP3);
   if (redisOptions !== undefined && redisOptions !== null) {
     const own: Record<string, unknown> = { ...redisOptions };
     checkOwnOptions(own);

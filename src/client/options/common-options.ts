@@ -41,8 +41,11 @@ export interface AutoPipeliningWindow {
 export interface CacheOptions {
   /** Most bytes of memory for answers, keys and bookkeeping included. Default 67108864 (64 MiB). */
   maxBytes?: number | undefined;
-  /** Time in ms after which an answer is asked for again. Default 60000; `Infinity`: when the server says so. */
-  ttl?: number | undefined;
+  /**
+   * Time in ms after which an answer is asked for again. Default 60000; `Infinity`: when the server says so;
+   * `"server"`: when its key expires, and after 60000 ms at the latest (one command more a miss).
+   */
+  ttl?: number | "server" | undefined;
   /**
    * Time in ms for which a connection that has become silent is believed: no answer is given that could be out of
    * date for longer without the server having been able to say so. Default 5000.

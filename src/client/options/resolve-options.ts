@@ -6,7 +6,7 @@
 import { OptionError } from "../../errors";
 import { hideSecrets } from "../../observability/redact";
 import { MASK } from "../../util/credentials";
-import { checkOwnOptions } from "./check-options";
+import { checkOwnOptions, NEEDS_RESP3 } from "./check-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { isTlsUrl, isWholeNumber, parseUrl } from "./parse-url";
 import { defaultOptions, type RedisOptions } from "./redis-options";
@@ -70,11 +70,7 @@ function normalize(options: OptionRecord): RedisOptions {
   if (options["replyMapping"] === "resp3" && options["protocol"] !== 3) {
     throw new OptionError('The "resp3" replyMapping is only supported with protocol 3');
   }
-  if (options["cache"] && options["protocol"] !== 3) {
-    throw new OptionError(
-      'The option "cache" needs protocol 3: the server tells by RESP3 pushes what has changed',
-    );
-  }
+  if (options["cache"] && options["protocol"] !== 3) throw new OptionError(NEEDS_RESP3);
   // Each client its own list, so that changing one changes no default.
   const ignored = options["autoPipeliningIgnoredCommands"];
   if (Array.isArray(ignored)) options["autoPipeliningIgnoredCommands"] = [...ignored];

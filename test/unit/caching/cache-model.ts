@@ -93,8 +93,22 @@ export class CacheModel {
       },
     };
     const onRefused = (): void => {};
-    this.tracking = new Tracking(this.link, { mode, prefixes: [""], maxStaleMs: 1e9, onRefused });
-    const settings = { maxBytes: 1e6, ttlMs: 1e9, isFrozen: false, isBroadcast: false, matches: null };
+    this.tracking = new Tracking(this.link, {
+      mode,
+      prefixes: [""],
+      maxStaleMs: 1e9,
+      isOfCluster: false,
+      onRefused,
+    });
+    const settings = {
+      maxBytes: 1e6,
+      ttlMs: 1e9,
+      asksTtl: false,
+      absentTtlMs: null,
+      isFrozen: false,
+      isBroadcast: false,
+      matches: null,
+    };
     this.cache = new ClientCache(settings, {
       next: this.tracking,
       onInvalidated: () => {},

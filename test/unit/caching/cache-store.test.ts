@@ -4,9 +4,10 @@ import { expect } from "chai";
 import { CacheStore, type Content, type Question } from "../../../src/caching/cache-store";
 import { TrackedLine } from "../../../src/caching/tracked-line";
 import { specOf } from "../../../src/command/command-table";
+import { slotOfKey } from "../../../src/command/slot";
 import { randomSource } from "../../support/random";
 
-const line = new TrackedLine({ dispatch() {}, dispatchBatch() {} }, { direct: null }, 1000);
+const line = new TrackedLine({ dispatch() {}, dispatchBatch() {} }, { direct: null }, 1000, false);
 
 function contentOf(value: string): Content {
   return { value, kind: 0, bytes: value.length, line, bornMs: 0, expiresAtMs: 1 };
@@ -82,10 +83,39 @@ describe("the store of a cache", () => {
     expect(store.evictions).to.be.greaterThan(900);
   });
 
+  it("drops a slot with its keys, those of reads under way included, and no other slot", () => {
+    const store = new CacheStore(1e6, true);
+    for (const tag of ["x", "y"]) {
+      for (const name of ["1", "2", "3"]) keep(store, ask("get", `{${tag}}${name}`), tag);
+    }
+    const underWay = store.openNode("{x}4");
+    store.drop("{x}2");
+    expect(store.dropSlot(slotOfKey("x")).sort()).to.deep.equal(["{x}1", "{x}3"]);
+    expect(underWay.isGone).to.equal(true);
+    expect(store.size).to.equal(3);
+    for (const name of ["1", "2", "3"]) expect(find(store, ask("get", `{y}${name}`))).to.equal("y");
+    store.dropAll();
+    expect(store.dropSlot(slotOfKey("y"))).to.deep.equal([]);
+  });
+
+  it("drops what came over a connection, and no more", () => {
+    const store = new CacheStore(1e6, true);
+    const other = new TrackedLine({ dispatch() {}, dispatchBatch() {} }, { direct: null }, 1000, true);
+    keep(store, ask("get", "a"), "mine");
+    store.add([store.openNode("a"), store.openNode("b")], ask("mget", "a", "b"), {
+      ...contentOf("its"),
+      line: other,
+    });
+    expect(store.dropLine(other)).to.equal(true);
+    expect(store.dropLine(other)).to.equal(false);
+    expect(find(store, ask("get", "a"))).to.equal("mine");
+    expect(store).to.include({ size: 1, keyCount: 1 });
+  });
+
   it("counts to zero when everything was dropped, in whatever order", () => {
     const random = randomSource(7);
     const pick = (count: number): number => Math.floor(random() * count);
-    const store = new CacheStore(30_000);
+    const store = new CacheStore(30_000, true);
     const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
     for (let step = 0; step < 20_000; step++) {
       const key = keys[pick(30)] as string;
@@ -94,6 +124,7 @@ describe("the store of a cache", () => {
       if (kind < 4) keep(store, ask("hget", key, String(pick(20))), "x".repeat(pick(100)));
       else if (kind < 6) keep(store, ask("mget", key, other), "y", [key, other]);
       else if (kind < 8) store.drop(key);
+      else if (kind < 9) store.dropSlot(slotOfKey(other));
       else {
         const reply = store.find(key, specOf("mget"), [key, other], false);
         if (reply !== null) store.remove(reply);

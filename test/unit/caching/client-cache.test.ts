@@ -19,9 +19,23 @@ class Stage implements Dispatcher {
 
   constructor({ ttlMs = 1e6, maxStaleMs = 1e6 } = {}) {
     const onRefused = (): void => {};
-    this.tracking = new Tracking(this, { mode: "all", prefixes: [], maxStaleMs, onRefused });
+    this.tracking = new Tracking(this, {
+      mode: "all",
+      prefixes: [],
+      maxStaleMs,
+      isOfCluster: false,
+      onRefused,
+    });
     this.cache = new ClientCache(
-      { maxBytes: 1e6, ttlMs, isFrozen: false, matches: null, isBroadcast: false },
+      {
+        maxBytes: 1e6,
+        ttlMs,
+        asksTtl: false,
+        absentTtlMs: null,
+        isFrozen: false,
+        matches: null,
+        isBroadcast: false,
+      },
       { next: this.tracking, onInvalidated: () => {}, onTrackingEnded: () => this.tracking.end() },
     );
     this.tracking.begin(this);

@@ -98,7 +98,7 @@ class ModelCluster {
       (commands) => this.router.sendAgain(commands),
       () => this.pool.forgetDown(),
     );
-    this.owners = new SlotOwners(this.slots, this.pool, this.retries, null);
+    this.owners = new SlotOwners(this.slots, this.pool, this.retries, { natMap: null, onMoved: null });
     const nothing = { dispatch: (): void => {}, dispatchBatch: (): void => {} };
     this.router = new ClusterRouter({
       slots: this.slots,
@@ -120,7 +120,7 @@ class ModelCluster {
         retryDelayOnClusterDown: 50,
         retryDelayOnTryAgain: 50,
       },
-      { owners: this.owners, pool: this.pool, retries: this.retries, onStale: () => {} },
+      { owners: this.owners, pool: this.pool, retries: this.retries, onStale: () => {}, onRedirected: null },
     );
     this.redirector.isActive = true;
     this.router.isOpen = true;
