@@ -15,7 +15,7 @@ import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
-import { mapReply } from "./reply-mappers";
+import { decodeBuffersDeep, mapReply } from "./reply-mappers";
 import { UNROUTED } from "./slot";
 
 const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
@@ -108,14 +108,16 @@ export class Command {
    * Tracers replace it to see the reply first.
    */
   get resolve(): (raw?: unknown) => void {
-    return (
-      this.extra?.resolve ??
-      ((raw) => this.complete(this.wantsBuffers ? raw : withText(raw), this.ensureExtra().shape))
-    );
+    return this.extra?.resolve ?? ((raw) => this.complete(this.asWanted(raw), this.ensureExtra().shape));
   }
 
   set resolve(replacement: (raw?: unknown) => void) {
     this.ensureExtra().resolve = replacement;
+  }
+
+  /** Strings of its reply are read as Buffers: a replaced `resolve` sees those, whatever its caller wants. */
+  get isReadAsBuffers(): boolean {
+    return this.wantsBuffers || (this.extra !== null && this.extra.resolve !== null);
   }
 
   /** Settles the command with an error. Tracers replace it to see the error first. */
@@ -135,7 +137,7 @@ export class Command {
       extra.shape = shape;
       callUser(
         () => resolve(raw),
-        () => this.complete(raw, shape),
+        () => this.complete(this.asWanted(raw), shape),
       );
       return;
     }
@@ -205,6 +207,10 @@ export class Command {
     return this.extra;
   }
 
+  private asWanted(raw: Reply): Reply {
+    return this.wantsBuffers ? raw : withText(raw);
+  }
+
   private complete(raw: Reply, shape: ReplyShape): void {
     if (this.state >= CommandState.Settled) return;
     let value = raw;
@@ -244,10 +250,13 @@ function nameCommand(error: Error, { name, args }: Command): void {
   error.command = { name: maskName(name, args), args: maskCredentials(name, args) };
 }
 
-/** Strings in place of Buffers, at any depth of lists. A list without Buffers is returned as it is. */
+/**
+ * Strings in place of Buffers, at any depth. Lists are copied, since a tracer may have kept them, unless
+ * there is no Buffer in them; maps are changed.
+ */
 function withText(raw: Reply): Reply {
   if (Buffer.isBuffer(raw)) return raw.toString();
-  if (!Array.isArray(raw)) return raw;
+  if (!Array.isArray(raw)) return decodeBuffersDeep(raw);
   const list: unknown[] = raw;
   for (let index = 0; index < list.length; index++) {
     const element = list[index];

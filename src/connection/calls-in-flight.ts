@@ -26,7 +26,7 @@ export class CallsInFlight {
     this.end = calls.length;
   }
 
-  get wantsBuffers(): boolean {
+  get isReadAsBuffers(): boolean {
     return this.calls.wantsBuffers;
   }
 

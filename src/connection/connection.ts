@@ -293,7 +293,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   nextDecoding(): number {
     const entry = this.queue.head();
     if (entry === undefined || this.isSubscriberReply(entry)) return this.decodingOfSubscriber;
-    return entry.wantsBuffers ? this.decoding | Decode.Buffers : this.decoding;
+    return entry.isReadAsBuffers ? this.decoding | Decode.Buffers : this.decoding;
   }
 
   onReply(value: Reply): void {
@@ -422,7 +422,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     }
     this.queue.shift();
     if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.replies?.onStateReply(command, value);
-    command.fulfil(command.wantsBuffers ? value : toText(value), this.shape);
+    command.fulfil(command.isReadAsBuffers ? value : toText(value), this.shape);
   }
 
   /**
