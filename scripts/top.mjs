@@ -1,0 +1,102 @@
+/**
+ * Looks at a running server, a frame a second: commands, how many of them it reads at once, queues,
+ * memory, round trip, and where its time goes. For development; it asks the server a few cheap
+ * questions each time, and never shows a value, a key or a password.
+ *
+ *   npm run top -- [--once | --frames=N] [--interval=MS] redis://host:6379
+ *
+ * `--once` prints one frame, of a second's work, and ends. Without a terminal frames follow one another.
+ */
+
+import { parseArgs } from "node:util";
+import { Redis } from "../built/index.mjs";
+import { drawFrame } from "./top/frame.mjs";
+import { figuresBetween, readServer } from "./top/reading.mjs";
+
+const CLEAR = "\u001b[H\u001b[J";
+const HISTORY = 60;
+
+function fail(message) {
+  console.error(`${message}\nnpm run top -- [--once | --frames=N] [--interval=MS] redis://host:6379`);
+  process.exit(1);
+}
+
+/** A whole number of at least 1. */
+function numberOf(name, text, otherwise) {
+  if (text === undefined) return otherwise;
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) fail(`--${name} must be a whole number, 1 or more`);
+  return value;
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { once: { type: "boolean" }, frames: { type: "string" }, interval: { type: "string" } },
+    });
+  } catch (error) {
+    return fail(error.message);
+  }
+}
+
+const { values, positionals } = readArguments();
+const [url = "redis://127.0.0.1:6379"] = positionals;
+const intervalMs = numberOf("interval", values.interval, 1000);
+const mostFrames = values.once ? 1 : numberOf("frames", values.frames, Number.POSITIVE_INFINITY);
+
+const redis = new Redis(url, {
+  connectionName: "sluice-top",
+  // A look at a server that is gone says so; it does not wait.
+  enableOfflineQueue: false,
+  lazyConnect: true,
+  retryStrategy: () => intervalMs,
+});
+let reason = "";
+redis.on("error", (error) => {
+  reason = error.message;
+});
+redis.on("ready", () => {
+  reason = "";
+});
+
+const isTerminal = process.stdout.isTTY === true;
+
+function show(frame) {
+  process.stdout.write(`${isTerminal && !values.once ? CLEAR : ""}${frame}\n`);
+}
+
+function leave(code) {
+  redis.disconnect();
+  process.exitCode = code;
+}
+
+async function watch() {
+  await redis.connect().catch(() => {});
+  if (redis.status !== "ready" && values.once) {
+    console.error(`${redis.stats().server} cannot be reached: ${reason}`);
+    return 1;
+  }
+  const history = [];
+  let before = null;
+  for (let frames = 0; frames < mostFrames; ) {
+    const now = await readServer(redis).catch(() => null);
+    const { server, status, roundTrip } = redis.stats();
+    if (now === null) show(`${server} is not there (${status}): ${reason}`);
+    else if (before !== null) {
+      const figures = figuresBetween(before, now);
+      history.push(figures.perSecond);
+      if (history.length > HISTORY) history.shift();
+      show(
+        drawFrame({ server, roundTrip, figures, history, hasColours: isTerminal && !process.env.NO_COLOR }),
+      );
+      frames++;
+    }
+    before = now;
+    if (frames < mostFrames) await new Promise((resolve) => setTimeout(resolve, intervalMs));
+  }
+  return 0;
+}
+
+process.once("SIGINT", () => process.exit(0));
+leave(await watch());
