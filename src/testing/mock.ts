@@ -4,7 +4,7 @@
  * one address share a server, as they would elsewhere.
  */
 
-import { Redis } from "../index";
+import { Cluster, type ClusterNode, type ClusterOptions, Redis } from "../index";
 import { memoryConnector } from "./memory-connector";
 import { TestServer, type TestServerOptions } from "./test-server";
 
@@ -45,18 +45,44 @@ export function resetMocks(): void {
 
 const Connector = memoryConnector((options) => mockServer(nameOf(options as Address)).connect());
 
-/** The client, never connected to anything outside of the process. */
-export class MockRedis extends Redis {
-  constructor(...args: unknown[]) {
-    const all: unknown = [...args.filter((arg) => arg !== undefined), { Connector }];
-    super(...(all as ConstructorParameters<typeof Redis>));
+/** Where a startup node is, in each of its spellings. */
+function addressOf(node: ClusterNode | undefined): Address {
+  if (typeof node === "number") return { port: node };
+  if (typeof node === "object") return node as Address;
+  if (node === undefined) return {};
+  const { hostname, port } = new URL(node.includes("://") ? node : `redis://${node}`);
+  return { ...(hostname === "" ? {} : { host: hostname }), ...(port === "" ? {} : { port: Number(port) }) };
+}
+
+/**
+ * The cluster client, wired to a cluster in memory: three masters with a replica each, unless `mockServer` was asked
+ * for the address of its first startup node before, with other options. Clients whose first startup node is the same
+ * share a cluster. Names are not looked up, and `natMap` has nothing to translate.
+ */
+export class MockCluster extends Cluster {
+  constructor(startupNodes: readonly ClusterNode[] = [], options: ClusterOptions = {}) {
+    const name = nameOf(addressOf(startupNodes[0]));
+    const NodeConnector = memoryConnector((node) => {
+      const { port } = node as Address;
+      return mockServer(name, { cluster: 3 }).connect(port);
+    });
+    super(startupNodes, {
+      ...options,
+      dnsLookup: (address, done) => done(null, address, 4),
+      natMap: undefined,
+      redisOptions: { ...options.redisOptions, Connector: NodeConnector },
+    });
   }
 }
 
-/** Clusters are not mocked: a test gets a clear error, not a connection to somewhere. */
-export class MockCluster {
-  constructor() {
-    throw new Error("sluice/testing/mock has no Cluster yet; use the cluster of a real server in this test");
+/** The client, never connected to anything outside of the process. */
+export class MockRedis extends Redis {
+  /** As a service finds it that knows only the default export. */
+  static readonly Cluster = MockCluster;
+
+  constructor(...args: unknown[]) {
+    const all: unknown = [...args.filter((arg) => arg !== undefined), { Connector }];
+    super(...(all as ConstructorParameters<typeof Redis>));
   }
 }
 

@@ -156,18 +156,15 @@ export class TestServer {
     return this.cluster.ownerOf(slotOrKey);
   }
 
-  /** A connection in memory: works where no socket may be opened. */
-  connect(): Duplex {
-    return this.listener.connect();
+  /** A connection in memory: works where no socket may be opened. `port` chooses the node of a cluster. */
+  connect(port?: number): Duplex {
+    const node = this.nodes.find((one) => one.port === port);
+    return (node?.listener ?? this.listener).connect();
   }
 
   /** A class for the option `Connector` of clients, ioredis included: connections in memory. */
   get Connector(): MemoryConnectorClass {
-    return memoryConnector((options) => {
-      const { port } = options as { port?: number };
-      const node = this.nodes.find((one) => one.port === port);
-      return (node?.listener ?? this.listener).connect();
-    });
+    return memoryConnector((options) => this.connect((options as { port?: number }).port));
   }
 
   /** The server's clock goes on by so much: keys expire, waiting commands end. */

@@ -3,8 +3,9 @@
  */
 
 import { expect } from "chai";
-import Redis from "../../src/index";
+import Redis, { Cluster as ClusterClient } from "../../src/index";
 import { useServer } from "../../src/testing";
+import { slotOf } from "../../src/testing/cluster/slots";
 import MockRedis, { Cluster, mockServer, resetMocks } from "../../src/testing/mock";
 import { closeClient } from "../support/matrix";
 
@@ -70,7 +71,49 @@ describe("sluice/testing/mock", () => {
     await closeClient(redis);
   });
 
-  it("has no cluster, and says so", () => {
-    expect(() => new Cluster()).to.throw(/has no Cluster yet/);
+  describe("Cluster", () => {
+    it("routes, redirects and shares a cluster between clients of one first node", async () => {
+      const one = new Cluster(["redis-cluster.invalid:7100", { port: 7101 }]);
+      const other = new MockRedis.Cluster([{ host: "redis-cluster.invalid", port: 7100 }], {
+        redisOptions: { password: "" },
+      });
+      const keys = Array.from({ length: 30 }, (_, index) => `key:${index}`);
+      const pipeline = one.pipeline();
+      for (const key of keys) pipeline.set(key, key);
+      expect(await pipeline.exec()).to.deep.equal(keys.map(() => [null, "OK"]));
+      const server = mockServer("redis-cluster.invalid:7100");
+      expect(server.nodes.filter(({ isMaster }) => isMaster)).to.have.lengthOf(3);
+      server.faults.move(slotOf("key:1"), 0);
+      expect(await Promise.all(keys.map((key) => other.get(key)))).to.deep.equal(keys);
+      const used = new Set(keys.map((key) => server.ownerOf(key).id));
+      expect(used.size).to.equal(3);
+      expect(one).to.be.instanceOf(ClusterClient);
+      await Promise.all([one.quit(), other.quit()]);
+    });
+
+    it("carries messages, and takes the options of its server from mockServer()", async () => {
+      mockServer("localhost:7200", { cluster: 1, replicas: 0, version: "7.0" });
+      const [publisher, subscriber] = [new Cluster([7200]), new Cluster(["redis://127.0.0.1:7200"])] as const;
+      const message = new Promise((resolve) => {
+        subscriber.on("message", (channel, text) => resolve([channel, text]));
+      });
+      await subscriber.subscribe("news");
+      await publisher.publish("news", "first");
+      expect(await message).to.deep.equal(["news", "first"]);
+      expect(publisher.nodes("all")).to.have.lengthOf(1);
+      expect(await publisher.info("server")).to.include("redis_version:7.0");
+      await Promise.all([publisher.quit(), subscriber.quit()]);
+    });
+
+    it("comes back after a failover on command", async () => {
+      const cluster = new Cluster([{ port: 7300 }]);
+      await cluster.set("key", "value");
+      const server = mockServer("localhost:7300");
+      const before = server.ownerOf("key").id;
+      server.faults.failover(server.ownerOf("key"));
+      expect(await cluster.get("key")).to.equal("value");
+      expect(server.ownerOf("key").id).to.not.equal(before);
+      await cluster.quit();
+    });
   });
 });
