@@ -2,7 +2,8 @@
  * Direct looks at a database of a test server: no command, no connection, no effect on the data.
  */
 
-import type { Database, Entry } from "./keyspace/database";
+import type { Database } from "./keyspace/database";
+import type { Entry } from "./keyspace/entry";
 import { ListValue } from "./keyspace/list-value";
 import { SortedSetValue } from "./keyspace/sorted-set-value";
 import { HashValue, SetValue, typeOf, type ValueType } from "./keyspace/values";

@@ -2,7 +2,7 @@
  * How a server would hold a value (OBJECT ENCODING), by its size and the configured limits.
  */
 
-import type { Entry } from "../keyspace/database";
+import type { Entry } from "../keyspace/entry";
 import { ListValue } from "../keyspace/list-value";
 import { SortedSetValue } from "../keyspace/sorted-set-value";
 import { HashValue, isIntegerMember, SetValue } from "../keyspace/values";

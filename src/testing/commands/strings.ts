@@ -2,7 +2,7 @@
  * Strings and counters. Bit operations are in bitmaps.ts.
  */
 
-import type { Entry } from "../keyspace/database";
+import type { Entry } from "../keyspace/entry";
 import { addLongDoubles, formatLongDouble, parseLongDouble } from "../protocol/long-double";
 import {
   type Integer,

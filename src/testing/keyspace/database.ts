@@ -3,35 +3,20 @@
  * says afterwards that the key was modified, so that WATCH, blocked callers, notifications and
  * client tracking learn of it in one place.
  *
- * Snapshots cost nothing when they are taken. From then on the first write to a key remembers its
- * old entry, and a container is cloned before it is altered (its epoch is older than the
- * database's); restoring puts the remembered entries back.
+ * Snapshots cost nothing when they are taken. From then on writes go into a layer above what is
+ * there (see KeyTable), and a container is cloned before it is altered (its epoch is older than
+ * the database's); restoring drops the layer.
  */
 
 import { ErrorReply } from "../protocol/reply";
 import type { Clock } from "./clock";
+import type { Entry, StringForm } from "./entry";
 import { ExpiryQueue } from "./expiry-queue";
+import { KeyTable } from "./key-table";
 import type { Container, Value } from "./values";
 
 export const WRONG_TYPE = "WRONGTYPE Operation against a key holding the wrong kind of value";
 const EXPIRY_SLACK = 1_024;
-
-export interface Entry {
-  value: Value;
-  /** Milliseconds of the server's clock; 0 for never. */
-  expireAt: number;
-  /** Of the database when this entry was made; an older one is shared with a snapshot. */
-  readonly epoch: number;
-  /** When it was last read or written; for OBJECT IDLETIME. */
-  usedAt: number;
-  readonly form: StringForm;
-}
-
-/**
- * How a server holds a string: as it finds best, as text although it may be a number
- * (INCRBYFLOAT), or as text that may grow (APPEND, SETRANGE). Only OBJECT tells.
- */
-export type StringForm = "plain" | "text" | "raw";
 
 export interface NewEntry {
   readonly expireAt?: number | "keep";
@@ -49,21 +34,14 @@ export interface DatabaseListener {
   onSwap(one: Database, other: Database): void;
 }
 
-/** What must be put back to get to a snapshot. */
-interface UndoLayer {
-  readonly epoch: number;
-  /** The keys as a whole, once they were dropped or exchanged as a whole. */
-  whole: Map<string, Entry> | null;
-  readonly entries: Map<string, Entry | undefined>;
-}
-
 type ContainerClass<V extends Container> = new () => V;
 
 export class Database {
-  private keys = new Map<string, Entry>();
+  private readonly keys = new KeyTable();
   private readonly expiries = new ExpiryQueue();
+  /** The newest snapshot at which all that is to expire, then and since, stood in the queue. */
+  private expectedSince = 0;
   private epoch = 0;
-  private undo: UndoLayer[] = [];
 
   constructor(
     readonly index: number,
@@ -82,7 +60,7 @@ export class Database {
 
   get expiringCount(): number {
     let count = 0;
-    for (const entry of this.keys.values()) if (entry.expireAt !== 0) count++;
+    for (const [, entry] of this.keys) if (entry.expireAt !== 0) count++;
     return count;
   }
 
@@ -149,7 +127,6 @@ export class Database {
 
   delete(key: string): boolean {
     if (this.find(key) === undefined) return false;
-    this.remember(key);
     this.keys.delete(key);
     return true;
   }
@@ -187,14 +164,17 @@ export class Database {
 
   flush(): void {
     if (this.keys.size > 0) this.listener.onFlush(this);
-    this.dropKeys(new Map());
+    this.keys.replace();
+    this.forgetExpiries();
   }
 
   /** Exchanges the keys of two databases (SWAPDB). */
   swapWith(other: Database): void {
-    const [mine, theirs] = [this.copyIfRemembered(), other.copyIfRemembered()];
-    this.dropKeys(theirs);
-    other.dropKeys(mine);
+    const [mine, theirs] = [this.copyFor(other), other.copyFor(this)];
+    this.keys.replace(theirs);
+    other.keys.replace(mine);
+    this.forgetExpiries();
+    other.forgetExpiries();
     this.expectAll();
     other.expectAll();
     this.listener.onSwap(this, other);
@@ -204,6 +184,7 @@ export class Database {
   expireDue(): void {
     while (this.expiries.next <= this.clock.now) {
       const due = this.expiries.take();
+      this.expectedSince = this.epoch + 1;
       if (due !== undefined && this.keys.get(due.key)?.expireAt === due.at) this.expire(due.key);
     }
   }
@@ -211,42 +192,27 @@ export class Database {
   /** From here on every change can be undone with `restore` of the number returned. */
   snapshot(): number {
     this.epoch++;
-    this.undo.push({ epoch: this.epoch, whole: null, entries: new Map() });
+    this.keys.snapshot(this.epoch);
     return this.epoch;
   }
 
   /** Back to where `snapshot` returned this number. False if an older one has been restored since. */
-  restore(epoch: number): boolean {
-    const index = this.undo.findIndex((layer) => layer.epoch === epoch);
-    if (index < 0) return false;
-    for (const layer of this.undo.splice(index).reverse()) this.undoLayer(layer);
+  restore(snapshot: number): boolean {
+    if (!this.keys.restore(snapshot)) return false;
+    if (snapshot < this.expectedSince) {
+      this.expectAll();
+      this.expectedSince = snapshot;
+    }
     this.epoch++;
-    this.undo.push({ epoch, whole: null, entries: new Map() });
     return true;
   }
 
-  private undoLayer({ whole, entries }: UndoLayer): void {
-    if (whole !== null) {
-      this.keys = whole;
-      this.expectAll();
-    }
-    for (const [key, entry] of entries) {
-      if (entry === undefined) this.keys.delete(key);
-      else {
-        this.keys.set(key, entry);
-        if (entry.expireAt !== 0) this.expiries.add(key, entry.expireAt);
-      }
-    }
-  }
-
   private expire(key: string): void {
-    this.remember(key);
     this.keys.delete(key);
     this.modified(key, "e", "expired");
   }
 
   private put(key: string, value: Value, { expireAt, form }: { expireAt: number; form: StringForm }): void {
-    this.remember(key);
     this.keys.set(key, { value, expireAt, form, epoch: this.epoch, usedAt: this.clock.now });
     if (expireAt !== 0) this.expectExpiry(key, expireAt);
   }
@@ -254,7 +220,6 @@ export class Database {
   private ownEntry(key: string, entry: Entry): Entry {
     if (entry.epoch === this.epoch) return entry;
     const { value } = entry;
-    this.remember(key);
     const own: Entry = {
       value: typeof value === "string" ? value : value.clone(),
       expireAt: entry.expireAt,
@@ -266,31 +231,24 @@ export class Database {
     return own;
   }
 
-  private remember(key: string): void {
-    const layer = this.undo[this.undo.length - 1];
-    if (layer === undefined || layer.whole !== null || layer.entries.has(key)) return;
-    layer.entries.set(key, this.keys.get(key));
-  }
-
-  /** A snapshot keeps the map itself; what goes on in another database must not reach it. */
-  private copyIfRemembered(): Map<string, Entry> {
-    if (this.undo.length === 0) return this.keys;
+  /** Entries for another database: its epochs are other ones, and writes there must not reach a snapshot here. */
+  private copyFor({ epoch }: Database): Map<string, Entry> {
     const copy = new Map<string, Entry>();
     for (const [key, entry] of this.keys) {
-      copy.set(key, { ...entry, value: typeof entry.value === "string" ? entry.value : entry.value.clone() });
+      const value = typeof entry.value === "string" ? entry.value : entry.value.clone();
+      copy.set(key, { ...entry, epoch, value });
     }
     return copy;
   }
 
-  private dropKeys(next: Map<string, Entry>): void {
-    const layer = this.undo[this.undo.length - 1];
-    if (layer !== undefined && layer.whole === null) layer.whole = this.keys;
-    this.keys = next;
+  private forgetExpiries(): void {
     this.expiries.clear();
+    this.expectedSince = this.epoch + 1;
   }
 
   private expectExpiry(key: string, at: number): void {
     if (this.expiries.size > 2 * this.keys.size + EXPIRY_SLACK) {
+      this.expectedSince = this.epoch + 1;
       this.expiries.keepOnly((expiry) => this.keys.get(expiry.key)?.expireAt === expiry.at);
     }
     this.expiries.add(key, at);

@@ -1,0 +1,20 @@
+/** What a database holds for a key. */
+
+import type { Value } from "./values";
+
+export interface Entry {
+  value: Value;
+  /** Milliseconds of the server's clock; 0 for never. */
+  expireAt: number;
+  /** Of the database when this entry was made; an older one is shared with a snapshot. */
+  readonly epoch: number;
+  /** When it was last read or written; for OBJECT IDLETIME. */
+  usedAt: number;
+  readonly form: StringForm;
+}
+
+/**
+ * How a server holds a string: as it finds best, as text although it may be a number
+ * (INCRBYFLOAT), or as text that may grow (APPEND, SETRANGE). Only OBJECT tells.
+ */
+export type StringForm = "plain" | "text" | "raw";
