@@ -5,7 +5,7 @@
 
 import { CLIENT_SIDES } from "../sides/all-sides";
 import { IoredisSide } from "../sides/ioredis-side";
-import type { Operation } from "../sides/operation";
+import { freshKey, type Operation } from "../sides/operation";
 import { type ClientSide, isClientSide } from "../sides/side";
 import { operationsOf } from "../support/dataset";
 import { openSide } from "../support/measure-load";
@@ -112,7 +112,7 @@ function* commandsUpTo(count: number): Generator<readonly unknown[]> {
   const operations = operationsOf("mixed16");
   for (let index = 0; index < count; index++) {
     const operation = operations[index % operations.length] as Operation;
-    if (operation.kind === "set") yield ["set", operation.key, operation.value];
-    else if (operation.kind === "get") yield ["get", operation.key];
+    if (operation.kind === "set") yield ["set", freshKey(operation.key), operation.value];
+    else if (operation.kind === "get") yield ["get", freshKey(operation.key)];
   }
 }

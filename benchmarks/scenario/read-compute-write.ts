@@ -6,12 +6,12 @@
 
 import { createHash } from "node:crypto";
 import { createSide } from "../sides/all-sides";
-import type { Operation } from "../sides/operation";
+import type { Key, Operation } from "../sides/operation";
 import { type Address, type ClientSide, isClientSide } from "../sides/side";
 import { BareClient } from "../support/bare-client";
 import { type HelperServer, startDelayProxy } from "../support/child-process";
 import { Clock } from "../support/clock";
-import { keyOf, numbers } from "../support/dataset";
+import { keyOf, nameOf, numbers } from "../support/dataset";
 import { type Figures, Meter } from "../support/meter";
 import type { Row, SampleContext, Scenario } from "../support/scenario";
 
@@ -94,7 +94,7 @@ async function connect(context: SampleContext, proxy: HelperServer | undefined):
 async function prepare(address: Address): Promise<void> {
   const client = await BareClient.open(address);
   await client.call("SCRIPT", "LOAD", SCRIPT);
-  for (const index of numbers(KEYS)) await client.call("SET", keyOf("c", index), "1");
+  for (const index of numbers(KEYS)) await client.call("SET", nameOf("c", index), "1");
   client.close();
 }
 
@@ -105,7 +105,7 @@ function updaterOf(side: ClientSide, method: Method): () => Promise<number> {
   const scripts: Operation[] = keys.map((key) => ({ kind: "evalsha", sha: SHA, key, argument: "1" }));
   const issues = (method === "steps" ? reads : scripts).map((operation) => side.bind(operation));
   const batch = side.bindBatch(method === "pipelines" ? reads : scripts, KEYS);
-  const write = (key: string, old: unknown): Operation => ({ kind: "set", key, value: compute(old) });
+  const write = (key: Key, old: unknown): Operation => ({ kind: "set", key, value: compute(old) });
   return async () => {
     switch (method) {
       case "steps":
@@ -137,7 +137,7 @@ function compute(old: unknown): string {
 async function checkUpdate(update: () => Promise<number>, address: Address): Promise<void> {
   await update();
   const client = await BareClient.open(address);
-  const values = await client.callAll(numbers(KEYS).map((index) => ["GET", keyOf("c", index)]));
+  const values = await client.callAll(numbers(KEYS).map((index) => ["GET", nameOf("c", index)]));
   client.close();
   if (values.some((value) => value !== "3")) throw new Error("the update gave a wrong result");
 }

@@ -15,6 +15,7 @@ interface SetMembersRow extends Row {
 }
 
 const MEMBERS = 10_000;
+const SET = { prefix: "set:", id: 1 };
 
 export const setMembers: Scenario<SetMembersRow> = {
   id: "set-members",
@@ -37,8 +38,8 @@ async function measureSetMembers(row: SetMembersRow, context: SampleContext): Pr
   const side = await openSide(context, { autoPipelining: false });
   const members = numbers(MEMBERS).map((index) => `member:${index}`);
   const operations: Operation[] = row.isOneCommand
-    ? [{ kind: "sadd", key: "set", members }]
-    : members.map((member) => ({ kind: "sadd", key: "set", members: [member] }));
+    ? [{ kind: "sadd", key: SET, members }]
+    : members.map((member) => ({ kind: "sadd", key: SET, members: [member] }));
   const kind = row.isOneCommand ? "callers" : "batches";
   const load = await side.prepare({ kind, width: operations.length, operations });
   const pass = async (durationMs: number): Promise<number> => {

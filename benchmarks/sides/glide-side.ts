@@ -4,9 +4,9 @@
  * Its limits on time (250 ms) and on requests in flight (1,000) are lifted, so that it is measured and not refused.
  */
 
-import type { Batch, ClusterBatch, GlideClient, GlideClusterClient } from "@valkey/valkey-glide";
+import type { Batch, ClusterBatch, GlideClient, GlideClusterClient, SetOptions } from "@valkey/valkey-glide";
 import { prepareLoop } from "./load-loops";
-import type { Operation } from "./operation";
+import { freshKey, type Operation } from "./operation";
 import type { ClientSide, Issue, Load, LoadPlan, QueuedBatch, Target } from "./side";
 
 type GlideModule = typeof import("@valkey/valkey-glide");
@@ -14,6 +14,11 @@ type AnyBatch = Batch | ClusterBatch;
 
 const REQUEST_TIMEOUT_MS = 600_000;
 const IN_FLIGHT_LIMIT = 1_000_000;
+
+interface Connection {
+  readonly client: GlideClient | GlideClusterClient;
+  readonly glide: GlideModule;
+}
 
 export class GlideSide implements ClientSide {
   readonly name = "glide";
@@ -38,37 +43,8 @@ export class GlideSide implements ClientSide {
   }
 
   bind(operation: Operation): Issue {
-    const { client, glide } = this.connected();
-    switch (operation.kind) {
-      case "ping":
-        return () => client.ping();
-      case "get":
-        return () => client.get(operation.key);
-      case "getBuffer": {
-        const options = { decoder: glide.Decoder.Bytes };
-        return () => client.get(operation.key, options);
-      }
-      case "set":
-        return () => client.set(operation.key, operation.value);
-      case "ttl":
-        return () => client.ttl(operation.key);
-      case "exists": {
-        const keys = [operation.key];
-        return () => client.exists(keys);
-      }
-      case "lrange":
-        return () => client.lrange(operation.key, 0, -1);
-      case "hgetall":
-        return () => client.hgetall(operation.key);
-      case "mget":
-        return () => client.mget(operation.keys);
-      case "sadd":
-        return () => client.sadd(operation.key, operation.members);
-      case "evalsha": {
-        const words = ["EVALSHA", operation.sha, "1", operation.key, operation.argument];
-        return () => client.customCommand(words);
-      }
-    }
+    const connection = this.connected();
+    return () => issueOn(connection, operation);
   }
 
   bindBatch(operations: readonly Operation[], size: number): Issue {
@@ -85,7 +61,7 @@ export class GlideSide implements ClientSide {
     this.cluster?.close();
   }
 
-  private connected(): { client: GlideClient | GlideClusterClient; glide: GlideModule } {
+  private connected(): Connection {
     const client = this.single ?? this.cluster;
     if (client === undefined || this.glide === undefined) throw new Error("glide is not connected");
     return { client, glide: this.glide };
@@ -96,7 +72,7 @@ export class GlideSide implements ClientSide {
     const batch = this.cluster === undefined ? new glide.Batch(false) : new glide.ClusterBatch(false);
     let at = 0;
     for (let index = 0; index < size; index++) {
-      append(batch, operations[at] as Operation);
+      append(batch, operations[at] as Operation, glide);
       at = at + 1 === operations.length ? 0 : at + 1;
     }
     return batch;
@@ -109,37 +85,75 @@ export class GlideSide implements ClientSide {
   }
 }
 
-function append(batch: AnyBatch, operation: Operation): void {
+/** One function for all operations: a call site of a service sees several commands too. */
+function issueOn({ client, glide }: Connection, operation: Operation): Promise<unknown> {
+  switch (operation.kind) {
+    case "ping":
+      return client.ping();
+    case "get":
+      return client.get(freshKey(operation.key));
+    case "getBuffer":
+      return client.get(freshKey(operation.key), { decoder: glide.Decoder.Bytes });
+    case "set":
+      return client.set(freshKey(operation.key), operation.value, expiryOf(operation.seconds, glide));
+    case "ttl":
+      return client.ttl(freshKey(operation.key));
+    case "exists":
+      return client.exists([freshKey(operation.key)]);
+    case "lrange":
+      return client.lrange(freshKey(operation.key), 0, -1);
+    case "hgetall":
+      return client.hgetall(freshKey(operation.key));
+    case "mget":
+      return client.mget(operation.keys.map(freshKey));
+    case "sadd":
+      return client.sadd(freshKey(operation.key), operation.members);
+    case "evalsha":
+      return client.customCommand([
+        "EVALSHA",
+        operation.sha,
+        "1",
+        freshKey(operation.key),
+        operation.argument,
+      ]);
+  }
+}
+
+function expiryOf(seconds: number | undefined, glide: GlideModule): SetOptions | undefined {
+  return seconds === undefined ? undefined : { expiry: { type: glide.TimeUnit.Seconds, count: seconds } };
+}
+
+function append(batch: AnyBatch, operation: Operation, glide: GlideModule): void {
   switch (operation.kind) {
     case "get":
     case "getBuffer":
-      batch.get(operation.key);
+      batch.get(freshKey(operation.key));
       return;
     case "set":
-      batch.set(operation.key, operation.value);
+      batch.set(freshKey(operation.key), operation.value, expiryOf(operation.seconds, glide));
       return;
     case "ping":
       batch.ping();
       return;
     case "ttl":
-      batch.ttl(operation.key);
+      batch.ttl(freshKey(operation.key));
       return;
     case "exists":
-      batch.exists([operation.key]);
+      batch.exists([freshKey(operation.key)]);
       return;
     case "lrange":
-      batch.lrange(operation.key, 0, -1);
+      batch.lrange(freshKey(operation.key), 0, -1);
       return;
     case "hgetall":
-      batch.hgetall(operation.key);
+      batch.hgetall(freshKey(operation.key));
       return;
     case "mget":
-      batch.mget(operation.keys);
+      batch.mget(operation.keys.map(freshKey));
       return;
     case "sadd":
-      batch.sadd(operation.key, operation.members);
+      batch.sadd(freshKey(operation.key), operation.members);
       return;
     case "evalsha":
-      batch.customCommand(["EVALSHA", operation.sha, "1", operation.key, operation.argument]);
+      batch.customCommand(["EVALSHA", operation.sha, "1", freshKey(operation.key), operation.argument]);
   }
 }

@@ -6,14 +6,14 @@
  */
 
 import { prepareLoop } from "./load-loops";
-import type { Operation } from "./operation";
+import { freshKey, type Operation } from "./operation";
 import type { ClientSide, ConnectChoices, Issue, Load, LoadPlan, QueuedBatch, Target } from "./side";
 
 interface Commands<T> {
   ping(): T;
   get(key: string): T;
   getBuffer(key: string): T;
-  set(key: string, value: string | Buffer): T;
+  set(key: string, value: string | Buffer, ...expiry: ["EX", number] | []): T;
   ttl(key: string): T;
   exists(key: string): T;
   lrange(key: string, start: number, stop: number): T;
@@ -74,7 +74,8 @@ export class IoredisSide implements ClientSide {
   }
 
   bind(operation: Operation): Issue {
-    return bindTo(this.connected(), operation);
+    const client = this.connected();
+    return () => issueOn(client, operation);
   }
 
   bindBatch(operations: readonly Operation[], size: number): Issue {
@@ -106,30 +107,33 @@ async function checkAnswering(client: IoredisLike): Promise<void> {
   await Promise.race([client.ping(), limit]);
 }
 
-function bindTo(client: IoredisLike, operation: Operation): Issue {
+/** One function for all operations: a call site of a service sees several commands too. */
+function issueOn(client: IoredisLike, operation: Operation): Promise<unknown> {
   switch (operation.kind) {
     case "ping":
-      return () => client.ping();
+      return client.ping();
     case "get":
-      return () => client.get(operation.key);
+      return client.get(freshKey(operation.key));
     case "getBuffer":
-      return () => client.getBuffer(operation.key);
+      return client.getBuffer(freshKey(operation.key));
     case "set":
-      return () => client.set(operation.key, operation.value);
+      return operation.seconds === undefined
+        ? client.set(freshKey(operation.key), operation.value)
+        : client.set(freshKey(operation.key), operation.value, "EX", operation.seconds);
     case "ttl":
-      return () => client.ttl(operation.key);
+      return client.ttl(freshKey(operation.key));
     case "exists":
-      return () => client.exists(operation.key);
+      return client.exists(freshKey(operation.key));
     case "lrange":
-      return () => client.lrange(operation.key, 0, -1);
+      return client.lrange(freshKey(operation.key), 0, -1);
     case "hgetall":
-      return () => client.hgetall(operation.key);
+      return client.hgetall(freshKey(operation.key));
     case "mget":
-      return () => client.mget(operation.keys);
+      return client.mget(operation.keys.map(freshKey));
     case "sadd":
-      return () => client.sadd(operation.key, operation.members);
+      return client.sadd(freshKey(operation.key), operation.members);
     case "evalsha":
-      return () => client.evalsha(operation.sha, 1, operation.key, operation.argument);
+      return client.evalsha(operation.sha, 1, freshKey(operation.key), operation.argument);
   }
 }
 
@@ -145,36 +149,37 @@ function fill(pipeline: Pipeline, operations: readonly Operation[], size: number
 function append(pipeline: Pipeline, operation: Operation): void {
   switch (operation.kind) {
     case "get":
-      pipeline.get(operation.key);
+      pipeline.get(freshKey(operation.key));
       return;
     case "set":
-      pipeline.set(operation.key, operation.value);
+      if (operation.seconds === undefined) pipeline.set(freshKey(operation.key), operation.value);
+      else pipeline.set(freshKey(operation.key), operation.value, "EX", operation.seconds);
       return;
     case "ping":
       pipeline.ping();
       return;
     case "getBuffer":
-      pipeline.getBuffer(operation.key);
+      pipeline.getBuffer(freshKey(operation.key));
       return;
     case "ttl":
-      pipeline.ttl(operation.key);
+      pipeline.ttl(freshKey(operation.key));
       return;
     case "exists":
-      pipeline.exists(operation.key);
+      pipeline.exists(freshKey(operation.key));
       return;
     case "lrange":
-      pipeline.lrange(operation.key, 0, -1);
+      pipeline.lrange(freshKey(operation.key), 0, -1);
       return;
     case "hgetall":
-      pipeline.hgetall(operation.key);
+      pipeline.hgetall(freshKey(operation.key));
       return;
     case "mget":
-      pipeline.mget(operation.keys);
+      pipeline.mget(operation.keys.map(freshKey));
       return;
     case "sadd":
-      pipeline.sadd(operation.key, operation.members);
+      pipeline.sadd(freshKey(operation.key), operation.members);
       return;
     case "evalsha":
-      pipeline.evalsha(operation.sha, 1, operation.key, operation.argument);
+      pipeline.evalsha(operation.sha, 1, freshKey(operation.key), operation.argument);
   }
 }

@@ -7,13 +7,13 @@
  */
 
 import { prepareLoop } from "./load-loops";
-import type { Operation } from "./operation";
+import { freshKey, type Operation } from "./operation";
 import type { ClientSide, Issue, Load, LoadPlan, QueuedBatch, Target } from "./side";
 
 interface Commands<T> {
   ping(): T;
   get(key: string): T;
-  set(key: string, value: string | Buffer): T;
+  set(key: string, value: string | Buffer, options?: { expiration: { type: "EX"; value: number } }): T;
   ttl(key: string): T;
   exists(key: string): T;
   lRange(key: string, start: number, stop: number): T;
@@ -39,6 +39,12 @@ interface NodeRedisModule {
   createClient(options: unknown): NodeRedisClient;
   createCluster(options: unknown): NodeRedisClient;
   readonly RESP_TYPES: { readonly BLOB_STRING: number };
+}
+
+interface Clients {
+  readonly client: NodeRedisClient;
+  /** The same connection, replies as Buffers. */
+  readonly buffers: NodeRedisClient;
 }
 
 export class NodeRedisSide implements ClientSide {
@@ -70,35 +76,8 @@ export class NodeRedisSide implements ClientSide {
   }
 
   bind(operation: Operation): Issue {
-    const client = connected(this.client);
-    switch (operation.kind) {
-      case "ping":
-        return () => client.ping();
-      case "get":
-        return () => client.get(operation.key);
-      case "getBuffer": {
-        const buffers = connected(this.buffers);
-        return () => buffers.get(operation.key);
-      }
-      case "set":
-        return () => client.set(operation.key, operation.value);
-      case "ttl":
-        return () => client.ttl(operation.key);
-      case "exists":
-        return () => client.exists(operation.key);
-      case "lrange":
-        return () => client.lRange(operation.key, 0, -1);
-      case "hgetall":
-        return () => client.hGetAll(operation.key);
-      case "mget":
-        return () => client.mGet(operation.keys);
-      case "sadd":
-        return () => client.sAdd(operation.key, operation.members);
-      case "evalsha": {
-        const options = { keys: [operation.key], arguments: [operation.argument] };
-        return () => client.evalSha(operation.sha, options);
-      }
-    }
+    const clients = { client: connected(this.client), buffers: connected(this.buffers) };
+    return () => issueOn(clients, operation);
   }
 
   bindBatch(operations: readonly Operation[], size: number): Issue {
@@ -131,6 +110,41 @@ function connected(client: NodeRedisClient | undefined): NodeRedisClient {
   return client;
 }
 
+/** One function for all operations: a call site of a service sees several commands too. */
+function issueOn({ client, buffers }: Clients, operation: Operation): Promise<unknown> {
+  switch (operation.kind) {
+    case "ping":
+      return client.ping();
+    case "get":
+      return client.get(freshKey(operation.key));
+    case "getBuffer":
+      return buffers.get(freshKey(operation.key));
+    case "set":
+      return operation.seconds === undefined
+        ? client.set(freshKey(operation.key), operation.value)
+        : client.set(freshKey(operation.key), operation.value, {
+            expiration: { type: "EX", value: operation.seconds },
+          });
+    case "ttl":
+      return client.ttl(freshKey(operation.key));
+    case "exists":
+      return client.exists(freshKey(operation.key));
+    case "lrange":
+      return client.lRange(freshKey(operation.key), 0, -1);
+    case "hgetall":
+      return client.hGetAll(freshKey(operation.key));
+    case "mget":
+      return client.mGet(operation.keys.map(freshKey));
+    case "sadd":
+      return client.sAdd(freshKey(operation.key), operation.members);
+    case "evalsha":
+      return client.evalSha(operation.sha, {
+        keys: [freshKey(operation.key)],
+        arguments: [operation.argument],
+      });
+  }
+}
+
 function fill(multi: Multi, operations: readonly Operation[], size: number): Multi {
   let at = 0;
   for (let index = 0; index < size; index++) {
@@ -144,33 +158,37 @@ function append(multi: Multi, operation: Operation): void {
   switch (operation.kind) {
     case "get":
     case "getBuffer":
-      multi.get(operation.key);
+      multi.get(freshKey(operation.key));
       return;
     case "set":
-      multi.set(operation.key, operation.value);
+      if (operation.seconds === undefined) multi.set(freshKey(operation.key), operation.value);
+      else
+        multi.set(freshKey(operation.key), operation.value, {
+          expiration: { type: "EX", value: operation.seconds },
+        });
       return;
     case "ping":
       multi.ping();
       return;
     case "ttl":
-      multi.ttl(operation.key);
+      multi.ttl(freshKey(operation.key));
       return;
     case "exists":
-      multi.exists(operation.key);
+      multi.exists(freshKey(operation.key));
       return;
     case "lrange":
-      multi.lRange(operation.key, 0, -1);
+      multi.lRange(freshKey(operation.key), 0, -1);
       return;
     case "hgetall":
-      multi.hGetAll(operation.key);
+      multi.hGetAll(freshKey(operation.key));
       return;
     case "mget":
-      multi.mGet(operation.keys);
+      multi.mGet(operation.keys.map(freshKey));
       return;
     case "sadd":
-      multi.sAdd(operation.key, operation.members);
+      multi.sAdd(freshKey(operation.key), operation.members);
       return;
     case "evalsha":
-      multi.evalSha(operation.sha, { keys: [operation.key], arguments: [operation.argument] });
+      multi.evalSha(operation.sha, { keys: [freshKey(operation.key)], arguments: [operation.argument] });
   }
 }

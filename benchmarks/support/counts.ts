@@ -10,7 +10,7 @@ import type { Duplex } from "node:stream";
 import { type IoredisLikeClass, IoredisSide } from "../sides/ioredis-side";
 import type { Address, Issue } from "../sides/side";
 import { countAllocatedBytes } from "./allocated-bytes";
-import { operationsOf } from "./dataset";
+import { nameOf, numbers, textOf } from "./dataset";
 
 export interface Counts {
   /** Bytes on the V8 heap. */
@@ -34,6 +34,7 @@ const WARM_UP_BATCHES = 150;
 const COUNTED_BATCHES = 20;
 const COUNTED_SINGLES = 1000;
 const ATTEMPTS = 5;
+const VALUE_BYTES = 16;
 
 export async function countLoads(
   Redis: IoredisLikeClass,
@@ -73,10 +74,26 @@ async function countLoad(Redis: IoredisLikeClass, address: Address, load: Counte
   };
 }
 
+/** SET and GET by turns, with strings made beforehand: what is counted is the client's own. */
 function batchOf(side: IoredisSide, load: CountedLoad): Issue {
-  const operations = operationsOf("mixed16").slice(0, BATCH_COMMANDS);
-  if (load === "pipeline") return side.bindBatch(operations, BATCH_COMMANDS);
-  const issues = operations.map((operation) => side.bind(operation));
+  const client = side.connected();
+  const pairs = numbers(BATCH_COMMANDS).map((index) => ({
+    key: nameOf("s", index),
+    value: textOf(nameOf("s", index), VALUE_BYTES),
+  }));
+  if (load === "pipeline") {
+    return () => {
+      const pipeline = client.pipeline();
+      for (const [index, { key, value }] of pairs.entries()) {
+        if (index % 2 === 0) pipeline.set(key, value);
+        else pipeline.get(key);
+      }
+      return pipeline.exec();
+    };
+  }
+  const issues = pairs.map(({ key, value }, index) =>
+    index % 2 === 0 ? () => client.set(key, value) : () => client.get(key),
+  );
   return load === "awaited" ? (issues[0] as Issue) : turnOf(issues);
 }
 

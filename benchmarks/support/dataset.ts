@@ -6,7 +6,7 @@
  */
 
 import calculateSlot from "cluster-key-slot";
-import type { Operation } from "../sides/operation";
+import { freshKey, type Key, type Operation } from "../sides/operation";
 import type { Address } from "../sides/side";
 import { BareClient, type Words } from "./bare-client";
 
@@ -14,8 +14,11 @@ export const KEY_COUNT = 1000;
 export const LIST_LENGTH = 10_000;
 export const HASH_FIELDS = 1000;
 export const MEBIBYTE = 1_048_576;
+export const LARGEST_VALUE = 16 * MEBIBYTE;
 /** Nine digits for the whole run, so that TTL answers with the same number of bytes. */
-const FAR_TTL_SECONDS = "500000000";
+const FAR_TTL_SECONDS = 500_000_000;
+/** Ids have seven digits from here on, so that keys are nine bytes without padding. */
+const FIRST_ID = 1_000_000;
 const PRIME = 7919;
 
 export type OperationSet =
@@ -42,7 +45,7 @@ export function operationsOf(set: OperationSet): Operation[] {
     case "get16":
       return numbers(KEY_COUNT).map((index) => ({ kind: "get", key: keyOf("s", index) }));
     case "set16":
-      return numbers(KEY_COUNT).map((index) => setOf("s", index, 16));
+      return numbers(KEY_COUNT).map((index) => setOf("s", index, 16, index % 2 === 1));
     case "mixed16":
       return numbers(KEY_COUNT).map((index) => mixed("s", index, 16));
     case "mixed1k":
@@ -54,9 +57,9 @@ export function operationsOf(set: OperationSet): Operation[] {
     case "getMiBBuffer":
       return [{ kind: "getBuffer", key: keyOf("m", 0) }];
     case "lrange10k":
-      return [{ kind: "lrange", key: "list" }];
+      return [{ kind: "lrange", key: LIST }];
     case "hgetall1000":
-      return [{ kind: "hgetall", key: "hash" }];
+      return [{ kind: "hgetall", key: HASH }];
     case "mget1000":
       return [{ kind: "mget", keys: numbers(KEY_COUNT).map((index) => keyOf("s", index)) }];
     case "set64k":
@@ -65,17 +68,22 @@ export function operationsOf(set: OperationSet): Operation[] {
       return numbers(2).map((index) => setOf("x", index, MEBIBYTE));
     case "setMiBBuffer":
       return numbers(2).map((index) => {
-        const key = keyOf("x", index);
-        return { kind: "set", key, value: Buffer.from(textOf(key, MEBIBYTE)) };
+        const value = Buffer.from(textOf(nameOf("x", index), MEBIBYTE));
+        return { kind: "set", key: keyOf("x", index), value };
       });
     default:
       return sizedOperations(Number(set.slice("size".length)));
   }
 }
 
-/** Nine bytes. */
-export function keyOf(family: string, index: number): string {
-  return `${family}:${String(index).padStart(7, "0")}`;
+/** Nine bytes with a family of one letter. */
+export function keyOf(family: string, index: number): Key {
+  return { prefix: `${family}:`, id: FIRST_ID + index };
+}
+
+/** The text of that key. */
+export function nameOf(family: string, index: number): string {
+  return freshKey(keyOf(family, index));
 }
 
 /** Flat ASCII text of exactly `bytes` bytes. */
@@ -86,15 +94,21 @@ export function textOf(key: string, bytes: number): string {
   return block.toString("latin1");
 }
 
-function setOf(family: string, index: number, bytes: number): Operation {
+function setOf(family: string, index: number, bytes: number, expires = false): Operation {
   const key = keyOf(family, index);
-  return { kind: "set", key, value: textOf(key, bytes) };
+  const value = textOf(freshKey(key), bytes);
+  return expires ? { kind: "set", key, value, seconds: FAR_TTL_SECONDS } : { kind: "set", key, value };
 }
 
-/** SET and GET by turns. */
+/** SET and GET by turns; every other SET has an expiry, so that one call site sees arguments of several shapes. */
 function mixed(family: string, index: number, bytes: number): Operation {
-  return index % 2 === 0 ? setOf(family, index, bytes) : { kind: "get", key: keyOf(family, index) };
+  return index % 2 === 0
+    ? setOf(family, index, bytes, index % 4 === 0)
+    : { kind: "get", key: keyOf(family, index) };
 }
+
+const LIST = { prefix: "list:", id: 1 };
+const HASH = { prefix: "hash:", id: 1 };
 
 function randomReads(): Operation[] {
   const kinds = ["ttl", "exists", "get"] as const;
@@ -108,7 +122,7 @@ function randomReads(): Operation[] {
 function sizedOperations(bytes: number): Operation[] {
   const count = Math.max(2, Math.min(KEY_COUNT, Math.floor((4 * MEBIBYTE) / bytes) & ~1));
   const key = keyOf("v", bytes);
-  const value = textOf(key, bytes);
+  const value = textOf(freshKey(key), bytes);
   return numbers(count).map((index) =>
     index % 2 === 0 ? { kind: "set", key, value } : { kind: "get", key },
   );
@@ -142,23 +156,23 @@ export async function seed(nodes: readonly Address[]): Promise<void> {
 function seedRequests(): Words[] {
   const requests: Words[] = [];
   for (const index of numbers(KEY_COUNT)) {
-    const key = keyOf("s", index);
-    const expiry = index % 2 === 0 ? [] : ["EX", FAR_TTL_SECONDS];
+    const key = nameOf("s", index);
+    const expiry = index % 2 === 0 ? [] : ["EX", String(FAR_TTL_SECONDS)];
     requests.push(["SET", key, textOf(key, 16), ...expiry]);
-    requests.push(["SET", keyOf("k", index), textOf(keyOf("k", index), 1024)]);
+    requests.push(["SET", nameOf("k", index), textOf(nameOf("k", index), 1024)]);
   }
-  requests.push(["SET", keyOf("m", 0), textOf(keyOf("m", 0), MEBIBYTE)]);
+  requests.push(["SET", nameOf("m", 0), textOf(nameOf("m", 0), MEBIBYTE)]);
   requests.push(
-    ["DEL", "list"],
-    ["RPUSH", "list", ...numbers(LIST_LENGTH).map((index) => `element:${index * PRIME}`)],
+    ["DEL", freshKey(LIST)],
+    ["RPUSH", freshKey(LIST), ...numbers(LIST_LENGTH).map((index) => `element:${index * PRIME}`)],
   );
   requests.push([
     "HSET",
-    "hash",
+    freshKey(HASH),
     ...numbers(HASH_FIELDS).flatMap((index) => [`field:${index}`, `value:${index * PRIME}`]),
   ]);
-  for (let bytes = 1; bytes <= MEBIBYTE; bytes *= 4) {
-    requests.push(["SET", keyOf("v", bytes), textOf(keyOf("v", bytes), bytes)]);
+  for (let bytes = 1; bytes <= LARGEST_VALUE; bytes *= 4) {
+    requests.push(["SET", nameOf("v", bytes), textOf(nameOf("v", bytes), bytes)]);
   }
   return requests;
 }
@@ -175,9 +189,15 @@ function isExpected(operation: Operation, reply: unknown): boolean {
     case "ping":
       return reply === "PONG";
     case "get":
-      return typeof reply === "string" && reply === textOf(operation.key, reply.length) && reply.length > 0;
+      return (
+        typeof reply === "string" &&
+        reply === textOf(freshKey(operation.key), reply.length) &&
+        reply.length > 0
+      );
     case "getBuffer":
-      return Buffer.isBuffer(reply) && reply.toString("latin1") === textOf(operation.key, reply.length);
+      return (
+        Buffer.isBuffer(reply) && reply.toString("latin1") === textOf(freshKey(operation.key), reply.length)
+      );
     case "set":
       return reply === "OK";
     case "ttl":

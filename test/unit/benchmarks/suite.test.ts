@@ -13,6 +13,7 @@ import { formatFigure, formatSpread } from "../../../benchmarks/report/format";
 import { overviewTable, ratioTable } from "../../../benchmarks/report/tables";
 import { scenarios } from "../../../benchmarks/scenario/all-scenarios";
 import { BareReader } from "../../../benchmarks/sides/bare-reader";
+import { freshKey } from "../../../benchmarks/sides/operation";
 import { checkReply, operationsOf, textOf } from "../../../benchmarks/support/dataset";
 import { goals } from "../../../benchmarks/support/goals";
 import {
@@ -135,7 +136,7 @@ describe("benchmark suite", () => {
   it("wrong replies are noticed before anything is measured", () => {
     const [get] = operationsOf("get16");
     if (get?.kind !== "get") throw new Error("not a GET");
-    checkReply(get, textOf(get.key, 16));
+    checkReply(get, textOf(freshKey(get.key), 16));
     expect(() => checkReply(get, null)).to.throw("wrong reply to get");
     expect(() => checkReply(get, textOf("other", 16))).to.throw("wrong reply to get");
   });
