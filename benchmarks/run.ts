@@ -27,7 +27,7 @@ import {
 import { Sampler } from "./support/sampler";
 import type { Budget, Row, Scenario } from "./support/scenario";
 
-const FULL: Budget = { warmMs: 350, measureMs: 500, latencyMs: 150 };
+const FULL: Budget = { warmMs: 200, measureMs: 300, latencyMs: 100 };
 const QUICK: Budget = { warmMs: 150, measureMs: 250, latencyMs: 100 };
 const FULL_ROUNDS = 3;
 
@@ -138,13 +138,19 @@ async function measureAll(planned: readonly Planned[], choices: Choices): Promis
       const rounds = Math.min(choices.rounds, scenario.rounds ?? choices.rounds);
       const result = startResult({ ...choices, rounds }, pinning, servers);
       print(`\n${scenario.title}`);
+      scenario.before?.();
+      const startMs = performance.now();
       for (const row of rows) {
         progress(`  ${row.title} ...`);
         result.rows[row.id] = summarize(await sampler.sampleRow(scenario, row), row.title);
       }
       progress("");
-      printScenario(scenario, { ...result, title: scenario.title });
-      results.scenarios[scenario.id] = { ...result, title: scenario.title };
+      const tookSeconds = Math.round((performance.now() - startMs) / 1000);
+      const { title } = scenario;
+      const versions = { ...result.versions, ...scenario.versions?.() };
+      printScenario(scenario, { ...result, title });
+      print(`  ${tookSeconds} s`);
+      results.scenarios[scenario.id] = { ...result, title, versions, tookSeconds };
     }
   } finally {
     await servers.stop();
@@ -181,6 +187,8 @@ function printScenario(scenario: Scenario, result: ScenarioResult): void {
 }
 
 function printEnd(fresh: Results): void {
+  const seconds = Object.values(fresh.scenarios).map(({ tookSeconds = 0 }) => tookSeconds);
+  print(`\n${Math.round(seconds.reduce((sum, one) => sum + one, 0) / 60)} minutes in all`);
   const goals = goalTable(fresh);
   if (goals.body.length > 0) print(`\nGoals\n${terminalTable(goals)}`);
   const old = readStored();

@@ -21,6 +21,7 @@ const INK: Record<Theme, { text: string; faint: string; grid: string }> = {
 
 const COLOURS: Record<SideName, Record<Theme, string>> = {
   sluice: { light: "#d55e00", dark: "#ff7a1a" },
+  "sluice-turn": { light: "#f0a878", dark: "#ffb37a" },
   before: { light: "#e69f00", dark: "#e69f00" },
   ioredis: { light: "#0072b2", dark: "#4aa8e0" },
   iovalkey: { light: "#3a9bd0", dark: "#8fd0f5" },
@@ -34,6 +35,7 @@ const COLOURS: Record<SideName, Record<Theme, string>> = {
 /** Names of the sides as readers of a page know them. */
 export const SIDE_TITLES: Record<SideName, string> = {
   sluice: "sluice",
+  "sluice-turn": "sluice, one write a turn",
   before: "sluice, other build",
   ioredis: "ioredis",
   iovalkey: "iovalkey",

@@ -4,6 +4,7 @@ import { REFERENCE_SIDE, type SideName } from "../sides/all-sides";
 import { type Goal, goals, LIMIT_FACTOR, LOAD_TIME_RATIO } from "../support/goals";
 import type { Results, RowResult } from "../support/results-store";
 import { type Column, CPU, OPS, P50, P99, RSS } from "../support/scenario";
+import { boundRows } from "./bound-report";
 import { formatFigure, formatRatio, type Table } from "./format";
 import { figureOf, ratio } from "./tables";
 
@@ -26,6 +27,7 @@ export function goalTable(results: Results): Table {
       body.push([row.title, check.what, check.wanted, check.reached, check.isMet ? "met" : "missed"]);
     }
   }
+  body.push(...boundRows(results));
   return { head: ["workload", "figure", "wanted", "reached", ""], body };
 }
 

@@ -23,7 +23,11 @@ interface Felt {
 }
 
 const FELT: readonly Felt[] = [
-  { row: "handlers-200-default", title: "CPU per command, 200 request handlers, µs", column: CPU },
+  {
+    row: "app-http-100",
+    title: "CPU of four commands in an HTTP request, µs",
+    column: { figure: "aboveFloorMicros", title: "", digits: 1, pick: "least" },
+  },
   { row: "all-1000-default", title: "commands a second, 1,000 issued in one turn", column: OPS },
   { row: "handlers-200-default", title: "99th percentile, 200 request handlers, µs", column: P99 },
 ];

@@ -7,6 +7,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { scenarios } from "../scenario/all-scenarios";
+import { overlap } from "../scenario/overlap";
 import { REFERENCE_SIDE } from "../sides/all-sides";
 import { projectRoot } from "../support/project";
 import type { Results, ScenarioResult } from "../support/results-store";
@@ -16,6 +17,7 @@ import { writeCurves } from "./curves";
 import { gainTable, garbageTable, systemCallTable } from "./extra-tables";
 import { markdownTable, type Table } from "./format";
 import { goalTable, limitTable } from "./goal-report";
+import { GRID_MAPS, lostCells, writeGridMaps } from "./grid";
 import { missedSection } from "./missed";
 import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./tables";
 
@@ -75,7 +77,7 @@ function goalSections(results: Results): string[] {
   return [
     section(
       "Goals",
-      "Ratios to ioredis in the same run, and to other peers where they are the stronger rival.",
+      "Ratios to ioredis in the same run, and to other peers where they are the stronger rival; then goals that are figures of their own, or ratios to the best peer or to another row.",
       goals,
     ),
     section(
@@ -104,17 +106,30 @@ async function scenarioSection(
     if (await writeCurves(scenario, plot, { machine, result }))
       parts.push(pictureOf(plot.file, plot.title, IMAGES));
   }
+  if (scenario.id === overlap.id)
+    parts.push(...(await gridParts({ machine, scenarios: { [scenario.id]: result } })));
   const details = markdownTable(detailTable(scenario, result));
-  const isWide = hasOverview(scenario);
+  const isWide = hasOverview(scenario) || scenario.id === overlap.id;
   parts.push(isWide ? `<details><summary>All columns</summary>\n\n${details}\n\n</details>` : details);
   parts.push(conditions(result));
   return parts.join("\n\n");
 }
 
+async function gridParts(results: Results): Promise<string[]> {
+  await writeGridMaps(results);
+  const lost = lostCells(results);
+  return [
+    ...GRID_MAPS.map(({ file, title }) => pictureOf(file, title, IMAGES)),
+    "Cells that miss their goal, with the number of callers and the ratio. One sample each: where a cell is close, the next run may say otherwise.",
+    lost.body.length === 0 ? "None." : markdownTable(lost),
+  ];
+}
+
 function conditions(result: ScenarioResult): string {
   const pinned = result.isPinned ? "client and server pinned to one CPU each" : "not pinned";
+  const took = result.tookSeconds === undefined ? "" : `, measured in ${result.tookSeconds} s`;
   const rounds = result.rounds === 1 ? "1 round" : `${result.rounds} rounds`;
-  return `<sub>${rounds} of ${result.measureMs} ms a sample, ${pinned}, load average before: ${result.loadBefore.toFixed(1)}</sub>`;
+  return `<sub>${rounds} of ${result.measureMs} ms a sample, ${pinned}, load average before: ${result.loadBefore.toFixed(1)}${took}</sub>`;
 }
 
 const INTRODUCTION = `# The benchmark record
@@ -143,11 +158,14 @@ const METHOD = `## Method
 - Where \`taskset\` exists, servers run on the first CPU and clients on the last.
 - A sample connects, checks that the replies are right, warms up, measures without a stop-watch on single commands,
   and then runs once more with one: two looks at the clock per command would be a good part of what is measured.
-- Keys, values and operations are made before the measurement and are the same for every side and round.
+- Values and operations are made before the measurement and are the same for every side and round. Keys are made by a
+  template literal at every call, one call site issues several commands, and some SETs have an expiry, as in services.
+  The bare sockets have their requests encoded beforehand.
 - The loops around the clients are the same code for all of them; what they cost themselves is in every figure,
   in that of raw+p too.
 - The reference of all ratios is ioredis in the same run.
-- Three rounds where goals are judged, two for curves, one for counts that do not vary and for rows of a million commands.
+- Three rounds where goals are judged (two for iovalkey, glide, node-redis with its timeout and the bare sockets), one or
+  two for curves and the grid, one for counts that do not vary and for rows of a million commands.
 - node-redis pipelines use \`multi().execAsPipeline()\`, glide's use \`Batch\` without atomicity. Limits that would refuse
   work (glide: 250 ms, 1,000 requests in flight) are lifted.
 - Peak RSS is that of the whole process, engine included, as the operating system counts it.

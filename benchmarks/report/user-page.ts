@@ -45,6 +45,7 @@ const PICTURES: readonly { readonly file: string; readonly about: string; readon
 ];
 
 const ROWS: readonly string[] = [
+  "app-http-100",
   "sequential-get",
   "flight-50-16",
   "flight-1000-16",
@@ -110,7 +111,8 @@ This page is written by \`npm run bench\`; [the record](../benchmarks/README.md)
 missed and why, and the method.`;
 
 const ABOUT_TABLE = `Client CPU per command (user and system, all threads, the least of all rounds), commands a second and 99th
-percentile of the time of one command, turn or batch (medians). "node-redis" has its default timeout for commands,
+percentile of the time of one command, turn, batch or HTTP request (medians); in the HTTP row a request counts, with
+all that the service does for it. "node-redis" has its default timeout for commands,
 "no timeout" has it switched off.`;
 
 const REPRODUCE = `## Measure it yourself

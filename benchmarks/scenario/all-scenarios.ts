@@ -2,9 +2,13 @@
 
 import type { Scenario } from "../support/scenario";
 import { allocations } from "./allocations";
+import { applications } from "./applications";
 import { batchMemory } from "./batch-memory";
+import { cached } from "./cached";
+import { callThenCompute } from "./call-then-compute";
 import { clusterGrowth, clusterReads } from "./cluster-load";
 import { idleClients } from "./idle-clients";
+import { lines } from "./lines";
 import { loadCost } from "./load-cost";
 import {
   aggregates,
@@ -21,12 +25,17 @@ import { longBatch } from "./long-batch";
 import { manyNodes } from "./many-nodes";
 import { micro } from "./micro";
 import { overlap } from "./overlap";
+import { ownPace } from "./own-pace";
+import { pubsub } from "./pubsub";
 import { queuedMemory } from "./queued-memory";
 import { readComputeWrite } from "./read-compute-write";
 import { roundTrips } from "./round-trips";
 import { setMembers } from "./set-members";
+import { surroundings } from "./surroundings";
+import { traced } from "./traced";
 
 export const scenarios: readonly Scenario[] = [
+  applications,
   pings,
   oneAtATime,
   inFlight,
@@ -48,6 +57,13 @@ export const scenarios: readonly Scenario[] = [
   readComputeWrite,
   roundTrips,
   overlap,
+  callThenCompute,
+  ownPace,
+  lines,
+  surroundings,
+  traced,
+  cached,
+  pubsub,
   idleClients,
   growth,
 ] as readonly Scenario[];

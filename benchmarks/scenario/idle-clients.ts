@@ -6,6 +6,8 @@
  */
 
 import { createSide, type SideName } from "../sides/all-sides";
+import { IoredisSide } from "../sides/ioredis-side";
+import type { NodeRedisSide } from "../sides/node-redis-side";
 import type { Side } from "../sides/side";
 import { operationsOf } from "../support/dataset";
 import { heldBytes } from "../support/held-bytes";
@@ -14,34 +16,49 @@ import type { Row, SampleContext, Scenario } from "../support/scenario";
 
 interface IdleRow extends Row {
   readonly clients: number;
+  readonly isSubscribed?: boolean;
+  /** What they cost while they do nothing is not waited for. */
+  readonly isBrief?: boolean;
+}
+
+interface Subscriber {
+  subscribe(channel: string, listener?: () => void): Promise<unknown>;
 }
 
 const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey", "redis-nt"];
 const KIBIBYTE = 1024;
 /** Long enough for some rounds of whatever looks after silent connections. */
-const IDLE_MS = 8000;
+const IDLE_MS = 6000;
 /** What connecting has begun in the background is over. */
 const SETTLE_MS = 500;
+/** No more than the server's queue of connections that it has not accepted yet. */
+const AT_ONCE = 100;
 
 export const idleClients: Scenario<IdleRow> = {
   id: "idle-clients",
-  rounds: 2,
+  rounds: 1,
   title: "Clients that do nothing",
   about:
-    "Clients of one process connect, answer one command each and are left alone for 8 s: CPU time of connecting one, memory it holds (heap and external, after the collector ran), and CPU time a second of all of them together.",
+    "Clients of one process connect, answer one command each and are left alone for 6 s: CPU time of connecting one, memory it holds (heap; heap and external, after the collector ran; growth of the resident set), and CPU time a second of all of them together.",
   nodeFlags: ["--expose-gc"],
   columns: [
     { figure: "connectMicros", title: "connect, CPU µs each", digits: 0, pick: "least" },
-    { figure: "kibPerClient", title: "KiB per client", digits: 1, pick: "median" },
+    { figure: "heapKib", title: "heap KiB each", digits: 1, pick: "median" },
+    { figure: "kibPerClient", title: "with external KiB each", digits: 1, pick: "median" },
+    { figure: "rssKib", title: "RSS KiB each", digits: 1, pick: "median" },
     { figure: "idleCpuMs", title: "idle, CPU ms a second", digits: 2, pick: "least" },
   ],
-  rows: [50, 200].map((clients) => ({
-    id: `idle-${clients}`,
-    title: `${clients} idle clients`,
-    clients,
-    sides: SIDES,
-    isLong: true,
-  })),
+  rows: [
+    { id: "idle-200", title: "200 idle clients", clients: 200, sides: SIDES },
+    {
+      id: "idle-subscribers-50",
+      title: "50 idle subscribers",
+      clients: 50,
+      isSubscribed: true,
+      sides: SIDES,
+    },
+    { id: "connect-500", title: "500 connects", clients: 500, isBrief: true, sides: SIDES },
+  ],
   measure: measureIdleClients,
 };
 
@@ -52,26 +69,49 @@ function cpuMicros(since?: NodeJS.CpuUsage): number {
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-async function connectOne({ sideName, target }: SampleContext): Promise<Side> {
+async function connectOne({ isSubscribed }: IdleRow, { sideName, target }: SampleContext): Promise<Side> {
   const side = createSide(sideName);
   await side.connect(target, { autoPipelining: false });
-  await side.prepare({ kind: "callers", width: 1, operations: operationsOf("reads") });
+  await side.prepare({ kind: "callers", width: 1, operations: operationsOf("ping") });
+  if (isSubscribed !== true) return side;
+  const client = side instanceof IoredisSide ? side.connected() : (side as NodeRedisSide).connection();
+  await (client as Subscriber).subscribe("idle", () => undefined);
   return side;
 }
 
-async function measureIdleClients({ clients }: IdleRow, context: SampleContext): Promise<Figures> {
+async function connectAll(row: IdleRow, context: SampleContext): Promise<Side[]> {
+  const sides: Side[] = [];
+  while (sides.length < row.clients) {
+    const length = Math.min(AT_ONCE, row.clients - sides.length);
+    sides.push(...(await Promise.all(Array.from({ length }, () => connectOne(row, context)))));
+  }
+  return sides;
+}
+
+async function measureIdleClients(row: IdleRow, context: SampleContext): Promise<Figures> {
   // The library itself, and what it makes once, is not part of it.
-  const first = await connectOne(context);
+  const first = await connectOne(row, context);
   const before = await heldBytes();
+  const { heapUsed, rss } = process.memoryUsage();
   const startCpu = process.cpuUsage();
-  const sides = await Promise.all(Array.from({ length: clients }, () => connectOne(context)));
-  const connectMicros = cpuMicros(startCpu) / clients;
+  const sides = await connectAll(row, context);
+  const connectMicros = cpuMicros(startCpu) / row.clients;
   await pause(SETTLE_MS);
-  const kibPerClient = ((await heldBytes()) - before) / clients / KIBIBYTE;
-  const idleCpu = process.cpuUsage();
-  const startMs = performance.now();
-  await pause(IDLE_MS);
-  const idleCpuMs = cpuMicros(idleCpu) / (performance.now() - startMs);
+  const perClient = (bytes: number): number => bytes / row.clients / KIBIBYTE;
+  const kibPerClient = perClient((await heldBytes()) - before);
+  const after = process.memoryUsage();
+  const figures: Figures = {
+    connectMicros,
+    heapKib: perClient(after.heapUsed - heapUsed),
+    kibPerClient,
+    rssKib: perClient(after.rss - rss),
+  };
+  if (row.isBrief !== true) {
+    const idleCpu = process.cpuUsage();
+    const startMs = performance.now();
+    await pause(IDLE_MS);
+    figures.idleCpuMs = cpuMicros(idleCpu) / (performance.now() - startMs);
+  }
   for (const side of [first, ...sides]) await side.close();
-  return { connectMicros, kibPerClient, idleCpuMs };
+  return figures;
 }

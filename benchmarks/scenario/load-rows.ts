@@ -101,6 +101,13 @@ export const callersAndHandlers: Scenario<LoadRow> = {
   columns: LOAD_COLUMNS,
   rows: [
     row({
+      id: "callers-100-get",
+      title: "GET, 100 callers, default",
+      kind: "callers",
+      width: 100,
+      operations: "get16",
+    }),
+    row({
       id: "callers-200-auto",
       title: "200 callers, auto-pipelining",
       kind: "callers",
@@ -259,15 +266,15 @@ export const pings: Scenario<LoadRow> = {
 };
 
 const GROWTH_COLUMNS = [OPS, CPU, P50, P99, RSS] as const;
-const VALUE_SIZES = [1, 16, 256, 4096, 65_536, 1_048_576];
+const VALUE_SIZES = [1, 16, 256, 4096, 65_536, 1_048_576, 16_777_216];
 const CALLER_COUNTS = [1, 10, 100, 1000, 10_000];
 
 export const growth: Scenario<LoadRow> = {
   id: "growth",
   title: "Growth curves",
   about:
-    "What happens to the cost of a command as values grow from 1 B to 1 MiB (16 callers, SET and GET by turns) and as callers grow from 1 to 10,000 (16 B, automatic pipelining where there is such a switch). Batches from 1 to 1,000,000 are in the section on explicit pipelines.",
-  rounds: 2,
+    "What happens to the cost of a command as values grow from 1 B to 16 MiB (16 callers, 2 with 16 MiB; SET and GET by turns) and as callers grow from 1 to 10,000 (16 B, automatic pipelining where there is such a switch). Batches from 1 to 1,000,000 are in the section on explicit pipelines.",
+  rounds: 1,
   columns: GROWTH_COLUMNS,
   plots: [
     {
@@ -296,7 +303,7 @@ export const growth: Scenario<LoadRow> = {
         id: `value-${bytes}`,
         title: `values of ${bytes.toLocaleString("en")} B`,
         kind: "callers",
-        width: 16,
+        width: bytes > 1_048_576 ? 2 : 16,
         operations: `size${bytes}`,
         x: bytes,
         sides: CURVE_SIDES,

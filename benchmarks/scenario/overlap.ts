@@ -2,8 +2,9 @@
  * Closed loops between a client and a server that both have work to do: do they work at the same time, or in turns?
  *
  * A client that gathers everything into one write and answers everything from one read makes the two sides take
- * turns. The rows cover callers, the time the server spends on a command, the work that a caller does between two
- * commands, and the length of the line.
+ * turns. The grid covers callers, the time the server spends on a command, the work that a caller does between two
+ * commands, and the length of the line. A row is measured in one process for all numbers of callers, from few to
+ * many; figures carry the number of callers at their end, as in `opsPerSecond50`.
  */
 
 import { createSide, type SideName } from "../sides/all-sides";
@@ -12,62 +13,84 @@ import { startSlowServer } from "../support/child-process";
 import { Clock } from "../support/clock";
 import { keyOf, numbers } from "../support/dataset";
 import { type Figures, Meter } from "../support/meter";
-import { CPU, OPS, P50, P99, type Row, type SampleContext, type Scenario } from "../support/scenario";
+import type { Column, Row, SampleContext, Scenario } from "../support/scenario";
 import { LatencyRecorder } from "../support/statistics";
 
-interface OverlapRow extends Row {
-  readonly callers: number;
+export interface OverlapRow extends Row {
   readonly serverMicros: number;
   readonly workMicros: number;
   readonly lineMs: number;
 }
 
-const CALLERS = [1, 2, 5, 10, 20, 50, 100, 200, 1000];
-const SERVER_MICROS = [0, 5, 20];
-const WORK_MICROS = [0, 15, 100];
-const LINES_MS = [0, 0.2, 1];
-const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "redis-nt"];
+export const CALLERS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 1000];
+export const SERVER_MICROS: readonly number[] = [0, 5, 20];
+export const WORK_MICROS: readonly number[] = [0, 15, 100];
+export const LINES_MS: readonly number[] = [0, 0.2, 1];
+const SIDES: readonly SideName[] = ["sluice", "sluice-turn", "before", "ioredis", "redis-nt"];
 const KEYS = 1000;
+const WARM_MS = 40;
+const FIRST_WARM_MS = 200;
+const MEASURE_MS = 150;
+/** Each caller gets so many turns at least, also where all of them together work for a tenth of a second. */
+const LEAST_TURNS = 3;
+
+/** The figure of one cell. */
+export function cellFigure(
+  figure: "opsPerSecond" | "p50Micros" | "p99Micros" | "cpuMicros",
+  callers: number,
+) {
+  return `${figure}${callers}`;
+}
 
 export const overlap: Scenario<OverlapRow> = {
   id: "overlap",
-  rounds: 3,
+  rounds: 1,
   title: "Client and server at work together",
-  about:
-    "Callers await a GET, work for a while and ask again; the server spends some time on every command. A client that makes both sides take turns loses up to half of what they could do. The server is a scripted one, so that its time is known; it runs on a core of its own.",
-  columns: [OPS, P50, P99, CPU],
+  about: `Callers await a GET, work for a while and ask again; the server spends some time on every command. A client that makes both sides take turns loses up to half of what they could do. The server is a scripted one, so that its time is known; it runs on a core of its own, which it shares with the line: it holds its replies back. Each cell is measured for ${MEASURE_MS} ms. "sluice, one write a turn" is \`flushPolicy: "turn"\`.`,
+  columns: CALLERS.map(
+    (callers): Column => ({
+      figure: cellFigure("opsPerSecond", callers),
+      title: `ops/s, ${callers.toLocaleString("en")} callers`,
+      digits: 0,
+      pick: "median",
+    }),
+  ),
   rows: LINES_MS.flatMap((lineMs) =>
     WORK_MICROS.flatMap((workMicros) =>
-      SERVER_MICROS.flatMap((serverMicros) =>
-        CALLERS.map((callers) => ({
-          id: `overlap-${callers}c-${serverMicros}s-${workMicros}w-${lineMs}l`,
-          title: `${callers} callers, server ${serverMicros} µs, own work ${workMicros} µs, line ${lineMs} ms`,
-          sides: SIDES,
-          callers,
-          serverMicros,
-          workMicros,
-          lineMs,
-        })),
-      ),
+      SERVER_MICROS.map((serverMicros) => ({
+        id: gridRowId(lineMs, workMicros, serverMicros),
+        title: `server ${serverMicros} µs, own work ${workMicros} µs, line ${lineMs} ms`,
+        sides: SIDES,
+        serverMicros,
+        workMicros,
+        lineMs,
+      })),
     ),
   ),
   measure: measureOverlap,
 };
+
+export function gridRowId(lineMs: number, workMicros: number, serverMicros: number): string {
+  return `overlap-${serverMicros}s-${workMicros}w-${lineMs}l`;
+}
 
 function work(micros: number): void {
   const endMs = performance.now() + micros / 1000;
   while (performance.now() < endMs);
 }
 
+interface Cell {
+  readonly row: OverlapRow;
+  readonly callers: number;
+  readonly durationMs: number;
+}
+
 /** Callers that record the time of every command: two looks at the clock are the same for all sides. */
-async function run(
-  side: ClientSide,
-  row: OverlapRow,
-  durationMs: number,
-  latencies: LatencyRecorder,
-): Promise<number> {
+async function run(side: ClientSide, cell: Cell, latencies: LatencyRecorder): Promise<number> {
+  const { callers, durationMs } = cell;
+  const { workMicros } = cell.row;
   const issues = numbers(KEYS).map((index) => side.bind({ kind: "get", key: keyOf("s", index) }));
-  const clock = new Clock(durationMs, 0, 1);
+  const clock = new Clock(durationMs, callers * LEAST_TURNS, 1);
   let done = 0;
   const caller = async (first: number): Promise<void> => {
     let at = first % issues.length;
@@ -78,24 +101,37 @@ async function run(
       await issue();
       latencies.record(performance.now() - startMs);
       done++;
-      if (row.workMicros > 0) work(row.workMicros);
+      if (workMicros > 0) work(workMicros);
     } while (!clock.expired());
   };
-  await Promise.all(numbers(row.callers).map((index) => caller(index * 7)));
+  await Promise.all(numbers(callers).map((index) => caller(index * 7)));
   return done;
 }
 
 async function measureOverlap(row: OverlapRow, context: SampleContext): Promise<Figures> {
-  const server = await startSlowServer(row.serverMicros, row.lineMs, context.serverCpu);
+  const server = await startSlowServer(
+    { commandMicros: row.serverMicros, roundTripMs: row.lineMs },
+    context.serverCpu,
+  );
   const side = createSide(context.sideName);
   if (!isClientSide(side)) throw new Error(`${side.name} offers no single commands`);
   await side.connect({ nodes: [server.address], isCluster: false }, { autoPipelining: false });
-  await run(side, row, context.budget.warmMs, new LatencyRecorder());
-  const latencies = new LatencyRecorder();
-  const meter = new Meter();
-  meter.start();
-  const figures = await meter.stop(await run(side, row, context.budget.measureMs, latencies));
+  const unused = new LatencyRecorder(1);
+  await run(side, { row, callers: 20, durationMs: FIRST_WARM_MS }, unused);
+  const figures: Figures = {};
+  for (const callers of CALLERS) {
+    await run(side, { row, callers, durationMs: WARM_MS }, unused);
+    const latencies = new LatencyRecorder();
+    const meter = new Meter();
+    meter.start();
+    const found = await meter.stop(await run(side, { row, callers, durationMs: MEASURE_MS }, latencies));
+    const { p50Micros, p99Micros } = latencies.quantiles() ?? {};
+    const { opsPerSecond, cpuMicros } = found;
+    for (const [name, value] of Object.entries({ opsPerSecond, cpuMicros, p50Micros, p99Micros })) {
+      if (value !== undefined) figures[`${name}${callers}`] = value;
+    }
+  }
   await side.close();
   server.stop();
-  return { ...figures, ...latencies.quantiles() };
+  return figures;
 }

@@ -39,7 +39,7 @@ const METHODS: readonly { method: Method; title: string }[] = [
 
 export const readComputeWrite: Scenario<ComputeRow> = {
   id: "read-compute-write",
-  rounds: 2,
+  rounds: 1,
   title: "Pipelining or scripting",
   about:
     "Read a number, compute a new one, write it back, for 100 keys. A pipeline cannot use a reply inside itself, so it needs two round trips for any number of keys and is not atomic; a script needs one and is.",

@@ -115,7 +115,7 @@ const PATTERNS: readonly Pattern[] = [
 
 export const roundTrips: Scenario<RoundTripRow> = {
   id: "round-trips",
-  rounds: 2,
+  rounds: 1,
   title: "Longer round trips",
   about:
     "A proxy process holds every byte back by half of the added round trip in each direction. Callers issue their next command when a reply has come, arrivals come at their own pace of 5,000 a second in bursts of a few: it is they who wait for a batch in flight. Latency is that of one command, for pipelines of the whole batch. With 250 ms one caller that awaits each reply gets four replies a second whatever the client.",

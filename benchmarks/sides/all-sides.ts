@@ -11,9 +11,10 @@ import { PromisedSocketSide } from "./promised-socket-side";
 import { RawSide } from "./raw-side";
 import type { Side } from "./side";
 
-/** In the order of tables. `before` is another build of sluice, given with --before. */
+/** In the order of tables. `before` is another build of sluice, given with --before; `sluice-turn` writes once a turn. */
 export const SIDE_NAMES = [
   "sluice",
+  "sluice-turn",
   "before",
   "ioredis",
   "iovalkey",
@@ -39,12 +40,12 @@ export function isSideName(name: string): name is SideName {
 export function createSide(name: SideName): Side {
   switch (name) {
     case "sluice":
-      return new IoredisSide(name, () => loadBuild(path.join(projectRoot, "built")));
     case "before":
-      return new IoredisSide(name, () => loadBuild(process.env.BENCH_BEFORE as string));
     case "ioredis":
     case "iovalkey":
-      return new IoredisSide(name, () => require(name) as IoredisLikeClass);
+      return new IoredisSide(name, () => ioredisClassOf(name));
+    case "sluice-turn":
+      return new IoredisSide(name, () => ioredisClassOf(name), "turn");
     case "redis":
       return new NodeRedisSide(name, true);
     case "redis-nt":
@@ -58,8 +59,20 @@ export function createSide(name: SideName): Side {
   }
 }
 
-function loadBuild(folder: string): IoredisLikeClass {
-  return require(folder) as IoredisLikeClass;
+/** The module of a side with the ioredis API; `file` is another one of its build. */
+export function loadBuild(folder: string, file = "index"): IoredisLikeClass {
+  return require(path.join(folder, file)) as IoredisLikeClass;
+}
+
+export function buildOf(name: SideName): string {
+  return name === "before" ? (process.env.BENCH_BEFORE as string) : path.join(projectRoot, "built");
+}
+
+/** The class of a client with the ioredis API. */
+export function ioredisClassOf(name: SideName): IoredisLikeClass {
+  return name === "ioredis" || name === "iovalkey"
+    ? (require(name) as IoredisLikeClass)
+    : loadBuild(buildOf(name));
 }
 
 /** The npm package that a side stands for, if any: for its version and its size. */

@@ -5,9 +5,19 @@
  * compared with each other as well.
  */
 
+import fs from "node:fs";
 import { prepareLoop } from "./load-loops";
 import { freshKey, type Operation } from "./operation";
-import type { ClientSide, ConnectChoices, Issue, Load, LoadPlan, QueuedBatch, Target } from "./side";
+import {
+  type ClientSide,
+  type ConnectChoices,
+  type Issue,
+  type Load,
+  type LoadPlan,
+  type QueuedBatch,
+  requireTls,
+  type Target,
+} from "./side";
 
 interface Commands<T> {
   ping(): T;
@@ -36,6 +46,7 @@ export interface IoredisLike extends Commands<Promise<unknown>> {
 
 export interface IoredisLikeClass {
   new (options: Record<string, unknown>): IoredisLike;
+  readonly prototype: { sendCommand(...args: unknown[]): unknown };
   Cluster?: new (nodes: readonly unknown[], options: Record<string, unknown>) => IoredisLike;
 }
 
@@ -47,11 +58,14 @@ export class IoredisSide implements ClientSide {
   constructor(
     readonly name: string,
     private readonly load: () => IoredisLikeClass,
+    private readonly flushPolicy?: "turn",
   ) {}
 
   async connect(target: Target, choices: ConnectChoices): Promise<void> {
     const Redis = this.load();
-    const { autoPipelining, maxInFlight, flushPolicy } = choices;
+    const { autoPipelining, maxInFlight, protocol } = choices;
+    const flushPolicy = choices.flushPolicy ?? this.flushPolicy;
+    if (choices.isPatched === true) patch(Redis);
     const enableAutoPipelining =
       autoPipelining && maxInFlight !== undefined ? { maxInFlight } : autoPipelining;
     let client: IoredisLike;
@@ -59,7 +73,7 @@ export class IoredisSide implements ClientSide {
       if (Redis.Cluster === undefined) throw new Error(`${this.name} has no Cluster`);
       client = new Redis.Cluster(target.nodes, { enableAutoPipelining });
     } else {
-      client = new Redis({ ...target.nodes[0], enableAutoPipelining, flushPolicy });
+      client = new Redis({ ...lineOptions(target, choices), enableAutoPipelining, flushPolicy, protocol });
     }
     client.on("error", (error) => process.stderr.write(`${this.name}: ${error.message}\n`));
     await new Promise<void>((resolve) => {
@@ -97,6 +111,24 @@ export class IoredisSide implements ClientSide {
     if (this.client === undefined) throw new Error(`${this.name} is not connected`);
     return this.client;
   }
+}
+
+function lineOptions(target: Target, { line }: ConnectChoices): Record<string, unknown> {
+  if (line === "unix") return { path: target.unixPath };
+  if (line !== "tls") return { ...target.nodes[0] };
+  const { port, caFile } = requireTls(target);
+  return { host: target.nodes[0]?.host, port, tls: { ca: fs.readFileSync(caFile) } };
+}
+
+/** What tracers that know no diagnostics channels do: a look at every command, and at how it ends. */
+function patch(Redis: IoredisLikeClass): void {
+  const { sendCommand } = Redis.prototype;
+  const look = (): void => undefined;
+  Redis.prototype.sendCommand = function (this: IoredisLike, ...args: unknown[]) {
+    const result = sendCommand.apply(this, args) as Promise<unknown>;
+    result.then(look, look);
+    return result;
+  };
 }
 
 /** A build without the adaptive window leaves its commands waiting; say so at once instead of at the time limit. */

@@ -8,17 +8,23 @@
  *   batches    one explicit batch of n commands awaited, again and again
  */
 
+import { AsyncLocalStorage } from "node:async_hooks";
 import type { Clock } from "../support/clock";
 import type { ClientSide, Issue, Load, LoadPlan } from "./side";
 
 type Record = ((ms: number) => void) | undefined;
 
-export function prepareLoop(side: ClientSide, { kind, operations, width }: LoadPlan): Load {
+const storage = new AsyncLocalStorage<number>();
+
+export function prepareLoop(side: ClientSide, { kind, operations, width, hasStorage }: LoadPlan): Load {
   if (kind === "batches") {
     const issue = side.bindBatch(operations, width);
     return (clock, record) => runBatches(issue, width, clock, record);
   }
   const issues = operations.map((operation) => side.bind(operation));
+  if (hasStorage === true) {
+    return (clock, record) => storage.run(0, () => runCallers(issues, width, clock, record));
+  }
   const run = { callers: runCallers, handlers: runHandlers, arrivals: runArrivals, turns: runTurns }[kind];
   return (clock, record) => run(issues, width, clock, record);
 }
@@ -46,9 +52,14 @@ async function runCallers(
     } while (!clock.expired());
   };
   const callers: Promise<void>[] = [];
-  for (let index = 0; index < width; index++) callers.push(caller(index * 7));
+  for (let index = 0; index < width; index++) callers.push(inContext(index, caller));
   await Promise.all(callers);
   return done;
+}
+
+/** Where contexts are in use at all, each caller has one of its own. */
+function inContext(index: number, caller: (first: number) => Promise<void>): Promise<void> {
+  return storage.getStore() === undefined ? caller(index * 7) : storage.run(index, caller, index * 7);
 }
 
 function runHandlers(issues: readonly Issue[], width: number, clock: Clock, record: Record): Promise<number> {

@@ -6,9 +6,19 @@
  * of one turn, which it collects per node.
  */
 
+import fs from "node:fs";
 import { prepareLoop } from "./load-loops";
 import { freshKey, type Operation } from "./operation";
-import type { ClientSide, Issue, Load, LoadPlan, QueuedBatch, Target } from "./side";
+import {
+  type ClientSide,
+  type ConnectChoices,
+  type Issue,
+  type Load,
+  type LoadPlan,
+  type QueuedBatch,
+  requireTls,
+  type Target,
+} from "./side";
 
 interface Commands<T> {
   ping(): T;
@@ -41,6 +51,13 @@ interface NodeRedisModule {
   readonly RESP_TYPES: { readonly BLOB_STRING: number };
 }
 
+function lineOptions(target: Target, { line }: ConnectChoices): Record<string, unknown> {
+  if (line === "unix") return { path: target.unixPath };
+  if (line !== "tls") return { ...target.nodes[0] };
+  const { port, caFile } = requireTls(target);
+  return { host: target.nodes[0]?.host, port, tls: true, ca: fs.readFileSync(caFile) };
+}
+
 interface Clients {
   readonly client: NodeRedisClient;
   /** The same connection, replies as Buffers. */
@@ -57,13 +74,14 @@ export class NodeRedisSide implements ClientSide {
     private readonly hasTimeout: boolean,
   ) {}
 
-  async connect(target: Target): Promise<void> {
+  async connect(target: Target, choices: ConnectChoices): Promise<void> {
     const { createClient, createCluster, RESP_TYPES } = require("redis") as NodeRedisModule;
     const commandOptions = this.hasTimeout ? {} : { commandOptions: { timeout: undefined } };
     const sockets = target.nodes.map(({ host, port }) => ({ socket: { host, port } }));
+    const RESP = choices.protocol ?? 2;
     const client = target.isCluster
       ? createCluster({ rootNodes: sockets, ...commandOptions })
-      : createClient({ ...sockets[0], ...commandOptions });
+      : createClient({ socket: lineOptions(target, choices), RESP, ...commandOptions });
     client.on("error", (error) => process.stderr.write(`${this.name}: ${error.message}\n`));
     await client.connect();
     this.client = client;
@@ -93,6 +111,11 @@ export class NodeRedisSide implements ClientSide {
 
   async close(): Promise<void> {
     this.client?.destroy();
+  }
+
+  /** For scenarios that use what only this API has. */
+  connection(): unknown {
+    return connected(this.client);
   }
 
   private bindTurn(operations: readonly Operation[], size: number): Issue {

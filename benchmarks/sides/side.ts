@@ -17,7 +17,12 @@ export interface Address {
 export interface Target {
   readonly nodes: readonly Address[];
   readonly isCluster: boolean;
+  /** The same plain server by its other lines, where it has them. */
+  readonly unixPath?: string | undefined;
+  readonly tls?: { readonly port: number; readonly caFile: string } | undefined;
 }
+
+export type Line = "tcp" | "tls" | "unix";
 
 export interface ConnectChoices {
   /** Automatic pipelining where the client has such a switch; the others coalesce by themselves. */
@@ -25,7 +30,12 @@ export interface ConnectChoices {
   /** Automatic batches that may be unanswered, where the client lets one choose. */
   readonly maxInFlight?: number | "adaptive";
   /** When commands are written, where the client lets one choose. */
-  readonly flushPolicy?: "adaptive" | "turn";
+  readonly flushPolicy?: "adaptive" | "turn" | undefined;
+  readonly line?: Line;
+  /** `sendCommand` of the class is wrapped, as tracers do it, where the client has that method. */
+  readonly isPatched?: boolean;
+  /** RESP version, where the client lets one choose. */
+  readonly protocol?: 2 | 3;
 }
 
 /** Issues one prepared command, or one prepared batch, and settles with its reply or replies. */
@@ -39,6 +49,8 @@ export interface LoadPlan {
   readonly operations: readonly Operation[];
   /** Loops side by side, or commands in one turn or batch, or for arrivals commands per second. */
   readonly width: number;
+  /** Each caller runs in an asynchronous context of its own. */
+  readonly hasStorage?: boolean;
 }
 
 /**
@@ -71,4 +83,9 @@ export interface QueuedBatch {
 
 export function isClientSide(side: Side): side is ClientSide {
   return "bind" in side;
+}
+
+export function requireTls(target: Target): NonNullable<Target["tls"]> {
+  if (target.tls === undefined) throw new Error("the server was built without TLS, or openssl is missing");
+  return target.tls;
 }

@@ -26,10 +26,15 @@ export class BareClient {
     return new Promise((resolve) => this.waiters.push(resolve));
   }
 
-  callAll(requests: readonly Words[]): Promise<unknown[]> {
+  /** Requests that are encoded already. */
+  sendAll(requests: readonly Buffer[]): Promise<unknown[]> {
     const replies = requests.map(() => new Promise((resolve) => this.waiters.push(resolve)));
-    this.socket.write(Buffer.concat(requests.map(encodeRequest)));
+    this.socket.write(Buffer.concat(requests));
     return Promise.all(replies);
+  }
+
+  callAll(requests: readonly Words[]): Promise<unknown[]> {
+    return this.sendAll(requests.map(encodeRequest));
   }
 
   close(): void {

@@ -4,9 +4,12 @@
  * Each is started when it is first needed, filled with the data set, moved to the server's CPU, and stopped at the end.
  */
 
+import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Certificates } from "../../scripts/servers/certificates";
 import { findAnyServer } from "../../scripts/servers/find-server";
-import type { ServerBinary } from "../../scripts/servers/server-binary";
+import { freePort } from "../../scripts/servers/free-port";
+import { type ServerBinary, supportsTls } from "../../scripts/servers/server-binary";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import type { Target } from "../sides/side";
 import { pinProcess } from "./child-process";
@@ -16,6 +19,11 @@ const SLOT_COUNT = 16_384;
 const POLL_MS = 50;
 /** Replies of a million commands may wait for a client that is busy; the server must not hang up on it. */
 const COMMON_CONFIG = { "client-output-buffer-limit": "normal 0 0 0" };
+
+interface TlsLine {
+  readonly config: Record<string, string>;
+  readonly line: Pick<Target, "tls">;
+}
 
 export class BenchServers {
   private readonly started: ServerProcess[] = [];
@@ -39,16 +47,34 @@ export class BenchServers {
     const wanted = masters ?? 0;
     const known = this.targets.get(wanted);
     if (known !== undefined) return known;
-    const servers = wanted === 0 ? [await this.start({})] : await this.startCluster(wanted);
+    const tls = wanted === 0 ? await this.findTls() : undefined;
+    const servers = wanted === 0 ? [await this.start(tls?.config ?? {})] : await this.startCluster(wanted);
     const nodes = servers.map(({ host, port }) => ({ host, port }));
     await seed(nodes);
-    const target = { nodes, isCluster: wanted > 0 };
+    const [first] = servers;
+    const lines = wanted === 0 && first !== undefined ? { unixPath: first.unixSocketPath, ...tls?.line } : {};
+    const target = { nodes, isCluster: wanted > 0, ...lines };
     this.targets.set(wanted, target);
     return target;
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.started.map((server) => server.stop()));
+  }
+
+  /** The plain server listens with TLS as well, on a port of its own, where server and machine can do that. */
+  private async findTls(): Promise<TlsLine | undefined> {
+    if (!(await supportsTls(this.binary.path))) return undefined;
+    try {
+      const certificates = new Certificates();
+      const port = await freePort();
+      return {
+        config: { "tls-port": String(port), "tls-auth-clients": "no", ...certificates.serverConfig() },
+        line: { tls: { port, caFile: path.join(certificates.directory, "authority.crt") } },
+      };
+    } catch {
+      return undefined; // no openssl
+    }
   }
 
   private async start(config: Record<string, string>): Promise<ServerProcess> {

@@ -58,6 +58,8 @@ export function spawnNode({ script, args, flags = [], cpu }: NodeCommand): Child
 /** A helper on the far side of the wire: it prints its port and ends when its standard input closes. */
 export interface HelperServer {
   readonly address: Address;
+  /** What it prints beyond its port. */
+  readonly output: NodeJS.ReadableStream;
   stop(): void;
 }
 
@@ -69,13 +71,20 @@ export function startDelayProxy(
   return startHelper("support/delay-proxy.js", [to.host, String(to.port), String(roundTripMs)], cpu);
 }
 
+export interface SlowServerOptions {
+  readonly commandMicros: number;
+  readonly roundTripMs: number;
+  /** Dots that it prints a second. */
+  readonly ticksPerSecond?: number;
+}
+
 /** A server that spends so long on each command and whose replies take so long. */
 export function startSlowServer(
-  commandMicros: number,
-  roundTripMs: number,
+  { commandMicros, roundTripMs, ticksPerSecond = 0 }: SlowServerOptions,
   cpu: number | undefined,
 ): Promise<HelperServer> {
-  return startHelper("support/slow-server.js", [String(commandMicros), String(roundTripMs)], cpu);
+  const args = [commandMicros, roundTripMs, ticksPerSecond].map(String);
+  return startHelper("support/slow-server.js", args, cpu);
 }
 
 async function startHelper(
@@ -90,6 +99,7 @@ async function startHelper(
   });
   return {
     address: { host: "127.0.0.1", port },
+    output: child.stdout as NodeJS.ReadableStream,
     stop: () => child.stdin?.end(),
   };
 }

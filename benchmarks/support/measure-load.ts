@@ -5,7 +5,7 @@
  */
 
 import { createSide } from "../sides/all-sides";
-import { type ConnectChoices, isClientSide, type LoopKind, type Side } from "../sides/side";
+import { type ConnectChoices, isClientSide, type Line, type LoopKind, type Side } from "../sides/side";
 import { BareClient, serverInfo } from "./bare-client";
 import { Clock } from "./clock";
 import { checkReply, type OperationSet, operationsOf } from "./dataset";
@@ -18,6 +18,9 @@ export interface LoadRow extends Row {
   readonly width: number;
   readonly operations: OperationSet;
   readonly autoPipelining?: boolean;
+  readonly line?: Line;
+  readonly isPatched?: boolean;
+  readonly hasStorage?: boolean;
 }
 
 /** Commands in one turn or batch, from which on each is timed and the clock is asked after each. */
@@ -28,7 +31,8 @@ const LEAST_TURNS = 3;
 const CHECKED_OPERATIONS = 6;
 
 export async function measureLoad(row: LoadRow, context: SampleContext): Promise<Figures> {
-  const choices = { autoPipelining: row.autoPipelining ?? false };
+  const { autoPipelining = false, line = "tcp", isPatched = false } = row;
+  const choices = { autoPipelining, line, isPatched };
   const side = await openSide(context, choices);
   const figures = await measureOn(side, row, context);
   await side.close();
@@ -44,8 +48,8 @@ export async function openSide(context: SampleContext, choices: ConnectChoices):
 /** The same for a side that is connected already, for instance through a proxy. */
 export async function measureOn(side: Side, row: LoadRow, context: SampleContext): Promise<Figures> {
   await checkSide(side, row);
-  const { kind, width } = row;
-  const load = await side.prepare({ kind, width, operations: operationsOf(row.operations) });
+  const { kind, width, hasStorage = false } = row;
+  const load = await side.prepare({ kind, width, hasStorage, operations: operationsOf(row.operations) });
   const pass = (durationMs: number, record?: (ms: number) => void): Promise<number> =>
     load(clockOf(row, durationMs), record);
   const { budget, target } = context;
@@ -69,6 +73,7 @@ function isWide({ kind, width }: LoadRow): boolean {
 
 function clockOf(row: LoadRow, durationMs: number): Clock {
   if (isWide(row)) return new Clock(durationMs, row.width >= VERY_WIDE ? 1 : LEAST_TURNS, 1);
+  if (row.operations === "size16777216") return new Clock(durationMs, 0, 1);
   return row.kind === "turns" || row.kind === "batches"
     ? new Clock(durationMs, 0, 8)
     : new Clock(durationMs, 0);

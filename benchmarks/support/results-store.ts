@@ -30,6 +30,8 @@ export interface ScenarioResult {
   readonly isPinned: boolean;
   /** One-minute load average before the scenario: how busy the machine was with other things. */
   readonly loadBefore: number;
+  /** How long it took to measure. */
+  readonly tookSeconds?: number;
   readonly server: string;
   readonly versions: Record<string, string>;
   readonly rows: Record<string, RowResult>;

@@ -11,7 +11,8 @@ async function main(): Promise<void> {
   const job = JSON.parse(process.argv[2] as string) as SampleJob;
   const scenario: Scenario = findScenario(job.scenario);
   const row = scenario.rows.find(({ id }) => id === job.row) as Row;
-  const target = { nodes: job.nodes, isCluster: job.isCluster };
+  const { nodes, isCluster, unixPath, tls } = job;
+  const target = { nodes, isCluster, unixPath, tls };
   const figures = await scenario.measure(row, {
     sideName: job.side,
     target,

@@ -75,6 +75,10 @@ export interface Scenario<R extends Row = Row> {
   readonly watchesServerMemory?: boolean;
   /** V8 flags of the sample process. */
   readonly nodeFlags?: readonly string[];
+  /** Done once by the runner before the first sample. */
+  before?(): void;
+  /** Versions of packages beside the clients. */
+  versions?(): Record<string, string>;
   measure(row: R, context: SampleContext): Promise<Figures>;
 }
 
@@ -84,6 +88,8 @@ export interface SampleJob {
   readonly side: SideName;
   readonly nodes: readonly Address[];
   readonly isCluster: boolean;
+  readonly unixPath?: string | undefined;
+  readonly tls?: Target["tls"];
   readonly budget: Budget;
   readonly serverCpu: number | undefined;
 }

@@ -1,7 +1,10 @@
 /**
  * A server that spends a given time on every command; run as a process of its own.
  *
- *   node slow-server.js <microseconds a command> <round trip in ms>     prints its port, ends when stdin closes
+ *   node slow-server.js <microseconds a command> <round trip in ms> [ticks a second]
+ *
+ * It prints its port and ends when stdin closes. With ticks it prints one dot at each, evenly spaced, from the first
+ * connection on: a reader has something that comes in at its own pace.
  *
  * It answers every command with one bulk string of 16 bytes, and like the real servers it executes all that one
  * read brought before it writes the replies in one write. The time is spent by looking at the clock, so the process
@@ -107,7 +110,18 @@ function work(micros: number): void {
   while (performance.now() < endMs);
 }
 
-function serve(commandMicros: number, roundTripMs: number): void {
+/** Prints a dot when its time has come. Pipes are written at once, so no dot waits for another. */
+function tick(perSecond: number): void {
+  const startMs = performance.now();
+  let ticks = 0;
+  const look = (): void => {
+    for (; startMs + (ticks * 1000) / perSecond <= performance.now(); ticks++) process.stdout.write(".");
+    setImmediate(look);
+  };
+  look();
+}
+
+function serve(commandMicros: number, roundTripMs: number, ticksPerSecond: number): void {
   const replies = new HeldReplies(roundTripMs);
   const server = net.createServer({ noDelay: true }, (socket) => {
     const counter = new CommandCounter();
@@ -121,11 +135,14 @@ function serve(commandMicros: number, roundTripMs: number): void {
       if (commands > 0) replies.send(REPLY.repeat(commands), socket);
     });
   });
+  if (ticksPerSecond > 0) server.once("connection", () => tick(ticksPerSecond));
   server.listen(0, "127.0.0.1", () => {
     process.stdout.write(`${(server.address() as net.AddressInfo).port}\n`);
   });
   process.stdin.resume();
   process.stdin.on("close", () => process.exit(0));
+  // The reader of the dots is gone: nobody measures any more.
+  process.stdout.on("error", () => process.exit(0));
 }
 
-serve(Number(process.argv[2]), Number(process.argv[3]));
+serve(Number(process.argv[2]), Number(process.argv[3]), Number(process.argv[4] ?? 0));

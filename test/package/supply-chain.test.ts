@@ -30,6 +30,7 @@ interface Manifest {
 const root = checkoutDirectory();
 const LOCK_FILES = [
   "package-lock.json",
+  "benchmarks/applications/package-lock.json",
   "test/consumers/package-lock.json",
   "test/package/tools/package-lock.json",
 ];

@@ -1,0 +1,147 @@
+/**
+ * HTTP services under the load of autocannon: Fastify with four commands a request, beside the same service without
+ * Redis, and Express with sessions. CPU is that of the service's process for a request.
+ */
+
+import { once } from "node:events";
+import type { AddressInfo, Server } from "node:net";
+import { spawnNode } from "../support/child-process";
+import { type Figures, Meter } from "../support/meter";
+import type { SampleContext } from "../support/scenario";
+import { requirePackage } from "./packages";
+import { connectStore, type Store } from "./store";
+
+interface FastifyService {
+  get(path: string, handler: () => Promise<unknown>): unknown;
+  listen(options: { port: number; host: string }): Promise<string>;
+  close(): Promise<unknown>;
+}
+
+interface ExpressService {
+  use(handler: unknown): unknown;
+  get(
+    path: string,
+    handler: (request: SessionRequest, response: { json(value: unknown): void }) => void,
+  ): void;
+  listen(port: number, host: string, done: () => void): Server;
+}
+
+interface SessionRequest {
+  session: { views?: number };
+}
+
+const HOST = "127.0.0.1";
+const USERS = 1000;
+const SECONDS = 600;
+const WARM_REQUESTS = 3000;
+/** A sample of a full run asks for so many. */
+const REQUESTS = 8000;
+const FULL_MS = 300;
+
+interface LoadAnswer {
+  readonly answered: number;
+  readonly failed: number;
+  readonly elapsedMs: number;
+  readonly p50Micros: number;
+  readonly p99Micros: number;
+}
+
+/** The load generator, which waits for the number of requests to make. */
+class HttpLoad {
+  private readonly child;
+
+  constructor(url: string, connections: number, cpu: number | undefined) {
+    this.child = spawnNode({ script: "applications/http-load.js", args: [url, String(connections)], cpu });
+  }
+
+  async run(amount: number): Promise<LoadAnswer> {
+    this.child.stdin?.write(`${amount}\n`);
+    const [line] = (await once(this.child.stdout as NodeJS.ReadableStream, "data")) as [Buffer];
+    const answer = JSON.parse(line.toString()) as LoadAnswer;
+    if (answer.failed > 0) throw new Error(`${answer.failed} requests of ${amount} failed`);
+    return answer;
+  }
+
+  end(): void {
+    this.child.stdin?.end();
+  }
+}
+
+async function measureUrl(url: string, connections: number, context: SampleContext): Promise<Figures> {
+  const load = new HttpLoad(url, connections, context.serverCpu);
+  await load.run(WARM_REQUESTS);
+  const meter = new Meter();
+  meter.start();
+  const { answered, elapsedMs, p50Micros, p99Micros } = await load.run(
+    Math.round((REQUESTS * context.budget.measureMs) / FULL_MS),
+  );
+  const figures = await meter.stop(answered);
+  load.end();
+  return { ...figures, opsPerSecond: (answered / elapsedMs) * 1000, p50Micros, p99Micros };
+}
+
+/** The route with Redis, and the floor: the same answer from the process itself. */
+export async function measureHttp(connections: number, context: SampleContext): Promise<Figures> {
+  const { side, store } = await connectStore(context.sideName, context.target);
+  const fastify = requirePackage<() => FastifyService>("fastify");
+  const service = fastify();
+  let user = 0;
+  service.get("/redis", () => {
+    user = (user + 1) % USERS;
+    return answerFrom(store, user);
+  });
+  service.get("/floor", async () => {
+    user = (user + 1) % USERS;
+    return { user: `user ${user}`, cart: `cart ${user}`, views: `${user}` };
+  });
+  await Promise.all(
+    Array.from({ length: USERS }, async (_, id) => {
+      for (const kind of ["user", "cart", "views"])
+        await store.setex(`app:${kind}:${id}`, SECONDS, `${kind} ${id}`);
+    }),
+  );
+  const url = await service.listen({ port: 0, host: HOST });
+  const floor = await measureUrl(`${url}/floor`, connections, context);
+  const figures = await measureUrl(`${url}/redis`, connections, context);
+  await side.close();
+  const cpuMicros = figures.cpuMicros ?? Number.NaN;
+  const floorMicros = floor.cpuMicros ?? Number.NaN;
+  return { ...figures, floorMicros, aboveFloorMicros: cpuMicros - floorMicros };
+}
+
+/** Three GETs at once, then one SETEX: four commands in two round trips. */
+async function answerFrom(store: Store, id: number): Promise<unknown> {
+  const [user, cart, views] = await Promise.all([
+    store.get(`app:user:${id}`),
+    store.get(`app:cart:${id}`),
+    store.get(`app:views:${id}`),
+  ]);
+  await store.setex(`app:views:${id}`, SECONDS, `views ${id}`);
+  return { user, cart, views };
+}
+
+/** A counter in the session: one GET and one SET with an expiry a request. */
+export async function measureSessions(connections: number, context: SampleContext): Promise<Figures> {
+  const { side, client } = await connectStore(context.sideName, context.target);
+  const express = requirePackage<() => ExpressService>("express");
+  const session = requirePackage<(options: unknown) => unknown>("express-session");
+  const { default: RedisStore } = requirePackage<{ default: new (options: unknown) => unknown }>(
+    "connect-redis",
+  );
+  const service = express();
+  const store = new RedisStore({ client });
+  let visitor = 0;
+  const genid = (): string => `visitor-${visitor++ % USERS}`;
+  service.use(session({ store, genid, secret: "bench", resave: false, saveUninitialized: true }));
+  service.get("/", (request, response) => {
+    request.session.views = (request.session.views ?? 0) + 1;
+    response.json({ views: request.session.views });
+  });
+  const server = await new Promise<Server>((resolve) => {
+    const listening = service.listen(0, HOST, () => resolve(listening));
+  });
+  const url = `http://${HOST}:${(server.address() as AddressInfo).port}/`;
+  const figures = await measureUrl(url, connections, context);
+  await side.close();
+  return figures;
+}

@@ -1,0 +1,35 @@
+/**
+ * The same loads as services run them: with asynchronous contexts in use, and with `sendCommand` wrapped by a tracer.
+ * Each has its twin without, from the same run.
+ */
+
+import type { SideName } from "../sides/all-sides";
+import { type LoadRow, measureLoad } from "../support/measure-load";
+import { LOAD_COLUMNS, type Scenario } from "../support/scenario";
+
+const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey", "redis-nt"];
+const WITH_SEND_COMMAND: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey"];
+const CALLERS = { kind: "callers", width: 200, operations: "mixed16", autoPipelining: true } as const;
+const TURN = { kind: "turns", width: 1000, operations: "reads" } as const;
+
+export const surroundings: Scenario<LoadRow> = {
+  id: "surroundings",
+  rounds: 3,
+  title: "Asynchronous contexts, a wrapped sendCommand",
+  about:
+    "`AsyncLocalStorage` as tracers and loggers use it: each of 200 callers runs in a context of its own. `sendCommand` of the class replaced by a function that calls it and looks at the promise, as tracers do that know no diagnostics channels; node-redis has no such method.",
+  columns: LOAD_COLUMNS,
+  rows: [
+    { id: "storage-off", title: "200 callers, no context", sides: SIDES, ...CALLERS },
+    { id: "storage-on", title: "200 callers, a context each", sides: SIDES, ...CALLERS, hasStorage: true },
+    { id: "patched-off", title: "1,000 in one turn, as it comes", sides: WITH_SEND_COMMAND, ...TURN },
+    {
+      id: "patched-on",
+      title: "1,000 in one turn, sendCommand wrapped",
+      sides: WITH_SEND_COMMAND,
+      ...TURN,
+      isPatched: true,
+    },
+  ],
+  measure: measureLoad,
+};
