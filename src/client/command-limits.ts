@@ -123,7 +123,7 @@ function detailsOf(command: Command, context: LimitContext, issuedAtMs: number):
   const where = context.positionOf(command);
   return {
     phase: !isSent ? "queued" : where.bytesAhead > 0 ? "sent" : "waiting",
-    mayHaveRun: isSent || command.extra?.mayHaveRun === true,
+    mayHaveRun: isSent || command.mayHaveRun,
     elapsedMs: Math.round(nowMs - issuedAtMs),
     queuedMs: Math.round(Math.max(0, queuedUntilMs - issuedAtMs)),
     ...where,

@@ -10,6 +10,7 @@
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { AlreadyConnectingError, ConnectionClosedError } from "../errors";
+import { OneCause, withOneStack } from "../util/copy-error";
 import { Deque } from "../util/deque";
 import { atTurnEnd, Delay } from "../util/scheduling";
 import {
@@ -298,9 +299,12 @@ export class Lifecycle implements Gatekeeper {
     this.deps.redirector.isActive = false;
     this.setStatus("end");
     this.events.onClosed(true);
-    for (const command of this.deps.retries.takeAll()) endForGood(command);
+    const cause = new OneCause();
+    for (const command of this.deps.retries.takeAll()) endForGood(command, cause);
+    const { failure } = this;
+    const nextError = withOneStack(() => new ClusterUnavailableError(causeOf(failure)));
     for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
-      for (const command of entry) command.fail(new ClusterUnavailableError(causeOf(this.failure)));
+      for (const command of entry) command.fail(nextError());
     }
   }
 
@@ -316,10 +320,10 @@ export class Lifecycle implements Gatekeeper {
 }
 
 /** A command that was routed before, and waits for a cluster that does not come back. */
-function endForGood(command: Command): void {
+function endForGood(command: Command, cause: OneCause): void {
   const all = transactionOf(command)?.commands ?? [command];
-  const Failure = command.extra?.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;
-  for (const one of all) one.fail(new Failure());
+  const Failure = command.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;
+  for (const one of all) one.fail(cause.next(Failure.name, () => new Failure()));
 }
 
 function causeOf(cause: Error | null): ErrorOptions | undefined {

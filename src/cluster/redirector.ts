@@ -300,7 +300,7 @@ export class Redirector {
     const trail = trailOf(unit);
     if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
-    const Failure = unit.extra?.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
+    const Failure = unit.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
     endUnit(unit, () => new Failure(error, trail.nodes));
     return false;
   }

@@ -58,7 +58,7 @@ class CallSite {
     // The stack of an error reply has no frames, it says which command it is.
     const head = error instanceof ReplyError ? error.stack : `${error.name}: ${error.message}`;
     // Without effect on a frozen error.
-    Reflect.set(error, "stack", `${head}\n${shown}`);
+    Reflect.defineProperty(error, "stack", { value: `${head}\n${shown}`, writable: true, configurable: true });
   }
 }
 
@@ -110,8 +110,6 @@ export class CommandExtra {
   /** When it was written, and its place in the order of all that its connection has written. */
   sentAtMs = 0;
   place = 0;
-  /** It was written to a connection that was lost before it was answered. */
-  mayHaveRun = false;
   /** Ends a blocking call at the server when its caller has given up; null for what does not block. */
   recall: (() => void) | null = null;
   /** It was given up as `null` and waits for the server to end it. */

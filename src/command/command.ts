@@ -74,8 +74,8 @@ export class Command {
   index = 0;
   /** Database it was issued for. */
   db = 0;
-  /** Connections lost while it was the oldest unanswered command. */
-  losses = 0;
+  /** The loss of connections: bit 0 is `mayHaveRun`, the others count `losses`. One field, since all commands have it. */
+  private past = 0;
   /** Slot of its first key once a cluster has routed it. */
   slot = UNROUTED;
   batch: Batch | null = null;
@@ -96,6 +96,24 @@ export class Command {
   /** True once the outcome is known. */
   get isSettled(): boolean {
     return this.state >= CommandState.Settled;
+  }
+
+  /** Connections lost while it was the oldest unanswered command. */
+  get losses(): number {
+    return this.past >> 1;
+  }
+
+  /** It was written to a connection that was lost before it was answered. */
+  get mayHaveRun(): boolean {
+    return (this.past & 1) !== 0;
+  }
+
+  noteLossAsOldest(): void {
+    this.past += 2;
+  }
+
+  noteLossAfterWriting(): void {
+    this.past |= 1;
   }
 
   /** A promise of the outcome; made when first read if the command is part of a pipeline. */

@@ -15,7 +15,7 @@ import {
   ParserError,
 } from "../errors";
 import { attachCommand } from "../observability/redact";
-import { copyError, withOneStack, withoutStack, withStackOf } from "../util/copy-error";
+import { copyError, OneCause, withOneStack, withoutStack, withStackOf } from "../util/copy-error";
 
 /** The commands that a lost connection has left unanswered, both in order. */
 export interface Leftovers {
@@ -50,7 +50,7 @@ export function failLate(
   takeover: Takeover | null,
 ): void {
   const taken: Command[] = [];
-  const nextError = withOneStack(makeError);
+  const nextError = commands.length > 1 ? withOneStack(makeError) : makeError;
   for (const command of commands) {
     const error = nextError();
     if (error instanceof ConnectionClosedError && takeover?.takesOver(command)) taken.push(command);
@@ -68,12 +68,7 @@ function settleClosed(command: Command, error: Error): void {
 
 /** The error for a command that is ended by this one: it does not claim that what was written did not run. */
 export function endOf(command: Command, error: Error): Error {
-  return mayHaveRun(command) ? inDoubt(error) : error;
-}
-
-/** It was written to a connection that was lost before it was answered. */
-function mayHaveRun({ extra }: Command): boolean {
-  return extra?.mayHaveRun === true;
+  return command.mayHaveRun ? inDoubt(error) : error;
 }
 
 /** The same error for a command that had been written to a connection that was lost, and waited for another try. */
@@ -101,7 +96,7 @@ export function settleLeftovers(
   const closedError = withOneStack(() => new ConnectionClosedError(options));
   for (const command of rest.sent) settleClosed(command, inDoubtError());
   for (const command of rest.unsent)
-    settleClosed(command, mayHaveRun(command) ? inDoubtError() : closedError());
+    settleClosed(command, command.mayHaveRun ? inDoubtError() : closedError());
   return kept;
 }
 
@@ -112,12 +107,11 @@ export function settleWaiting(
   makeError: () => Error,
 ): void {
   const taken: Command[] = [];
-  const nextError = withOneStack(makeError);
-  let example: Error | null = null;
+  const cause = new OneCause();
   for (const command of waiting) {
     if (takeover?.takesOver(command)) taken.push(command);
-    else if (mayHaveRun(command)) settleClosed(command, inDoubt((example ??= makeError())));
-    else settleClosed(command, nextError());
+    else if (command.mayHaveRun) settleClosed(command, cause.next("in doubt", () => inDoubt(makeError())));
+    else settleClosed(command, cause.next("not run", makeError));
   }
   if (taken.length > 0) takeover?.takeOver(taken, makeError());
 }
@@ -142,7 +136,7 @@ export function withoutRequests(left: Leftovers, cause?: Error): Leftovers {
     const isQuestion = command.origin === Origin.Question;
     command.fail(isQuestion && answer !== null ? answer : new ConnectionClosedError());
   }
-  return only(left, isUsers);
+  return left.sent.every(isUsers) && left.unsent.every(isUsers) ? left : only(left, isUsers);
 }
 
 function only(left: Leftovers, isWanted: (command: Command) => boolean): Leftovers {

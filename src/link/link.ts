@@ -540,12 +540,11 @@ export class Link implements Dispatcher {
     };
     const again = sortLeftovers(left, rules);
     const isWhole = ({ batch }: Command): boolean => batch === null || !batch.isPartlyDone;
-    const kept = again.filter(isWhole);
-    const sent = new Set(left.sent);
-    for (const command of kept) if (sent.has(command)) this.deps.counts.resent++;
+    const kept = again.every(isWhole) ? again : again.filter(isWhole);
+    for (const command of kept) if (command.state === CommandState.Sent) this.deps.counts.resent++;
     this.offline.putBack(kept);
     this.session.onLoss((flag) => this.offline.has(flag));
-    const partlyDone = again.filter((command) => !isWhole(command));
+    const partlyDone = kept === again ? [] : again.filter((command) => !isWhole(command));
     settleWaiting(partlyDone, this.deps.takeover, () => this.closedError());
   }
 

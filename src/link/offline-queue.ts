@@ -42,7 +42,7 @@ export class OfflineQueue {
 
   /** Puts what a lost connection left before everything that waits, behind what was requeued. */
   putBack(left: readonly Command[]): void {
-    const commands = [...this.requeued, ...left];
+    const commands = this.requeued.length === 0 ? left : [...this.requeued, ...left];
     this.requeued = [];
     for (let i = commands.length - 1; i >= 0; i--) {
       const command = commands[i] as Command;
@@ -88,7 +88,8 @@ export class OfflineQueue {
   takeAll(): Command[] {
     const requeued = this.requeued;
     this.requeued = [];
-    return [...requeued, ...this.takeWaiting()];
+    const waiting = this.takeWaiting();
+    return requeued.length === 0 ? waiting : [...requeued, ...waiting];
   }
 
   /** As `takeAll`, without what was requeued. */

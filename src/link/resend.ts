@@ -13,7 +13,7 @@ import type { RetryPolicy } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import { AbortError, CommandLossError, OutcomeUnknownError, WatchLostError } from "../errors";
-import { OneStack } from "../util/copy-error";
+import { OneCause } from "../util/copy-error";
 import { failNamed, type Leftovers } from "./closing";
 
 export interface ResendRules {
@@ -40,7 +40,7 @@ const GUILTY_WITHIN_MS = 1000;
 /** Fails what may not go again and returns the rest in order. */
 export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
   const oldest = left.sent.find((command) => command.state !== CommandState.Dropped);
-  if (oldest !== undefined && (rules.livedMs < GUILTY_WITHIN_MS || !isBlocking(oldest))) oldest.losses++;
+  if (oldest !== undefined && (rules.livedMs < GUILTY_WITHIN_MS || !isBlocking(oldest))) oldest.noteLossAsOldest();
   const sorter = new Sorter(rules);
   for (const command of left.sent) refuseIfBroken(command);
   let unsent = left.unsent.concat(rules.takeLate());
@@ -66,7 +66,9 @@ function refuseIfBroken({ isSettled, group }: Command): void {
 class Sorter {
   readonly again: Command[] = [];
   private isWatchBefore = false;
-  private readonly stack = new OneStack();
+  private readonly ends = new OneCause();
+  /** Why a command may not go again -> the errors of all that end so, by their names. */
+  private readonly refusals = new Map<string, OneCause>();
 
   constructor(private readonly rules: ResendRules) {}
 
@@ -78,7 +80,7 @@ class Sorter {
       return;
     }
     if ((command.spec.flags & CommandFlag.Watch) !== 0) this.isWatchBefore = true;
-    if (wasSent) command.ensureExtra().mayHaveRun = true;
+    if (wasSent) command.noteLossAfterWriting();
     this.again.push(command);
   }
 
@@ -87,19 +89,17 @@ class Sorter {
     const { group } = command;
     const isExplicit = group !== null && group.kind !== BatchKind.Automatic;
     if (wasSent && this.rules.protocolError !== null) return this.refuse(command, this.rules.protocolError);
-    const mayHaveRun = wasSent || command.extra?.mayHaveRun === true;
+    const mayHaveRun = wasSent || command.mayHaveRun;
     if (isExplicit && group.isGuarded && !this.isWatchBefore) {
       return this.refuse(
         command,
-        this.stack.next(() =>
-          mayHaveRun ? new OutcomeUnknownError(undefined, this.cause) : new WatchLostError(),
-        ),
+        mayHaveRun ? this.outcomeUnknown() : this.ends.next("watch", () => new WatchLostError()),
       );
     }
     if (isExplicit && (group.isAnswered || group.isRefused)) {
-      return this.stack.next(() =>
-        mayHaveRun ? new OutcomeUnknownError(undefined, this.cause) : new AbortError(undefined, this.cause),
-      );
+      return mayHaveRun
+        ? this.outcomeUnknown()
+        : this.ends.next("aborted", () => new AbortError(undefined, this.cause));
     }
     return wasSent ? this.refusalOfSent(command) : null;
   }
@@ -121,11 +121,22 @@ class Sorter {
       : policy === this.rules.policy
         ? `the retry policy "${policy}" forbids sending it again`
         : "may still be running, so it is not sent again";
-    const message = `Outcome unknown: "${command.name}" was written to ${server} but the connection closed before its reply; it may have run, and ${why}`;
-    return this.refuse(
-      command,
-      this.stack.next(() => new OutcomeUnknownError(message, this.cause)),
-    );
+    let errors = this.refusals.get(why);
+    if (errors === undefined) {
+      errors = new OneCause();
+      this.refusals.set(why, errors);
+    }
+    const { name } = command;
+    const makeError = (): Error =>
+      new OutcomeUnknownError(
+        `Outcome unknown: "${name}" was written to ${server} but the connection closed before its reply; it may have run, and ${why}`,
+        this.cause,
+      );
+    return this.refuse(command, errors.next(name, makeError));
+  }
+
+  private outcomeUnknown(): Error {
+    return this.ends.next("unknown", () => new OutcomeUnknownError(undefined, this.cause));
   }
 
   /** With one command of an explicit batch, all that follow are refused. */

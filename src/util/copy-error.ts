@@ -8,38 +8,66 @@ export function copyError(error: Error, more: object = {}): Error {
 }
 
 /**
- * Errors for all that one cause ends: each is its own, and all have the stack of the first, under
- * their own messages. To walk and to print the stack takes many times as long as the rest of the
- * error.
+ * An error of which many are needed at once. The twins have its message, stack and cause from one
+ * prototype, and the rest of their own: a hundred thousand errors of the engine would hold the event
+ * loop several times as long as all else that is done about their commands.
  */
-export class OneStack {
-  private message = "";
-  private stack: string | undefined;
+class Template {
+  private readonly shared: object;
+  private readonly own: readonly (readonly [string, unknown])[];
 
-  next<T extends Error>(make: () => T): T {
-    if (this.stack === undefined) {
-      const first = make();
-      this.message = first.message;
-      this.stack = first.stack ?? "";
-      return first;
+  constructor(error: Error) {
+    const { stack } = error;
+    const hidden: PropertyDescriptorMap = {};
+    for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(error))) {
+      if (descriptor.enumerable !== true) hidden[name] = descriptor;
     }
-    const error = withoutStack(make);
-    const { message } = error;
-    Reflect.set(error, "stack", message === this.message ? this.stack : restacked(error, this.stack));
+    // An accessor of the engine in some versions, which only its own errors can read.
+    hidden["stack"] = { value: stack, writable: true, configurable: true };
+    this.shared = Object.create(Object.getPrototypeOf(error), hidden);
+    this.own = Object.entries(error);
+  }
+
+  makeTwin(): Error {
+    const twin = Object.create(this.shared);
+    for (let index = 0; index < this.own.length; index++) {
+      const [name, value] = this.own[index] as readonly [string, unknown];
+      twin[name] = value;
+    }
+    return twin;
+  }
+}
+
+/** Errors for all that one cause ends: each is its own, and all have the calls of the first in their stacks. */
+export class OneCause {
+  private stack: string | undefined;
+  private readonly templates = new Map<string, Template>();
+
+  /** @param kind Errors of the same kind have the same class and message. `make` is asked for the first. */
+  next(kind: string, make: () => Error): Error {
+    const template = this.templates.get(kind);
+    if (template !== undefined) return template.makeTwin();
+    const error = this.stack === undefined ? make() : withStack(this.stack, make);
+    this.stack ??= error.stack ?? "";
+    this.templates.set(kind, new Template(error));
     return error;
   }
 }
 
 /** The errors of one cause, one after another. */
-export function withOneStack<T extends Error>(make: () => T): () => T {
-  const stack = new OneStack();
-  return () => stack.next(make);
+export function withOneStack(make: () => Error): () => Error {
+  const cause = new OneCause();
+  return () => cause.next("", make);
 }
 
 /** An error that stands for another one, with its stack. */
 export function withStackOf<T extends Error>(other: Error, make: () => T): T {
+  return withStack(other.stack ?? "", make);
+}
+
+function withStack<T extends Error>(stack: string, make: () => T): T {
   const error = withoutStack(make);
-  Reflect.set(error, "stack", restacked(error, other.stack ?? ""));
+  Reflect.set(error, "stack", restacked(error, stack));
   return error;
 }
 

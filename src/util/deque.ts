@@ -61,10 +61,9 @@ export class Deque<Item extends object> {
   }
 
   toArray(): Item[] {
-    const items: Item[] = [];
+    const items = new Array<Item>(this.length);
     for (let index = 0; index < this.length; index++) {
-      const item = this.slots[(this.front + index) & this.mask];
-      if (item !== undefined) items.push(item);
+      items[index] = this.slots[(this.front + index) & this.mask] as Item;
     }
     return items;
   }

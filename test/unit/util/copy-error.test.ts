@@ -1,6 +1,7 @@
+import { inspect } from "node:util";
 import { expect } from "chai";
-import { ConnectionClosedError } from "../../../src/errors";
-import { OneStack, withOneStack, withStackOf } from "../../../src/util/copy-error";
+import { ConnectionClosedError, MaxRetriesPerRequestError } from "../../../src/errors";
+import { OneCause, withOneStack, withStackOf } from "../../../src/util/copy-error";
 
 describe("withStackOf", () => {
   it("puts the calls of one error under the head of another", () => {
@@ -13,8 +14,8 @@ describe("withStackOf", () => {
 
 describe("withOneStack", () => {
   it("gives each its own message above the calls of the first", () => {
-    const stack = new OneStack();
-    const [first, second] = ["one", "two"].map((message) => stack.next(() => new Error(message)));
+    const cause = new OneCause();
+    const [first, second] = ["one", "two"].map((message) => cause.next(message, () => new Error(message)));
     expect(first?.stack).to.match(/^Error: one\n {4}at /);
     expect(second?.stack).to.equal(first?.stack?.replace("one", "two"));
   });
@@ -29,14 +30,27 @@ describe("withOneStack", () => {
     expect(Object.keys(errors[1] as Error)).to.deep.equal(Object.keys(errors[0] as Error));
   });
 
+  it("shows in no error what was done to another one", () => {
+    const next = withOneStack(() => new MaxRetriesPerRequestError(3, { cause: new Error("why") }));
+    const [first, second, third] = [next(), next(), next()] as MaxRetriesPerRequestError[];
+    Object.assign(first as Error, { message: "changed", note: 1 });
+    Object.assign(second as Error, { message: "changed too", note: 2 });
+    expect(third).to.include({ code: "MAX_RETRIES", limit: 3, name: "MaxRetriesPerRequestError" });
+    expect(third?.message).to.match(/^Reached the max retries/);
+    expect(third).not.to.have.property("note");
+    expect((third?.cause as Error).message).to.equal("why");
+    expect(inspect(third)).to.match(/^MaxRetriesPerRequestError: Reached .*\n {4}at [^]*cause[^]*why/);
+    expect(JSON.stringify(third)).to.equal('{"code":"MAX_RETRIES","limit":3}');
+  });
+
   it("leaves the depth of stacks as it was, also when making an error throws", () => {
     const before = Error.stackTraceLimit;
-    let count = 0;
-    const next = withOneStack(() => {
-      if (++count === 2) throw new Error("no");
-      return new Error("yes");
-    });
-    next();
+    const cause = new OneCause();
+    cause.next("first", () => new Error("yes"));
+    const next = (): Error =>
+      cause.next("second", () => {
+        throw new Error("no");
+      });
     expect(next).to.throw("no");
     expect(Error.stackTraceLimit).to.equal(before);
   });
