@@ -171,6 +171,10 @@ export class AbortError extends SluiceError {
  */
 export class OutcomeUnknownError extends AbortError {
   override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
+  /** Also true for the other errors with this code, which take the place of an error that a program may look for. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof Error && (value as { code?: unknown }).code === "OUTCOME_UNKNOWN";
+  }
   static {
     label(OutcomeUnknownError, "OutcomeUnknownError", "AbortError");
   }

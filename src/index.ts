@@ -89,6 +89,7 @@ export type {
   ReplyRows,
   ReplyShape,
   Result,
+  RowError,
 } from "./command/generated/signatures";
 export type { ScriptDefinition } from "./command/script";
 export {
@@ -150,4 +151,5 @@ export { Pipeline } from "./pipeline/pipeline";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { SentinelIterator } from "./sentinel/sentinel-list";
 export { ScanStream, type ScanStreamOptions } from "./streaming/scan-stream";
+export { mayHaveRun } from "./util/may-have-run";
 export default Redis;

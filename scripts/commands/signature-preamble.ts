@@ -23,8 +23,14 @@ export type OneOrMany<T> = T | readonly T[];
 /** A callback in the style of Node.js, accepted as last argument by every command. */
 export type Callback<T = any> = (err?: Error | null, result?: T) => void;
 
+/** The error of one command in a pipeline; \`code\` tells what happened, as in the table of errors. */
+export type RowError = Error & {
+  readonly code?: string;
+  readonly command?: { readonly name: string; readonly args: readonly (string | Buffer)[] };
+};
+
 /** One row of what \`exec()\` resolves with: the error or the reply of one command. */
-export type ReplyRow<T = unknown> = [error: Error | null, result: T];
+export type ReplyRow<T = unknown> = [error: RowError | null, result: T];
 
 /** What \`exec()\` resolves with when the single replies are not known to the type. */
 export type ReplyRows = ReplyRow[];
@@ -108,11 +114,11 @@ export type ExecReply<Rows> = Rows extends [] ? ReplyRows : Rows;
  *
  * \`\`\`ts
  * const rows = await redis.pipeline().get("a").incr("n").exec();
- * // [[Error | null, string | null], [Error | null, number]] | null
+ * // [[RowError | null, string | null], [RowError | null, number]] | null
  * \`\`\`
  *
  * A variable of type \`ChainableCommander\`, a loop, or a pipeline that was started from an array of
- * commands has rows of type \`[Error | null, unknown]\`.
+ * commands has rows of type \`[RowError | null, unknown]\`.
  */
 export interface ChainableCommander<
   // The modifiers spare the compiler from comparing every method to find out by itself.

@@ -3,6 +3,8 @@
  * connection closes; when the time is up it closes at once and says what was left.
  */
 
+import type { Command } from "../command/command";
+import { Census } from "../link/census";
 import type { Link } from "../link/link";
 import { Delay } from "../util/scheduling";
 
@@ -27,7 +29,7 @@ export interface Leaver {
   leave(): Promise<unknown>;
   disconnect(): void;
   /** Commands that have not reached the link. */
-  countGathered(): number;
+  gathered(): readonly Command[];
 }
 
 /** Time that a user has given. */
@@ -69,14 +71,9 @@ export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Prom
   return report;
 }
 
-/** Without the QUIT itself, which is the last of them. */
-function countLeft({ link, countGathered }: Leaver): QuitReport {
-  const { unanswered, unsent } = link.pending;
-  const waiting = unsent + countGathered();
-  const isQuitUnsent = waiting > 0;
-  return {
-    isDrained: false,
-    unanswered: isQuitUnsent ? unanswered : Math.max(0, unanswered - 1),
-    unsent: isQuitUnsent ? waiting - 1 : 0,
-  };
+function countLeft({ link, gathered }: Leaver): QuitReport {
+  const census = new Census();
+  census.addLink(link);
+  census.addAll(gathered());
+  return { isDrained: false, unanswered: census.unanswered, unsent: census.unsent };
 }

@@ -289,7 +289,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       link: this[LINK],
       leave: () => leave(this, false),
       disconnect: () => this.disconnect(),
-      countGathered: () => this[PARTS].auto?.size ?? 0,
+      gathered: () => this[PARTS].auto?.gathered ?? [],
     };
     return asCallback(quitWithin(leaver, options), callback);
   }

@@ -15,7 +15,7 @@ export type NodeRole = "master" | "slave";
 export interface NodeClient extends Dispatcher {
   readonly link: Link;
   /** Commands gathered for the next automatic batch. */
-  readonly gathered: number;
+  readonly gathered: readonly Command[];
   /** Hands on what is gathered, although a batch may be unanswered. */
   handOn(): void;
   /** The youngest command of a slot that was given to it and is not answered, or null; one that may block does not count. */

@@ -132,7 +132,14 @@ export class Lifecycle implements Gatekeeper {
     this.setStatus("disconnecting");
   }
 
-  /** Commands that wait for a cluster and were not routed yet. */
+  /** The commands that wait for a cluster and were not routed yet. */
+  get waiting(): Command[] {
+    const all: Command[] = [];
+    for (let i = 0; i < this.queue.length; i++) all.push(...(this.queue.peekAt(i) ?? []));
+    return all;
+  }
+
+  /** How many of them there are. */
   get waitingCount(): number {
     let count = 0;
     for (let i = 0; i < this.queue.length; i++) count += this.queue.peekAt(i)?.length ?? 0;

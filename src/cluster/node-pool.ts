@@ -257,7 +257,7 @@ export class NodePool {
 
   /** Disconnects once everything is answered, or when the node has had its time. */
   private letGo(client: NodeClient): void {
-    const isIdle = (): boolean => client.gathered === 0 && client.link.isIdle;
+    const isIdle = (): boolean => client.gathered.length === 0 && client.link.isIdle;
     if (isIdle()) {
       client.link.disconnect();
       return;

@@ -150,6 +150,14 @@ export class RetryQueue {
     return size;
   }
 
+  /** The commands that wait; of a transaction all members. */
+  *pending(): Iterable<Command> {
+    const slots = [...this.held.values()].flatMap(({ returned, arrivals }) => [...returned, ...arrivals]);
+    for (const command of [...this.alone.keys(), ...slots]) {
+      yield* transactionOf(command)?.commands ?? [command];
+    }
+  }
+
   /** True while commands wait for a better time, and not only for others of their slot. */
   get hasDelayed(): boolean {
     if (this.alone.size > 0) return true;

@@ -58,7 +58,11 @@ class CallSite {
     // The stack of an error reply has no frames, it says which command it is.
     const head = error instanceof ReplyError ? error.stack : `${error.name}: ${error.message}`;
     // Without effect on a frozen error.
-    Reflect.defineProperty(error, "stack", { value: `${head}\n${shown}`, writable: true, configurable: true });
+    Reflect.defineProperty(error, "stack", {
+      value: `${head}\n${shown}`,
+      writable: true,
+      configurable: true,
+    });
   }
 }
 

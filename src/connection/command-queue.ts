@@ -153,9 +153,12 @@ export class CommandQueue {
 
   /** All that is unsent or unanswered, in order; plain calls as one. */
   pending(): (Command | PlainCalls)[] {
-    return [...this.items.toArray(), ...this.waiting()].map((entry) =>
-      entry instanceof CallsInFlight ? entry.calls : entry,
-    );
+    return this.entries().map((entry) => (entry instanceof CallsInFlight ? entry.calls : entry));
+  }
+
+  /** All entries, in order. */
+  entries(): QueueEntry[] {
+    return this.items.toArray().concat(this.waiting());
   }
 
   /** Takes the command that a reply has just arrived for; a call becomes one. */
@@ -185,7 +188,7 @@ export class CommandQueue {
   takeAll(): { sent: Command[]; unsent: Command[] } {
     const sent: Command[] = [];
     const unsent: Command[] = [];
-    [...this.items.toArray(), ...this.waiting()].forEach((entry, index) => {
+    this.entries().forEach((entry, index) => {
       if (entry instanceof CallsInFlight) unroll(entry, sent, unsent);
       else (index < this.sentMark ? sent : unsent).push(entry);
     });

@@ -110,7 +110,11 @@ export function settleWaiting(
   const cause = new OneCause();
   for (const command of waiting) {
     if (takeover?.takesOver(command)) taken.push(command);
-    else if (command.mayHaveRun) settleClosed(command, cause.next("in doubt", () => inDoubt(makeError())));
+    else if (command.mayHaveRun)
+      settleClosed(
+        command,
+        cause.next("in doubt", () => inDoubt(makeError())),
+      );
     else settleClosed(command, cause.next("not run", makeError));
   }
   if (taken.length > 0) takeover?.takeOver(taken, makeError());

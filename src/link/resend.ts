@@ -40,7 +40,8 @@ const GUILTY_WITHIN_MS = 1000;
 /** Fails what may not go again and returns the rest in order. */
 export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
   const oldest = left.sent.find((command) => command.state !== CommandState.Dropped);
-  if (oldest !== undefined && (rules.livedMs < GUILTY_WITHIN_MS || !isBlocking(oldest))) oldest.noteLossAsOldest();
+  if (oldest !== undefined && (rules.livedMs < GUILTY_WITHIN_MS || !isBlocking(oldest)))
+    oldest.noteLossAsOldest();
   const sorter = new Sorter(rules);
   for (const command of left.sent) refuseIfBroken(command);
   let unsent = left.unsent.concat(rules.takeLate());

@@ -72,7 +72,12 @@ export class AutoPipeliner implements Dispatcher {
     return this.window.size;
   }
 
-  /** Commands gathered and not handed on. */
+  /** The commands gathered and not handed on. */
+  get gathered(): readonly Command[] {
+    return this.pending;
+  }
+
+  /** How many of them there are. */
   get size(): number {
     return this.pending.length;
   }

@@ -40,6 +40,8 @@ import type { Rows } from "./transaction";
 const MOST_SHOWN = 50;
 
 const RUN: unique symbol = Symbol("run");
+const SEND: unique symbol = Symbol("send");
+const FOLLOW: unique symbol = Symbol("follow");
 
 /** The methods of the command table, attached when the module is loaded. */
 export interface Pipeline extends ChainableCommander {}
@@ -54,6 +56,8 @@ export class Pipeline implements Commander {
   /** The outcome of the first `exec()`. */
   readonly promise: Promise<Rows | null>;
   readonly [RUN]: PipelineRun;
+  /** The `sendCommand` that commands pass at present. */
+  private [SEND]: unknown = OWN_SEND_COMMAND;
 
   /** @param isTransaction It is one transaction, opened here and closed by `exec()`. */
   constructor(
@@ -65,8 +69,7 @@ export class Pipeline implements Commander {
     this.isCluster = redis.isCluster;
     this.options = redis.options;
     this[RUN] = run;
-    // Tracers and wrappers replace it on the prototype.
-    if (this.sendCommand !== OWN_SEND_COMMAND) run.passThrough((command) => this.sendCommand(command));
+    this[FOLLOW]();
     this.promise = this[RUN].outcome;
     // Made by hand, or of another class: the scripts of the client are attached to it alone.
     const own = redis[PIPELINE_CLASS]?.().prototype;
@@ -90,6 +93,7 @@ export class Pipeline implements Commander {
 
   /** Queues `[[name, ...args, callback?], ...]`. Throws a TypeError for an unknown name. */
   addBatch(commands: readonly (readonly unknown[])[]): this {
+    this[FOLLOW]();
     for (const command of commands) {
       // Looked up as a property, since methods of a single pipeline may have been replaced.
       const method = methodOf(this, command[0]);
@@ -120,6 +124,13 @@ export class Pipeline implements Commander {
     return this;
   }
 
+  /** Tracers and wrappers replace `sendCommand`, on the prototype or on one pipeline: commands pass it from then on. */
+  private [FOLLOW](): void {
+    if (this.sendCommand === this[SEND]) return;
+    this[SEND] = this.sendCommand;
+    this[RUN].passThrough((command) => this.sendCommand(command));
+  }
+
   /** Gives a Lua script a name on this pipeline alone. */
   defineCommand(name: string, definition: ScriptDefinition): void {
     defineInPipeline(this, name, new Script(definition, this.options.keyPrefix));
@@ -142,11 +153,13 @@ export class Pipeline implements Commander {
 
   /** Begins a transaction inside of the pipeline, which the next `exec()` closes. */
   multi(): InlineTransaction {
+    this[FOLLOW]();
     this[RUN].openTransaction();
     return this as unknown as InlineTransaction;
   }
 
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): this {
+    if (this.sendCommand !== this[SEND]) this[FOLLOW]();
     this[RUN].queue(spec, args, wantsBuffers);
     return this;
   }
@@ -178,6 +191,7 @@ export class Pipeline implements Commander {
       return asCallback(Promise.reject(error), callback);
     }
     if (run.openTransactions > 0) {
+      this[FOLLOW]();
       run.closeTransaction();
       if (!run.isTransaction || run.openTransactions > 0) return this;
     }

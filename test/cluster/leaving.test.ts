@@ -6,6 +6,7 @@ import calculateSlot from "cluster-key-slot";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Cluster } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
+import type { FakeNode } from "../support/fake-cluster";
 import { FakeClusterFixture } from "../support/fake-cluster-fixture";
 import { NO_REPLY } from "../support/fake-server";
 
@@ -99,6 +100,34 @@ describe("cluster: leaving", () => {
       expect(await work).to.be.a("string");
       expect(late).to.equal("CONNECTION_CLOSED");
       expect(fixture.fake.nodes.flatMap((node) => node.received("set"))).to.deep.equal([]);
+    });
+
+    it("counts a written command once, as one that may have run, when its node is gone", async () => {
+      await untilClusterReady(cluster);
+      const asked = new Promise<FakeNode>((resolve) => {
+        for (const node of fixture.fake.nodes) {
+          node.script = ([name]) => {
+            if (name === "get") resolve(node);
+            return name === "get" ? NO_REPLY : undefined;
+          };
+        }
+      });
+      const work = cluster.get("foo").catch((error: { code: string }) => error.code);
+      await (await asked).server.stop();
+      const report = await cluster.quit({ timeout: 200 });
+      expect(report).to.deep.equal({ isDrained: false, unanswered: 1, unsent: 0 });
+      expect(await work).to.equal("OUTCOME_UNKNOWN");
+    });
+
+    it("does not wait for commands whose callers have given up, nor count them", async () => {
+      await untilClusterReady(cluster);
+      for (const node of fixture.fake.nodes) {
+        node.script = ([name]) => (name === "get" ? new Error("CLUSTERDOWN The cluster is down") : undefined);
+      }
+      const impatient = cluster.with({ timeout: 20 });
+      const failure = await impatient.get("foo").catch((error: { code: string }) => error.code);
+      expect(failure).to.equal("COMMAND_TIMEOUT");
+      expect(await cluster.quit({ timeout: 10_000 })).to.deep.equal(DRAINED);
     });
 
     it("of a client that has never connected is over at once", async () => {

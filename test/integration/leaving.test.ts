@@ -49,5 +49,15 @@ describe("quit({ timeout })", () => {
       expect(await Promise.all(work)).to.deep.equal(["CONNECTION_CLOSED", "CONNECTION_CLOSED"]);
       await closeClient(redis);
     });
+
+    it("counts no command whose caller has given up", async () => {
+      const redis = new Redis({ port: 1, host: "127.0.0.1", retryStrategy: () => 1000 });
+      redis.on("error", () => {});
+      const work = [codeOf(redis.with({ timeout: 5 }).get("a")), codeOf(redis.get("b"))];
+      expect(await work[0]).to.equal("COMMAND_TIMEOUT");
+      expect(await redis.quit({ timeout: 5 })).to.deep.equal({ isDrained: false, unanswered: 0, unsent: 1 });
+      expect(await work[1]).to.equal("CONNECTION_CLOSED");
+      await closeClient(redis);
+    });
   });
 });

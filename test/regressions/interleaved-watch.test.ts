@@ -12,9 +12,12 @@ import { untilReady } from "../support/matrix";
 import { codeOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 
+/** Made while the files are loaded: a WATCH of other tests has marked nothing in it. */
+const outside = new AsyncResource("OUTSIDE");
+
 /** Runs as a request of its own does: in a context that nothing else shares. */
 function asRequest<Result>(run: () => Promise<Result>): Promise<Result> {
-  return new AsyncResource("REQUEST").runInAsyncScope(run);
+  return outside.runInAsyncScope(() => new AsyncResource("REQUEST").runInAsyncScope(run));
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -37,6 +37,29 @@ matrix("new Pipeline(client) works like client.pipeline()", {}, async ({ redis }
   expect(await mine.exec()).to.deep.equal([[null, 7]]);
 });
 
+for (const form of ["pipeline", "multi"] as const) {
+  matrix(`commands pass a sendCommand that is replaced on one ${form}`, {}, async ({ redis }) => {
+    const pipeline = redis[form]() as unknown as Pipeline;
+    pipeline.set("a", "1");
+    const seen: string[] = [];
+    const { sendCommand } = pipeline;
+    pipeline.sendCommand = function (command) {
+      seen.push([command.name, ...command.args].join(" "));
+      return sendCommand.call(this, command);
+    };
+    pipeline.get("a");
+    pipeline.addBatch([["incr", "a"]]);
+    pipeline.call("ping");
+    expect(await pipeline.exec()).to.deep.equal([
+      [null, "OK"],
+      [null, "1"],
+      [null, 2],
+      [null, "PONG"],
+    ]);
+    expect(seen).to.deep.equal(["get a", "incr a", "ping", ...(form === "multi" ? ["exec"] : [])]);
+  });
+}
+
 matrix("a pipeline queues commands that were built by hand", {}, async ({ redis }) => {
   const pipeline = pipelineOf(redis);
   const get = new Command("get", ["a"], { replyEncoding: "utf8" });

@@ -1,7 +1,7 @@
 /** Pipelines and transactions: rows are known one by one along a chain, and a list everywhere else. */
 
 import type Redis from "sluice";
-import type { ChainableCommander, Pipeline } from "sluice";
+import type { ChainableCommander, Pipeline, RowError } from "sluice";
 import { type Row, type Rows, same } from "./same";
 
 declare const redis: Redis;
@@ -9,11 +9,12 @@ declare const resp3: Redis<"resp3">;
 
 export async function chains() {
   const rows = await redis.pipeline().get("a").incr("n").exec();
-  same<typeof rows, [[Error | null, string | null], [Error | null, number]] | null>();
-  const asInTheOriginal: Rows | null = rows;
+  same<typeof rows, [Row<string | null>, Row<number>] | null>();
+  const asInTheOriginal: [error: Error | null, result: unknown][] | null = rows;
   if (rows !== null) {
     const [[error, text], [, count]] = rows;
-    same<typeof error, Error | null>();
+    same<typeof error, RowError | null>();
+    same<string | undefined, NonNullable<typeof error>["code"]>();
     same<typeof text, string | null>();
     same<typeof count, number>();
     // @ts-expect-error there are two rows

@@ -4,6 +4,7 @@
  * the time is up everything closes at once.
  */
 
+import { Census } from "../../link/census";
 import { sleep } from "../../util/scheduling";
 import { type QuitOptions, type QuitReport, TimeLimit } from "../graceful-quit";
 import type { ClusterWiring } from "./cluster-wiring";
@@ -18,12 +19,12 @@ export async function quitClusterWithin(
   const limit = new TimeLimit(timeout);
   lifecycle.drain();
   while (lifecycle.status !== "wait" && lifecycle.status !== "end" && !limit.isOver) {
-    if (lifecycle.status === "disconnecting" && isDone(countLeft(wiring))) break;
+    if (lifecycle.status === "disconnecting" && countLeft(wiring).isEmpty) break;
     await sleep(LOOK_AGAIN_MS);
     lifecycle.drain();
   }
   const left = countLeft(wiring);
-  if (isDone(left)) {
+  if (left.isEmpty) {
     const expired = Promise.all([limit.over, sleep(LOOK_AGAIN_MS)]);
     await Promise.race([wiring.quit().catch(() => {}), expired]);
   }
@@ -31,23 +32,17 @@ export async function quitClusterWithin(
   const connections = pool.allClients().map(({ link }) => link.connection);
   lifecycle.disconnect();
   for (const connection of connections) connection?.destroy();
-  return { isDrained: isDone(left), ...left };
+  return { isDrained: left.isEmpty, unanswered: left.unanswered, unsent: left.unsent };
 }
 
-type Left = Omit<QuitReport, "isDrained">;
-
-function isDone({ unanswered, unsent }: Left): boolean {
-  return unanswered === 0 && unsent === 0;
-}
-
-/** Commands that are not settled: at the nodes, between them, and before all of them. */
-function countLeft({ pool, retries, lifecycle }: ClusterWiring): Left {
-  let unanswered = 0;
-  let unsent = retries.size + lifecycle.waitingCount;
+/** Commands that have not settled: at the nodes, between them, and before all of them. */
+function countLeft({ pool, retries, lifecycle }: ClusterWiring): Census {
+  const census = new Census();
+  census.addAll(retries.pending());
+  census.addAll(lifecycle.waiting);
   for (const client of pool.allClients()) {
-    const { pending } = client.link;
-    unanswered += pending.unanswered;
-    unsent += client.gathered + pending.unsent;
+    census.addLink(client.link);
+    census.addAll(client.gathered);
   }
-  return { unanswered, unsent };
+  return census;
 }

@@ -39,8 +39,8 @@ export class NodeView implements NodeClient {
     this.link = redis[LINK];
   }
 
-  get gathered(): number {
-    return this.redis.autoPipelineQueueSize;
+  get gathered(): readonly Command[] {
+    return this.redis[PARTS].auto?.gathered ?? [];
   }
 
   lastOf(slot: number): Command | null {

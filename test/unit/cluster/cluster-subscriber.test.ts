@@ -8,9 +8,10 @@ import {
   type SubscriberClient,
   type SubscriberWatcher,
 } from "../../../src/cluster/cluster-subscriber";
-import { Command, type Completion } from "../../../src/command/command";
+import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
+import { Ending } from "../../support/ending";
 
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 const { Channel } = SubscriptionKind;
@@ -65,19 +66,6 @@ class ModelConnection {
     const left = this.given.splice(0).filter((one) => !one.isSettled);
     this.watcher.onEnded();
     this.watcher.onOrphans(left);
-  }
-}
-
-class Ending implements Completion {
-  readonly promise = null;
-  times = 0;
-
-  fulfil(): void {
-    this.times++;
-  }
-
-  reject(): void {
-    this.times++;
   }
 }
 

@@ -14,10 +14,11 @@ import { RetryQueue } from "../../../src/cluster/retry-queue";
 import { ClusterRouter } from "../../../src/cluster/router";
 import { SlotMap } from "../../../src/cluster/slot-map";
 import { SlotOwners } from "../../../src/cluster/slot-owners";
-import { Command, CommandState, type Completion } from "../../../src/command/command";
+import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { slotOfKey } from "../../../src/command/slot";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import { Ending } from "../../support/ending";
 import { fixedRuns } from "../../support/properties";
 
 const NODES = 3;
@@ -41,7 +42,7 @@ class ModelNode {
 
   readonly client = {
     link: this.link,
-    gathered: 0,
+    gathered: [],
     handOn: (): void => {},
     setReadOnly: (): void => {},
     lastOf: (slot: number): Command | null =>
@@ -53,19 +54,6 @@ class ModelNode {
   private take(commands: readonly Command[]): void {
     for (const command of commands) command.state = CommandState.Sent;
     this.given.push(...commands);
-  }
-}
-
-class Ending implements Completion {
-  readonly promise = null;
-  times = 0;
-
-  fulfil(): void {
-    this.times++;
-  }
-
-  reject(): void {
-    this.times++;
   }
 }
 

@@ -1,0 +1,44 @@
+/**
+ * Counts the commands of callers that have not settled, for the report of who leaves within a time
+ * limit. The client's own commands and those whose callers have given up do not count.
+ */
+
+import { type Command, CommandState, Origin } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { CallsInFlight } from "../connection/calls-in-flight";
+import type { Link } from "./link";
+
+export class Census {
+  /** Written, now or to a connection that was lost, and not answered: they may have run. */
+  unanswered = 0;
+  /** Never written. */
+  unsent = 0;
+
+  get isEmpty(): boolean {
+    return this.unanswered === 0 && this.unsent === 0;
+  }
+
+  /** Commands that are at no server at present: written before, perhaps, and given back. */
+  addAll(commands: Iterable<Command>): void {
+    for (const command of commands) this.add(command, false);
+  }
+
+  /** Those that wait for a connection, and those at it. */
+  addLink({ offline, connection }: Pick<Link, "offline" | "connection">): void {
+    this.addAll(offline.pending());
+    for (const entry of connection?.queue.entries() ?? []) {
+      if (!(entry instanceof CallsInFlight)) this.add(entry, entry.state === CommandState.Sent);
+      else if (!entry.calls.isAbandoned) {
+        this.unanswered += entry.written - entry.next;
+        this.unsent += entry.unwritten;
+      }
+    }
+  }
+
+  private add({ isSettled, origin, spec, mayHaveRun }: Command, isWritten: boolean): void {
+    const isCallers = origin === Origin.User || origin === Origin.Part;
+    if (isSettled || !isCallers || (spec.flags & CommandFlag.Quit) !== 0) return;
+    if (mayHaveRun || isWritten) this.unanswered++;
+    else this.unsent++;
+  }
+}
