@@ -165,7 +165,7 @@ const METHOD = `## Method
   in that of raw+p too.
 - The reference of all ratios is ioredis in the same run.
 - Three rounds where goals are judged (two for iovalkey, glide, node-redis with its timeout and the bare sockets), one or
-  two for curves and the grid, one for counts that do not vary and for rows of a million commands.
+  two for curves and the grid, one for counts that do not vary and for batches of 100,000 commands and more.
 - node-redis pipelines use \`multi().execAsPipeline()\`, glide's use \`Batch\` without atomicity. Limits that would refuse
   work (glide: 250 ms, 1,000 requests in flight) are lifted.
 - Peak RSS is that of the whole process, engine included, as the operating system counts it.

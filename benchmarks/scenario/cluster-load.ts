@@ -60,7 +60,7 @@ export const clusterReads: Scenario<LoadRow> = {
 
 export const clusterGrowth: Scenario<LoadRow> = {
   id: "cluster-growth",
-  rounds: 2,
+  rounds: 1,
   title: "Cost from one to three masters",
   about:
     "Commands of one turn over all slots, with 1, 2 and 3 masters, and with 10 to 10,000 commands a turn.",

@@ -9,7 +9,7 @@ const TITLES = { tls: "TLS", unix: "unix socket" } as const;
 
 export const lines: Scenario<LoadRow> = {
   id: "lines",
-  rounds: 2,
+  rounds: 1,
   title: "TLS and unix sockets",
   about:
     "The same server by TLS and by a unix socket: one caller, 50 callers, pipelines of 1,000; SET and GET by turns. With TLS every write is at least one record, so few large writes pay twice.",

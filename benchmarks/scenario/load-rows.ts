@@ -170,7 +170,7 @@ export const explicitPipelines: Scenario<LoadRow> = {
       width: size,
       operations: "mixed16",
       x: size,
-      isLong: size === 1_000_000,
+      isLong: size >= 100_000,
       ...(BETWEEN.includes(size) ? { sides: CURVE_SIDES } : {}),
     }),
   ),

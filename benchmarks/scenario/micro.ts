@@ -25,7 +25,7 @@ export const micro: Scenario<MicroRow> = {
   about:
     "Micro-benchmarks of encoder, parser, command queue, flush, promises and pipelines, with empty doubles for their neighbours. Time and bytes of heap for one operation; the least of 25 short rounds. Every file of `benchmarks/micro` has more lines than are shown here.",
   isOffline: true,
-  rounds: 2,
+  rounds: 1,
   columns: [
     { figure: "nanos", title: "ns", digits: 1, pick: "least" },
     { figure: "heapBytes", title: "bytes", digits: 0, pick: "least" },

@@ -19,7 +19,7 @@ const SET = { prefix: "set:", id: 1 };
 
 export const setMembers: Scenario<SetMembersRow> = {
   id: "set-members",
-  rounds: 2,
+  rounds: 1,
   title: "One member a command, or all in one",
   about:
     "10,000 members into a set that has them already: a pipeline of 10,000 `SADD key member`, and one `SADD key member ...`. A command that takes many arguments still beats many commands.",
