@@ -78,7 +78,7 @@ export class MockCluster extends Cluster {
 /** The client, never connected to anything outside of the process. */
 export class MockRedis extends Redis {
   /** As a service finds it that knows only the default export. */
-  static readonly Cluster = MockCluster;
+  static readonly Cluster: typeof Cluster = MockCluster as unknown as typeof Cluster;
 
   constructor(...args: unknown[]) {
     const all: unknown = [...args.filter((arg) => arg !== undefined), { Connector }];
