@@ -5,13 +5,13 @@
 
 export const END = "<!-- end of figures -->";
 
-function beginOf(place: string): string {
-  return `<!-- ${place}: written by npm run bench -->`;
+function beginOf(place: string, writer: string): string {
+  return `<!-- ${place}: written by npm run ${writer} -->`;
 }
 
 /** The page with these figures in the place of that word. */
-export function withFigures(page: string, figures: string, place = "figures"): string {
-  const mark = beginOf(place);
+export function withFigures(page: string, figures: string, place = "figures", writer = "bench"): string {
+  const mark = beginOf(place, writer);
   const begin = page.indexOf(mark);
   const end = page.indexOf(END, begin);
   if (begin < 0 || end < begin) throw new Error(`the page has no place for figures: ${mark} ... ${END}`);
