@@ -43,8 +43,11 @@ function dependantsOf({ manager, lock, read }) {
     // pnpm names packages at two blanks, Yarn at none; what they ask for stands deeper.
     const head = manager === "pnpm" ? /^ {2}(\S[^:]*(?::[^ ]*)?):/.exec(line) : /^("?[^\s#].*):$/.exec(line);
     if (manager === "pnpm" && /^\S/.test(line)) isOwn = line.startsWith("importers:");
-    if (head !== null) owner = head[1].replaceAll(/["']/g, "").replace(/(?<=.)@.*/, "");
-    else if (!isOwn || manager === "yarn") {
+    if (head !== null) {
+      owner = head[1].replaceAll(/["']/g, "").replace(/(?<=.)@.*/, "");
+      // Yarn 2 and later list the packages of the project itself as well.
+      if (manager === "yarn") isOwn = head[1].includes("@workspace:");
+    } else if (!isOwn) {
       if (/^ {4,6}"?ioredis"?:? /.test(line)) found.push(owner);
     }
   }

@@ -18,7 +18,8 @@ class Template {
 
   constructor(error: Error) {
     const { stack } = error;
-    const hidden: PropertyDescriptorMap = {};
+    // By this assertion libraries know an error.
+    const hidden: PropertyDescriptorMap = { [Symbol.toStringTag]: { value: "Error" } };
     for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(error))) {
       if (descriptor.enumerable !== true) hidden[name] = descriptor;
     }

@@ -148,6 +148,22 @@ describe("sluice-migrate", function () {
     );
   });
 
+  it("yarn: the project itself, which Yarn 2 and later list in the lock file, is no package that wants the client", async () => {
+    const lock = `"ioredis@npm:^5.4.1":
+  version: 5.11.1
+
+"root-workspace-0b6124@workspace:.":
+  version: 0.0.0-use.local
+  dependencies:
+    ioredis: "npm:^5.4.1"
+`;
+    const plan = await migrate(project({ "package.json": MANIFEST, "yarn.lock": lock }));
+    expect(editOf(plan, "package.json")).to.not.include("resolutions");
+    const bullmq = `"bullmq@npm:5.81.5":\n  dependencies:\n    ioredis: "npm:5.11.1"\n\n${lock}`;
+    const other = await migrate(project({ "package.json": MANIFEST, "yarn.lock": bullmq }));
+    expect(editOf(other, "package.json")).to.include("resolutions");
+  });
+
   for (const [manager, file, lock, field] of [
     ["yarn", "yarn.lock", YARN_LOCK, "resolutions"],
     ["bun", "bun.lock", BUN_LOCK, "overrides"],
