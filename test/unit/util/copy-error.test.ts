@@ -40,7 +40,9 @@ describe("withOneStack", () => {
     expect(third).not.to.have.property("note");
     expect(third).to.be.an("error").and.an.instanceOf(MaxRetriesPerRequestError);
     expect(third?.cause).to.have.property("message", "why");
-    expect(inspect(third)).to.match(/^MaxRetriesPerRequestError(?: \[Error\])?: Reached .*\n {4}at [\s\S]*cause[\s\S]*why/);
+    expect(inspect(third)).to.match(
+      /^MaxRetriesPerRequestError(?: \[Error\])?: Reached .*\n {4}at [\s\S]*cause[\s\S]*why/,
+    );
     expect(JSON.stringify(third)).to.equal('{"code":"MAX_RETRIES","limit":3}');
   });
 
