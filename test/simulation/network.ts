@@ -38,6 +38,8 @@ export class Wire {
   private isStuck = false;
   private timer: { close(): unknown } | null = null;
   private peer: Peer | null = null;
+  /** Is told when a connection that was stuck is over. */
+  private onOver: () => void = () => {};
   private readonly nextAtMs = { up: 0, down: 0 };
 
   constructor(
@@ -81,6 +83,7 @@ export class Wire {
     if (this.isCut) return;
     this.isCut = true;
     this.timer?.close();
+    this.onOver();
     this.network.wires.delete(this);
     this.peer?.onEnd();
     if (this.socket.destroyed) return;
@@ -88,11 +91,13 @@ export class Wire {
     else this.socket.destroy(Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" }));
   }
 
-  /** Nothing arrives any more, and nobody is told: a cable, a firewall that has forgotten the connection. */
-  stick(): void {
-    if (this.isCut || this.isStuck) return;
+  /** Nothing arrives any more, and nobody is told: a cable, a firewall that has forgotten the connection. False if that is so already. */
+  stick(onOver: () => void): boolean {
+    if (this.isCut || this.isStuck) return false;
     this.isStuck = true;
+    this.onOver = onOver;
     this.timer = this.network.time.after(TCP_LIMIT_MS, () => this.cut(true));
+    return true;
   }
 
   private carry(way: "up" | "down", bytes: Buffer, deliver: (piece: Buffer) => void): void {

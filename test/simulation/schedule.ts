@@ -58,8 +58,8 @@ export class Schedule {
   private readonly calls: Call[] = [];
   private readonly client: Client;
   private readonly problems: string[] = [];
-  /** When nothing has arrived for longer than order is kept for. */
-  private readonly standstills: { readonly fromMs: number; readonly toMs: number }[] = [];
+  /** When nothing has arrived, perhaps on one connection alone, for longer than order is kept for. */
+  private readonly standstills: { readonly fromMs: number; toMs: number }[] = [];
   /** What this life has besides texts. */
   private readonly has: { readonly lists: boolean; readonly channels: boolean };
   private readonly subscriptions: SubscriptionBooks | null;
@@ -331,7 +331,7 @@ export class Schedule {
     const server = random.of([...servers, ...this.sentinels]);
     switch (random.below(slots === null && this.group === null ? 5 : 9)) {
       case 0:
-        if (random.chance(0.2)) network.pick()?.stick();
+        if (random.chance(0.2)) this.stick();
         else network.pick()?.cut(random.chance(0.5));
         return;
       case 1:
@@ -387,6 +387,16 @@ export class Schedule {
       group.failOver();
       for (const server of servers) if (server.address !== group.master) server.onDemoted();
     });
+  }
+
+  /** What waits on the connection is given back when the watchdog has closed it, which may be later than order is kept. */
+  private stick(): void {
+    const { network, time, standstills } = this;
+    const standstill = { fromMs: time.nowMs, toMs: Number.POSITIVE_INFINITY };
+    const isStuck = network.pick()?.stick(() => {
+      standstill.toMs = time.nowMs;
+    });
+    if (isStuck) standstills.push(standstill);
   }
 
   private holdUp(ms: number): void {

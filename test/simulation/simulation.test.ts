@@ -1,10 +1,12 @@
 /**
- * Thousands of lives of clients (of one server, of a cluster, of a master that sentinels tell) on a virtual network, each made from its
- * seed: see schedule.ts. A seed means another life once a schedule draws otherwise. A seed that fails is printed, and fails again in the same way:
+ * Thousands of lives of clients (of one server, of a cluster, of a master that sentinels tell) on a
+ * virtual network, each made from its seed: see schedule.ts. A seed means another life once a schedule
+ * draws otherwise. A seed that fails is printed, and fails again in the same way:
  * `node build/test/simulation/simulate.js cluster 1234 1`.
  */
 
 import { execFile } from "node:child_process";
+import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
@@ -29,8 +31,9 @@ const SCHEDULES = {
 };
 /** Fewest states that so many schedules reach. */
 const STATES = { client: 120, cluster: 4000, sentinel: 50 };
-/** Schedules of one process: many share the time that it takes to start, few can be lived through again quickly. */
-const PIECE = 5000;
+/** Schedules of one process: many share the time that it takes to start, few divide the work evenly. */
+const LARGEST_PIECE = 2500;
+const PROCESSES = availableParallelism();
 const LONG_MS = 3_000_000;
 
 async function simulate(kind: string, first: number, count: number): Promise<Report> {
@@ -39,16 +42,24 @@ async function simulate(kind: string, first: number, count: number): Promise<Rep
   return JSON.parse(stdout) as Report;
 }
 
-/** In pieces, one process after the other; what they found is put together. */
+/** In pieces, a process for each processor at a time; what they found is put together. */
 async function simulateAll(kind: string, count: number): Promise<Report> {
   const total = { schedules: 0, calls: 0, acknowledged: 0, steps: 0, states: 0, trace: "" };
   const problems: string[] = [];
-  for (let first = 1; first <= count && problems.length === 0; first += PIECE) {
-    const report = await simulate(kind, first, Math.min(PIECE, count - first + 1));
-    for (const name of ["schedules", "calls", "acknowledged", "steps"] as const) total[name] += report[name];
-    total.states = Math.max(total.states, report.states);
-    problems.push(...report.problems);
-  }
+  const piece = Math.min(LARGEST_PIECE, Math.ceil(count / PROCESSES));
+  let next = 1;
+  const work = async (): Promise<void> => {
+    while (next <= count && problems.length === 0) {
+      const first = next;
+      next += piece;
+      const report = await simulate(kind, first, Math.min(piece, count - first + 1));
+      for (const name of ["schedules", "calls", "acknowledged", "steps"] as const)
+        total[name] += report[name];
+      total.states = Math.max(total.states, report.states);
+      problems.push(...report.problems);
+    }
+  };
+  await Promise.all(Array.from({ length: PROCESSES }, work));
   return { ...total, problems };
 }
 

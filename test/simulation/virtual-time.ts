@@ -80,8 +80,11 @@ export class VirtualTime {
     this.order = 0;
   }
 
-  /** Puts this time in the place of the process's own. */
-  install(): void {
+  /** Puts this time in the place of the process's own. Returns the way back. */
+  install(): () => void {
+    const { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate } = globalThis;
+    const present = { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate };
+    const now = Date.now;
     const start = (work: Work, delayMs?: number, ...args: unknown[]): VirtualTimer =>
       this.start(work, delayMs ?? 0, args, 0);
     const repeat = (work: Work, delayMs?: number, ...args: unknown[]): VirtualTimer =>
@@ -98,7 +101,13 @@ export class VirtualTime {
       clearImmediate: stop,
     });
     Object.defineProperty(processPerformance, "now", { value: () => this.nowMs, configurable: true });
-    Object.defineProperty(Date, "now", { value: () => 1_700_000_000_000 + Math.floor(this.nowMs) });
+    const dateMs = (): number => 1_700_000_000_000 + Math.floor(this.nowMs);
+    Object.defineProperty(Date, "now", { value: dateMs, configurable: true, writable: true });
+    return () => {
+      Object.assign(globalThis, present);
+      Reflect.deleteProperty(processPerformance, "now");
+      Date.now = now;
+    };
   }
 
   after(delayMs: number, work: () => void): VirtualTimer {

@@ -1,0 +1,85 @@
+/** One connection for subscriptions of a cluster client, without a server: it does what its test says. */
+
+import type { ClusterNode } from "../../src/cluster/cluster-node";
+import type { SubscriberClient, SubscriberWatcher } from "../../src/cluster/cluster-subscriber";
+import type { Command } from "../../src/command/command";
+import { SubscriptionKind, Subscriptions } from "../../src/connection/subscriptions";
+
+const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
+const KINDS: Readonly<Record<string, SubscriptionKind>> = {
+  "": SubscriptionKind.Channel,
+  p: SubscriptionKind.Pattern,
+  s: SubscriptionKind.Shard,
+};
+
+export class ModelSubscriber {
+  given: Command[] = [];
+  readonly subscriptions = new Subscriptions();
+  status: "connecting" | "ready" | "end" = "connecting";
+  readonly client: SubscriberClient;
+  /** It was told to disconnect: it ends when its test lets it. */
+  isLeaving = false;
+
+  constructor(
+    readonly node: ClusterNode,
+    readonly watcher: SubscriberWatcher,
+  ) {
+    const self = this;
+    const link = {
+      subscriptions: this.subscriptions,
+      options: { autoResubscribe: true },
+      connection: { destroy: () => this.end() },
+      get status() {
+        return self.status;
+      },
+      connect: () => Promise.resolve(),
+      disconnect: () => {
+        this.isLeaving = true;
+      },
+    };
+    const dispatch = (command: Command): void => void this.given.push(command);
+    this.client = { link, dispatch, dispatchBatch: () => {} } as unknown as SubscriberClient;
+  }
+
+  open(): void {
+    if (this.status !== "connecting") return;
+    this.status = "ready";
+    this.watcher.onReady();
+  }
+
+  /** Answers the oldest command; false if there is none. An error is shown to the watcher first. */
+  answer(refusal: (command: Command) => Error | null = () => null): boolean {
+    const command = this.status === "ready" ? this.given.shift() : undefined;
+    if (command === undefined) return false;
+    if (command.isSettled) return true;
+    const error = refusal(command);
+    if (error === null) this.confirm(command);
+    else if (!this.watcher.onReplyError(command, error)) command.fail(error);
+    return true;
+  }
+
+  /** The connection is over; what was not answered is handed over. */
+  end(): void {
+    if (this.status === "end") return;
+    this.status = "end";
+    const left = this.given.splice(0).filter((one) => !one.isSettled);
+    this.watcher.onEnded();
+    this.watcher.onOrphans(left);
+  }
+
+  names(kind: SubscriptionKind): string[] {
+    return this.subscriptions.names(kind).map(String).sort();
+  }
+
+  private confirm(command: Command): void {
+    const [, letter = "", leave] = /^([ps]?)(un)?subscribe$/.exec(command.spec.lowerName) ?? [];
+    const kind = KINDS[letter] as SubscriptionKind;
+    const all = leave !== undefined && command.args.length === 0;
+    const names = all ? this.subscriptions.names(kind) : command.args.map((one) => Buffer.from(one));
+    for (const name of names) {
+      if (leave === undefined) this.subscriptions.add(kind, name);
+      else this.subscriptions.delete(kind, name);
+    }
+    command.fulfil(names.length, TEXT);
+  }
+}
