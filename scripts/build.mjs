@@ -24,6 +24,7 @@ const LATE = {
   "client/cluster/cluster": "cluster-client",
   "sentinel/sentinel-connector": "sentinel-connector",
   "caching/client-cache": "client-cache",
+  "lanes/lane-set": "lanes",
 };
 const CORE = "core";
 const ENTRY = "index";

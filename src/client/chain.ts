@@ -2,10 +2,12 @@
  * Builds the chain of dispatchers that the options ask for, from the bottom upwards:
  *
  *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Tracking ->] link
+ *                                                      Lanes -> [AutoPipeliner ->] link, for each lane
  */
 
 import type { Dispatcher } from "../command/dispatcher";
 import { Admission, type Bounds } from "../link/admission";
+import type { LaneSet } from "../lanes/lane-set";
 import { BlockingLease, type BlockingLeaseOptions } from "../link/blocking-lease";
 import { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import {
@@ -20,6 +22,7 @@ import {
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 
 export type { CacheView } from "./caching";
+export { openLanes } from "./lanes";
 
 export interface ChainOptions extends AutoPipeliningOptions {
   readonly bounds?: Bounds | undefined;
@@ -50,6 +53,8 @@ export class Chain {
     private readonly options: ChainOptions,
     private readonly lines: Lines,
     client: CachedClient,
+    /** Null with one connection. */
+    readonly lanes: LaneSet | null = null,
   ) {
     const opened = openCaching(client, link);
     this.caching = opened?.caching ?? null;
@@ -57,8 +62,7 @@ export class Chain {
     const bottom = this.line?.tracking ?? link;
     this.bottom = bottom;
     const maxConnections = options.blockingConnections ?? 0;
-    this.auto = this.makeAuto();
-    const gathered = this.auto ?? bottom;
+    const gathered = this.gather();
     this.lease = maxConnections > 0 ? new BlockingLease(gathered, { ...lines, maxConnections }) : null;
     const { bounds } = options;
     this.admission =
@@ -86,9 +90,8 @@ export class Chain {
   /** Takes over changed options of auto-pipelining. What is gathered leaves first, in order. */
   renewAuto(isReady: boolean): void {
     this.auto?.flush();
-    this.auto = this.makeAuto();
+    const gathered = this.gather();
     if (isReady) this.auto?.hold(true);
-    const gathered = this.auto ?? this.bottom;
     if (this.lease !== null) this.lease.next = gathered;
     else if (this.admission !== null) this.admission.next = gathered;
     else if (this.caching !== null) this.caching.cache.next = gathered;
@@ -101,13 +104,27 @@ export class Chain {
   }
 
   private get afterCache(): Dispatcher {
-    return this.admission ?? this.lease ?? this.auto ?? this.bottom;
+    return this.admission ?? this.lease ?? this.gathered;
   }
 
-  private makeAuto(): AutoPipeliner | null {
+  /** Where commands are gathered and divided. */
+  private get gathered(): Dispatcher {
+    return this.lanes?.lanes ?? this.auto ?? this.bottom;
+  }
+
+  private gather(): Dispatcher {
+    const { lanes, bottom, lines } = this;
+    if (lanes === null) this.auto = this.makeAuto(bottom, lines.onGivenUp);
+    else {
+      lanes.gather((link) => this.makeAuto(link, () => link.session.loseMember()));
+      this.auto = lanes.main.gatherer as AutoPipeliner | null;
+    }
+    return this.gathered;
+  }
+
+  private makeAuto(next: Dispatcher, onGivenUp: (() => void) | undefined): AutoPipeliner | null {
     const window = autoPipelinerOptions(this.options);
     if (window === null) return null;
-    const { onGivenUp, onGathered } = this.lines;
-    return new AutoPipeliner(this.bottom, { ...window, onGivenUp, onGathered });
+    return new AutoPipeliner(next, { ...window, onGivenUp, onGathered: this.lines.onGathered });
   }
 }

@@ -9,7 +9,7 @@ import { blockingTimeMs, heldTimeMs } from "../command/blocking";
 import { type Command, CommandState } from "../command/command";
 import type { RetryPolicy, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
-import { CommandAbortedError, CommandTimeoutError, type TimeoutDetails } from "../errors";
+import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
 import type { QueuePosition } from "../link/link";
 import { describeCommand } from "../observability/redact";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
@@ -35,6 +35,11 @@ export interface CallLimits {
    * is older than so many milliseconds and keeps its own for so long, whatever `match` says.
    */
   cache?: boolean | number | undefined;
+  /**
+   * With the option `connections: { bulk: 1 }`: goes over the connection for large values, unless another one has
+   * something of its keys that must be answered before.
+   */
+  lane?: "bulk" | undefined;
 }
 
 /** What the limits ask about the link that a command goes to. */
@@ -58,6 +63,9 @@ export class Limiter {
     private readonly context: LimitContext,
     readonly call: CallLimits = {},
   ) {
+    if (call.lane !== undefined && call.lane !== "bulk") {
+      throw new OptionError(`Invalid lane "${String(call.lane)}" of with(): expected "bulk"`);
+    }
     this.signal = call.signal === undefined ? null : new SignalWatch(call.signal, context);
   }
 
@@ -66,13 +74,14 @@ export class Limiter {
     const { options, call, signal } = this;
     const hasTimeout = typeof options.commandTimeout === "number" || isPositive(options.blockingTimeout);
     if (hasTimeout || signal !== null) return false;
-    return call.timeout === undefined && call.retry === undefined && call.cache === undefined;
+    return call.timeout === undefined && call.retry === undefined && call.cache === undefined && call.lane === undefined;
   }
 
   /** May settle the command at once: when its signal is aborted already. */
   limit(command: Command): void {
     const { options, context, call } = this;
     if (call.retry !== undefined) command.ensureExtra().retryPolicy = call.retry;
+    if (call.lane !== undefined) command.ensureExtra().isBulk = true;
     if (call.cache !== undefined) command.ensureExtra().cacheTtlMs = cacheTtlMs(call.cache);
     if (this.signal !== null && !this.signal.watch(command)) return;
     if (call.timeout !== undefined) {

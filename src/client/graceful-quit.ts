@@ -24,7 +24,8 @@ export interface QuitReport {
 
 /** What a client with its own ways of leaving and closing gives. */
 export interface Leaver {
-  readonly link: Link;
+  /** Its links, the main one first. */
+  readonly links: readonly Link[];
   /** Sends QUIT behind everything. */
   leave(): Promise<unknown>;
   disconnect(): void;
@@ -55,25 +56,25 @@ export class TimeLimit {
 }
 
 export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Promise<QuitReport> {
-  const { link } = leaver;
+  const { links } = leaver;
   const left = leaver.leave().then(
     () => null,
     // Refused, or given up: the client is closed all the same.
-    () => ({ ...countLeft(leaver), isDrained: link.connection === null }),
+    () => ({ ...countLeft(leaver), isDrained: links[0]?.connection == null }),
   );
   const limit = new TimeLimit(timeout);
   const report = await Promise.race([left, limit.over.then(() => countLeft(leaver))]);
   limit.stop();
   if (report === null) return { isDrained: true, unanswered: 0, unsent: 0 };
-  const { connection } = link;
+  const connections = links.map(({ connection }) => connection);
   leaver.disconnect();
-  connection?.destroy();
+  for (const connection of connections) connection?.destroy();
   return report;
 }
 
-function countLeft({ link, gathered }: Leaver): QuitReport {
+function countLeft({ links, gathered }: Leaver): QuitReport {
   const census = new Census();
-  census.addLink(link);
+  for (const link of links) census.addLink(link);
   census.addAll(gathered());
   return { isDrained: false, unanswered: census.unanswered, unsent: census.unsent };
 }

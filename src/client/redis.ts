@@ -18,7 +18,7 @@ import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
-import { type CacheView, Chain, PARTS } from "./chain";
+import { type CacheView, Chain, openLanes, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
@@ -144,7 +144,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const tracer = new ClientTracer(this);
     const events = new RedisEvents(self, tracer);
     const deps = events.linkDeps();
-    const link = new Link(this.options, makeConnector(self), deps);
+    const makeLink = (own: typeof deps): Link => new Link(this.options, makeConnector(self), own);
+    const lanes = openLanes(this.options, events, deps, makeLink);
+    const link = makeLink(lanes?.mainDeps ?? deps);
+    lanes?.begin(link);
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
@@ -157,16 +160,21 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
         onGivenUp: () => link.session.loseMember(),
         onGathered: (ms) => tellGathered(ms, this[SOURCE]),
         // A transaction opened by hand goes on where it began; the rest will be refused.
-        isBoundToShared: () => link.isLeaving || link.session.isDelicate || link.mode !== "normal",
+        isBoundToShared: () =>
+          link.isLeaving ||
+          link.session.isDelicate ||
+          link.mode !== "normal" ||
+          lanes?.lanes.holdsTransaction === true,
       },
       this,
+      lanes,
     );
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = {
       get isWritable() {
         return link.isWritable;
       },
-      positionOf: (command) => link.positionOf(command),
+      positionOf: (command) => (lanes ?? link).positionOf(command),
     };
     this[SOURCE] = makeSource(self, tracer, link);
     this[INITIALIZE]();
@@ -183,7 +191,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** See docs/connecting.md for the words and the moves between them. */
   get status(): RedisStatus {
-    return this[EVENTS].shownStatus ?? (this[LINK].status as RedisStatus);
+    return this[EVENTS].shownStatus ?? ((this[PARTS]?.lanes ?? this[LINK]).status as RedisStatus);
   }
 
   /** Some packages set it after closing the client. It is shown until the next move, and changes nothing. */
@@ -238,7 +246,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** Commands gathered for the next automatic pipeline. */
   get autoPipelineQueueSize(): number {
-    return this[PARTS].auto?.size ?? 0;
+    return gatheredOf(this).length;
   }
 
   /**
@@ -251,7 +259,9 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
    * lazy.disconnect();
    */
   connect(callback?: Callback<void>): Promise<void> {
-    return asCallback(this[LINK].connect(), callback);
+    const { lanes } = this[PARTS];
+    const outcome = this[LINK].connect();
+    return asCallback(lanes === null ? outcome : outcome.then(() => lanes.untilReady()), callback);
   }
 
   /**
@@ -261,6 +271,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   disconnect(reconnect = false): void {
     if (!reconnect) this[PARTS].letGo();
     this[LINK].disconnect(reconnect);
+    this[PARTS].lanes?.disconnect(reconnect);
     if (!reconnect) this[PARTS].lease?.close((commands) => this[EVENTS].settleWaiting(commands));
   }
 
@@ -286,10 +297,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       return asCallback(leave(this, false) as Promise<"OK">, options);
     }
     const leaver = {
-      link: this[LINK],
+      links: linksOf(this),
       leave: () => leave(this, false),
       disconnect: () => this.disconnect(),
-      gathered: () => this[PARTS].auto?.gathered ?? [],
+      gathered: () => gatheredOf(this),
     };
     return asCallback(quitWithin(leaver, options), callback);
   }
@@ -381,10 +392,22 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
 /** What is known of the server and the connections to it. */
 export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
-  const { auto, lease } = redis[PARTS];
-  const gathered = (auto?.size ?? 0) + (lease?.waitingCount ?? 0);
+  const { lanes, lease } = redis[PARTS];
+  const gathered = gatheredOf(redis).length + (lease?.waitingCount ?? 0);
   const server = redis[TRACER].place();
-  return readLink(redis[LINK], redis[EVENTS].counts, { gathered, server, status: redis.status });
+  const counts = lanes?.totals ?? redis[EVENTS].counts;
+  return readLink(redis[LINK], counts, { gathered, server, status: redis.status, lanes });
+}
+
+/** All that has not reached a link. */
+export function gatheredOf(redis: Redis<ReplyMappingMode>): readonly Command[] {
+  const { auto, lanes } = redis[PARTS];
+  return lanes?.gathered ?? auto?.gathered ?? [];
+}
+
+/** The main link first. */
+export function linksOf(redis: Redis<ReplyMappingMode>): readonly Link[] {
+  return redis[PARTS].lanes?.links ?? [redis[LINK]];
 }
 
 function makeSource(redis: Redis, tracer: ClientTracer, link: Link): TraceSource {
@@ -417,7 +440,8 @@ function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<u
     return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
   }
   if (link.status === "monitoring") return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
-  if (link.isWritable || link.offline.length > 0) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
+  const { lanes } = redis[PARTS];
+  if (link.isWritable || link.offline.length > 0 || lanes?.isBusy === true) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.isLeaving) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.status === "wait") redis.connect().catch(() => {});
   redis.disconnect();

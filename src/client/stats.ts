@@ -5,6 +5,8 @@
 
 import type { Tally } from "../command/promise-completion";
 import type { LineCounts } from "../connection/line-counts";
+import type { LinkLane } from "../lanes/lane";
+import type { LaneSet } from "../lanes/lane-set";
 import type { Admission } from "../link/admission";
 import type { Link } from "../link/link";
 import { clockMs } from "../util/scheduling";
@@ -101,6 +103,16 @@ export interface LinkStats extends Traffic {
   readonly roundTrip: RoundTripStats;
   /** Channels, patterns and sharded channels that are subscribed to. */
   readonly subscriptions: number;
+  /** Each connection of the option `connections`, the main one first; null without it. */
+  readonly lanes: readonly LaneStats[] | null;
+}
+
+/** One of several connections to a server. */
+export interface LaneStats {
+  /** `main`, `lane 1` and so on, `bulk`. */
+  readonly name: string;
+  readonly status: string;
+  readonly queues: QueueStats;
 }
 
 /** What `redis.stats()` returns. */
@@ -141,6 +153,7 @@ interface Surroundings {
   /** Address of the server. */
   readonly server: string;
   readonly gathered: number;
+  readonly lanes: LaneSet | null;
 }
 
 export function readCommands({ issued, fulfilled, failed, errors }: Tally): CommandStats {
@@ -154,24 +167,32 @@ export function readBounds(admission: Admission | null): BoundStats | null {
 }
 
 export function readLink(link: Link, counts: LineCounts, surroundings: Surroundings): LinkStats {
-  const { status, server, gathered } = surroundings;
-  const { connection, offline } = link;
-  const { unanswered, unsent } = link.pending;
+  const { status, server, gathered, lanes } = surroundings;
   const { meanMs, count } = counts.roundTrips;
   return Object.freeze({
     status,
     server,
     ...readTraffic(counts),
-    queues: Object.freeze({
-      offline: offline.length,
-      gathered,
-      unsent: unsent - offline.length,
-      inFlight: unanswered,
-      socketBytes: connection?.socket?.writableLength ?? 0,
-    }),
+    queues: readQueues(lanes === null ? [link] : lanes.all.map((lane) => lane.link), gathered),
     roundTrip: Object.freeze({ meanMs, p99Ms: counts.roundTrips.p99Ms(clockMs()), count }),
     subscriptions: link.subscriptions.count,
+    lanes: lanes === null ? null : Object.freeze(lanes.all.map(readLane)),
   });
+}
+
+function readQueues(links: readonly Link[], gathered: number): QueueStats {
+  const queues = { offline: 0, gathered, unsent: 0, inFlight: 0, socketBytes: 0 };
+  for (const { connection, offline, pending } of links) {
+    queues.offline += offline.length;
+    queues.unsent += pending.unsent - offline.length;
+    queues.inFlight += pending.unanswered;
+    queues.socketBytes += connection?.socket?.writableLength ?? 0;
+  }
+  return Object.freeze(queues);
+}
+
+function readLane({ name, link, gatherer }: LinkLane): LaneStats {
+  return Object.freeze({ name, status: link.status, queues: readQueues([link], gatherer?.size ?? 0) });
 }
 
 /** What a cluster client adds to its nodes. */

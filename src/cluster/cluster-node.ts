@@ -16,8 +16,16 @@ export interface NodeClient extends Dispatcher {
   readonly link: Link;
   /** Commands gathered for the next automatic batch. */
   readonly gathered: readonly Command[];
+  /** Its link, and those of its other lanes. */
+  readonly links: readonly Link[];
+  /** Nothing is gathered, waits or is due from the server. */
+  readonly isIdle: boolean;
   /** Hands on what is gathered, although a batch may be unanswered. */
   handOn(): void;
+  /** Takes out what waits for a connection. */
+  takeWaiting(): Command[];
+  /** Ends all connections at once. */
+  destroy(): void;
   /** The youngest command of a slot that was given to it and is not answered, or null; one that may block does not count. */
   lastOf(slot: number): Command | null;
   /** The node serves reads of a replica from now on, or no longer. */

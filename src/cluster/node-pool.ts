@@ -257,14 +257,13 @@ export class NodePool {
 
   /** Disconnects once everything is answered, or when the node has had its time. */
   private letGo(client: NodeClient): void {
-    const isIdle = (): boolean => client.gathered.length === 0 && client.link.isIdle;
-    if (isIdle()) {
+    if (client.isIdle) {
       client.link.disconnect();
       return;
     }
     const deadlineMs = clockMs() + FAREWELL_MS;
     const check = (): void => {
-      if (isIdle()) client.link.disconnect();
+      if (client.isIdle) client.link.disconnect();
       else if (clockMs() >= deadlineMs) retire(client);
       else return;
       stopInterval(this.leaving.get(client));
@@ -283,6 +282,6 @@ function retire(client: NodeClient): void {
   // In front of what was gathered is what is unanswered: all of it comes back in one piece.
   client.handOn();
   // Destroyed first: what is unsent must not be written to a node that has left.
-  client.link.connection?.destroy();
+  client.destroy();
   client.link.disconnect();
 }

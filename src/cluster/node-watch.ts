@@ -60,7 +60,7 @@ export class NodeWatch {
   /** The connection was lost or could not be made, and is dialled again: perhaps another node takes over. */
   private onLost(client: NodeClient): void {
     const { pool, redirector, refresher } = this.deps();
-    if (pool.lose(this.node)) redirector.onLeft(this.node, client.link.offline.takeAll());
+    if (pool.lose(this.node)) redirector.onLeft(this.node, client.takeWaiting());
     refresher.request(null);
   }
 }

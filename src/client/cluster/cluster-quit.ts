@@ -29,9 +29,9 @@ export async function quitClusterWithin(
     await Promise.race([wiring.quit().catch(() => {}), expired]);
   }
   limit.stop();
-  const connections = pool.allClients().map(({ link }) => link.connection);
+  const clients = pool.allClients();
   lifecycle.disconnect();
-  for (const connection of connections) connection?.destroy();
+  for (const client of clients) client.destroy();
   return { isDrained: left.isEmpty, unanswered: left.unanswered, unsent: left.unsent };
 }
 
@@ -41,7 +41,7 @@ function countLeft({ pool, retries, lifecycle }: ClusterWiring): Census {
   census.addAll(retries.pending());
   census.addAll(lifecycle.waiting);
   for (const client of pool.allClients()) {
-    census.addLink(client.link);
+    for (const link of client.links) census.addLink(link);
     census.addAll(client.gathered);
   }
   return census;

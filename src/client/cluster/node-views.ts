@@ -19,7 +19,7 @@ import { PARTS } from "../chain";
 import { CHAIN, ClientBase, PASS_BATCH } from "../client-base";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { RedisOptions } from "../options/redis-options";
-import { EVENTS, LINK, Redis } from "../redis";
+import { EVENTS, gatheredOf, LINK, linksOf, Redis } from "../redis";
 import type { LinkSupervisor } from "../redis-events";
 
 const debug = debugLog("subscriber");
@@ -40,19 +40,30 @@ export class NodeView implements NodeClient {
   }
 
   get gathered(): readonly Command[] {
-    return this.redis[PARTS].auto?.gathered ?? [];
+    return gatheredOf(this.redis);
+  }
+
+  get links(): readonly Link[] {
+    return linksOf(this.redis);
+  }
+
+  get isIdle(): boolean {
+    const { lanes } = this.redis[PARTS];
+    return lanes === null ? this.gathered.length === 0 && this.link.isIdle : !lanes.isBusy;
   }
 
   lastOf(slot: number): Command | null {
     const { link, redis } = this;
+    const { auto, lanes } = redis[PARTS];
     let looks = MOST_LOOKED_AT;
     // Behind so many others the youngest of any slot will do: when it is answered, all are.
     const isWanted = (command: Command): boolean =>
       !command.isSettled &&
       (command.slot === slot || --looks <= 0) &&
       (command.spec.flags & CommandFlag.Blocking) === 0;
+    if (lanes !== null) return lanes.lastOf(isWanted) ?? null;
     return (
-      redis[PARTS].auto?.lastOf(isWanted) ??
+      auto?.lastOf(isWanted) ??
       link.offline.lastOf(isWanted) ??
       link.connection?.queue.lastOf(isWanted) ??
       null
@@ -60,7 +71,19 @@ export class NodeView implements NodeClient {
   }
 
   handOn(): void {
-    this.redis[PARTS].auto?.flush();
+    const { auto, lanes } = this.redis[PARTS];
+    auto?.flush();
+    lanes?.flush();
+  }
+
+  takeWaiting(): Command[] {
+    return this.redis[PARTS].lanes?.takeWaiting() ?? this.link.offline.takeAll();
+  }
+
+  destroy(): void {
+    const { lanes } = this.redis[PARTS];
+    if (lanes === null) this.link.connection?.destroy();
+    else lanes.destroy();
   }
 
   // Tracers patch `Redis.prototype.sendCommand`: what goes to a node then passes through it.
@@ -100,7 +123,9 @@ export class NodeView implements NodeClient {
 /** What the connections of several nodes have done. */
 export class NodeCounts extends LineCounts {
   addNode(port: NodeClient): void {
-    if (port instanceof NodeView) this.add(port.redis[EVENTS].counts);
+    if (!(port instanceof NodeView)) return;
+    const { redis } = port;
+    this.add(redis[PARTS].lanes?.totals ?? redis[EVENTS].counts);
   }
 }
 
@@ -185,14 +210,14 @@ export class ViewFactory {
   /** A short-lived connection that only asks for the slots. */
   makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeView {
     const name = this.helperName("refresher", address);
-    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
+    const settings = { ...this.helperOptions(address), connectionName: name, enableReadyCheck: false };
     return new NodeView(this.make(supervisor, { ...settings, retryStrategy: null, watchdog: false }));
   }
 
   makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): SubscriberView {
     const name = this.helperName(kind, address);
     debug("%s connects to %s", name, nodeKey(address));
-    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
+    const settings = { ...this.helperOptions(address), connectionName: name, enableReadyCheck: true };
     return new SubscriberView(this.make(supervisor, { ...settings, retryStrategy: null }));
   }
 
@@ -224,6 +249,11 @@ export class ViewFactory {
       merged["tls"] = { servername: address.serverName, ...(tls === true ? {} : tls) };
     }
     return merged as RedisOptions;
+  }
+
+  /** What only asks or listens needs one connection. */
+  private helperOptions(address: NodeAddress): RedisOptions {
+    return { ...this.optionsFor(address), connections: { lanes: 1 } };
   }
 
   private helperName(kind: string, address: NodeAddress): string {

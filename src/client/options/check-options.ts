@@ -40,9 +40,38 @@ export function checkOwnOptions(options: OptionRecord): void {
   }
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
+  checkConnections(options);
   checkCache((options["cache"] ?? {}) as OptionRecord);
   const { policy } = (options["bounds"] ?? {}) as OptionRecord;
   checkWord("bounds.policy", policy, ["wait", "reject"]);
+}
+
+/** A server has ten thousand places for clients, unless it is told otherwise. */
+const MOST_LANES = 64;
+
+function checkConnections({ connections, cache }: OptionRecord): void {
+  if (connections === undefined || connections === null) return;
+  if (typeof connections !== "object") {
+    throw new OptionError(`Invalid option connections ${show(connections)}: expected { lanes, bulk }`);
+  }
+  const { lanes, bulk } = connections as OptionRecord;
+  if (!isWhole(lanes ?? 1, 1, MOST_LANES)) {
+    throw new OptionError(
+      `Invalid option connections.lanes ${show(lanes)}: expected a whole number from 1 to ${MOST_LANES}`,
+    );
+  }
+  if (!isWhole(bulk ?? 0, 0, 1)) {
+    throw new OptionError(`Invalid option connections.bulk ${show(bulk)}: expected 0 or 1`);
+  }
+  if (cache && ((lanes ?? 1) !== 1 || (bulk ?? 0) !== 0)) {
+    throw new OptionError(
+      'The options "cache" and "connections" exclude each other: the server tells one connection what has changed',
+    );
+  }
+}
+
+function isWhole(value: unknown, least: number, most: number): boolean {
+  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 }
 
 function checkCache({ mode, match, ttl }: OptionRecord): void {
