@@ -441,7 +441,7 @@ function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<u
   }
   if (link.status === "monitoring") return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   const { lanes } = redis[PARTS];
-  if (link.isWritable || link.offline.length > 0 || lanes?.isBusy === true) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
+  if (link.isWritable || link.offline.length > 0 || lanes?.isWaiting === true) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.isLeaving) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.status === "wait") redis.connect().catch(() => {});
   redis.disconnect();

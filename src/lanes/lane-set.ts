@@ -116,6 +116,11 @@ export class LaneSet {
     return this.lanes.heldCount > 0 || this.all.some((lane) => !lane.isIdle);
   }
 
+  /** Commands wait for a connection. */
+  get isWaiting(): boolean {
+    return this.all.some(({ link }) => link.offline.length > 0);
+  }
+
   /** Commands that have reached no link: gathered, or held. */
   get gathered(): readonly Command[] {
     return [...this.all.flatMap(({ gatherer }) => gatherer?.gathered ?? []), ...this.lanes.pendingHeld()];

@@ -1,6 +1,6 @@
 /**
  * Remembers which calls bring large replies: by the command and the beginning of its key, up to the
- * first separator or digit (`avatar:`, `report/`). A few small replies in a row make it forget.
+ * first separator or digit (`avatar` of `avatar:17`). A few small replies in a row make it forget.
  */
 
 import { CommandFlag } from "../command/command-spec";
@@ -57,7 +57,7 @@ function kindOf({ spec, args }: Command): string {
 function beginningOf(key: Argument): string {
   const text = typeof key === "string" ? key : key.toString("latin1", 0, LONGEST_BEGINNING);
   const end = text.search(END_OF_BEGINNING);
-  return text.slice(0, end < 0 ? LONGEST_BEGINNING : Math.min(end + 1, LONGEST_BEGINNING));
+  return text.slice(0, end < 0 ? LONGEST_BEGINNING : Math.min(end, LONGEST_BEGINNING));
 }
 
 /** True if a reply has at least so many bytes (characters of strings). Looks no further than it has to. */
