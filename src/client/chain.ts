@@ -6,8 +6,8 @@
  */
 
 import type { Dispatcher } from "../command/dispatcher";
-import { Admission, type Bounds } from "../link/admission";
 import type { LaneSet } from "../lanes/lane-set";
+import { Admission, type Bounds } from "../link/admission";
 import { BlockingLease, type BlockingLeaseOptions } from "../link/blocking-lease";
 import { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import {

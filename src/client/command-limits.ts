@@ -74,7 +74,12 @@ export class Limiter {
     const { options, call, signal } = this;
     const hasTimeout = typeof options.commandTimeout === "number" || isPositive(options.blockingTimeout);
     if (hasTimeout || signal !== null) return false;
-    return call.timeout === undefined && call.retry === undefined && call.cache === undefined && call.lane === undefined;
+    return (
+      call.timeout === undefined &&
+      call.retry === undefined &&
+      call.cache === undefined &&
+      call.lane === undefined
+    );
   }
 
   /** May settle the command at once: when its signal is aborted already. */

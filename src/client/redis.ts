@@ -182,9 +182,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       this[PARTS].renewAuto(link.status === "ready");
       this[CHAIN] = this[PARTS].top;
     });
-    watchOptions(this.options, ["socketTimeout"], () =>
-      link.connection?.limitSilence(this.options.socketTimeout ?? 0),
-    );
+    watchOptions(this.options, ["socketTimeout"], () => {
+      const limitMs = this.options.socketTimeout ?? 0;
+      for (const one of lanes?.all ?? [{ link }]) one.link.connection?.limitSilence(limitMs);
+    });
     if (this.options.lazyConnect) emitLater(this, "wait");
     else this.connect().catch(() => {});
   }
@@ -441,7 +442,8 @@ function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<u
   }
   if (link.status === "monitoring") return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   const { lanes } = redis[PARTS];
-  if (link.isWritable || link.offline.length > 0 || lanes?.isWaiting === true) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
+  if (link.isWritable || link.offline.length > 0 || lanes?.isWaiting === true)
+    return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.isLeaving) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.status === "wait") redis.connect().catch(() => {});
   redis.disconnect();

@@ -13,14 +13,21 @@ export class Fences {
   /** Lanes whose last fence was lost: the next one follows when something changes there. */
   private readonly lost = new Set<Lane>();
 
+  /** @param onAnswered Called after each: those who found one under way may ask again. */
+  constructor(private readonly onAnswered: () => void) {}
+
   /** Puts a fence behind all that a lane has, unless one is under way. `onPassed` is called when it is answered. */
   ask(lane: Lane, onPassed: () => void): void {
     if (this.asked.has(lane) || this.lost.has(lane)) return;
     this.asked.add(lane);
     const end = (isPassed: boolean): void => {
       this.asked.delete(lane);
-      if (isPassed) onPassed();
-      else this.lost.add(lane);
+      if (!isPassed) {
+        this.lost.add(lane);
+        return;
+      }
+      onPassed();
+      this.onAnswered();
     };
     const completion = {
       promise: null,

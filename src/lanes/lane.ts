@@ -75,13 +75,16 @@ export class LinkLane implements MainLane {
   get isIdle(): boolean {
     const { link, gatherer } = this;
     if ((gatherer?.size ?? 0) > 0 || link.status === "close") return false;
-    if (link.status === "ready" && (link.connection === null || link.connection.queue.length > 0)) return false;
+    if (link.status === "ready" && (link.connection === null || link.connection.queue.length > 0))
+      return false;
     return link.offline.length === 0 && link.offline.pending().length === 0;
   }
 
   get takesAll(): boolean {
     const { link } = this;
-    return link.isLeaving || link.session.isInTransaction || link.session.isRefusing || link.mode !== "normal";
+    return (
+      link.isLeaving || link.session.isInTransaction || link.session.isRefusing || link.mode !== "normal"
+    );
   }
 
   get isWatched(): boolean {

@@ -36,13 +36,15 @@ interface Entry {
 
 const NONE: readonly Command[] = [];
 
+const nothing = (): void => {};
+
 export class Lanes implements Dispatcher {
   /** Those that slots are divided among, the main one first. */
   private readonly lanes: readonly Lane[];
   /** All but the main one. */
   private readonly others: readonly Lane[];
   private readonly bulk: BulkSlots | null;
-  private readonly fences = new Fences();
+  private readonly fences = new Fences(() => this.lookSoon());
   private readonly held = new Deque<Entry>();
   /** Commands that are held. */
   heldCount = 0;
@@ -52,7 +54,7 @@ export class Lanes implements Dispatcher {
   private epoch = 0;
   /** Barriers that have ended without an answer: the server may be at work on them. */
   private doubts = 0;
-  /** A MULTI was given up while it was held, and what ends its transaction has not come. */
+  /** A MULTI has ended before it went anywhere: its caller cannot know yet, and goes on. */
   private isRefusing = false;
   /** Something was set up on the main connection that the others do not have. */
   private isBound = false;
@@ -73,7 +75,8 @@ export class Lanes implements Dispatcher {
   // --- Dispatcher --------------------------------------------------------------------------
 
   dispatch(command: Command): void {
-    if (this.isBusy || !this.passOne(command)) this.hold([command], false);
+    if (this.isBusy) this.hold([command], false);
+    else if (this.passSingle([command]).length > 0) this.hold([command], false);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
@@ -82,7 +85,7 @@ export class Lanes implements Dispatcher {
       return;
     }
     this.isPassing = true;
-    const rest = this.passBatch(commands);
+    const rest = this.passBatch(this.refuse(commands));
     this.isPassing = false;
     if (rest.length > 0) this.holdFirst(rest, true);
     if (this.held.length > 0) this.pump();
@@ -124,11 +127,8 @@ export class Lanes implements Dispatcher {
 
   /** Something has happened to a connection: what was waited for may be over, or has to be asked for again. */
   onChange(): void {
-    microtask(() => {
-      this.fences.retry();
-      this.bulk?.settleDoubts();
-      this.pump();
-    });
+    this.fences.retry();
+    this.lookSoon();
   }
 
   /** A command has left the main lane and goes on elsewhere: it may settle late. */
@@ -165,7 +165,7 @@ export class Lanes implements Dispatcher {
     for (let entry = this.held.shift(); entry !== undefined; entry = this.held.shift()) {
       const { commands, isBatch } = entry;
       this.heldCount -= commands.length;
-      const rest = isBatch ? this.passBatch(commands) : this.passSingle(commands);
+      const rest = isBatch ? this.passBatch(this.refuse(commands)) : this.passSingle(commands);
       if (rest.length === 0) continue;
       this.holdFirst(rest, isBatch);
       break;
@@ -177,34 +177,54 @@ export class Lanes implements Dispatcher {
   private passSingle(commands: readonly Command[]): readonly Command[] {
     const command = commands[0] as Command;
     const isEnd = (command.spec.flags & TRANSACTION_END) !== 0;
-    if (this.isRefusing && (command.spec.flags & CommandFlag.Quit) === 0) command.fail(new AbortError());
-    if (isEnd) this.isRefusing = false;
-    if (!command.isSettled) return this.passOne(command) ? NONE : commands;
-    if ((command.spec.flags & CommandFlag.Multi) !== 0) this.isRefusing = true;
-    else if (this.main.takesAll) {
+    this.refuse(commands);
+    if (!command.isSettled || (isEnd && this.main.takesAll)) {
       // EXEC goes on although it was given up, and finds that the transaction lacks a member.
-      if (isEnd) return this.passOne(command) ? NONE : commands;
-      this.main.loseMember();
-    }
+      if (!this.passOne(command)) return commands;
+    } else if (this.main.takesAll) this.main.loseMember();
+    if (isEnd) this.isRefusing = false;
+    if ((command.spec.flags & CommandFlag.Multi) !== 0 && command.isSettled) this.refuseOpened();
     return NONE;
+  }
+
+  /** What follows a MULTI that went nowhere, in the same run or held behind it, must not run outside of it. */
+  private refuseOpened(): void {
+    this.isRefusing = true;
+    microtask(() => {
+      this.isRefusing = false;
+    });
+  }
+
+  private refuse(commands: readonly Command[]): readonly Command[] {
+    if (!this.isRefusing) return commands;
+    for (const command of commands) {
+      if ((command.spec.flags & CommandFlag.Quit) === 0) command.fail(new AbortError());
+    }
+    return commands.filter((command) => !command.isSettled);
   }
 
   /** Puts fences behind what the first held command waits for. */
   private askForIdle(): void {
     const { fences, main } = this;
-    for (const lane of this.others) if (!lane.isIdle) fences.ask(lane, this.pumpSoon);
+    for (const lane of this.others) if (!lane.isIdle) fences.ask(lane, nothing);
     if (this.doubts === 0 || this.unanswered > 0 || main.takesAll) return;
     const { doubts } = this;
     if (main.isIdle) this.settleDoubts(doubts);
     else fences.ask(main, () => this.settleDoubts(doubts));
   }
 
-  /** Not amid a reply: the lane counts it as unanswered perhaps. */
-  private readonly pumpSoon = (): void => microtask(this.pump);
+  /** Not amid a reply, which the lane counts as unanswered perhaps, nor amid the end of a connection. */
+  private lookSoon(): void {
+    microtask(() => {
+      this.bulk?.settleDoubts();
+      this.pump();
+    });
+  }
 
+  /** Those that came after the fence are left. */
   private settleDoubts(count: number): void {
     if (this.doubts === count) this.doubts = 0;
-    this.pumpSoon();
+    this.lookSoon();
   }
 
   // --- the way -----------------------------------------------------------------------------
@@ -358,7 +378,8 @@ export class Lanes implements Dispatcher {
     else this.unanswered++;
     last.ensureExtra().addHook(new BarrierHook(this.epoch, last, this.endOfBarrier));
     for (const command of unit) this.setUp(command);
-    if ((last.spec.flags & CommandFlag.Waits) !== 0 && !this.takesAll) waitOnAll(last, [main, ...this.others]);
+    if ((last.spec.flags & CommandFlag.Waits) !== 0 && !this.takesAll)
+      waitOnAll(last, [main, ...this.others]);
     else if (isBatch) main.dispatchBatch(unit);
     else main.dispatch(last);
     return true;
@@ -385,7 +406,7 @@ export class Lanes implements Dispatcher {
     if (epoch !== this.epoch) return;
     this.unanswered--;
     if (!isAnswered) this.doubts++;
-    if (this.held.length > 0) this.pumpSoon();
+    if (this.held.length > 0) this.lookSoon();
   };
 }
 

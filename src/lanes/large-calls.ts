@@ -3,8 +3,8 @@
  * first separator or digit (`avatar` of `avatar:17`). A few small replies in a row make it forget.
  */
 
-import { CommandFlag } from "../command/command-spec";
 import type { Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
 import { firstKeyPosition } from "../command/key-positions";
 import type { Argument, Reply } from "../protocol/resp-types";
 

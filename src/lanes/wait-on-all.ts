@@ -3,9 +3,10 @@
  * what holds for all of them: the least of each number.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
+import { Command, CommandState, issuedBy, Origin } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import type { Reply } from "../protocol/resp-types";
+import { userClockMs } from "../util/scheduling";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
@@ -20,6 +21,9 @@ export function waitOnAll(command: Command, lanes: readonly Dispatcher[]): void 
     },
     reject: (_: Command, error: Error): void => command.fail(error),
   };
+  // Its time limit counts from now on.
+  command.state = CommandState.Sent;
+  command.ensureExtra().sentAtMs = userClockMs();
   for (const lane of lanes) {
     const part = new Command(command.spec, [...command.args], command.wantsBuffers, completion);
     lane.dispatchBatch([issuedBy(Origin.Part, part)]);

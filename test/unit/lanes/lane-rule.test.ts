@@ -97,10 +97,12 @@ describe("roads of commands", () => {
   });
 
   it("tell settings of all connections from those of one", () => {
-    expect(["auth a", "client setname x", "readonly", "reset"].map((one) => isForAll(commandOf(one)))).to.not.include(
-      false,
-    );
-    expect(["get a", "client tracking on", "client id"].map((one) => isForAll(commandOf(one)))).to.not.include(true);
+    expect(
+      ["auth a", "client setname x", "readonly", "reset"].map((one) => isForAll(commandOf(one))),
+    ).to.not.include(false);
+    expect(
+      ["get a", "client tracking on", "client id"].map((one) => isForAll(commandOf(one))),
+    ).to.not.include(true);
     expect(bindsToMain(commandOf("client tracking on"))).to.equal(true);
     expect(bindsToMain(commandOf("client setname x"))).to.equal(false);
   });

@@ -90,7 +90,13 @@ const keyed = fc.oneof(
   { weight: 2, arbitrary: keys.map((key) => ["set", key, LARGE]) },
   { weight: 1, arbitrary: fc.tuple(keys, keys).map(([one, other]) => ["mget", one, other]) },
 );
-const between = fc.constantFrom(["flushdb"], ["publish", "x", "y"], ["select", "1"], ["watch", "a"], ["ping"]);
+const between = fc.constantFrom<string[]>(
+  ["flushdb"],
+  ["publish", "x", "y"],
+  ["select", "1"],
+  ["watch", "a"],
+  ["ping"],
+);
 const word = fc.oneof({ weight: 8, arbitrary: keyed }, { weight: 1, arbitrary: between });
 const step = fc.oneof(
   { weight: 6, arbitrary: word.map((words) => ({ do: "single" as const, words })) },
@@ -108,7 +114,9 @@ const step = fc.oneof(
   },
   {
     weight: 1,
-    arbitrary: fc.array(keyed, { minLength: 0, maxLength: 3 }).map((list) => ({ do: "byHand" as const, list })),
+    arbitrary: fc
+      .array(keyed, { minLength: 0, maxLength: 3 })
+      .map((list) => ({ do: "byHand" as const, list })),
   },
   { weight: 8, arbitrary: fc.nat(3).map((lane) => ({ do: "answer" as const, lane })) },
   // One of the youngest.
@@ -131,16 +139,24 @@ class Run {
   private readonly lanes: Lanes;
 
   constructor({ lanes, hasBulk }: Program) {
-    this.all = Array.from({ length: lanes + (hasBulk ? 1 : 0) }, (_, index) => new ModelLane(index, this.log));
+    this.all = Array.from(
+      { length: lanes + (hasBulk ? 1 : 0) },
+      (_, index) => new ModelLane(index, this.log),
+    );
     const further = this.all.slice(1, lanes);
-    this.lanes = new Lanes(this.all[0] as ModelLane, further, hasBulk ? (this.all[lanes] as ModelLane) : null);
+    this.lanes = new Lanes(
+      this.all[0] as ModelLane,
+      further,
+      hasBulk ? (this.all[lanes] as ModelLane) : null,
+    );
   }
 
   async play(steps: Program["steps"]): Promise<void> {
     for (const one of steps) {
       if (one.do === "single") this.lanes.dispatch(this.make(one.words));
       else if (one.do === "pipeline") this.batch(BatchKind.Pipeline, one.list);
-      else if (one.do === "transaction") this.batch(BatchKind.Transaction, [["multi"], ...one.list, ["exec"]]);
+      else if (one.do === "transaction")
+        this.batch(BatchKind.Transaction, [["multi"], ...one.list, ["exec"]]);
       else if (one.do === "byHand") {
         for (const words of [["multi"], ...one.list, ["exec"]]) this.lanes.dispatch(this.make(words));
       } else if (one.do === "answer") this.all[one.lane % this.all.length]?.answer();
@@ -188,7 +204,9 @@ function keysOf({ name, args }: Command): string[] {
 function isBarrier({ name, args }: Command, lanes: number): boolean {
   if (["get", "set", "ping"].includes(name)) return false;
   const inLanes = new Set(args.map((key) => slotOfKey(key) % lanes));
-  return name !== "mget" && name !== "multi" && name !== "exec" ? true : name === "mget" && inLanes.size > 1 && lanes > 1;
+  return name !== "mget" && name !== "multi" && name !== "exec"
+    ? true
+    : name === "mget" && inLanes.size > 1 && lanes > 1;
 }
 
 /** What contradicts the rule; empty if nothing does. */
@@ -196,13 +214,17 @@ function faultsOf(run: Run, { lanes, hasBulk }: Program): string[] {
   const faults: string[] = [];
   const place = new Map(run.log.map(({ command }, index) => [command, index]));
   const ran = run.issued.filter((command) => place.has(command));
-  const show = (command: Command): string => `${run.issued.indexOf(command)} ${command.name} ${String(command.args[0])}`;
+  const show = (command: Command): string =>
+    `${run.issued.indexOf(command)} ${command.name} ${String(command.args[0])}`;
   for (let later = 0; later < ran.length; later++) {
     for (let earlier = 0; earlier < later; earlier++) {
       const [one, other] = [ran[earlier] as Command, ran[later] as Command];
       const isBound =
         keysOf(one).some((key) => keysOf(other).includes(key)) ||
-        (!hasBulk && (isBarrier(one, lanes) || isBarrier(other, lanes)) && one.name !== "ping" && other.name !== "ping") ||
+        (!hasBulk &&
+          (isBarrier(one, lanes) || isBarrier(other, lanes)) &&
+          one.name !== "ping" &&
+          other.name !== "ping") ||
         ["flushdb", "publish", "select", "watch"].some((name) => name === one.name || name === other.name);
       const isFree = one.name === "ping" || other.name === "ping";
       if (isBound && !isFree && (place.get(one) as number) > (place.get(other) as number)) {
@@ -214,7 +236,8 @@ function faultsOf(run: Run, { lanes, hasBulk }: Program): string[] {
     if (command.name !== "multi" || command.batch === null) continue;
     const own = run.log.slice(index).filter((entry) => entry.lane === lane);
     const members = own.slice(0, command.batch.size);
-    if (members.some((entry) => entry.command.batch !== command.batch)) faults.push(`${show(command)} is not whole`);
+    if (members.some((entry) => entry.command.batch !== command.batch))
+      faults.push(`${show(command)} is not whole`);
   }
   if (!run.isDone) faults.push("something is held for ever");
   const unsettled = run.issued.filter((command) => !command.isSettled);

@@ -33,8 +33,8 @@ describe("large calls", () => {
   it("are bounded in number", () => {
     const large = new LargeCalls();
     for (let i = 0; i < 2000; i++) large.note(get(`${String.fromCharCode(0x4e00 + i)}:`), true);
-    const count = Array.from({ length: 2000 }, (_, i) => get(`${String.fromCharCode(0x4e00 + i)}:`)).filter((one) =>
-      large.has(one),
+    const count = Array.from({ length: 2000 }, (_, i) => get(`${String.fromCharCode(0x4e00 + i)}:`)).filter(
+      (one) => large.has(one),
     ).length;
     expect(count).to.equal(1000);
   });
