@@ -34,6 +34,8 @@ export interface ChainOptions extends AutoPipeliningOptions {
 export const PARTS: unique symbol = Symbol("parts");
 
 interface Lines extends Omit<BlockingLeaseOptions, "maxConnections"> {
+  /** Null with one connection. */
+  readonly lanes: LaneSet | null;
   onGivenUp?(): void;
   /** See `AutoPipelinerOptions`. */
   onGathered?(ms: number): void;
@@ -47,15 +49,15 @@ export class Chain {
   private bottom: Dispatcher;
   readonly lease: BlockingLease | null;
   readonly admission: Admission | null;
+  readonly lanes: LaneSet | null;
 
   constructor(
     link: CachedLink,
     private readonly options: ChainOptions,
     private readonly lines: Lines,
     client: CachedClient,
-    /** Null with one connection. */
-    readonly lanes: LaneSet | null = null,
   ) {
+    this.lanes = lines.lanes;
     const opened = openCaching(client, link);
     this.caching = opened?.caching ?? null;
     this.line = opened?.line ?? null;

@@ -155,6 +155,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       link,
       this.options,
       {
+        lanes,
         makeConnection: (onTaken) => new LinkLine(this.options, makeConnector(self), deps, onTaken),
         currentDb: () => link.session.db,
         onGivenUp: () => link.session.loseMember(),
@@ -167,7 +168,6 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
           lanes?.lanes.holdsTransaction === true,
       },
       this,
-      lanes,
     );
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = {

@@ -12,6 +12,7 @@ import type { Link } from "../link/link";
 
 /** The auto-pipeliner of one lane. */
 export interface Gatherer extends Dispatcher {
+  readonly gathered: readonly Command[];
   readonly size: number;
   flush(): void;
   hold(isHolding: boolean): void;

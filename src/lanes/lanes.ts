@@ -117,9 +117,14 @@ export class Lanes implements Dispatcher {
     return undefined;
   }
 
+  /** What is held, in order. */
+  pendingHeld(): Command[] {
+    return this.held.toArray().flatMap(({ commands }) => commands);
+  }
+
   /** Empties what is held, in order. */
   takeHeld(): Command[] {
-    const commands = this.held.toArray().flatMap((entry) => entry.commands);
+    const commands = this.pendingHeld();
     this.held.clear();
     this.heldCount = 0;
     return commands;

@@ -50,6 +50,8 @@ const OTHER_FILES = [
   "built/core.js",
   "built/core.js.map",
   "built/client-cache.js",
+  "built/lanes.js",
+  "built/lanes.js.map",
   "built/client-cache.js.map",
   "built/cluster-client.js",
   "built/cluster-client.js.map",

@@ -49,7 +49,8 @@ export function checkOwnOptions(options: OptionRecord): void {
 /** A server has ten thousand places for clients, unless it is told otherwise. */
 const MOST_LANES = 64;
 
-function checkConnections({ connections, cache }: OptionRecord): void {
+/** Refuses numbers of connections that there cannot be, and several where one is told what has changed. */
+export function checkConnections({ connections, cache }: OptionRecord): void {
   if (connections === undefined || connections === null) return;
   if (typeof connections !== "object") {
     throw new OptionError(`Invalid option connections ${show(connections)}: expected { lanes, bulk }`);
