@@ -1,10 +1,16 @@
 /** Builds the lanes of a client. Their code is loaded by those who ask for them. */
 
+import type { Command } from "../command/command";
 import type { LaneSet } from "../lanes/lane-set";
 import type { Link } from "../link/link";
 import type { LinkDeps } from "../link/link-options";
 import type { ConnectionsOption } from "./options/common-options";
-import type { RedisEvents } from "./redis-events";
+
+/** The events of the client. */
+interface LaneEvents {
+  readonly supervisor: { onStatus?(status: "reconnecting" | "ready"): void } | null;
+  settleWaiting(commands: readonly Command[]): void;
+}
 
 interface LaneOptions {
   readonly connections?: ConnectionsOption | null | undefined;
@@ -14,7 +20,7 @@ interface LaneOptions {
 /** The lanes that the options ask for; null for one connection. What MONITOR prints needs no more. */
 export function openLanes(
   { connections, monitor }: LaneOptions,
-  events: RedisEvents,
+  events: LaneEvents,
   deps: LinkDeps,
   makeLink: (deps: LinkDeps) => Link,
 ): LaneSet | null {

@@ -401,7 +401,7 @@ export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
 }
 
 /** All that has not reached a link. */
-export function gatheredOf(redis: Redis<ReplyMappingMode>): readonly Command[] {
+export function gatheredOf(redis: Redis<ReplyMappingMode>) {
   const { auto, lanes } = redis[PARTS];
   return lanes?.gathered ?? auto?.gathered ?? [];
 }
