@@ -253,8 +253,7 @@ export interface SharedOptions {
   /**
    * Keeps several connections to each server, so that small commands do not wait behind large values: keys are
    * divided among `lanes`, large calls go to `bulk`. The order of the commands of one key stays as it is. See
-   * docs/lanes.md.
-   * @default { lanes: 1, bulk: 0 }
+   * docs/lanes.md. One connection when absent.
    */
   connections?: ConnectionsOption | undefined;
   /**
