@@ -49,17 +49,21 @@ class Blocked implements Waiter {
   }
 }
 
+/** Sentinel waits twice its failover-timeout, minutes by default: https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/ */
+const FAILOVER_PAUSE_MS = 5000;
+
 /** A master, its replicas, and the sentinels that tell who is who. */
 export class SentinelGroup {
   static readonly groupName = "group";
   /** What sentinels say to those who listen to them. */
   readonly news: World;
+  private nextFailoverMs = 0;
 
   /** @param nodes Addresses, the master first. */
   constructor(
     readonly nodes: string[],
     readonly sentinels: readonly string[],
-    time: VirtualTime,
+    private readonly time: VirtualTime,
   ) {
     this.news = new World(time);
   }
@@ -68,9 +72,14 @@ export class SentinelGroup {
     return this.nodes[0] as string;
   }
 
-  /** Another node becomes the master; the former one refuses writes from now on. */
+  /**
+   * Another node becomes the master; the former one refuses writes from now on. Not again for a while: a
+   * node that refuses the first half of what is on its way and takes the second half breaks every order.
+   */
   failOver(): void {
-    const { master } = this;
+    const { master, time } = this;
+    if (time.nowMs < this.nextFailoverMs) return;
+    this.nextFailoverMs = time.nowMs + FAILOVER_PAUSE_MS;
     this.nodes.push(this.nodes.shift() as string);
     const words = [SentinelGroup.groupName, ...master.split(":"), ...this.master.split(":")];
     this.news.publish("message", "+switch-master", words.join(" "));

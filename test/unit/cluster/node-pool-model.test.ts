@@ -22,7 +22,7 @@ class ModelClient {
   isLeaving = false;
   isEnded = false;
   readonly link: object;
-  readonly gathered = 0;
+  readonly gathered: readonly unknown[] = [];
 
   constructor(
     readonly key: string,
