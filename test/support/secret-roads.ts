@@ -57,6 +57,8 @@ export function secretLines(secrets: Secrets, road: string): Line[] {
 /** Looks at a client and everything that hangs on it. */
 function lookAt(witness: Witness, where: string, client: Redis | Cluster): void {
   witness.note(`${where}: client`, client);
+  witness.note(`${where}: stats`, client.stats());
+  witness.note(`${where}: in JSON`, JSON.stringify(client));
   witness.note(`${where}: options`, client.options);
   witness.note(`${where}: view`, client.with({ timeout: 1000 }));
   if (client instanceof Cluster) {

@@ -5,12 +5,18 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
+import { subscribe, type TracingChannel, tracingChannel, unsubscribe } from "node:diagnostics_channel";
 import { format, inspect } from "node:util";
+import type { TracerProvider } from "@opentelemetry/api";
+import { instrument } from "../../src/otel/index";
 
 /** Fragments that are looked for. Shorter ones are found by chance. */
 const FRAGMENT_LENGTH = 8;
-const CHANNELS = ["command", "batch", "connect"];
+const CHANNELS = [
+  ...["command", "batch", "connect"].map((name) => `ioredis:${name}`),
+  ...["pipeline", "flush", "connection", "pubsub"].map((name) => `sluice:${name}`),
+];
+const REDIRECTS = "sluice:redirect";
 const TRACE_EVENTS = ["start", "end", "asyncStart", "asyncEnd", "error"] as const;
 const CONSOLE_METHODS = ["log", "warn", "error", "info", "debug"] as const;
 
@@ -75,6 +81,7 @@ export class Witness {
   /** Listens to tracers, warnings and the console of this process. */
   listen(): this {
     this.listenToChannels();
+    this.listenToSpans();
     const onWarning = (warning: Error): void => this.note("warning", warning);
     process.on("warning", onWarning);
     this.restore.push(() => process.off("warning", onWarning));
@@ -149,7 +156,7 @@ export class Witness {
 
   private listenToChannels(): void {
     for (const name of CHANNELS) {
-      const channel = tracingChannel(`ioredis:${name}`);
+      const channel = tracingChannel(name);
       const handlers = Object.fromEntries(
         TRACE_EVENTS.map((event) => [
           event,
@@ -159,6 +166,21 @@ export class Witness {
       channel.subscribe(handlers);
       this.restore.push(() => void channel.unsubscribe(handlers));
     }
+    const onRedirect = (message: unknown): void => this.take("redirect", format("%o", message));
+    subscribe(REDIRECTS, onRedirect);
+    this.restore.push(() => void unsubscribe(REDIRECTS, onRedirect));
+  }
+
+  /** Spans of `sluice/otel`, with the most that they can show. */
+  private listenToSpans(): void {
+    const span = { setStatus: (status: unknown) => this.take("span", format("%o", status)), end: () => {} };
+    const startSpan = (name: string, options: unknown): unknown => {
+      this.take("span", format("%s %o", name, options));
+      return span;
+    };
+    const tracerProvider = { getTracer: () => ({ startSpan }) } as unknown as TracerProvider;
+    const { disable } = instrument({ tracerProvider, metrics: false, queryText: "keys" });
+    this.restore.push(disable);
   }
 }
 
