@@ -33,16 +33,18 @@ class ModelClient {
       get isLeaving() {
         return self.isLeaving;
       },
-      get isIdle() {
-        return !self.isOwing;
-      },
-      connection: { destroy: () => {} },
       disconnect: () => {
         self.isLeaving = true;
         self.onEnding(self);
       },
     };
   }
+
+  get isIdle(): boolean {
+    return !this.isOwing;
+  }
+
+  destroy(): void {}
 
   handOn(): void {
     this.isOwing = false;
