@@ -25,6 +25,7 @@ const LATE = {
   "sentinel/sentinel-connector": "sentinel-connector",
   "caching/client-cache": "client-cache",
   "lanes/lane-set": "lanes",
+  "command/merging/merging": "merging",
 };
 const CORE = "core";
 const ENTRY = "index";

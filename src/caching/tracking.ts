@@ -9,11 +9,11 @@ import { Command, issuedBy, Origin } from "../command/command";
 import { CommandFlag, type CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
+import { Effect, effectOf } from "../command/effects";
 import { NO_KEYS } from "../command/key-positions";
 import type { PlainCalls } from "../command/plain-calls";
 import { IGNORED } from "../command/promise-completion";
 import { clockMs } from "../util/scheduling";
-import { Effect, effectOf } from "./effects";
 import { type Gate, TrackedLine } from "./tracked-line";
 
 /** Commands that end what lets the server tell about changes, whoever issues them. */

@@ -45,8 +45,7 @@ import {
   showClient,
   showInJson,
 } from "../observability/redact";
-import { Bulk, type BulkOptions } from "../pipeline/bulk";
-import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
+import type { Bulk } from "../pipeline/bulk";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
 import {
   type BatchObserver,
@@ -59,6 +58,14 @@ import { wrapExecReply } from "../pipeline/transaction";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { lookAtPrototype } from "../util/own-property";
+import {
+  type BulkCommand,
+  type BulkOptions,
+  makePipeline,
+  makeTransaction,
+  openBulk,
+  type PipelineOptions,
+} from "./batches";
 import {
   hooks,
   keepScope,
@@ -250,11 +257,17 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   // --- batches -----------------------------------------------------------------------------
 
-  /** A pipeline, empty or filled from `[[name, ...args, callback?], ...]`. */
-  pipeline(): ChainableCommander<MappingOf<Mode>, Known<[]>>;
-  pipeline(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
-  pipeline(commands?: CommandList): unknown {
-    return makePipeline(this, commands);
+  /**
+   * A pipeline, empty or filled from `[[name, ...args, callback?], ...]`. With `merge`, commands of it that follow
+   * one another become one where the replies can be told apart. Throws an `OptionError` for a command that cannot.
+   *
+   * @example
+   * const rows = await redis.pipeline({ merge: true }).hget("user:1", "name").hget("user:1", "mail").exec();
+   */
+  pipeline(options?: PipelineOptions): ChainableCommander<MappingOf<Mode>, Known<[]>>;
+  pipeline(commands?: CommandList, options?: PipelineOptions): ChainableCommander<MappingOf<Mode>>;
+  pipeline(commands?: CommandList | PipelineOptions, options?: PipelineOptions): unknown {
+    return makePipeline(this, this[PIPELINE_CLASS](), commands, options);
   }
 
   /**
@@ -269,7 +282,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   multi(commands?: CommandList | { pipeline?: boolean }, options?: { pipeline?: boolean }): unknown {
     const settings = Array.isArray(commands) ? options : (commands as { pipeline?: boolean });
     if (settings?.pipeline === false) return this[EXECUTE](specOf("multi"), [], false);
-    return makePipeline(this, Array.isArray(commands) ? (commands as CommandList) : undefined, true);
+    const list = Array.isArray(commands) ? (commands as CommandList) : undefined;
+    return makeTransaction(this, this[PIPELINE_CLASS](), list);
   }
 
   /** Runs the transaction opened by `multi({ pipeline: false })`. */
@@ -315,8 +329,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * const { succeeded } = await redis.bulk([["set", "a", 1], ["incr", "a"]]).summary();
    */
   bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
-    const open = (keepsRows: boolean) => new BulkBatch(this, this[PIPELINE_CLASS](), keepsRows);
-    return new Bulk(source, open, options);
+    return openBulk(this, this[PIPELINE_CLASS](), source, options);
   }
 
   // --- extension ---------------------------------------------------------------------------
@@ -434,18 +447,6 @@ function dispatchDirectly(client: ClientBase<ReplyMappingMode>, command: Command
   if (command.completion instanceof PromiseCompletion) command.completion.tally = client[TALLY];
   client[CHAIN].dispatchBatch([command]);
   return command.promise;
-}
-
-function makePipeline(
-  client: ClientBase<ReplyMappingMode>,
-  commands?: CommandList,
-  isTransaction = false,
-): Pipeline {
-  const OwnPipeline = client[PIPELINE_CLASS]();
-  const pipeline = new OwnPipeline(client, isTransaction);
-  return commands === undefined
-    ? pipeline
-    : (Pipeline.prototype.addBatch.call(pipeline, commands) as Pipeline);
 }
 
 function noteCallSite(command: Command): void {

@@ -9,6 +9,7 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Command, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
+import { mergedIn } from "../command/merged-commands";
 import type { PromiseCompletion } from "../command/promise-completion";
 import { LineCounts } from "../connection/line-counts";
 import { ConnectionClosedError } from "../errors";
@@ -131,6 +132,11 @@ export class ClientTracer {
 
   /** A command is being written; one that is sent again was reported to the channels before. */
   onWrite(command: Command): void {
+    const merged = mergedIn(command);
+    if (merged !== null) {
+      for (const member of merged.members()) this.onWrite(member);
+      return;
+    }
     if (this.isLogging) {
       const { name, args } = command;
       commandDebug("write %s %o", maskName(name, args), redactArguments(name, args));

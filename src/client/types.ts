@@ -5,6 +5,7 @@
  */
 
 import type { ChainableCommander, Known, RedisCommander } from "../command/generated/signatures";
+import type { MergeChoice } from "./merging";
 
 /** Shapes of replies: those of RESP2 whatever the protocol, or objects, numbers and booleans of RESP3. */
 export type ReplyMappingMode = "legacy" | "resp3";
@@ -34,10 +35,16 @@ export type ReplyMappingFromCluster<Current extends ReplyMappingMode, Options> =
 /** A list of commands as `pipeline()` and `multi()` take it: `[[name, ...args, callback?], ...]`. */
 export type CommandList = readonly (readonly unknown[])[];
 
+/** How a pipeline is sent. */
+export interface PipelineOptions {
+  /** Which commands become one where they follow one another; see docs/fewer-commands.md. */
+  merge?: MergeChoice | undefined;
+}
+
 /** How batches begin. The replies of commands chained to an empty one are known to its `exec()`. */
 export interface Batches<Mapping extends "resp2" | "resp3" = "resp2"> {
-  pipeline(): ChainableCommander<Mapping, Known<[]>>;
-  pipeline(commands?: CommandList): ChainableCommander<Mapping>;
+  pipeline(options?: PipelineOptions): ChainableCommander<Mapping, Known<[]>>;
+  pipeline(commands?: CommandList, options?: PipelineOptions): ChainableCommander<Mapping>;
   multi(options: { pipeline: false }): Promise<"OK">;
   multi(commands: CommandList, options: { pipeline: false }): Promise<"OK">;
   multi(): ChainableCommander<Mapping, Known<[]>>;

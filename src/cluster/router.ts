@@ -6,6 +6,7 @@
  * It decides where commands go; what becomes of those that come back is the redirector's.
  */
 
+import { Batch, BatchKind, type BatchMerging } from "../command/batch";
 import type { Command } from "../command/command";
 import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
@@ -91,6 +92,8 @@ export class ClusterRouter implements Dispatcher {
   private nearestNode: ClusterNode | null = null;
   /** The batch that is being split, until a slot has been looked for in all of it. */
   private unsearched: readonly Command[] = [];
+  /** Of the batch that is being split. */
+  private merging: BatchMerging | null = null;
   /** Failing a command calls code of the user, which may come back here: not before all are placed. */
   private refused: { command: Command; error: Error }[] = [];
 
@@ -119,6 +122,7 @@ export class ClusterRouter implements Dispatcher {
       return;
     }
     this.isSplitting = true;
+    this.merging = commands[0]?.batch?.merging ?? null;
     this.unsearched = commands;
     for (let index = 0; index < commands.length; index++) {
       const command = commands[index] as Command;
@@ -334,9 +338,12 @@ export class ClusterRouter implements Dispatcher {
     this.unsearched = [];
     this.touched = [];
     this.lastNodes = touched;
+    const { merging } = this;
+    this.merging = null;
     for (const node of touched) {
       const { bucket } = node;
       node.bucket = [];
+      if (merging !== null) gather(bucket, merging);
       this.deps.pool.clientOf(node).dispatchBatch(bucket);
     }
     if (refused.length === 0) return;
@@ -434,6 +441,13 @@ export class ClusterRouter implements Dispatcher {
     this.deps.retries.arrive(command, { reason: WaitReason.Failover, delayMs: this.deps.retryDelayMs });
     return null;
   }
+}
+
+/** Commands without a batch share a write, and may be merged. */
+function gather(commands: readonly Command[], merging: BatchMerging): void {
+  const batch = new Batch(BatchKind.Automatic, 0, null);
+  batch.merging = merging;
+  for (const command of commands) if (command.batch === null) batch.add(command);
 }
 
 /** Scripts are loaded where they are run. */

@@ -40,6 +40,14 @@ export interface BatchTrace {
   onAnswered(): void;
 }
 
+/** Makes fewer commands of a batch as it is handed to a connection (`merging/`). Order stays as it is. */
+export interface BatchMerging {
+  /** What is to be sent in the place of these commands. `line` is the connection: what it has shown is remembered. */
+  plan(commands: readonly Member[], line: object): readonly Member[];
+  /** What is to be sent in the place of plain calls: commands, and stretches of calls. */
+  planCalls(calls: { readonly length: number }, line: object): readonly object[];
+}
+
 export class Batch {
   /** Batches of all clients that were begun to be written. */
   static started = 0;
@@ -62,6 +70,8 @@ export class Batch {
   isGuarded = false;
   /** Null while nobody listens. */
   trace: BatchTrace | null = null;
+  /** Null: every command is sent as it is. */
+  merging: BatchMerging | null = null;
 
   /**
    * @param left Commands that are not settled yet, besides those that `add` will bring.

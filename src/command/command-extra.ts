@@ -136,6 +136,8 @@ export class CommandExtra {
   tracked: TrackedRead | null = null;
   /** Its caller wants it on a connection for large values, if there is one. */
   isBulk = false;
+  /** `MergedCommands`, if it stands for several (`mergedIn`). */
+  merged: object | null = null;
   private hooks: SettleHook[] | null = null;
   private outcome: PromiseWithHandles | null = null;
 

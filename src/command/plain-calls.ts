@@ -69,6 +69,11 @@ export class PlainCalls {
     return isPlain(spec) && (this.wantsBuffers === wantsBuffers || this.length === 0);
   }
 
+  /** Where the arguments of a call begin. */
+  startOf(index: number): number {
+    return index === 0 ? 0 : (this.ends[index - 1] as number);
+  }
+
   add(spec: CommandSpec, args: readonly Argument[], wantsBuffers: boolean): void {
     this.wantsBuffers = wantsBuffers;
     this.specs.push(spec);
@@ -137,8 +142,7 @@ export class PlainCalls {
 
   /** The call as a command to be looked at, which settles for `completion` alone. */
   view(index: number, completion: Completion): Command {
-    const start = index === 0 ? 0 : this.ends[index - 1];
-    const args = this.args.slice(start, this.ends[index]);
+    const args = this.args.slice(this.startOf(index), this.ends[index]);
     return new Command(this.specs[index] as CommandSpec, args, this.wantsBuffers, completion);
   }
 }

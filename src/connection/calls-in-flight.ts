@@ -14,16 +14,21 @@ import { IGNORED } from "../command/promise-completion";
 const SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 
 export class CallsInFlight {
-  next = 0;
-  written = 0;
-  end: number;
+  next: number;
+  written: number;
   /** `Dropped` once nothing is left to be written or answered: the queue steps over it. */
   state: CommandState = CommandState.Queued;
   /** Settles when the entry is over, for those who wait for that. */
   private marker: Command | null = null;
 
-  constructor(readonly calls: PlainCalls) {
-    this.end = calls.length;
+  /** Of the calls, those from `from` to `end - 1`. */
+  constructor(
+    readonly calls: PlainCalls,
+    from = 0,
+    public end: number = calls.length,
+  ) {
+    this.next = from;
+    this.written = from;
   }
 
   get isReadAsBuffers(): boolean {

@@ -15,6 +15,7 @@
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
+import { mergedIn } from "../command/merged-commands";
 import type { PlainCalls } from "../command/plain-calls";
 import { Deque } from "../util/deque";
 import { CallsInFlight } from "./calls-in-flight";
@@ -83,10 +84,11 @@ export class CommandQueue {
     }
   }
 
-  pushCalls(calls: PlainCalls): void {
-    if (calls.length === 0) return;
-    this.furtherCalls += calls.length - 1;
-    this.pushEntry(new CallsInFlight(calls));
+  /** Calls `from` to `to - 1`. */
+  pushCalls(calls: PlainCalls, from = 0, to: number = calls.length): void {
+    if (to <= from) return;
+    this.furtherCalls += to - from - 1;
+    this.pushEntry(new CallsInFlight(calls, from, to));
   }
 
   /**
@@ -153,7 +155,9 @@ export class CommandQueue {
 
   /** All that is unsent or unanswered, in order; plain calls as one. */
   pending(): (Command | PlainCalls)[] {
-    return this.entries().map((entry) => (entry instanceof CallsInFlight ? entry.calls : entry));
+    return this.entries().flatMap<Command | PlainCalls>((entry) =>
+      entry instanceof CallsInFlight ? entry.calls : membersOf(entry),
+    );
   }
 
   /** All entries, in order. */
@@ -190,7 +194,7 @@ export class CommandQueue {
     const unsent: Command[] = [];
     this.entries().forEach((entry, index) => {
       if (entry instanceof CallsInFlight) unroll(entry, sent, unsent);
-      else (index < this.sentMark ? sent : unsent).push(entry);
+      else (index < this.sentMark ? sent : unsent).push(...membersOf(entry));
     });
     this.items.clear();
     this.backlog.clear();
@@ -290,6 +294,11 @@ export class CommandQueue {
   }
 }
 
+/** The commands that one stands for. */
+function membersOf(command: Command): readonly Command[] {
+  return mergedIn(command)?.members() ?? [command];
+}
+
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);
 }
@@ -304,6 +313,7 @@ function unroll(entry: CallsInFlight, sent: Command[], unsent: Command[]): void 
 
 /** Nothing would be written for it, and no other command depends on it. */
 function isForgettable(entry: QueueEntry): boolean {
-  if (!entry.isSettled || entry instanceof CallsInFlight) return entry.isSettled;
+  if (entry instanceof CallsInFlight) return entry.isSettled;
+  if (!entry.isSettled) return mergedIn(entry)?.isGivenUp === true;
   return entry.group?.kind !== BatchKind.Transaction && (entry.spec.flags & STAYING) === 0;
 }

@@ -94,6 +94,9 @@ const { pacer } = flushScheduler;
 
 const SOCKET_WRITE = Socket.prototype.write;
 
+/** What is sent in the place of plain calls: commands, and calls from one place to another. */
+type Planned = readonly (Command | { readonly from: number; readonly to: number })[];
+
 /** Time after which reading goes on in the next turn of the event loop. */
 const READ_BURST_MS = 5;
 
@@ -253,14 +256,16 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    this.queue.pushBatch(commands);
+    const merging = commands[0]?.batch?.merging;
+    this.queue.pushBatch(merging ? (merging.plan(commands, this) as readonly Command[]) : commands);
     if (!this.isBooked) this.leave();
   }
 
   /** Whoever traces wants to see commands. */
   dispatchCalls(calls: PlainCalls): boolean {
     if (this.tracer.isTracing()) return false;
-    this.queue.pushCalls(calls);
+    if (calls.batch.merging === null) this.queue.pushCalls(calls);
+    else this.pushPlanned(calls, calls.batch.merging.planCalls(calls, this) as Planned);
     if (!this.isBooked) this.leave();
     return true;
   }
@@ -357,6 +362,13 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   }
 
   // --- inside ----------------------------------------------------------------------------
+
+  private pushPlanned(calls: PlainCalls, planned: Planned): void {
+    for (const one of planned) {
+      if ("from" in one) this.queue.pushCalls(calls, one.from, one.to);
+      else this.queue.push(one);
+    }
+  }
 
   /** False if there is nothing that could drain. */
   private beginToDrain(): boolean {

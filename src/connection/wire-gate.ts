@@ -11,6 +11,7 @@ import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
+import { mergedIn } from "../command/merged-commands";
 import { AbortError } from "../errors";
 import { userClockMs } from "../util/scheduling";
 
@@ -22,6 +23,11 @@ const JUST_STARTED_MS = Number.EPSILON;
 
 /** True when the command is to be encoded now; `place` is its number in the order of writing. */
 export function passesGate(command: Command, place: number): boolean {
+  const merged = mergedIn(command);
+  if (merged !== null && !merged.begin((member) => passesGate(member, place))) {
+    command.state = CommandState.Dropped;
+    return false;
+  }
   const { group } = command;
   const isWhole = group !== null && group.kind === BatchKind.Transaction;
   if (isWhole) {

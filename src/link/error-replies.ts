@@ -12,13 +12,15 @@
  */
 
 import { BatchKind } from "../command/batch";
-import { type Command, Origin } from "../command/command";
+import { type Command, CommandState, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
+import { type MergedCommands, mergedIn } from "../command/merged-commands";
 import { ConnectionState } from "../connection/connection-state";
 import { noteUnmasked } from "../connection/handshake";
 import { ReplyError } from "../errors";
 import { explain, hintOnUnknown, isTurnedAway } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
+import { copyError } from "../util/copy-error";
 import { clockMs } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { CurrentConnection } from "./current-connection";
@@ -61,6 +63,11 @@ export class ErrorReplies {
   /** True when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean {
     const { deps } = this;
+    const merged = mergedIn(command);
+    if (merged !== null) {
+      this.judgeMembers(command, merged, error);
+      return true;
+    }
     const isOfConnection = command.origin === Origin.Connection;
     if (isOfConnection) noteUnmasked(command, error);
     if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
@@ -81,6 +88,26 @@ export class ErrorReplies {
     if (deps.redirects(command, error) || this.leavesServer(command, error)) return true;
     explain(error, hintOnUnknown(error.message, deps.current.connection?.serverMode ?? null));
     return false;
+  }
+
+  /** An error of a command that stands for others: each gets it as its own, or goes again by itself. */
+  private judgeMembers(command: Command, merged: MergedCommands, error: Error): void {
+    const { connection } = this.deps.current;
+    const isOwn = merged.concernsMembers(error);
+    const behind = isOwn ? [] : (connection?.queue.pending() ?? []);
+    const members = merged.members();
+    command.state = CommandState.Settled;
+    for (const member of members) {
+      if (member.isSettled) continue;
+      const { batch } = member;
+      if (batch !== null && !batch.isAnswered) batch.noteAnswer();
+      if (!isOwn && !merged.isOvertaken(member, behind)) {
+        this.resendNow(member);
+        continue;
+      }
+      const own = copyError(error);
+      if (!this.judge(member, own)) member.fail(own);
+    }
   }
 
   /** A connection is ready: leaving the other one was worth it if this one leads to a master. */

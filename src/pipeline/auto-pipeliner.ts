@@ -7,7 +7,7 @@
  * It knows neither slots nor sockets. Each command settles on its own reply.
  */
 
-import { Batch, BatchKind } from "../command/batch";
+import { Batch, BatchKind, type BatchMerging } from "../command/batch";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
@@ -26,6 +26,8 @@ export interface AutoPipelinerOptions {
   readonly maxBytes: number;
   /** Lower-case command names that are never gathered. */
   readonly ignored: ReadonlySet<string>;
+  /** Makes fewer commands of a batch. */
+  readonly merging?: BatchMerging | null | undefined;
   /** Commands were given up while they were gathered; they go no further. */
   readonly onGivenUp?: (() => void) | undefined;
   /** A batch leaves that was gathered for so many milliseconds; not called while nobody listens. */
@@ -138,6 +140,7 @@ export class AutoPipeliner implements Dispatcher {
     this.inFlight++;
     const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
     const batch = new Batch(BatchKind.Automatic, 0, onDone);
+    batch.merging = this.options.merging ?? null;
     for (const command of commands) batch.add(command);
     const isNested = this.isSending;
     this.isSending = true;

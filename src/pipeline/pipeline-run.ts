@@ -4,7 +4,7 @@
  */
 
 import { captureArguments } from "../command/argument-mappers";
-import { Batch, BatchKind, type BatchTrace } from "../command/batch";
+import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
 import { presentCaller } from "../command/caller";
 import { Command, type Completion } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
@@ -208,6 +208,11 @@ export class PipelineRun implements CallCollector, BatchFacts {
     command.ensureExtra().addHook(new RowOf(this, command.index));
   }
 
+  /** Commands that follow one another may become one. */
+  mergeBy(merging: BatchMerging | null): void {
+    this.batch.merging = merging;
+  }
+
   /** Every command goes through this from now on, which hands it to `queueCommand` or keeps it. */
   passThrough(send: (command: Command) => unknown): void {
     this.replacedSend = send;
@@ -346,6 +351,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
       parts.next += part.length;
       this.pauseAt -= part.length;
       const batch = new Batch(this.batch.kind, 0, null);
+      batch.merging = this.batch.merging;
       for (const command of part) {
         batch.add(command);
         if (command.extra?.script) command.extra.scriptBatch = batch;

@@ -2,6 +2,7 @@
 
 import type { Command } from "../../command/command";
 import { type AutoPipelinerOptions, isExcluded } from "../../pipeline/auto-pipeliner";
+import { openMerging } from "../merging";
 import type { AutoPipeliningWindow } from "./common-options";
 
 export interface AutoPipeliningOptions {
@@ -19,6 +20,7 @@ export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipeli
     maxCommands: window.maxCommands ?? Number.POSITIVE_INFINITY,
     maxBytes: window.maxBytes ?? Number.POSITIVE_INFINITY,
     ignored: ignoredNames(options),
+    merging: openMerging(window.merge, window.coalesce === true),
   };
 }
 

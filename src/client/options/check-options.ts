@@ -4,6 +4,7 @@
  */
 
 import { OptionError } from "../../errors";
+import { checkMerge } from "../merging";
 
 type OptionRecord = Record<string, unknown>;
 
@@ -41,6 +42,7 @@ export function checkOwnOptions(options: OptionRecord): void {
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
   checkConnections(options);
+  checkMerge("enableAutoPipelining.merge", mergeOf(options["enableAutoPipelining"]));
   checkCache((options["cache"] ?? {}) as OptionRecord);
   const { policy } = (options["bounds"] ?? {}) as OptionRecord;
   checkWord("bounds.policy", policy, ["wait", "reject"]);
@@ -84,6 +86,11 @@ function checkCache({ mode, match, ttl }: OptionRecord): void {
   if (isList || (typeof match === "function" && mode !== "broadcast")) return;
   const expected = mode === "broadcast" ? "beginnings of keys" : "beginnings of keys, or a function";
   throw new OptionError(`Invalid option cache.match: expected ${expected}`);
+}
+
+function mergeOf(autoPipelining: unknown): unknown {
+  const isObject = typeof autoPipelining === "object" && autoPipelining !== null;
+  return isObject ? (autoPipelining as OptionRecord)["merge"] : undefined;
 }
 
 function checkNumber(name: string, value: unknown, least: number): void {

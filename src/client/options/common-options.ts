@@ -10,6 +10,7 @@ import type { ScriptDefinition } from "../../command/script";
 import type { Bounds } from "../../link/admission";
 import type { ExpiringCredentials } from "../../link/credentials";
 import type { WatchdogOptions } from "../../link/link-options";
+import type { MergeChoice } from "../merging";
 
 // A function that returns nothing may stand where a delay is expected.
 type Nothing = ReturnType<() => void>;
@@ -35,6 +36,17 @@ export interface AutoPipeliningWindow {
   maxCommands?: number | undefined;
   /** Bytes at which a batch is full. Default unlimited. */
   maxBytes?: number | undefined;
+  /**
+   * Identical reads of a batch are sent once, unless a command between them may have changed their keys. Default
+   * false. See docs/fewer-commands.md.
+   */
+  coalesce?: boolean | undefined;
+  /**
+   * Commands that follow one another in a batch become one (HGET and HGET become HMGET): `true` for those whose
+   * replies are exact (`hget`, `sismember`, `zscore`), or a list of names, in which `get`, `set`, `hmset`, `rpush`
+   * and `lpush` may stand as well. Default false. See docs/fewer-commands.md.
+   */
+  merge?: MergeChoice | undefined;
 }
 
 /** How answers are kept in this process; see docs/caching.md. */

@@ -4,10 +4,10 @@
  * other way round would cost truth.
  */
 
-import { CommandFlag, type CommandSpec, TRANSACTION_END } from "../command/command-spec";
-import { flagsFor } from "../command/command-table";
-import { KeyWalk, lowerWord, UNKNOWN_KEYS } from "../command/key-positions";
 import type { Argument } from "../protocol/resp-types";
+import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
+import { flagsFor } from "./command-table";
+import { KeyWalk, lowerWord, UNKNOWN_KEYS } from "./key-positions";
 
 export const Effect = {
   /** Neither answered from a cache nor a change of what is in it. */

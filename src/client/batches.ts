@@ -1,0 +1,55 @@
+/** How the batches of a client are made: pipelines, transactions, bulks. */
+
+import { Bulk, type BulkOptions } from "../pipeline/bulk";
+import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
+import { Pipeline } from "../pipeline/pipeline";
+import { type PipelineHost, PipelineRun, PORT } from "../pipeline/pipeline-run";
+import { checkMerge, openMerging } from "./merging";
+import type { CommandList, PipelineOptions } from "./types";
+
+export type { BulkCommand, BulkOptions, PipelineOptions };
+
+/** @param commands The first argument of the call may be the options. */
+export function makePipeline(
+  client: PipelineHost,
+  OwnPipeline: typeof Pipeline,
+  commands: CommandList | PipelineOptions | undefined,
+  options: PipelineOptions | undefined,
+): Pipeline {
+  const list = isList(commands) ? commands : undefined;
+  const { merge } = options ?? (isList(commands) ? {} : (commands ?? {}));
+  checkMerge("merge", merge);
+  const merging = openMerging(merge, false);
+  const run = new PipelineRun(client[PORT], client.options.keyPrefix, false);
+  run.mergeBy(merging);
+  return fill(new OwnPipeline(client, false, run), list);
+}
+
+export function makeTransaction(
+  client: PipelineHost,
+  OwnPipeline: typeof Pipeline,
+  commands?: CommandList,
+): Pipeline {
+  return fill(new OwnPipeline(client, true), commands);
+}
+
+export function openBulk(
+  client: PipelineHost,
+  OwnPipeline: typeof Pipeline,
+  source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>,
+  options?: BulkOptions,
+): Bulk {
+  const open = (keepsRows: boolean) => new BulkBatch(client, OwnPipeline, keepsRows);
+  return new Bulk(source, open, options);
+}
+
+function fill(pipeline: Pipeline, commands: CommandList | undefined): Pipeline {
+  return commands === undefined
+    ? pipeline
+    : (Pipeline.prototype.addBatch.call(pipeline, commands) as Pipeline);
+}
+
+function isList(commands: unknown): commands is CommandList {
+  // Anything else that can be walked through was taken before there were options.
+  return typeof commands === "object" && commands !== null && Symbol.iterator in commands;
+}

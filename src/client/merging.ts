@@ -1,0 +1,54 @@
+/** What the options `coalesce` and `merge` ask for. The code for it is loaded by those who switch it on. */
+
+import type { BatchMerging } from "../command/batch";
+import { OptionError } from "../errors";
+
+/** Commands that can be merged. `get`, `set`, `hmset` and the pushes only where they are named. */
+export type MergeableCommand = "get" | "hget" | "hmset" | "lpush" | "rpush" | "set" | "sismember" | "zscore";
+
+/** `true`: those whose replies are exact, whatever the keys hold: `hget`, `sismember` and `zscore`. */
+export type MergeChoice = boolean | readonly MergeableCommand[];
+
+const MERGEABLE: readonly string[] = [
+  "get",
+  "hget",
+  "hmset",
+  "lpush",
+  "rpush",
+  "set",
+  "sismember",
+  "zscore",
+] satisfies MergeableCommand[];
+const EXACT: readonly string[] = ["hget", "sismember", "zscore"] satisfies MergeableCommand[];
+
+const opened = new Map<string, BatchMerging>();
+
+/** Null if nothing is asked for. Clients that ask for the same share it: it keeps nothing of them. */
+export function openMerging(merge: MergeChoice | undefined, coalesces: boolean): BatchMerging | null {
+  const merged = namesOf(merge);
+  if (merged.length === 0 && !coalesces) return null;
+  const name = `${merged.join()} ${coalesces}`;
+  let merging = opened.get(name);
+  if (merging === undefined) {
+    const { Merging } = require("../command/merging/merging") as typeof import("../command/merging/merging");
+    merging = new Merging({ merged, coalesces });
+    opened.set(name, merging);
+  }
+  return merging;
+}
+
+/** Throws an `OptionError` for what is neither yes or no nor a list of commands that can be merged. */
+export function checkMerge(option: string, merge: unknown): void {
+  if (merge === undefined || merge === null || typeof merge === "boolean") return;
+  const names: readonly unknown[] | null = Array.isArray(merge) ? merge : null;
+  const wrong = names === null ? merge : names.find((name) => !MERGEABLE.includes(name as string));
+  if (names !== null && wrong === undefined) return;
+  const shown = typeof wrong === "string" ? `"${wrong}"` : String(wrong);
+  const known = `"${MERGEABLE.join('", "')}"`;
+  throw new OptionError(`Invalid option ${option} ${shown}: expected true, false or a list of ${known}`);
+}
+
+function namesOf(merge: MergeChoice | undefined): readonly string[] {
+  if (merge === true) return EXACT;
+  return merge ? [...new Set(merge)].sort() : [];
+}

@@ -1,0 +1,22 @@
+/** Commands that go as one, as the way of that one sees them. What makes them one is in `merging/`. */
+
+import type { Command } from "./command";
+import type { PlainCalls } from "./plain-calls";
+
+export interface MergedCommands {
+  /** It is about to be written: takes the arguments of those that may still be. False if there are none. */
+  begin(passes: (member: Command) => boolean): boolean;
+  /** All of them, in order. */
+  members(): readonly Command[];
+  /** Nobody waits for any of them. */
+  readonly isGivenUp: boolean;
+  /** True if each of them would have got this error reply by itself; a refusal of the form is remembered. */
+  concernsMembers(error: Error): boolean;
+  /** One of those behind it has to do with its keys, so that it cannot be sent once more. */
+  isOvertaken(member: Command, behind: readonly (Command | PlainCalls)[]): boolean;
+}
+
+/** The commands that one stands for; null if it stands for itself. */
+export function mergedIn({ extra }: Command): MergedCommands | null {
+  return extra === null ? null : (extra.merged as MergedCommands | null);
+}

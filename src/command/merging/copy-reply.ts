@@ -1,0 +1,13 @@
+/** A reply that shares nothing with the given one that its reader could change. */
+
+import type { Reply } from "../../protocol/resp-types";
+import { setOwn } from "../../util/own-property";
+
+export function copyReply(reply: Reply): Reply {
+  if (typeof reply !== "object" || reply === null || reply instanceof Error) return reply;
+  if (Buffer.isBuffer(reply)) return Buffer.from(reply);
+  if (Array.isArray(reply)) return reply.map(copyReply);
+  const copy: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(reply)) setOwn(copy, field, copyReply(value));
+  return copy;
+}

@@ -1,0 +1,84 @@
+/**
+ * Which commands have a form for several at once, and what the reply to it says to each of them. A
+ * form is exact if that is what each would have been answered by itself.
+ *
+ *   hget k a     hget k b        ->  hmget k a b         each has its element of the reply
+ *   get a        get b           ->  mget a b            the same; but nil where GET says WRONGTYPE
+ *   set a 1      set b 2         ->  mset a 1 b 2        all are told OK
+ *   rpush k a    rpush k b c     ->  rpush k a b c       length, less what came behind
+ *
+ * HSET, SADD and ZADD are missing: they are answered with one sum, which cannot be divided again.
+ */
+
+import { CommandFlag, type CommandSpec } from "../command-spec";
+import { specOf } from "../command-table";
+
+export const ReplyKind = {
+  /** An array with an element for each member. */
+  Elements: 0,
+  /** One reply that is right for all. */
+  Same: 1,
+  /** The length of the list behind the last one. */
+  Length: 2,
+} as const;
+export type ReplyKind = (typeof ReplyKind)[keyof typeof ReplyKind];
+
+export interface Form {
+  /** The command that is sent; the transformers of users are for those that they call. */
+  readonly spec: CommandSpec;
+  /** Lower-case name of the commands that it stands for. */
+  readonly single: string;
+  /** All members have the same first argument, which is sent once. */
+  readonly isOneKey: boolean;
+  readonly isWrite: boolean;
+  readonly replies: ReplyKind;
+  /** Least number of arguments of a member, and whether it may have more, by so many each. */
+  readonly least: number;
+  readonly step: number;
+}
+
+function form(
+  single: string,
+  several: string,
+  shape: Pick<Form, "replies" | "least"> & { step?: number },
+): Form {
+  const { flags, keys } = specOf(several);
+  const encodedName = Buffer.from(`$${several.length}\r\n${several}\r\n`);
+  return {
+    spec: {
+      name: several,
+      lowerName: several,
+      flags,
+      keys,
+      encodedName,
+      replyMapper: null,
+      argumentMapper: null,
+    },
+    single,
+    isOneKey: several !== "mget" && several !== "mset",
+    isWrite: (flags & CommandFlag.Readonly) === 0,
+    step: 0,
+    ...shape,
+  };
+}
+
+const FORMS: readonly Form[] = [
+  form("hget", "hmget", { replies: ReplyKind.Elements, least: 2 }),
+  form("sismember", "smismember", { replies: ReplyKind.Elements, least: 2 }),
+  form("zscore", "zmscore", { replies: ReplyKind.Elements, least: 2 }),
+  form("get", "mget", { replies: ReplyKind.Elements, least: 1 }),
+  form("set", "mset", { replies: ReplyKind.Same, least: 2 }),
+  form("hmset", "hmset", { replies: ReplyKind.Same, least: 3, step: 2 }),
+  form("rpush", "rpush", { replies: ReplyKind.Length, least: 2, step: 1 }),
+  form("lpush", "lpush", { replies: ReplyKind.Length, least: 2, step: 1 }),
+];
+
+/** The forms of these commands. */
+export function formsOf(names: readonly string[]): ReadonlyMap<string, Form> {
+  return new Map(FORMS.filter(({ single }) => names.includes(single)).map((one) => [one.single, one]));
+}
+
+/** A call with so many arguments is one that the form can stand for. */
+export function takes({ least, step }: Form, count: number): boolean {
+  return count === least || (step > 0 && count > least && (count - least) % step === 0);
+}

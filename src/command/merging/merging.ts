@@ -1,0 +1,137 @@
+/**
+ * Makes fewer commands of a batch as it is handed to a connection. Loaded by those who switch it on.
+ *
+ * The rule: only rows that follow one another with nothing in between become one command, which takes
+ * their place. The server runs it as it may run them: one after the other, with nobody in between. So
+ * whatever it answers is something that it could have answered to them (docs/decisions/0016).
+ */
+
+import { BatchKind, type BatchMerging } from "../batch";
+import type { Command } from "../command";
+import { type Argument, CommandFlag } from "../command-spec";
+import type { PlainCalls } from "../plain-calls";
+import { UNROUTED } from "../slot";
+import { type Form, formsOf } from "./forms";
+import { knowledgeOf, type LineKnowledge } from "./line-knowledge";
+import { CallRun, CommandRun } from "./merged-run";
+import { CallRows, CommandRows, findRuns, type Rows, type Run } from "./rows";
+import { findTwins } from "./twins";
+
+export interface MergingSettings {
+  /** Lower-case names of the commands that are merged. */
+  readonly merged: readonly string[];
+  readonly coalesces: boolean;
+}
+
+/** A stretch of plain calls that stay what they are. */
+export interface CallRange {
+  readonly from: number;
+  readonly to: number;
+}
+
+export class Merging implements BatchMerging {
+  private readonly forms: ReadonlyMap<string, Form>;
+  private readonly coalesces: boolean;
+  private readonly isFree = (command: Command): boolean => {
+    const { batch, extra } = command;
+    if (batch === null || batch.merging !== this || batch.kind === BatchKind.Transaction) return false;
+    if (command.isSettled) return false;
+    return (
+      extra === null ||
+      (extra.tracked === null && extra.script === null && extra.group === null && extra.trail === null)
+    );
+  };
+
+  constructor({ merged, coalesces }: MergingSettings) {
+    this.forms = formsOf(merged);
+    this.coalesces = coalesces;
+  }
+
+  plan(given: readonly Command[], line: object): readonly Command[] {
+    const knowledge = knowledgeOf(line);
+    const twins = this.coalesces ? findTwins(given, this.isFree) : null;
+    const commands = twins === null ? given : withoutTwins(given, twins);
+    const rows = new CommandRows(commands, this.isFree);
+    const runs = this.forms.size === 0 ? [] : findRuns(rows, this.forms);
+    if (runs.length === 0 && twins === null) return given;
+    const planned: Command[] = [];
+    const keep = (from: number, to: number): void => {
+      for (let row = from; row < to; row++) {
+        const command = commands[row] as Command;
+        const isOne = twins?.has(command) !== true;
+        planned.push(isOne ? command : new CommandRun(null, [command], twins, knowledge).command);
+      }
+    };
+    let done = 0;
+    for (const run of runs) {
+      const { form, from, to } = run;
+      if (!mayMerge(run, rows, knowledge)) {
+        if (!mayAsk(form, knowledge)) continue;
+        keep(done, to);
+        planned.push(knowledge.ask(form, (commands[from] as Command).args));
+      } else {
+        keep(done, from);
+        planned.push(new CommandRun(form, commands.slice(from, to), twins, knowledge).command);
+      }
+      done = to;
+    }
+    keep(done, commands.length);
+    return planned;
+  }
+
+  planCalls(calls: PlainCalls, line: object): readonly (Command | CallRange)[] {
+    const knowledge = knowledgeOf(line);
+    const rows = new CallRows(calls);
+    const planned: (Command | CallRange)[] = [];
+    let done = 0;
+    const keep = (to: number): void => {
+      if (to > done) planned.push({ from: done, to });
+    };
+    for (const run of findRuns(rows, this.forms)) {
+      const { form, from, to } = run;
+      if (!mayMerge(run, rows, knowledge)) {
+        if (!mayAsk(form, knowledge)) continue;
+        keep(to);
+        planned.push(knowledge.ask(form, argsAt(rows, from)));
+      } else {
+        keep(from);
+        planned.push(new CallRun(run, calls, knowledge).command);
+      }
+      done = to;
+    }
+    keep(rows.length);
+    return planned;
+  }
+}
+
+function withoutTwins(commands: readonly Command[], twins: ReadonlyMap<Command, readonly Command[]>) {
+  const left = new Set([...twins.values()].flat());
+  return commands.filter((command) => !left.has(command));
+}
+
+function argsAt(rows: Rows, row: number): Argument[] {
+  return Array.from({ length: rows.argsAt(row) }, (_, index) => rows.arg(row, index));
+}
+
+/** Reads can be asked about by reading; whether MSET may be used is seen when it is. */
+function mayAsk(form: Form, knowledge: LineKnowledge): boolean {
+  return !form.isWrite && knowledge.isUnknown(form);
+}
+
+function mayMerge({ form, from, to }: Run, rows: Rows, knowledge: LineKnowledge): boolean {
+  if (knowledge.isRefused(form)) return false;
+  // The word is the same as that of the members, and so is what the server says to it.
+  if (form.spec.name === form.single) return true;
+  const isProven = knowledge.isAllowed(form);
+  // Keys of a slot that is moving may lie on two nodes: refused, the members would go behind what follows.
+  const isRefusable = !form.isOneKey && (rows.slotAt(from) !== UNROUTED || !isProven);
+  if (form.isWrite) return !isRefusable || to === rows.length;
+  return isProven && (!isRefusable || isFollowedByReads(rows, to));
+}
+
+function isFollowedByReads(rows: Rows, from: number): boolean {
+  for (let row = from; row < rows.length; row++) {
+    if ((rows.specAt(row).flags & CommandFlag.Readonly) === 0) return false;
+  }
+  return true;
+}

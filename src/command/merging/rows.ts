@@ -1,0 +1,151 @@
+/** A batch as one looks for runs in it: commands, or the columns of plain calls. */
+
+import type { Command } from "../command";
+import type { Argument, CommandSpec } from "../command-spec";
+import type { PlainCalls } from "../plain-calls";
+import { UNROUTED } from "../slot";
+import { type Form, takes } from "./forms";
+
+/** Most members of a run, and most characters or bytes of its arguments: the server does nothing else meanwhile. */
+const MOST_MEMBERS = 128;
+const MOST_BYTES = 64 * 1024;
+
+/** Rows `from` to `to - 1`, which one command of the form can stand for. */
+export interface Run {
+  readonly form: Form;
+  readonly from: number;
+  readonly to: number;
+}
+
+export interface Rows {
+  readonly length: number;
+  specAt(row: number): CommandSpec;
+  argsAt(row: number): number;
+  arg(row: number, index: number): Argument;
+  /** Nothing but its outcome matters to anybody. */
+  isFree(row: number): boolean;
+  /** `UNROUTED` on one server. */
+  slotAt(row: number): number;
+}
+
+export class CommandRows implements Rows {
+  constructor(
+    private readonly commands: readonly Command[],
+    private readonly test: (command: Command) => boolean,
+  ) {}
+
+  get length(): number {
+    return this.commands.length;
+  }
+
+  specAt(row: number): CommandSpec {
+    return (this.commands[row] as Command).spec;
+  }
+
+  argsAt(row: number): number {
+    return (this.commands[row] as Command).args.length;
+  }
+
+  arg(row: number, index: number): Argument {
+    return (this.commands[row] as Command).args[index] as Argument;
+  }
+
+  isFree(row: number): boolean {
+    return this.test(this.commands[row] as Command);
+  }
+
+  slotAt(row: number): number {
+    return (this.commands[row] as Command).slot;
+  }
+}
+
+export class CallRows implements Rows {
+  constructor(private readonly calls: PlainCalls) {}
+
+  get length(): number {
+    return this.calls.length;
+  }
+
+  specAt(row: number): CommandSpec {
+    return this.calls.specs[row] as CommandSpec;
+  }
+
+  argsAt(row: number): number {
+    return (this.calls.ends[row] as number) - this.calls.startOf(row);
+  }
+
+  arg(row: number, index: number): Argument {
+    return this.calls.args[this.calls.startOf(row) + index] as Argument;
+  }
+
+  isFree(): boolean {
+    return true;
+  }
+
+  slotAt(): number {
+    return UNROUTED;
+  }
+}
+
+/** All runs of two rows and more, in order. A run is rows that follow one another with nothing in between. */
+export function findRuns(rows: Rows, forms: ReadonlyMap<string, Form>): Run[] {
+  const runs: Run[] = [];
+  const finder = new RunFinder(rows, forms);
+  for (let from = 0; from < rows.length; ) {
+    const form = finder.formAt(from);
+    const to = form === null ? from + 1 : finder.endOf(form, from);
+    if (form !== null && to - from > 1) runs.push({ form, from, to });
+    from = to;
+  }
+  return runs;
+}
+
+class RunFinder {
+  private spec: CommandSpec | null = null;
+  private specForm: Form | null = null;
+
+  constructor(
+    private readonly rows: Rows,
+    private readonly forms: ReadonlyMap<string, Form>,
+  ) {}
+
+  /** The form that the row may be a member of. */
+  formAt(row: number): Form | null {
+    const { rows } = this;
+    const spec = rows.specAt(row);
+    if (spec !== this.spec) {
+      this.spec = spec;
+      this.specForm = this.forms.get(spec.lowerName) ?? null;
+    }
+    const form = this.specForm;
+    return form !== null && takes(form, rows.argsAt(row)) && rows.isFree(row) ? form : null;
+  }
+
+  endOf(form: Form, from: number): number {
+    const { rows } = this;
+    const key = rows.arg(from, 0);
+    const slot = rows.slotAt(from);
+    const most = Math.min(rows.length, from + MOST_MEMBERS);
+    let bytes = this.bytesOf(from);
+    let to = from + 1;
+    for (; to < most && this.formAt(to) === form; to++) {
+      if (form.isOneKey ? !isSame(rows.arg(to, 0), key) : rows.slotAt(to) !== slot) break;
+      bytes += this.bytesOf(to);
+      if (bytes > MOST_BYTES) break;
+    }
+    return to;
+  }
+
+  private bytesOf(row: number): number {
+    const { rows } = this;
+    let bytes = 0;
+    for (let index = rows.argsAt(row) - 1; index >= 0; index--) bytes += rows.arg(row, index).length;
+    return bytes;
+  }
+}
+
+export function isSame(one: Argument, other: Argument): boolean {
+  if (typeof one === "string" && typeof other === "string") return one === other;
+  if (typeof one === "string") return (other as Buffer).equals(Buffer.from(one));
+  return one.equals(typeof other === "string" ? Buffer.from(other) : other);
+}
