@@ -7,6 +7,7 @@ import { batchMemory } from "./batch-memory";
 import { cached } from "./cached";
 import { callThenCompute } from "./call-then-compute";
 import { clusterGrowth, clusterReads } from "./cluster-load";
+import { fewerCommands } from "./fewer-commands";
 import { idleClients } from "./idle-clients";
 import { lines } from "./lines";
 import { loadCost } from "./load-cost";
@@ -65,6 +66,7 @@ export const scenarios: readonly Scenario[] = [
   cached,
   pubsub,
   idleClients,
+  fewerCommands,
   growth,
 ] as readonly Scenario[];
 

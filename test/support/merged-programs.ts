@@ -131,15 +131,9 @@ export async function outcomesOf(client: Client, program: Program, merge: boolea
     if (step.kind === "turn") for (const call of step.calls) note(callOn(client, call));
     else if (step.kind === "transaction") note(client.multi([...step.calls]).exec());
     else {
-      const pipeline = merge ? client.pipeline({ merge: ALL_MERGEABLE }) : client.pipeline();
-      pipeline.addBatch(step.calls);
-      if (step.kind === "mixed") {
-        pipeline.multi();
-        pipeline.addBatch(step.inside);
-        pipeline.exec();
-        pipeline.addBatch(step.calls);
-      }
-      note(pipeline.exec());
+      const inside = step.kind === "mixed" ? [["multi"], ...step.inside, ["exec"], ...step.calls] : [];
+      const calls = [...step.calls, ...inside];
+      note(client.pipeline(calls, merge ? { merge: ALL_MERGEABLE } : {}).exec());
     }
   }
   await Promise.all(pending);

@@ -1,0 +1,124 @@
+/**
+ * A thousand reads of one turn or of one pipeline, as they are and merged into commands of several keys: what
+ * client and server spend on each. Both are the same build with other options, so the rows are compared with
+ * one another.
+ */
+
+import path from "node:path";
+import { BareClient, serverInfo } from "../support/bare-client";
+import { Clock } from "../support/clock";
+import { keyOf, numbers } from "../support/dataset";
+import { type Figures, Meter } from "../support/meter";
+import { projectRoot } from "../support/project";
+import { CPU, OPS, type Row, type SampleContext, type Scenario } from "../support/scenario";
+
+type Reply = Promise<unknown>;
+
+interface Reads<T> {
+  get(key: string): T;
+  hget(key: string, field: string): T;
+}
+
+interface Client extends Reads<Reply> {
+  pipeline(options: object): Reads<unknown> & { exec(): Reply };
+  hset(key: string, fields: object): Reply;
+  once(event: "ready", listener: () => void): unknown;
+  disconnect(): void;
+}
+
+type ClientClass = new (options: object) => Client;
+
+interface FewerRow extends Row {
+  readonly batch: "turn" | "pipeline";
+  readonly read: "get" | "hget" | "same";
+  readonly options: { readonly merge?: readonly string[]; readonly coalesce?: boolean };
+}
+
+const WIDTH = 1000;
+const HASH = "fewer:hash";
+
+const MERGED = { merge: ["get", "hget"] };
+const SIDES = ["sluice"] as const;
+
+function rowsOf(batch: FewerRow["batch"], read: FewerRow["read"], title: string): FewerRow[] {
+  const options = read === "same" ? { coalesce: true } : MERGED;
+  const id = `fewer-${batch}-${read}`;
+  return [
+    { id: `${id}-off`, title, sides: SIDES, batch, read, options: {} },
+    { id: `${id}-on`, title: `${title}, ${Object.keys(options)[0]}`, sides: SIDES, batch, read, options },
+  ];
+}
+
+export const fewerCommands: Scenario<FewerRow> = {
+  id: "fewer-commands",
+  rounds: 3,
+  title: "Merged and coalesced",
+  about:
+    "A thousand reads of 16 bytes, in one turn with automatic pipelining and in one explicit pipeline: as they are, merged (`GET` to `MGET`, `HGET` of one hash to `HMGET`) and coalesced (all of one key).",
+  columns: [OPS, CPU, { figure: "serverCpuMicros", title: "server CPU µs/cmd", digits: 3, pick: "least" }],
+  rows: [
+    ...rowsOf("turn", "get", "1,000 GET in one turn"),
+    ...rowsOf("turn", "hget", "1,000 HGET of one hash in one turn"),
+    ...rowsOf("turn", "same", "1,000 GET of one key in one turn"),
+    ...rowsOf("pipeline", "get", "1,000 GET in a pipeline"),
+    ...rowsOf("pipeline", "hget", "1,000 HGET of one hash in a pipeline"),
+  ],
+  measure: measureFewer,
+};
+
+async function measureFewer(row: FewerRow, context: SampleContext): Promise<Figures> {
+  const [node] = context.target.nodes;
+  if (node === undefined) throw new Error("no server");
+  const Redis = require(path.join(projectRoot, "built")) as ClientClass;
+  const client = new Redis({ ...node, enableAutoPipelining: { ...row.options } });
+  await new Promise<void>((resolve) => {
+    client.once("ready", resolve);
+  });
+  await client.hset(
+    HASH,
+    Object.fromEntries(numbers(WIDTH).map((index) => [keyOf("s", index), "x".repeat(16)])),
+  );
+  const pass = async (durationMs: number): Promise<number> => {
+    const clock = new Clock(durationMs, 3, 1);
+    let done = 0;
+    do {
+      await batchOf(client, row);
+      done += WIDTH;
+    } while (!clock.expired());
+    return done;
+  };
+  await pass(context.budget.warmMs);
+  const server = await BareClient.open(node);
+  const before = await cpuOf(server);
+  const meter = new Meter();
+  meter.start();
+  const commands = await pass(context.budget.measureMs);
+  const figures = await meter.stop(commands);
+  const serverCpuMicros = ((await cpuOf(server)) - before) / commands;
+  server.close();
+  client.disconnect();
+  return { ...figures, serverCpuMicros: serverCpuMicros * 1e6 };
+}
+
+/** Keys are made anew for each call, as they are where they come from data. */
+async function batchOf(client: Client, { batch, read, options }: FewerRow): Promise<void> {
+  if (batch === "turn") {
+    const replies: Reply[] = [];
+    for (let index = 0; index < WIDTH; index++) replies.push(issue(client, read, index));
+    await Promise.all(replies);
+  } else {
+    const pipeline = client.pipeline({ merge: options.merge ?? false });
+    for (let index = 0; index < WIDTH; index++) issue(pipeline, read, index);
+    await pipeline.exec();
+  }
+}
+
+function issue<T>(target: Reads<T>, read: FewerRow["read"], index: number): T {
+  if (read === "hget") return target.hget(HASH, keyOf("s", index));
+  return target.get(keyOf("s", read === "same" ? 0 : index));
+}
+
+async function cpuOf(server: BareClient): Promise<number> {
+  const cpu = await serverInfo(server, "cpu");
+  return (cpu.get("used_cpu_user") ?? 0) + (cpu.get("used_cpu_sys") ?? 0);
+}
