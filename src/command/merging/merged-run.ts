@@ -8,7 +8,8 @@
 import { ReplyError, UnexpectedReplyError } from "../../errors";
 import type { Reply } from "../../protocol/resp-types";
 import { copyError } from "../../util/copy-error";
-import { Command, type Completion } from "../command";
+import { BatchKind } from "../batch";
+import { Command, CommandState, type Completion } from "../command";
 import type { Argument, CommandSpec, ReplyShape } from "../command-spec";
 import type { MergedCommands } from "../merged-commands";
 import type { PlainCalls } from "../plain-calls";
@@ -100,16 +101,18 @@ export class CommandRun extends MergedRun {
 
   begin(passes: (member: Command) => boolean): boolean {
     const live: Command[] = [];
+    const { twins } = this;
     const { args } = this.command;
     const isOneKey = this.form?.isOneKey === true;
     args.length = 0;
     for (const member of this.all) {
-      let isWaiting = passes(member);
-      for (const twin of this.twins?.get(member) ?? []) isWaiting = passes(twin) || isWaiting;
-      if (!isWaiting) continue;
-      for (let index = isOneKey && live.length > 0 ? 1 : 0; index < member.args.length; index++) {
-        args.push(member.args[index] as Argument);
+      let isWaiting = goesOn(member) || passes(member);
+      if (twins !== null) {
+        for (const twin of twins.get(member) ?? []) isWaiting = passes(twin) || isWaiting;
       }
+      if (!isWaiting) continue;
+      const from = isOneKey && live.length > 0 ? 1 : 0;
+      for (let index = from; index < member.args.length; index++) args.push(member.args[index] as Argument);
       live.push(member);
     }
     this.live = live;
@@ -124,12 +127,12 @@ export class CommandRun extends MergedRun {
       return;
     }
     this.noteSuccess();
+    const { twins } = this;
     const lengths = this.form?.replies === ReplyKind.Length ? lengthsOf(reply, live.map(elementsOf)) : null;
     for (let index = 0; index < live.length; index++) {
       const own = this.ownOf(reply, index, lengths);
       const member = live[index] as Command;
-      const twins = this.twins?.get(member);
-      for (const twin of twins ?? []) this.give(twin, copyReply(own), shape);
+      if (twins !== null) for (const twin of twins.get(member) ?? []) this.give(twin, copyReply(own), shape);
       this.give(member, own, shape);
     }
   }
@@ -220,6 +223,15 @@ export class CallRun extends MergedRun {
     if (own instanceof Error) this.calls.commandAt(index).fail(own);
     else this.calls.answer(index, own, shape);
   }
+}
+
+/** Marks a member that nothing has to be asked about, as nearly all are. */
+function goesOn(member: Command): boolean {
+  const { batch, extra } = member;
+  if (extra !== null || batch === null || batch.kind !== BatchKind.Automatic) return false;
+  if (member.state >= CommandState.Settled) return false;
+  member.state = CommandState.Sent;
+  return true;
 }
 
 function pushArgs(args: Argument[], calls: PlainCalls, start: number, last: number): void {
