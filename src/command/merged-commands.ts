@@ -6,8 +6,12 @@ import type { PlainCalls } from "./plain-calls";
 export interface MergedCommands {
   /** It is about to be written: takes the arguments of those that may still be. False if there are none. */
   begin(passes: (member: Command) => boolean): boolean;
-  /** All of them, in order. */
+  /** All of them, in order; calls become commands, so that from now on those have to be settled. */
   members(): readonly Command[];
+  /** The same to be looked at: calls stay what they are. */
+  readonly shown: readonly (Command | PlainCalls)[];
+  /** The last one that the test is true for; calls are of no slot. */
+  lastOf(isWanted: (member: Command) => boolean): Command | undefined;
   /** Nobody waits for any of them. */
   readonly isGivenUp: boolean;
   /** True if each of them would have got this error reply by itself; a refusal of the form is remembered. */

@@ -140,8 +140,11 @@ export class CommandQueue {
 
   /** The command that was handed over last of those that the test is true for; for calls, one that settles when they are over. */
   lastOf(isWanted: (command: Command) => boolean): Command | undefined {
-    const wanted = (entry: QueueEntry): boolean =>
-      entry instanceof CallsInFlight ? !entry.isSettled && isWanted(entry.last()) : isWanted(entry);
+    const wanted = (entry: QueueEntry): boolean => {
+      if (entry instanceof CallsInFlight) return !entry.isSettled && isWanted(entry.last());
+      const merged = mergedIn(entry);
+      return merged === null ? isWanted(entry) : merged.lastOf(isWanted) !== undefined;
+    };
     let last: QueueEntry | undefined;
     for (let i = this.backlog.length - 1; i >= 0 && last === undefined; i--) {
       last = this.backlog.peekAt(i)?.entries.findLast(wanted);
@@ -150,13 +153,14 @@ export class CommandQueue {
       const entry = this.items.peekAt(i);
       if (entry !== undefined && wanted(entry)) last = entry;
     }
-    return last instanceof CallsInFlight ? last.last() : last;
+    if (last === undefined || last instanceof CallsInFlight) return last?.last();
+    return mergedIn(last)?.lastOf(isWanted) ?? last;
   }
 
   /** All that is unsent or unanswered, in order; plain calls as one. */
   pending(): (Command | PlainCalls)[] {
     return this.entries().flatMap<Command | PlainCalls>((entry) =>
-      entry instanceof CallsInFlight ? entry.calls : membersOf(entry),
+      entry instanceof CallsInFlight ? entry.calls : (mergedIn(entry)?.shown ?? entry),
     );
   }
 

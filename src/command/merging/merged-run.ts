@@ -31,6 +31,8 @@ abstract class MergedRun implements Completion, MergedCommands {
 
   abstract begin(passes: (member: Command) => boolean): boolean;
   abstract members(): readonly Command[];
+  abstract readonly shown: readonly (Command | PlainCalls)[];
+  abstract lastOf(isWanted: (member: Command) => boolean): Command | undefined;
   abstract fulfil(command: Command, value: Reply, shape: ReplyShape): void;
   abstract get isGivenUp(): boolean;
 
@@ -93,6 +95,14 @@ export class CommandRun extends MergedRun {
   members(): readonly Command[] {
     const { twins } = this;
     return twins === null ? this.all : this.all.flatMap((one) => [one, ...(twins.get(one) ?? [])]);
+  }
+
+  get shown(): readonly Command[] {
+    return this.members();
+  }
+
+  lastOf(isWanted: (member: Command) => boolean): Command | undefined {
+    return this.members().findLast(isWanted);
   }
 
   get isGivenUp(): boolean {
@@ -178,6 +188,14 @@ export class CallRun extends MergedRun {
     const { state } = this.command;
     for (const member of members) if (!member.isSettled) member.state = state;
     return members;
+  }
+
+  get shown(): readonly PlainCalls[] {
+    return [this.calls];
+  }
+
+  lastOf(): undefined {
+    return undefined;
   }
 
   get isGivenUp(): boolean {
