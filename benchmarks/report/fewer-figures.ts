@@ -5,7 +5,7 @@ import { type Column, CPU, OPS } from "../support/scenario";
 import { formatFigure, markdownTable } from "./format";
 import { figureOf } from "./tables";
 
-const SERVER: Pick<Column, "figure" | "pick"> = { figure: "serverCpuMicros", pick: "least" };
+const SERVER: Column = { figure: "serverCpuMicros", title: "server CPU", digits: 3, pick: "least" };
 
 const CASES: readonly { readonly id: string; readonly title: string }[] = [
   { id: "fewer-turn-get", title: "1,000 `GET` in one turn, `merge`" },
@@ -21,9 +21,9 @@ export function fewerFigures(results: Results): string | null {
   if (rows === undefined) return null;
   const body = CASES.map(({ id, title }) => {
     const [off, on] = [rows[`${id}-off`], rows[`${id}-on`]];
-    const both = (column: Pick<Column, "figure" | "pick">, digits: number): string =>
-      [off, on].map((row) => formatFigure(figureOf(row, "sluice", column), digits)).join(" → ");
-    return [title, both(OPS, OPS.digits), both(CPU, CPU.digits), both(SERVER, 3)];
+    const both = (column: Column): string =>
+      [off, on].map((row) => formatFigure(figureOf(row, "sluice", column), column.digits)).join(" → ");
+    return [title, both(OPS), both(CPU), both(SERVER)];
   });
   return markdownTable({ head: ["without → with", "ops/s", "client CPU µs", "server CPU µs"], body });
 }
