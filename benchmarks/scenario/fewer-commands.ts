@@ -5,6 +5,7 @@
  */
 
 import path from "node:path";
+import { freshKey } from "../sides/operation";
 import { BareClient, serverInfo } from "../support/bare-client";
 import { Clock } from "../support/clock";
 import { keyOf, numbers } from "../support/dataset";
@@ -76,7 +77,7 @@ async function measureFewer(row: FewerRow, context: SampleContext): Promise<Figu
   });
   await client.hset(
     HASH,
-    Object.fromEntries(numbers(WIDTH).map((index) => [keyOf("s", index), "x".repeat(16)])),
+    Object.fromEntries(numbers(WIDTH).map((index) => [freshKey(keyOf("s", index)), "x".repeat(16)])),
   );
   const pass = async (durationMs: number): Promise<number> => {
     const clock = new Clock(durationMs, 3, 1);
@@ -114,8 +115,8 @@ async function batchOf(client: Client, { batch, read, options }: FewerRow): Prom
 }
 
 function issue<T>(target: Reads<T>, read: FewerRow["read"], index: number): T {
-  if (read === "hget") return target.hget(HASH, keyOf("s", index));
-  return target.get(keyOf("s", read === "same" ? 0 : index));
+  if (read === "hget") return target.hget(HASH, freshKey(keyOf("s", index)));
+  return target.get(freshKey(keyOf("s", read === "same" ? 0 : index)));
 }
 
 async function cpuOf(server: BareClient): Promise<number> {

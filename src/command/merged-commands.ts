@@ -12,8 +12,8 @@ export interface MergedCommands {
   readonly shown: readonly (Command | PlainCalls)[];
   /** The last one that the test is true for; calls are of no slot. */
   lastOf(isWanted: (member: Command) => boolean): Command | undefined;
-  /** Nobody waits for any of them. */
-  readonly isGivenUp: boolean;
+  /** How many of them somebody waits for. */
+  readonly waiting: number;
   /** True if each of them would have got this error reply by itself; a refusal of the form is remembered. */
   concernsMembers(error: Error): boolean;
   /** One of those behind it has to do with its keys, so that it cannot be sent once more. */

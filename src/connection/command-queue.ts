@@ -318,6 +318,6 @@ function unroll(entry: CallsInFlight, sent: Command[], unsent: Command[]): void 
 /** Nothing would be written for it, and no other command depends on it. */
 function isForgettable(entry: QueueEntry): boolean {
   if (entry instanceof CallsInFlight) return entry.isSettled;
-  if (!entry.isSettled) return mergedIn(entry)?.isGivenUp === true;
+  if (!entry.isSettled) return mergedIn(entry)?.waiting === 0;
   return entry.group?.kind !== BatchKind.Transaction && (entry.spec.flags & STAYING) === 0;
 }

@@ -5,6 +5,7 @@
 
 import { type Command, CommandState, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
+import { mergedIn } from "../command/merged-commands";
 import { CallsInFlight } from "../connection/calls-in-flight";
 import type { Link } from "./link";
 
@@ -27,12 +28,20 @@ export class Census {
   addLink({ offline, connection }: Pick<Link, "offline" | "connection">): void {
     this.addAll(offline.pending());
     for (const entry of connection?.queue.entries() ?? []) {
-      if (!(entry instanceof CallsInFlight)) this.add(entry, entry.state === CommandState.Sent);
+      if (!(entry instanceof CallsInFlight)) this.addEntry(entry);
       else if (!entry.calls.isAbandoned) {
         this.unanswered += entry.written - entry.next;
         this.unsent += entry.unwritten;
       }
     }
+  }
+
+  private addEntry(command: Command): void {
+    const isWritten = command.state === CommandState.Sent;
+    const merged = mergedIn(command);
+    if (merged === null) this.add(command, isWritten);
+    else if (isWritten) this.unanswered += merged.waiting;
+    else this.unsent += merged.waiting;
   }
 
   private add({ isSettled, origin, spec, mayHaveRun }: Command, isWritten: boolean): void {

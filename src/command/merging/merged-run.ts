@@ -34,7 +34,7 @@ abstract class MergedRun implements Completion, MergedCommands {
   abstract readonly shown: readonly (Command | PlainCalls)[];
   abstract lastOf(isWanted: (member: Command) => boolean): Command | undefined;
   abstract fulfil(command: Command, value: Reply, shape: ReplyShape): void;
-  abstract get isGivenUp(): boolean;
+  abstract get waiting(): number;
 
   reject(_command: Command, error: Error): void {
     for (const member of this.members()) member.fail(copyError(error));
@@ -105,8 +105,8 @@ export class CommandRun extends MergedRun {
     return this.members().findLast(isWanted);
   }
 
-  get isGivenUp(): boolean {
-    return this.members().every(({ isSettled }) => isSettled);
+  get waiting(): number {
+    return this.members().filter(({ isSettled }) => !isSettled).length;
   }
 
   begin(passes: (member: Command) => boolean): boolean {
@@ -198,8 +198,8 @@ export class CallRun extends MergedRun {
     return undefined;
   }
 
-  get isGivenUp(): boolean {
-    return this.calls.isAbandoned;
+  get waiting(): number {
+    return this.calls.isAbandoned ? 0 : this.to - this.from;
   }
 
   begin(): boolean {
