@@ -138,6 +138,7 @@ export type {
   ConnectTraceContext,
 } from "./observability/channels";
 export type {
+  CacheContext,
   ConnectionContext,
   FlushCause,
   FlushContext,

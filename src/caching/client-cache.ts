@@ -24,9 +24,11 @@ import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
 import { keyPositions } from "../command/key-positions";
 import { ReplyError } from "../errors";
+import type { ServerContext } from "../observability/channels";
 import type { Argument, Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
 import { clockMs } from "../util/scheduling";
+import { CacheReport } from "./cache-report";
 import { type CachedReply, CacheStore, type Content, type KeyNode, type Question } from "./cache-store";
 import { Hold, Holds } from "./holds";
 import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
@@ -59,6 +61,8 @@ export interface CacheDeps {
   onInvalidated(keys: string[] | null): void;
   /** The connection does not tell about changes any more. */
   onTrackingEnded(): void;
+  /** The server, as channels tell it. */
+  place(): ServerContext;
 }
 
 /** Numbers since the client was made, and what the cache holds now. */
@@ -94,6 +98,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private readonly store: CacheStore;
   private readonly holds: Holds;
   private readonly reads = new PendingReads();
+  private readonly report: CacheReport;
   private hits = 0;
   private misses = 0;
   private joined = 0;
@@ -112,6 +117,10 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.next = deps.next;
     this.store = new CacheStore(settings.maxBytes, settings.absentTtlMs !== null);
     this.holds = new Holds(this.store);
+    this.report = new CacheReport(
+      () => this.stats(),
+      () => deps.place(),
+    );
   }
 
   // --- the way of a hit ----------------------------------------------------------------------
@@ -153,7 +162,10 @@ export class ClientCache implements Dispatcher, ReadListener {
   private isUsable(reply: CachedReply): boolean {
     const { line } = reply;
     if (line.nowMs < reply.expiresAtMs && line.isDirect) return !this.isDelicate;
-    if (line.nowMs === Number.POSITIVE_INFINITY) line.renew(reply.node.key);
+    if (line.nowMs === Number.POSITIVE_INFINITY) {
+      this.report.note();
+      line.renew(reply.node.key);
+    }
     if (line.nowMs < reply.expiresAtMs) return line.isDirect && !this.isDelicate;
     if (line.nowMs !== Number.POSITIVE_INFINITY) this.store.remove(reply);
     return false;
@@ -192,6 +204,7 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   /** A message of the kind `invalidate`. */
   onInvalidation(keys: Reply): void {
+    this.report.note();
     if (!Array.isArray(keys)) {
       this.invalidations++;
       this.dropAll();
@@ -231,6 +244,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   onAnswered(read: PendingRead, value: unknown): void {
     const { line, nodes, terms, followers } = read;
     this.reads.delete(read);
+    this.report.note();
     const isLive = line?.isLive === true;
     const isKept = isLive && read.isUpToDate(this.store.epoch) && !this.holds.isHeld(nodes);
     if (isLive) line.prove(terms.bornMs);
@@ -298,6 +312,7 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   /** True if the same read is under way; otherwise the command will be what others wait for. */
   private join(command: Command, keys: readonly [string, ...string[]], question: Question): boolean {
+    this.report.note();
     const underWay = this.reads.find(keys[0], question, this.store.epoch);
     if (underWay !== undefined) {
       this.joined++;

@@ -7,7 +7,9 @@ import type { CommandSpec } from "../command/command-spec";
 import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import { CacheUnavailableError } from "../errors";
+import type { ServerContext } from "../observability/channels";
 import { callUser } from "../util/user-code";
+import { SOURCE } from "./client-base";
 import type { CacheOptions } from "./options/common-options";
 import { watchOptions } from "./options/live-options";
 
@@ -56,6 +58,7 @@ export interface CachedClient {
   emit(event: string, ...args: unknown[]): boolean;
   silentEmit(event: string, ...args: unknown[]): boolean;
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
+  readonly [SOURCE]: { server(): ServerContext };
 }
 
 /** The link of a client, with its present connection. */
@@ -126,6 +129,7 @@ export class Caching implements CacheView {
       onTrackingEnded: () => {
         for (const { tracking } of this.lines) tracking.end();
       },
+      place: () => client[SOURCE].server(),
     });
     this.cache.prefix = prefix;
     watchOptions(client.options, ["keyPrefix"], () => {

@@ -36,7 +36,7 @@ import { watchOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
 import { RedisEvents } from "./redis-events";
-import { type LinkStats, type RedisStats, readBounds, readCommands, readLink } from "./stats";
+import { type LinkStats, type RedisStats, readBounds, readCache, readCommands, readLink } from "./stats";
 import type { RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
 /** What is special about the present connection. */
@@ -362,12 +362,13 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** How the client is doing, in figures; cheap enough for every second. See docs/observability.md. */
   stats(): RedisStats {
-    const { auto, admission } = this[PARTS];
+    const { auto, admission, caching } = this[PARTS];
     return Object.freeze({
       ...linkStatsOf(this),
       commands: readCommands(this[TALLY]),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
+      cache: readCache(caching),
     });
   }
 

@@ -3,6 +3,7 @@
  * the work is done. Reading them allocates; keeping them does not.
  */
 
+import type { CacheStats } from "../caching/client-cache";
 import type { Tally } from "../command/promise-completion";
 import type { LineCounts } from "../connection/line-counts";
 import type { LinkLane } from "../lanes/lane";
@@ -122,6 +123,8 @@ export interface RedisStats extends LinkStats {
   readonly bounds: BoundStats | null;
   /** Automatic batches that may be unanswered at present; null without auto-pipelining. */
   readonly window: number | null;
+  /** Null without the option `cache`. */
+  readonly cache: CacheStats | null;
 }
 
 /** Commands and transactions that a node sent elsewhere or back, by its word. They only grow. */
@@ -141,6 +144,8 @@ export interface ClusterStats extends Traffic {
   /** Null without the option `bounds`. */
   readonly bounds: BoundStats | null;
   readonly redirects: RedirectStats;
+  /** Null without the option `cache`. */
+  readonly cache: CacheStats | null;
   /** `offline` has what waits for the cluster or for its turn after a redirect, too. */
   readonly queues: QueueStats;
   /** By `host:port`. */
@@ -164,6 +169,11 @@ export function readBounds(admission: Admission | null): BoundStats | null {
   if (admission === null) return null;
   const { commands, bytes, waitingCount } = admission;
   return Object.freeze({ commands, bytes, waiting: waitingCount });
+}
+
+/** @param caching Null without the option `cache`. */
+export function readCache(caching: { stats(): CacheStats } | null): CacheStats | null {
+  return caching === null ? null : Object.freeze(caching.stats());
 }
 
 export function readLink(link: Link, counts: LineCounts, surroundings: Surroundings): LinkStats {
@@ -196,7 +206,7 @@ function readLane({ name, link, gatherer }: LinkLane): LaneStats {
 }
 
 /** What a cluster client adds to its nodes. */
-interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bounds"> {
+interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bounds" | "cache"> {
   readonly nodes: readonly LinkStats[];
   /** Of all nodes that there are or were. */
   readonly counts: LineCounts;

@@ -100,6 +100,27 @@ export interface PubSubContext extends ServerContext {
   error?: Error;
 }
 
+/** What the cache of a client has done since the last message, or since it had rested. */
+export interface CacheContext extends ServerContext {
+  /** Calls that were answered from the cache. */
+  hits: number;
+  /** Calls that were sent. */
+  misses: number;
+  /** Calls that waited for the answer to another one. */
+  joined: number;
+  /** Answers that were kept. */
+  stores: number;
+  /** Answers that were dropped to make room. */
+  evictions: number;
+  /** Keys that the server said have changed. */
+  invalidations: number;
+  /** Answers that are kept now, and the bytes of memory that they take. */
+  entries: number;
+  bytes: number;
+  /** Milliseconds that all of this took. */
+  intervalMs: number;
+}
+
 /** Operations of one kind; each reports `start` and `end`, later `error` if it fails, `asyncStart` and `asyncEnd`. */
 class WorkChannel<Context extends { error?: Error }> {
   private readonly channel: TracingChannel<unknown, Context>;
@@ -145,6 +166,17 @@ const redirects: Channel = channel("sluice:redirect");
 /** Redirects take no time of their own: each is one message, made only for those who listen. */
 export function tellRedirect(describe: () => RedirectContext): void {
   if (redirects.hasSubscribers) redirects.publish(describe());
+}
+
+const caches: Channel = channel("sluice:cache");
+
+export function isCacheHeard(): boolean {
+  return caches.hasSubscribers;
+}
+
+/** Added up by who calls it: one message for many calls. */
+export function tellCache(context: CacheContext): void {
+  caches.publish(context);
 }
 
 function nothing(): void {}

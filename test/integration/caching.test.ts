@@ -1,9 +1,10 @@
 /** Client-side caching on real servers: what comes from the cache, what is dropped, and what is never kept. */
 
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { expect } from "chai";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { CacheOptions } from "../../src/client/options/common-options";
-import { Redis } from "../../src/index";
+import { type CacheContext, Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
 import { serverKinds, sharedServer, startServer } from "../support/shared-servers";
 
@@ -283,6 +284,75 @@ for (const kind of serverKinds()) {
       expect(await redis.get("a")).to.equal("script");
     });
 
+    it("tells listeners of the channel what it has done, added up, and nobody else", async () => {
+      const redis = await open({ maxBytes: 4000 });
+      const other = await open(true);
+      const counted = ["hits", "misses", "joined", "stores", "evictions", "invalidations"] as const;
+      const before = redis.cache.stats();
+      const sums = { hits: 0, misses: 0, joined: 0, stores: 0, evictions: 0, invalidations: 0 };
+      let messages = 0;
+      const listener = (message: unknown): void => {
+        const context = message as CacheContext;
+        expect(context).to.include({ serverAddress: server.host, serverPort: server.port });
+        expect(context.intervalMs).to.be.greaterThan(0);
+        for (const name of counted) sums[name] += context[name];
+        messages++;
+      };
+      subscribe("sluice:cache", listener);
+      try {
+        await Promise.all([redis.get("a"), redis.get("a")]);
+        for (let round = 0; round < 500; round++) await redis.get("a");
+        for (let index = 0; index < 20; index++) await redis.get(`b${index}`);
+        await server.command("SET", "b19", "1");
+        await until(() => redis.cache.stats().invalidations > before.invalidations);
+        await until(() => sums.invalidations > 0);
+        const after = redis.cache.stats();
+        for (const name of counted) expect(sums[name], name).to.equal(after[name] - before[name]);
+        expect(sums.hits).to.be.at.least(500);
+        expect(sums.evictions).to.be.greaterThan(0);
+        expect(messages).to.be.below(50);
+      } finally {
+        unsubscribe("sluice:cache", listener);
+      }
+      expect(redis.stats().cache).to.deep.equal(redis.cache.stats());
+      expect(Object.isFrozen(redis.stats().cache)).to.equal(true);
+      expect(other.stats().cache?.hits).to.equal(0);
+    });
+
+    it("asks for the time to live of keys with ttl: server, with three commands a miss", async () => {
+      const redis = await open({ ttl: "server" });
+      await server.command("SET", "brief", "1", "PX", "60000");
+      await server.command("SET", "lasting", "1");
+      const before = [
+        await countOf(server, "get"),
+        await countOf(server, "pttl"),
+        await countOf(server, "client"),
+      ];
+      await redis.get("brief");
+      await redis.pipeline().get("lasting").get("none").exec();
+      await redis.ping();
+      const after = [
+        await countOf(server, "get"),
+        await countOf(server, "pttl"),
+        await countOf(server, "client"),
+      ];
+      expect(after[0]).to.equal((before[0] as number) + 3);
+      expect(after[1]).to.equal((before[1] as number) + 3);
+      expect(redis.cache.peek("get", "brief")).to.equal("1");
+      expect(redis.cache.peek("get", "lasting")).to.equal("1");
+      expect(redis.cache.peek("get", "none")).to.equal(null);
+      const told = new Promise((resolve) => redis.once("invalidate", resolve));
+      await server.command("SET", "brief", "2", "PX", "150");
+      await told;
+      expect(await redis.get("brief")).to.equal("2");
+      await redis.ping();
+      expect(redis.cache.peek("get", "brief")).to.equal("2");
+      // Without a word of the server, whose line is not read while this loops.
+      const beganMs = performance.now();
+      while (redis.cache.peek("get", "brief") !== undefined && performance.now() - beganMs < 5000);
+      expect(redis.cache.peek("get", "brief")).to.equal(undefined);
+    });
+
     it("stays within its bytes, whatever is asked", async () => {
       const redis = await open({ maxBytes: 64 * 1024 });
       for (let round = 0; round < 20; round++) {
@@ -308,6 +378,7 @@ describe("a cache without a server that tracks", () => {
     const settings: unknown[] = [
       { maxBytes: 0 },
       { ttl: -1 },
+      { ttl: "client" },
       { maxStale: Number.NaN },
       { mode: "loud" },
       { match: "user:" },

@@ -30,7 +30,7 @@ import {
 } from "../options/cluster-options";
 import { watchOptions } from "../options/live-options";
 import { flushesSoFar, isPatched, linkStatsOf, Redis } from "../redis";
-import { type ClusterStats, readBounds, readCluster, readCommands } from "../stats";
+import { type ClusterStats, readBounds, readCache, readCluster, readCommands } from "../stats";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "../types";
 import { type CacheView, ClusterChain } from "./cluster-chain";
 import { quitClusterWithin } from "./cluster-quit";
@@ -230,6 +230,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
       status: this.status,
       commands: readCommands(this[TALLY]),
       bounds: readBounds(this[PARTS].admission),
+      cache: readCache(this[PARTS].caching),
       nodes: nodes.map((node) => linkStatsOf(node)),
       counts,
       redirects: redirector.counts,

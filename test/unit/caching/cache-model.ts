@@ -113,6 +113,7 @@ export class CacheModel {
       next: this.tracking,
       onInvalidated: () => {},
       onTrackingEnded: () => this.tracking.end(),
+      place: () => ({ serverAddress: "", serverPort: 1 }),
     });
     this.connect();
   }

@@ -36,7 +36,12 @@ class Stage implements Dispatcher {
         matches: null,
         isBroadcast: false,
       },
-      { next: this.tracking, onInvalidated: () => {}, onTrackingEnded: () => this.tracking.end() },
+      {
+        next: this.tracking,
+        onInvalidated: () => {},
+        onTrackingEnded: () => this.tracking.end(),
+        place: () => ({ serverAddress: "", serverPort: 1 }),
+      },
     );
     this.tracking.begin(this);
     this.answer("OK");
