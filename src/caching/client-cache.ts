@@ -99,6 +99,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   private readonly holds: Holds;
   private readonly reads = new PendingReads();
   private readonly report: CacheReport;
+  /** What was peeked at last: a place in a program mostly asks for the same command. */
+  private peeked = methodOf("get");
   private hits = 0;
   private misses = 0;
   private joined = 0;
@@ -139,10 +141,11 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   /** The answer to a call if it is in the cache, undefined otherwise. */
   peek(name: string, ...args: unknown[]): unknown {
-    const wantsBuffers = name.endsWith(BUFFER_SUFFIX);
-    const spec = specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name);
-    const reply = this.look(spec, args, wantsBuffers);
-    return reply === null ? undefined : copyOf(reply.value, reply.kind);
+    let { peeked } = this;
+    if (peeked.name !== name) this.peeked = peeked = methodOf(name);
+    const reply = this.look(peeked.spec, args, peeked.wantsBuffers);
+    if (reply === null) return undefined;
+    return reply.kind === ValueKind.Shared ? reply.value : copyOf(reply.value, reply.kind);
   }
 
   private look(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
@@ -423,6 +426,18 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.store.dropAll();
     if (isNews) this.deps.onInvalidated(null);
   }
+}
+
+interface PeekedMethod {
+  readonly name: string;
+  readonly spec: CommandSpec;
+  readonly wantsBuffers: boolean;
+}
+
+/** What a method of a client executes: `hget`, `hgetBuffer`. */
+function methodOf(name: string): PeekedMethod {
+  const wantsBuffers = name.endsWith(BUFFER_SUFFIX);
+  return { name, spec: specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name), wantsBuffers };
 }
 
 function isYoungEnough({ bornMs, line }: CachedReply, ttlMs: number | null): boolean {
