@@ -49,6 +49,8 @@ export interface ConnectionLife {
   onOpen(): void;
   /** A socket or protocol error; `onClose` follows. */
   onConnectionError?(error: Error): void;
+  /** Something is about to be written, after nobody has looked after it for a while. */
+  onAwake?(): void;
   onClose(): void;
 }
 
@@ -124,6 +126,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   /** Tells one run of one server from all others, when the handshake told it. */
   serverRunId: string | null = null;
   isMonitoring = false;
+  /** Nobody looks after it while nothing is due; the next write calls `onAwake`. */
+  isUnwatched = false;
   isBooked = false;
   /** What is handed over now leaves at the end of the run, whatever the policy. */
   isGathering = false;
@@ -520,7 +524,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     const { queue, output, socket } = this;
     if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;
-    if (queue.inFlight === 0) this.lastActivityMs = clockMs();
+    if (queue.inFlight === 0) this.beginToWait();
     this.meter.begin(this.lastActivityMs);
     const trouble = this.fill();
     if (trouble !== null) {
@@ -537,6 +541,13 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     }
     if (this.socketTimeout !== null) this.socketTimeout.windUp();
     if (queue.unsent > 0 && !this.isBlocked) flushScheduler.requestNextTurn(this);
+  }
+
+  private beginToWait(): void {
+    this.lastActivityMs = clockMs();
+    if (!this.isUnwatched) return;
+    this.isUnwatched = false;
+    this.deps.life.onAwake?.();
   }
 
   private fill(): Error | null {

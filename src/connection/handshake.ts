@@ -14,6 +14,9 @@ import type { Argument, Reply } from "../protocol/resp-types";
 import type { Connection } from "./connection";
 import { ConnectionState } from "./connection-state";
 import { type Fieldset, prepareArgumentsOf, unpreparedFieldsets } from "./fieldsets";
+import { ServerInfo } from "./server-info";
+
+export type { ServerInfo };
 
 export interface HandshakeOptions {
   readonly protocol?: number | undefined;
@@ -39,7 +42,7 @@ export interface ClientIdentity {
 }
 
 export type HandshakeOutcome =
-  | { kind: "ready"; info: Record<string, string> }
+  | { kind: "ready"; info: ServerInfo }
   | { kind: "loading"; delayMs: number }
   | { kind: "failed"; error: Error };
 
@@ -124,18 +127,21 @@ export async function handshake(
 /** Keeps what INFO says about who the server is. */
 function noteServer(connection: Connection, outcome: HandshakeOutcome): HandshakeOutcome {
   if (outcome.kind === "ready") {
-    connection.serverMode =
-      outcome.info["redis_mode"] ?? outcome.info["server_mode"] ?? connection.serverMode;
-    connection.serverRunId = outcome.info["run_id"] ?? null;
-    connection.serverVersion = versionIn(outcome.info) ?? connection.serverVersion;
+    const { info } = outcome;
+    connection.serverMode = info.field("redis_mode") ?? info.field("server_mode") ?? connection.serverMode;
+    connection.serverRunId = info.field("run_id") ?? null;
+    connection.serverVersion = versionIn(info) ?? connection.serverVersion;
   }
   return outcome;
 }
 
 /** Valkey tells the version of Redis that it is compatible with, too. */
-function versionIn(info: Record<string, string>): string | null {
-  if (info["valkey_version"] !== undefined) return `valkey ${info["valkey_version"]}`;
-  return info["redis_version"] === undefined ? null : `redis ${info["redis_version"]}`;
+function versionIn(info: ServerInfo): string | null {
+  for (const name of ["valkey", "redis"]) {
+    const version = info.field(`${name}_version`);
+    if (version !== undefined) return `${name} ${version}`;
+  }
+  return null;
 }
 
 interface Answers {
@@ -239,7 +245,7 @@ function judge(
     return { kind: "failed", error: answer.error };
   }
   for (const error of said.fieldsets) if (error !== null) onError(error);
-  if (said.info === null) return { kind: "ready", info: {} };
+  if (said.info === null) return { kind: "ready", info: new ServerInfo("") };
   const outcome = judgeInfo(said.info, options);
   return outcome.kind === "failed" ? refused(said.info, Boolean(credentials.password)) : outcome;
 }
@@ -255,22 +261,13 @@ export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeO
     console.warn(
       `Skipping the ready check because INFO command fails: "${answer.error.message}". You can disable ready check with "enableReadyCheck".`,
     );
-    return { kind: "ready", info: {} };
+    return { kind: "ready", info: new ServerInfo("") };
   }
-  const info = parseInfo(String(answer.value));
-  if (info["loading"] === undefined || info["loading"] === "0") return { kind: "ready", info };
-  const etaMs = Number(info["loading_eta_seconds"] ?? 1) * 1000;
+  const info = new ServerInfo(String(answer.value));
+  if ((info.field("loading") ?? "0") === "0") return { kind: "ready", info };
+  const etaMs = Number(info.field("loading_eta_seconds") ?? 1) * 1000;
   const maxMs = options.maxLoadingRetryTime ?? 10000;
   return { kind: "loading", delayMs: Number.isFinite(etaMs) ? Math.min(etaMs, maxMs) : maxMs };
-}
-
-function parseInfo(text: string): Record<string, string> {
-  const info: Record<string, string> = Object.create(null);
-  for (const line of text.split("\r\n")) {
-    const colon = line.indexOf(":");
-    if (colon > 0) info[line.slice(0, colon)] = line.slice(colon + 1);
-  }
-  return info;
 }
 
 /** Errors of AUTH that mean that no login was needed; told once and passed over. */

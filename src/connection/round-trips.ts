@@ -12,11 +12,15 @@ const STEPS_PER_DOUBLING = 4;
 const STEPS = STEPS_PER_DOUBLING * 31;
 const WEIGHT_OF_ONE = 1 / 8;
 const SHARE = 0.99;
+/** So many are kept singly. */
+const FEW = 16;
 
 export class RoundTrips {
   /** Moving mean in milliseconds, in which the last one counts an eighth; null before the first. */
   meanMs: number | null = null;
   count = 0;
+  /** Step and period of each of the first few: a connection that is idle needs no table. */
+  private readonly first: number[] = [];
   private counts: Uint32Array | null = null;
   private period = 0;
 
@@ -24,15 +28,15 @@ export class RoundTrips {
     this.meanMs =
       this.meanMs === null ? roundTripMs : this.meanMs + (roundTripMs - this.meanMs) * WEIGHT_OF_ONE;
     this.count++;
-    const counts = this.turnTo(nowMs);
-    const at = (this.period % PERIODS) * STEPS + stepOf(roundTripMs);
-    counts[at] = (counts[at] as number) + 1;
+    if (this.counts === null && this.first.length < FEW * 2) {
+      this.first.push(stepOf(roundTripMs), Math.floor(nowMs / PERIOD_MS));
+    } else this.add(this.counts ?? this.makeTable(), stepOf(roundTripMs), nowMs);
   }
 
   /** Upper end of the step in which the 99th percentile of the last minute lies; null when nothing was measured. */
   p99Ms(nowMs: number): number | null {
-    if (this.counts === null) return null;
-    const counts = this.turnTo(nowMs);
+    if (this.counts === null) return this.greatestMs(nowMs);
+    const counts = this.turnTo(this.counts, nowMs);
     let total = 0;
     for (const count of counts) total += count;
     if (total === 0) return null;
@@ -44,17 +48,44 @@ export class RoundTrips {
     return upperEndMs(0);
   }
 
+  private add(table: Uint32Array, step: number, nowMs: number): void {
+    const counts = this.turnTo(table, nowMs);
+    const at = (this.period % PERIODS) * STEPS + step;
+    counts[at] = (counts[at] as number) + 1;
+  }
+
+  private makeTable(): Uint32Array {
+    const table = new Uint32Array(PERIODS * STEPS);
+    this.counts = table;
+    const { first } = this;
+    for (let i = 0; i < first.length; i += 2) {
+      this.add(table, first[i] as number, (first[i + 1] as number) * PERIOD_MS);
+    }
+    first.length = 0;
+    return table;
+  }
+
+  /** Of so few, the greatest one is the percentile. */
+  private greatestMs(nowMs: number): number | null {
+    const { first } = this;
+    const oldest = Math.floor(nowMs / PERIOD_MS) - PERIODS + 1;
+    let greatest = -1;
+    for (let i = 0; i < first.length; i += 2) {
+      if ((first[i + 1] as number) >= oldest) greatest = Math.max(greatest, first[i] as number);
+    }
+    return greatest < 0 ? null : upperEndMs(greatest);
+  }
+
   /** Empties the periods that have begun since the last call. */
-  private turnTo(nowMs: number): Uint32Array {
-    this.counts ??= new Uint32Array(PERIODS * STEPS);
+  private turnTo(counts: Uint32Array, nowMs: number): Uint32Array {
     const period = Math.floor(nowMs / PERIOD_MS);
     const passed = Math.min(period - this.period, PERIODS);
     for (let back = 0; back < passed; back++) {
       const start = ((period - back) % PERIODS) * STEPS;
-      this.counts.fill(0, start, start + STEPS);
+      counts.fill(0, start, start + STEPS);
     }
     this.period = period;
-    return this.counts;
+    return counts;
   }
 }
 

@@ -57,3 +57,8 @@ export abstract class AbstractConnector {
     return true;
   }
 }
+
+/** Any server is right for it: INFO need not be read for `check`. */
+export function takesAnyServer(connector: AbstractConnector): boolean {
+  return connector.check === AbstractConnector.prototype.check;
+}

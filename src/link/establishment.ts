@@ -17,6 +17,7 @@ import {
   handshake,
   judgeInfo,
   request,
+  type ServerInfo,
 } from "../connection/handshake";
 import { ConnectTimeoutError, ParserError } from "../errors";
 import {
@@ -46,7 +47,7 @@ export interface EstablishmentOwner {
   /** An error with a name of its own, as connectors report them. */
   onNamedError(type: string, error: Error): void;
   /** The handshake is passed. */
-  onEstablished(info: Record<string, string>, credentials: ExpiringCredentials): void;
+  onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
   /** The server refused the handshake. */
   onRefused(error: Error): void;
 }

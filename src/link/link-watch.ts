@@ -50,6 +50,11 @@ export class LinkWatch implements WatchdogOwner {
     this.watchdog?.watch(connection);
   }
 
+  /** The connection has something to wait for again. */
+  wake(): void {
+    this.watchdog?.look();
+  }
+
   stop(): void {
     this.watchdog?.stop();
     this.probing?.stop();
@@ -89,11 +94,12 @@ export class LinkWatch implements WatchdogOwner {
   }
 
   /** Who only listens waits for no reply: the one to this grows old when the line is dead. */
-  onQuiet(connection: Connection): void {
+  onQuiet(connection: Connection): boolean {
     const { subscriptions, session } = this.link;
-    if (subscriptions.isEmpty || connection === this.refused) return;
+    if (subscriptions.isEmpty || connection === this.refused) return false;
     const isIdle = connection.isWritable && connection.queue.length === 0 && !session.isInTransaction;
     if (isIdle) void this.ping(connection);
+    return true;
   }
 
   private async ping(connection: Connection): Promise<void> {

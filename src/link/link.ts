@@ -14,7 +14,7 @@ import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
 import { Connection, type ConnectionDeps } from "../connection/connection";
-import { type Credentials, request } from "../connection/handshake";
+import { type Credentials, request, type ServerInfo } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import {
   AlreadyConnectingError,
@@ -37,7 +37,7 @@ import {
   settleWaiting,
   withoutRequests,
 } from "./closing";
-import type { AbstractConnector } from "./connector";
+import { type AbstractConnector, takesAnyServer } from "./connector";
 import { CredentialRenewal, type ExpiringCredentials } from "./credentials";
 import { CurrentConnection } from "./current-connection";
 import { ErrorReplies } from "./error-replies";
@@ -324,6 +324,7 @@ export class Link implements Dispatcher {
       life: {
         onOpen: () => this.onOpen(),
         onConnectionError: (error) => this.onConnectionError(error),
+        onAwake: () => this.watch.wake(),
         onClose: () => this.onClose(),
       },
       replies: {
@@ -363,9 +364,10 @@ export class Link implements Dispatcher {
     this.failAll(() => error, true);
   }
 
-  private onEstablished(info: Record<string, string>, credentials: ExpiringCredentials): void {
+  private onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
-    if (!callUser(() => this.connector.check(info))) {
+    const { connector } = this;
+    if (!takesAnyServer(connector) && !callUser(() => connector.check(info.fields()))) {
       this.leaveConnection(true, false);
       return;
     }
@@ -378,7 +380,7 @@ export class Link implements Dispatcher {
     if (this.options.monitor) this.current.request("monitor", []);
     this.sendWaiting(connection);
     this.reconnection.succeed();
-    this.errorReplies.onArrival(info["role"]);
+    this.errorReplies.onArrival(info.field("role"));
     if (this.current.isReady) this.renewal.start(credentials);
   }
 

@@ -36,8 +36,8 @@ export interface WatchdogOwner {
   onDeadLine(silentMs: number, isReachable: boolean): void;
   /** It is waited for; `isKnown` tells whether the server is known to be at work. */
   onBusyServer(silentMs: number, isKnown: boolean): void;
-  /** Nothing has come for half the time, and nothing is due. */
-  onQuiet(connection: Connection): void;
+  /** Nothing has come for half the time, and nothing is due. False: nothing is to be looked at until it is. */
+  onQuiet(connection: Connection): boolean;
 }
 
 /**
@@ -71,8 +71,14 @@ export class Watchdog {
     this.wasServed = false;
     this.queuedBytes = 0;
     this.drainedAtMs = 0;
-    // A little less than half the time, so that what is asked at one check has grown old three later.
+    this.look();
+  }
+
+  /** Begins the checks, or goes on with them. */
+  look(): void {
+    if (this.connection === null) return;
     this.stopLooking?.();
+    // A little less than half the time, so that what is asked at one check has grown old three later.
     this.stopLooking = sharedIntervals.join(() => this.check(), Math.max(10, this.idleMs / 2.5));
   }
 
@@ -86,12 +92,12 @@ export class Watchdog {
   private check(): void {
     const { connection } = this;
     if (connection === null || this.isProbing) return;
-    this.noteDraining(connection);
-    const silentMs = this.silenceOf(connection);
     if (!isWaiting(connection)) {
-      if (silentMs >= this.idleMs / 2) this.owner.onQuiet(connection);
+      if (this.silenceOf(connection) >= this.idleMs / 2) this.rest(connection);
       return;
     }
+    this.noteDraining(connection);
+    const silentMs = this.silenceOf(connection);
     if (silentMs < this.idleMs + heldMsOf(connection.queue.oldest())) {
       this.hasTold = false;
       this.refusals = 0;
@@ -99,6 +105,14 @@ export class Watchdog {
       return;
     }
     void this.ask(connection, silentMs);
+  }
+
+  /** A thousand idle connections wake the process not once. */
+  private rest(connection: Connection): void {
+    if (this.owner.onQuiet(connection) || connection.queue.inFlight > 0) return;
+    this.stopLooking?.();
+    this.stopLooking = null;
+    connection.isUnwatched = true;
   }
 
   private async ask(connection: Connection, silentMs: number): Promise<void> {

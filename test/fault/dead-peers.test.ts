@@ -8,6 +8,7 @@ import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { RedisOptions } from "../../src/client/options/redis-options";
+import { LINK } from "../../src/client/redis";
 import { Redis } from "../../src/index";
 import { FakeServer, NO_REPLY } from "../support/fake-server";
 import { Direction, FaultProxy } from "../support/fault-proxy";
@@ -84,6 +85,17 @@ describe("dead peers", () => {
         expect(reports).to.deep.equal(["DEAD_CONNECTION"]);
       });
     }
+
+    it("are left after a rest in which nothing was due", async () => {
+      await connect({ watchdog: QUICK_TO_ASK });
+      await pause(400);
+      expect(redis[LINK].connection?.isUnwatched).to.equal(true);
+      for (let call = 0; call < 2; call++) {
+        cutSilently();
+        expect(await redis.set("dead:a", 1)).to.equal("OK");
+      }
+      expect(reports).to.deep.equal(["DEAD_CONNECTION", "DEAD_CONNECTION"]);
+    });
 
     it("with default options, in seconds", async function () {
       this.timeout(60_000);

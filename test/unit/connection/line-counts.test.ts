@@ -50,6 +50,15 @@ describe("RoundTrips", () => {
     expect(trips.count).to.equal(50);
   });
 
+  it("is exact for the first few, which it forgets as well", () => {
+    const trips = new RoundTrips();
+    trips.note(500, 1000);
+    trips.note(1, 20_000);
+    expect(trips.p99Ms(20_000)).to.be.within(500, 600);
+    expect(trips.p99Ms(61_000)).to.be.within(1, 1.2);
+    expect(trips.p99Ms(200_000)).to.equal(null);
+  });
+
   it("follows a change of the mean", () => {
     const trips = new RoundTrips();
     trips.note(8, 0);

@@ -12,6 +12,7 @@ const IDLE_MS = 40;
 class Silent {
   lastActivityMs = performance.now();
   bytesRead = 0;
+  isUnwatched = false;
   socket = { _handle: { writeQueueSize: 0 } };
   command: Command | undefined = makeCommand(specOf("get"), ["k"], false, IGNORED);
   readonly queue = {
@@ -26,10 +27,12 @@ describe("Watchdog", () => {
   let silent: Silent;
   let seen: string[];
   let verdicts: Verdict[];
+  let mayRest: boolean;
 
   beforeEach(() => {
     silent = new Silent();
     seen = [];
+    mayRest = false;
     watchdog = new Watchdog(IDLE_MS, {
       probe: async () => {
         seen.push("asked");
@@ -40,7 +43,7 @@ describe("Watchdog", () => {
         watchdog.stop();
       },
       onBusyServer: (_silentMs, isKnown) => seen.push(isKnown ? "busy" : "unknown"),
-      onQuiet: () => seen.push("quiet"),
+      onQuiet: () => seen.push("quiet") > 0 && !mayRest,
     });
   });
   afterEach(() => watchdog.stop());
@@ -124,6 +127,23 @@ describe("Watchdog", () => {
     expect(new Set(await run([], 100))).to.deep.equal(new Set(["quiet"]));
   });
 
+  it("rests when nothing is to be asked, until something is due", async () => {
+    mayRest = true;
+    const { command } = silent;
+    silent.command = undefined;
+    silent.queue.inFlight = 0;
+    verdicts = [Verdict.LineIsDead];
+    watchdog.watch(silent as unknown as Connection);
+    while (!silent.isUnwatched) await new Promise((resolve) => setTimeout(resolve, 5));
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    expect(seen).to.deep.equal(["quiet"]);
+    silent.command = command;
+    silent.queue.inFlight = 1;
+    watchdog.look();
+    while (seen.at(-1) !== "dead") await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(seen).to.deep.equal(["quiet", "asked", "dead"]);
+  });
+
   it("forgets a verdict about what has answered meanwhile", async () => {
     verdicts = [];
     const probe = async (): Promise<Verdict> => {
@@ -134,7 +154,7 @@ describe("Watchdog", () => {
       probe,
       onDeadLine: () => seen.push("dead"),
       onBusyServer: () => seen.push("busy"),
-      onQuiet: () => {},
+      onQuiet: () => true,
     });
     other.watch(silent as unknown as Connection);
     await new Promise((resolve) => setTimeout(resolve, 150));
