@@ -14,13 +14,11 @@ import type { NodePool } from "./node-pool";
 
 /** Words come from callers: they must not fill the memory. */
 const MAX_WORDS = 256;
-/** What needs no asking: the cursor of CLUSTERSCAN is routed as a key, by its hash tag (`0-{06S}-0`), and is none. */
-const KNOWN_RULES: readonly (readonly [string, KeyRule])[] = [["clusterscan", parseKeyRule("r0.0.1")]];
 /** Anything else is a whole line taken for a word; it may hold a secret, and no server knows it. */
 const COMMAND_WORD = /^[\w.|-]{1,64}$/;
 
 export class CommandGuide {
-  private readonly rules = new Map<string, KeyRule>(KNOWN_RULES);
+  private readonly rules = new Map<string, KeyRule>();
 
   constructor(private readonly pool: NodePool) {}
 
