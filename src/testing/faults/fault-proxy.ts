@@ -14,6 +14,7 @@ import {
   type Socket,
 } from "node:net";
 
+import { Deque } from "../../util/deque";
 import { type RecordedCommand, WireRecord } from "./wire-record";
 
 /** Which way bytes travel. */
@@ -68,7 +69,10 @@ class Lane {
   private isIsolated = false;
   /** When the line is free again, where its rate is limited. */
   private freeAt = 0;
-  private readonly timers = new Set<NodeJS.Timeout>();
+  /** What waits for its time, in the order in which it came: timers of their own would overtake one another. */
+  private readonly waiting = new Deque<{ readonly at: number; readonly work: () => void }>();
+  private timer: NodeJS.Timeout | undefined;
+  private awaitsDrain = false;
 
   constructor(
     private readonly from: Socket,
@@ -103,8 +107,8 @@ class Lane {
   }
 
   dispose(): void {
-    for (const timer of this.timers) clearTimeout(timer);
-    this.timers.clear();
+    clearTimeout(this.timer);
+    this.waiting.clear();
   }
 
   /** How long it takes until these bytes are through a line of limited rate. */
@@ -117,15 +121,29 @@ class Lane {
   }
 
   private later(work: () => void, transferMs = 0): void {
-    if (this.rules.delayMs === 0 && transferMs === 0 && this.timers.size === 0) {
+    if (this.rules.delayMs === 0 && transferMs === 0 && this.waiting.length === 0) {
       work();
       return;
     }
-    const timer = setTimeout(() => {
-      this.timers.delete(timer);
-      work();
-    }, this.rules.delayMs + transferMs);
-    this.timers.add(timer);
+    this.waiting.push({ at: performance.now() + this.rules.delayMs + transferMs, work });
+    if (this.waiting.length === 1) this.wait();
+  }
+
+  private wait(): void {
+    const first = this.waiting.peekFront();
+    if (first === undefined) return;
+    this.timer = setTimeout(
+      () => {
+        const now = performance.now();
+        for (let next = this.waiting.peekFront(); next !== undefined; next = this.waiting.peekFront()) {
+          if (next.at > now) break;
+          next.work();
+          this.waiting.shift();
+        }
+        this.wait();
+      },
+      Math.max(0, first.at - performance.now()),
+    );
   }
 
   private forward(original: Buffer): void {
@@ -134,9 +152,13 @@ class Lane {
     const step = this.rules.chunkBytes === 0 ? chunk.length : this.rules.chunkBytes;
     for (let start = 0; start < chunk.length; start += step) {
       const mayGoOn = this.to.write(chunk.subarray(start, start + step));
-      if (mayGoOn) continue;
+      if (mayGoOn || this.awaitsDrain) continue;
+      this.awaitsDrain = true;
       this.from.pause();
-      this.to.once("drain", () => this.applyStall());
+      this.to.once("drain", () => {
+        this.awaitsDrain = false;
+        this.applyStall();
+      });
     }
   }
 }
