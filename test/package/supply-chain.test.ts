@@ -53,6 +53,8 @@ const OTHER_FILES = [
   "built/lanes.js",
   "built/lanes.js.map",
   "built/client-cache.js.map",
+  "built/merging.js",
+  "built/merging.js.map",
   "built/cluster-client.js",
   "built/cluster-client.js.map",
   "built/sentinel-connector.js",
