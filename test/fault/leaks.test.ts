@@ -45,10 +45,14 @@ async function untilOnlyWeAreConnected(server: ServerProcess): Promise<void> {
   await waitUntil(isAlone, { timeoutMs: 10_000, what: "the server to have no connection but ours" });
 }
 
+function keptBy({ clients, heapBytesPerClient }: LeakReport): number {
+  return clients * heapBytesPerClient;
+}
+
 function expectNothingLeft(report: LeakReport, life: string): void {
   const { clients, alive, heapBytesPerClient, outsideBytesPerClient } = report;
   console.log(
-    `      ${life}: ${clients} clients, ${alive} alive, ${heapBytesPerClient} + ${outsideBytesPerClient} bytes kept by each`,
+    `      ${life}: ${clients} clients, ${alive} alive, ${Math.round(heapBytesPerClient)} + ${outsideBytesPerClient} bytes kept by each`,
   );
   const { left, processListeners, signalListeners } = report;
   expect({ left, processListeners, signalListeners }).to.deep.equal({
@@ -58,7 +62,7 @@ function expectNothingLeft(report: LeakReport, life: string): void {
   });
   // The one that came last may still be held by the frame that made it.
   expect(alive, "clients alive").to.be.at.most(1);
-  expect(heapBytesPerClient * clients, "bytes of heap kept").to.be.below(NOISE_BYTES);
+  expect(keptBy(report), "bytes of heap kept").to.be.below(NOISE_BYTES);
   expect(outsideBytesPerClient * clients, "bytes of buffers kept").to.be.below(NOISE_BYTES);
 }
 
@@ -82,7 +86,13 @@ describe("clients that were closed leave nothing", function () {
     it(life, async () => {
       const server = await sharedServer(ServerKind.Redis);
       const redis = { host: server.host, port: server.port };
-      const report = await livesOf({ life, count: LONG ? Math.max(1000, count) : count, redis });
+      const lives = LONG ? Math.max(1000, count) : count;
+      let report = await livesOf({ life, count: lives, redis });
+      if (keptBy(report) >= NOISE_BYTES) {
+        // Compiled code comes late on a busy machine. A leak takes three times as much from three times as many.
+        const more = await livesOf({ life, count: 3 * lives, redis });
+        report = { ...more, heapBytesPerClient: (keptBy(more) - keptBy(report)) / more.clients };
+      }
       expectNothingLeft(report, life);
       await untilOnlyWeAreConnected(server);
     });
