@@ -8,15 +8,23 @@ import type { ServerContext } from "../observability/channels";
 import { isCacheHeard, tellCache } from "../observability/work-channels";
 import { clockMs, startTimer } from "../util/scheduling";
 
-/** Figures that only grow, and what is kept now. */
-interface Figures {
+/** Numbers since the client was made, and what the cache holds now. */
+export interface CacheStats {
+  /** Calls that were answered from the cache. */
   readonly hits: number;
+  /** Calls that were sent. */
   readonly misses: number;
+  /** Calls that waited for the answer to another one. */
   readonly joined: number;
+  /** Answers that were kept. */
   readonly stores: number;
+  /** Answers that were dropped to make room. */
   readonly evictions: number;
+  /** Keys that the server said have changed; one for each word about all keys. */
   readonly invalidations: number;
+  /** Answers that are kept. */
   readonly entries: number;
+  /** Bytes of memory that they take, about. */
   readonly bytes: number;
 }
 
@@ -25,12 +33,12 @@ const INTERVAL_MS = 100;
 const COUNTED = ["hits", "misses", "joined", "stores", "evictions", "invalidations"] as const;
 
 export class CacheReport {
-  private before: Figures | null = null;
+  private before: CacheStats | null = null;
   private beganMs = 0;
   private readonly onTime = (): void => this.tell();
 
   constructor(
-    private readonly read: () => Figures,
+    private readonly read: () => CacheStats,
     private readonly place: () => ServerContext,
   ) {}
 
@@ -39,7 +47,7 @@ export class CacheReport {
     if (this.before === null && isCacheHeard()) this.begin(this.read());
   }
 
-  private begin(figures: Figures): void {
+  private begin(figures: CacheStats): void {
     this.before = figures;
     this.beganMs = clockMs();
     startTimer(this.onTime, INTERVAL_MS).unref();

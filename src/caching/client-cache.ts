@@ -28,7 +28,7 @@ import type { ServerContext } from "../observability/channels";
 import type { Argument, Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
 import { clockMs } from "../util/scheduling";
-import { CacheReport } from "./cache-report";
+import { CacheReport, type CacheStats } from "./cache-report";
 import { type CachedReply, CacheStore, type Content, type KeyNode, type Question } from "./cache-store";
 import { Hold, Holds } from "./holds";
 import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
@@ -63,26 +63,6 @@ export interface CacheDeps {
   onTrackingEnded(): void;
   /** The server, as channels tell it. */
   place(): ServerContext;
-}
-
-/** Numbers since the client was made, and what the cache holds now. */
-export interface CacheStats {
-  /** Calls that were answered from the cache. */
-  readonly hits: number;
-  /** Calls that were sent. */
-  readonly misses: number;
-  /** Calls that waited for the answer to another one. */
-  readonly joined: number;
-  /** Answers that were kept. */
-  readonly stores: number;
-  /** Answers that were dropped to make room. */
-  readonly evictions: number;
-  /** Keys that the server said have changed; one for each word about all keys. */
-  readonly invalidations: number;
-  /** Answers that are kept. */
-  readonly entries: number;
-  /** Bytes of memory that they take, about. */
-  readonly bytes: number;
 }
 
 /** Every so many hits, all bits set, the clock is read again although the event loop has not turned. */

@@ -1,6 +1,7 @@
 /** Builds the cache of a client. Its code is loaded by those who switch it on. */
 
-import type { CacheStats, ClientCache } from "../caching/client-cache";
+import type { CacheStats } from "../caching/cache-report";
+import type { ClientCache } from "../caching/client-cache";
 import type { TrackedLine } from "../caching/tracked-line";
 import type { TrackedLink, Tracking, TrackingSettings } from "../caching/tracking";
 import type { CommandSpec } from "../command/command-spec";

@@ -3,7 +3,7 @@
  * the work is done. Reading them allocates; keeping them does not.
  */
 
-import type { CacheStats } from "../caching/client-cache";
+import type { CacheStats } from "../caching/cache-report";
 import type { Tally } from "../command/promise-completion";
 import type { LineCounts } from "../connection/line-counts";
 import type { LinkLane } from "../lanes/lane";

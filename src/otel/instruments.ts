@@ -5,7 +5,7 @@
  */
 
 import type { Attributes, BatchObservableResult, Histogram, Meter, Observable } from "@opentelemetry/api";
-import type { CacheStats } from "../caching/client-cache";
+import type { CacheStats } from "../caching/cache-report";
 import type { RedisStats } from "../client/stats";
 import { hooks } from "../observability/hooks";
 
