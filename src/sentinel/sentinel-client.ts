@@ -1,6 +1,6 @@
 /**
- * What this room needs of a connection to a sentinel. The client makes them, since it knows how
- * to connect; this room only says with which options.
+ * The part of a client that is needed for a connection to a sentinel. The client makes it, since it
+ * knows how to connect; this folder only says with which options.
  */
 
 import type { ConnectionOptions as TlsOptions } from "node:tls";

@@ -14,7 +14,7 @@ import { retryDelay } from "../link/reconnection";
 import { openSocket } from "../link/tcp-connector";
 import { debugLog } from "../util/debug";
 import { Delay, startTimer, stopTimer } from "../util/scheduling";
-import { FailoverWatcher, type FailoverWatcherOwner } from "./failover-watcher";
+import { FailoverWatcher, type FailoverWatcherOwner, type WatchedSentinel } from "./failover-watcher";
 import { chooseReplica, isUsable, readAddress, readEntries } from "./replica-choice";
 import {
   describeSentinel,
@@ -110,8 +110,16 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
 
   // --- FailoverWatcherOwner ----------------------------------------------------------------
 
+  /** A replica's connection always concerns it: the replica may be the one that was promoted. */
+  isElsewhere(master: NodeAddress | null): boolean {
+    if (master === null || this.options.role === "slave") return true;
+    return !this.leadsTo(this.translate(master));
+  }
+
   /** Half-closes, so that replies which are on their way still arrive; the link then reconnects. */
-  onSwitch(): void {
+  onSwitch(sentinel: Partial<SentinelAddress>): void {
+    // The others may not know yet.
+    this.sentinelIterator.beginWith(sentinel);
     const socket = this.stream;
     if (socket === undefined || socket.destroyed) return;
     socket.end();
@@ -124,6 +132,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     this.emitter?.emit("sentinelReconnecting");
     if (!this.listensToOne) return;
     // Its only ear: another sentinel is listened to instead.
+    this.attempt?.cancel();
     this.watcher?.close();
     this.watcher = null;
     stopTimer(this.renewal);
@@ -240,22 +249,38 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     this.attempt = attempt;
     const address = await this.askAll(attempt, () => {});
     if (attempt.isCancelled) return;
-    const before = this.address;
     if (address === null) this.onWatcherReconnecting();
-    else if (before === null || address.host !== before.host || address.port !== before.port) this.onSwitch();
-    else await this.watch();
+    else if (this.leadsTo(address)) await this.watch();
+    else this.onSwitch(this.answered);
+  }
+
+  private leadsTo({ host, port }: NodeAddress): boolean {
+    return this.address?.host === host && this.address.port === port;
   }
 
   /** Listens to the sentinel that has just answered; with `failoverDetector: true` to others too, as many as are allowed. */
   private async watch(): Promise<void> {
-    const clients = this.sentinelsToWatch().map((address) => {
-      const strategy = this.options.sentinelReconnectStrategy;
-      return this.newClient(address, strategy === undefined ? defaultReconnectDelay : strategy);
+    const { sentinelReconnectStrategy: strategy, role, name } = this.options;
+    const sentinels = this.sentinelsToWatch().map((address): WatchedSentinel => {
+      const client = this.newClient(address, strategy === undefined ? defaultReconnectDelay : strategy);
+      return { address, client };
     });
-    const watcher = new FailoverWatcher(clients, this.options.name as string, this);
+    const watcher = new FailoverWatcher(sentinels, name as string, this);
     this.watcher = watcher;
-    await watcher.start();
+    await watcher.start(role !== "slave");
     if (this.watcher === watcher) this.emitter?.emit("failoverSubscribed");
+    if (this.watcher === watcher && this.listensToOne) await this.askAgain(watcher);
+  }
+
+  /** A failover between the answer that led here and the subscription was announced to nobody. */
+  private async askAgain(watcher: FailoverWatcher): Promise<void> {
+    const sentinel = this.answered;
+    const attempt = new Attempt();
+    this.attempt = attempt;
+    const address = await this.ask(attempt, sentinel).catch(() => null);
+    if (this.watcher !== watcher || address === null || this.leadsTo(address)) return;
+    watcher.close();
+    this.onSwitch(sentinel);
   }
 
   private sentinelsToWatch(): Partial<SentinelAddress>[] {

@@ -42,6 +42,13 @@ export class SentinelIterator implements Iterator<Partial<SentinelAddress>, unde
     this.cursor = 0;
   }
 
+  /** Puts a sentinel of the list to its front, to be given next. */
+  beginWith(sentinel: Partial<SentinelAddress>): void {
+    const index = this.sentinels.indexOf(sentinel);
+    if (index > 0) this.sentinels.unshift(...this.sentinels.splice(index, 1));
+    this.cursor = 0;
+  }
+
   /** Appends a sentinel; false if it is known already. */
   add(sentinel: SentinelAddress): boolean {
     const isKnown = this.sentinels.some((one) => one.host === sentinel.host && one.port === sentinel.port);

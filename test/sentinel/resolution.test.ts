@@ -3,6 +3,7 @@
  * trouble come from scripted ones.
  */
 
+import type { Socket } from "node:net";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/options/redis-options";
@@ -93,7 +94,7 @@ describe("sentinel resolution", () => {
     const redis = connect([first, second]);
     await new Promise((resolve) => redis.once("failoverSubscribed", resolve));
     const heard = (server: FakeServer): number =>
-      server.received.filter(([name]) => name?.toLowerCase() === "subscribe").length;
+      server.received.filter((words) => words[0] === "subscribe" && words[1] === "+switch-master").length;
     expect([heard(first), heard(second)]).to.deep.equal([1, 0]);
     expect([first.openConnections, second.openConnections]).to.deep.equal([1, 0]);
     // Its only ear is lost: the other sentinel is asked and listened to.
@@ -183,7 +184,7 @@ describe("sentinel resolution", () => {
   it("asks all of them once in a round, wherever it begins", async () => {
     const master = await node();
     const all = [await sentinel(master), await sentinel(master), await sentinel(master)];
-    const redis = connect(all);
+    const redis = connect(all, { failoverDetector: false });
     const errors = record(redis, "error");
     for (let round = 0; round < 5; round++) {
       await untilReady(redis);
@@ -329,7 +330,7 @@ describe("sentinel resolution", () => {
     const others: FakeReply[] = [entry(later, "sentinel"), entry(lost, "sentinel,disconnected")];
     for (const updateSentinels of [true, false]) {
       const first = await sentinel(master, others);
-      const redis = connect([first], { updateSentinels });
+      const redis = connect([first], { updateSentinels, failoverDetector: false });
       await untilReady(redis);
       const before = asked(later);
       await first.stop();
@@ -430,6 +431,52 @@ describe("sentinel resolution", () => {
       timeoutMs: 5000,
       what: "the connections to the sentinels to close",
     });
+  });
+
+  it("the promotion is news already, the end of the failover is none to who has followed it", async () => {
+    const [old, young] = [await node(), await node()];
+    let master = old;
+    const leader = await fake((words) => {
+      if (words[0] === "subscribe") return ["subscribe", words[1] ?? "", 1];
+      if (words[0] !== "sentinel") return undefined;
+      return words[1] === "sentinels" ? [] : [master.host, String(master.port)];
+    });
+    // Knows nothing of the failover before the leader has told it.
+    const laggard = await sentinel(old);
+    const redis = connect([leader, laggard]);
+    const seen = record(redis, "close");
+    const untilListening = () => new Promise((resolve) => redis.once("failoverSubscribed", resolve));
+    await Promise.all([untilListening(), untilReady(redis)]);
+    master = young;
+    const group = `group ${old.host} ${old.port}`;
+    const replica = `slave x ${young.host} ${young.port}`;
+    leader.broadcast(["message", "+promoted-slave", `${replica} @ other ${old.host} ${old.port}`]);
+    leader.broadcast(["message", "+promoted-slave", `${replica} @ ${group}`]);
+    await Promise.all([untilListening(), new Promise((resolve) => redis.once("ready", resolve))]);
+    expect((redis.stream as Socket).remotePort).to.equal(young.port);
+    leader.broadcast(["message", "+switch-master", `${group} ${young.host} ${young.port}`]);
+    expect(await redis.get("a")).to.equal("v");
+    await redis.ping();
+    expect(seen).to.deep.equal(["close"]);
+    expect([old.connectionCount, young.connectionCount, asked(laggard)]).to.deep.equal([1, 1, 0]);
+  });
+
+  it("a failover that was announced just before the client listened is noticed", async () => {
+    const [old, young] = [await node(), await node()];
+    let master = old;
+    const one = await fake((words) => {
+      if (words[0] === "subscribe") {
+        master = young;
+        return ["subscribe", words[1] ?? "", 1];
+      }
+      if (words[0] !== "sentinel") return undefined;
+      return words[1] === "sentinels" ? [] : [master.host, String(master.port)];
+    });
+    const redis = connect([one]);
+    await new Promise((resolve) => redis.once("close", resolve));
+    await untilReady(redis);
+    expect((redis.stream as Socket).remotePort).to.equal(young.port);
+    expect([old.connectionCount, young.connectionCount]).to.deep.equal([1, 1]);
   });
 
   it("a lost detector connection is renewed and says so", async () => {

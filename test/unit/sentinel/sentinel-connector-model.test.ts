@@ -188,8 +188,13 @@ describe("the sentinel connector, on random programs", () => {
     private switchMaster(): void {
       this.master++;
       const isHeard = this.ears.size > 0;
-      for (const tell of [...this.ears])
-        tell("message", "+switch-master", `group m ${this.master - 1} m ${this.master}`);
+      const news = [
+        ["+promoted-slave", `slave x m ${this.master} @ group m ${this.master - 1}`],
+        ["+switch-master", `group m ${this.master - 1} m ${this.master}`],
+      ] as const;
+      // Every other failover is led by a sentinel that is listened to.
+      for (const [channel, message] of news.slice(this.master % 2))
+        for (const tell of [...this.ears]) tell("message", channel, message);
       const last = this.attempts.at(-1)?.outcome;
       if (isHeard && last instanceof ModelSocket && !last.destroyed)
         expect(last.writableEnded, "half-closed").to.equal(true);
