@@ -111,4 +111,70 @@ describe("what may have run is named", () => {
       await proxy.stop();
     }
   });
+
+  describe("a pipeline that was answered in part is not sent again", () => {
+    const KEY = "unknown:rows";
+    let proxy: FaultProxy;
+    let redis: Redis;
+    let control: Redis;
+
+    beforeEach(async () => {
+      proxy = await FaultProxy.start({ host: server.host, port: server.port });
+      redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1 });
+      redis.on("error", () => {});
+      control = new Redis({ host: server.host, port: server.port });
+      await control.del(KEY, `${KEY}:last`);
+      await redis.ping();
+    });
+
+    afterEach(async () => {
+      await Promise.all([closeClient(redis), closeClient(control)]);
+      await proxy.stop();
+    });
+
+    const codesOf = (rows: readonly (readonly [Error | null, ...unknown[]])[] | null): unknown[] =>
+      (rows ?? []).map(([error, value]) => (error === null ? value : (error as Failure).code));
+
+    it("what was written and not answered has run once, and says that it may have", async () => {
+      let left = ":1\r\n:2\r\n".length;
+      // The answers behind the second one are lost.
+      proxy.corrupt((bytes) => {
+        const passed = bytes.subarray(0, left);
+        left -= passed.length;
+        return passed;
+      });
+      const pipeline = redis.pipeline().incr(KEY);
+      const answered = new Promise((resolve) => pipeline.incr(KEY, resolve));
+      const rows = pipeline.incr(KEY).incr(KEY).exec();
+      await answered;
+      while ((await control.get(KEY)) !== "4") await new Promise((resolve) => setImmediate(resolve));
+      proxy.corrupt(null);
+      const ready = new Promise((resolve) => redis.once("ready", resolve));
+      proxy.cutAll();
+      const seen = await rows;
+      expect(codesOf(seen)).to.deep.equal([1, 2, "OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN"]);
+      expect(seen?.[2]?.[0]?.message).to.equal("Command aborted due to connection close");
+      await ready;
+      expect(await redis.get(KEY)).to.equal("4");
+    });
+
+    it("what was not written has not run, and says so", async () => {
+      const value = Buffer.alloc(1024 * 1024);
+      proxy.limitRate(value.length);
+      const ready = new Promise<void>((resolve) => {
+        redis.once("close", () => redis.once("ready", resolve));
+      });
+      const pipeline = redis.pipeline();
+      pipeline.incr(KEY, () => {
+        proxy.limitRate(0);
+        proxy.cutAll();
+      });
+      for (let i = 0; i < 64; i++) pipeline.set(`${KEY}:last`, value);
+      const rows = await pipeline.exec();
+      expect(codesOf(rows).slice(0, 2)).to.deep.equal([1, "OUTCOME_UNKNOWN"]);
+      expect(codesOf(rows).at(-1)).to.equal("ABORTED");
+      await ready;
+      expect(await redis.get(KEY)).to.equal("1");
+    });
+  });
 });
