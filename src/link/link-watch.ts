@@ -52,7 +52,7 @@ export class LinkWatch implements WatchdogOwner {
 
   /** The connection has something to wait for again. */
   wake(): void {
-    this.watchdog?.look();
+    this.watchdog?.wake();
   }
 
   stop(): void {
@@ -93,13 +93,14 @@ export class LinkWatch implements WatchdogOwner {
     this.link.report("busy", new ServerBusyError(this.link.server, silentMs, isKnown));
   }
 
+  isListening(connection: Connection): boolean {
+    return !this.link.subscriptions.isEmpty && connection !== this.refused;
+  }
+
   /** Who only listens waits for no reply: the one to this grows old when the line is dead. */
-  onQuiet(connection: Connection): boolean {
-    const { subscriptions, session } = this.link;
-    if (subscriptions.isEmpty || connection === this.refused) return false;
-    const isIdle = connection.isWritable && connection.queue.length === 0 && !session.isInTransaction;
-    if (isIdle) void this.ping(connection);
-    return true;
+  onQuiet(connection: Connection): void {
+    const isIdle = connection.isWritable && connection.queue.length === 0;
+    if (isIdle && !this.link.session.isInTransaction) void this.ping(connection);
   }
 
   private async ping(connection: Connection): Promise<void> {

@@ -4,8 +4,8 @@
  * own word that it is not at work for it, or when nothing accepts connections there any more. In
  * all other cases it waits, says so once, and leaves the rest to TCP. A command that the server
  * holds on purpose (blocking ones, WAIT, CLIENT PAUSE, a slow script) is not taken for a dead
- * connection, nor before its own timeout is over. Where nothing is due, silence says nothing: the
- * owner may ask something that grows old.
+ * connection, nor before its own timeout is over. Where nothing is due, silence says nothing and
+ * nobody looks, unless the owner listens: it may ask something that grows old.
  */
 
 import { blockingTimeMs } from "../command/blocking";
@@ -14,7 +14,7 @@ import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Connection } from "../connection/connection";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
-import { sharedIntervals } from "../util/shared-interval";
+import { type Looker, sharedIntervals } from "../util/shared-interval";
 
 export const Verdict = {
   /** The server knows this connection, or that it is gone, and is not at work for it. */
@@ -36,8 +36,10 @@ export interface WatchdogOwner {
   onDeadLine(silentMs: number, isReachable: boolean): void;
   /** It is waited for; `isKnown` tells whether the server is known to be at work. */
   onBusyServer(silentMs: number, isKnown: boolean): void;
-  /** Nothing has come for half the time, and nothing is due. False: nothing is to be looked at until it is. */
-  onQuiet(connection: Connection): boolean;
+  /** Something may come that nothing was sent for. Otherwise nobody looks while nothing is due. */
+  isListening(connection: Connection): boolean;
+  /** It listens, nothing has come for half the time, and nothing is due. */
+  onQuiet(connection: Connection): void;
 }
 
 /**
@@ -46,8 +48,9 @@ export interface WatchdogOwner {
  */
 const REFUSALS_IN_A_ROW = 3;
 
-export class Watchdog {
-  private stopLooking: (() => void) | null = null;
+export class Watchdog implements Looker {
+  /** A little less than half the time, so that what is asked at one check has grown old three later. */
+  private readonly periodMs: number;
   private arrival: NodeJS.Timeout | undefined;
   private connection: Connection | null = null;
   private isProbing = false;
@@ -62,7 +65,9 @@ export class Watchdog {
     /** Silence after which the server is asked. */
     private readonly idleMs: number,
     private readonly owner: WatchdogOwner,
-  ) {}
+  ) {
+    this.periodMs = Math.max(10, idleMs / 2.5);
+  }
 
   watch(connection: Connection): void {
     this.connection = connection;
@@ -71,31 +76,36 @@ export class Watchdog {
     this.wasServed = false;
     this.queuedBytes = 0;
     this.drainedAtMs = 0;
-    this.look();
+    this.wake();
   }
 
   /** Begins the checks, or goes on with them. */
-  look(): void {
-    if (this.connection === null) return;
-    this.stopLooking?.();
-    // A little less than half the time, so that what is asked at one check has grown old three later.
-    this.stopLooking = sharedIntervals.join(() => this.check(), Math.max(10, this.idleMs / 2.5));
+  wake(): void {
+    if (this.connection !== null) sharedIntervals.join(this, this.periodMs);
   }
 
   stop(): void {
-    this.stopLooking?.();
-    this.stopLooking = null;
+    sharedIntervals.leave(this, this.periodMs);
     stopTimer(this.arrival);
     this.connection = null;
   }
 
-  private check(): void {
+  /** A check. A thousand idle connections are looked at once, and wake the process not once after that. */
+  look(): boolean {
     const { connection } = this;
-    if (connection === null || this.isProbing) return;
-    if (!isWaiting(connection)) {
-      if (this.silenceOf(connection) >= this.idleMs / 2) this.rest(connection);
-      return;
+    if (connection === null) return false;
+    if (this.isProbing) return true;
+    if (isWaiting(connection)) this.check(connection);
+    else if (this.owner.isListening(connection)) {
+      if (this.silenceOf(connection) >= this.idleMs / 2) this.owner.onQuiet(connection);
+    } else if (connection.queue.inFlight === 0) {
+      connection.isUnwatched = true;
+      return false;
     }
+    return true;
+  }
+
+  private check(connection: Connection): void {
     this.noteDraining(connection);
     const silentMs = this.silenceOf(connection);
     if (silentMs < this.idleMs + heldMsOf(connection.queue.oldest())) {
@@ -105,14 +115,6 @@ export class Watchdog {
       return;
     }
     void this.ask(connection, silentMs);
-  }
-
-  /** A thousand idle connections wake the process not once. */
-  private rest(connection: Connection): void {
-    if (this.owner.onQuiet(connection) || connection.queue.inFlight > 0) return;
-    this.stopLooking?.();
-    this.stopLooking = null;
-    connection.isUnwatched = true;
   }
 
   private async ask(connection: Connection, silentMs: number): Promise<void> {
@@ -132,7 +134,7 @@ export class Watchdog {
     this.wasServed = verdict === Verdict.Served;
     // What the server has written must come soon. Messages to a subscriber whose connection is dead never do.
     if (this.wasServed && !isLost) {
-      this.arrival = startTimer(() => this.check(), this.idleMs / 5);
+      this.arrival = startTimer(() => this.look(), this.idleMs / 5);
       this.arrival.unref();
     }
     if (verdict === Verdict.LineIsDead || isLost) this.owner.onDeadLine(silentMs, true);

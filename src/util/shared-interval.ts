@@ -5,10 +5,16 @@
  */
 
 import { startInterval, stopInterval } from "./scheduling";
-import { callUser } from "./user-code";
+import { throwLater } from "./user-code";
+
+/** An object that looks at itself. */
+export interface Looker {
+  /** False: it leaves the round. */
+  look(): boolean;
+}
 
 interface Round {
-  readonly looks: Set<() => void>;
+  readonly lookers: Set<Looker>;
   readonly timer: NodeJS.Timeout;
 }
 
@@ -23,27 +29,43 @@ export class SharedIntervals {
 
   constructor(private readonly time: IntervalSource) {}
 
-  /** Calls `look` once in each period; the first time may come early. Returns what ends it. */
-  join(look: () => void, periodMs: number): () => void {
+  /** Lets it look once in each period; the first time may come early. Who has joined already stays. */
+  join(looker: Looker, periodMs: number): void {
     const round = this.rounds.get(periodMs) ?? this.begin(periodMs);
-    round.looks.add(look);
-    return () => {
-      if (!round.looks.delete(look) || round.looks.size > 0) return;
-      this.time.stopInterval(round.timer);
-      if (this.rounds.get(periodMs) === round) this.rounds.delete(periodMs);
-    };
+    round.lookers.add(looker);
+  }
+
+  leave(looker: Looker, periodMs: number): void {
+    const round = this.rounds.get(periodMs);
+    if (round?.lookers.delete(looker)) this.endIfEmpty(round, periodMs);
   }
 
   private begin(periodMs: number): Round {
-    const looks = new Set<() => void>();
+    const lookers = new Set<Looker>();
     const timer = this.time.startInterval(() => {
-      // One that throws ends no round.
-      for (const look of looks) callUser(look);
+      for (const looker of lookers) if (!mayStay(looker)) lookers.delete(looker);
+      this.endIfEmpty(round, periodMs);
     }, periodMs);
     timer.unref();
-    const round = { looks, timer };
+    const round = { lookers, timer };
     this.rounds.set(periodMs, round);
     return round;
+  }
+
+  private endIfEmpty(round: Round, periodMs: number): void {
+    if (round.lookers.size > 0) return;
+    this.time.stopInterval(round.timer);
+    if (this.rounds.get(periodMs) === round) this.rounds.delete(periodMs);
+  }
+}
+
+/** One that throws ends no round, and looks again in the next. */
+function mayStay(looker: Looker): boolean {
+  try {
+    return looker.look();
+  } catch (error) {
+    throwLater(error);
+    return true;
   }
 }
 

@@ -27,12 +27,12 @@ describe("Watchdog", () => {
   let silent: Silent;
   let seen: string[];
   let verdicts: Verdict[];
-  let mayRest: boolean;
+  let isListening: boolean;
 
   beforeEach(() => {
     silent = new Silent();
     seen = [];
-    mayRest = false;
+    isListening = true;
     watchdog = new Watchdog(IDLE_MS, {
       probe: async () => {
         seen.push("asked");
@@ -43,7 +43,8 @@ describe("Watchdog", () => {
         watchdog.stop();
       },
       onBusyServer: (_silentMs, isKnown) => seen.push(isKnown ? "busy" : "unknown"),
-      onQuiet: () => seen.push("quiet") > 0 && !mayRest,
+      isListening: () => isListening,
+      onQuiet: () => seen.push("quiet"),
     });
   });
   afterEach(() => watchdog.stop());
@@ -127,21 +128,22 @@ describe("Watchdog", () => {
     expect(new Set(await run([], 100))).to.deep.equal(new Set(["quiet"]));
   });
 
-  it("rests when nothing is to be asked, until something is due", async () => {
-    mayRest = true;
+  it("rests at the first look when nothing is due and nobody listens, until something is due", async () => {
+    isListening = false;
     const { command } = silent;
     silent.command = undefined;
     silent.queue.inFlight = 0;
     verdicts = [Verdict.LineIsDead];
     watchdog.watch(silent as unknown as Connection);
-    while (!silent.isUnwatched) await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(watchdog.look(), "goes on").to.equal(false);
+    expect(silent.isUnwatched).to.equal(true);
     await new Promise((resolve) => setTimeout(resolve, 100));
-    expect(seen).to.deep.equal(["quiet"]);
+    expect(seen).to.deep.equal([]);
     silent.command = command;
     silent.queue.inFlight = 1;
-    watchdog.look();
+    watchdog.wake();
     while (seen.at(-1) !== "dead") await new Promise((resolve) => setTimeout(resolve, 5));
-    expect(seen).to.deep.equal(["quiet", "asked", "dead"]);
+    expect(seen).to.deep.equal(["asked", "dead"]);
   });
 
   it("forgets a verdict about what has answered meanwhile", async () => {
@@ -154,7 +156,8 @@ describe("Watchdog", () => {
       probe,
       onDeadLine: () => seen.push("dead"),
       onBusyServer: () => seen.push("busy"),
-      onQuiet: () => true,
+      isListening: () => true,
+      onQuiet: () => {},
     });
     other.watch(silent as unknown as Connection);
     await new Promise((resolve) => setTimeout(resolve, 150));
