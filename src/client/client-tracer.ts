@@ -22,7 +22,7 @@ import {
   traceCommand,
   traceConnect,
 } from "../observability/channels";
-import { hooks } from "../observability/hooks";
+import { hooks, type ObservedClient } from "../observability/hooks";
 import { redactArguments, redactUrl } from "../observability/redact";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import type { BatchObserver } from "../pipeline/pipeline-run";
@@ -48,7 +48,6 @@ export const OBSERVE: unique symbol = Symbol("observe");
 export interface TracedClient {
   readonly options: Pick<RedisOptions, "host" | "port" | "path" | "db" | "sentinels">;
   readonly stream: Duplex | null;
-  readonly cache: { stats(): object };
   stats(): object;
 }
 
@@ -71,6 +70,17 @@ export function tellGathered(ms: number, source: TraceSource): void {
     hooks.gathered?.(ms, source);
   } catch {
     // As above.
+  }
+}
+
+/** Keeps the list of the clients whose figures may be read, by the status word that one has reached. */
+export function noteClient(client: ObservedClient, status: string): void {
+  if (status === "connecting") hooks.clients.add(client);
+  if (status !== "end" || !hooks.clients.delete(client)) return;
+  try {
+    hooks.left?.(client);
+  } catch {
+    // Figures that are not counted disturb nobody.
   }
 }
 
@@ -191,12 +201,11 @@ export class ClientTracer {
 
   /** The same as operations of `sluice:connection`. */
   private followWork(status: string, reason: Error | undefined): void {
+    noteClient(this.client, status);
     if (status === "connecting") {
-      hooks.clients.add(this.client);
       if (connectionChannel.isHeard) this.work = this.beginWork("attempt");
       return;
     }
-    if (status === "end") hooks.clients.delete(this.client);
     if (status !== "ready" && status !== "close" && status !== "end") return;
     const { work } = this;
     this.work = null;

@@ -24,6 +24,7 @@ import {
   ClientTracer,
   flushesSoFar,
   isPatched,
+  noteClient,
   OBSERVE,
   type TraceSource,
   tellGathered,
@@ -48,7 +49,7 @@ export interface Condition {
   replyMapping: "legacy" | "resp3";
 }
 
-export { flushesSoFar, isPatched };
+export { flushesSoFar, isPatched, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options decide about the type parameter of the client. */

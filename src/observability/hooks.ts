@@ -45,9 +45,9 @@ export interface BatchEnd {
   onEnd(errors: Readonly<Record<string, number>>, refusal: Error | null, queuedMs: number | null): void;
 }
 
-interface ObservedClient {
-  readonly options: object;
-  readonly cache?: { stats(): object };
+/** A client of a server, or a cluster, whose nodes are clients themselves. */
+export interface ObservedClient {
+  /** What the client's own `stats()` returns; of a cluster with the address of its first start node besides. */
   stats(): object;
 }
 
@@ -58,13 +58,15 @@ interface Hooks {
   batch: ((facts: BatchFacts, source: CallSource) => BatchEnd | null) | null;
   /** Called for each automatic batch as it leaves: for how long it was gathered. */
   gathered: ((ms: number, source: CallSource) => void) | null;
-  /** Clients of single servers that are connected or connecting. */
+  /** Clients that are connected or connecting. */
   readonly clients: Set<ObservedClient>;
+  /** Called for each client that has ended, while its figures can still be read. */
+  left: ((client: ObservedClient) => void) | null;
 }
 
 const KEY = Symbol.for("sluice.hooks.1");
 
 const shared = globalThis as unknown as Record<symbol, Hooks | undefined>;
-shared[KEY] ??= { call: null, batch: null, gathered: null, clients: new Set() };
+shared[KEY] ??= { call: null, batch: null, gathered: null, clients: new Set(), left: null };
 
 export const hooks: Hooks = shared[KEY];

@@ -4,10 +4,10 @@
  * from `stats()` when somebody collects, so they cost nothing in between.
  */
 
-import type { Attributes, BatchObservableResult, Histogram, Meter, Observable } from "@opentelemetry/api";
-import type { CacheStats } from "../caching/cache-report";
-import type { RedisStats } from "../client/stats";
+import type { BatchObservableResult, Histogram, Meter, Observable } from "@opentelemetry/api";
+import type { ClusterStats, RedisStats } from "../client/stats";
 import { hooks } from "../observability/hooks";
+import { ClientFigures, type Figure, type Reading } from "./client-figures";
 
 /** The conventions' buckets, in seconds. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
@@ -28,18 +28,6 @@ export function makeHistograms(meter: Meter): Histograms {
     windowWait: make("sluice.window.wait", "Time for which an automatic batch was gathered before it left."),
     createTime: make("db.client.connection.create_time", "The time it took to create a new connection."),
   };
-}
-
-type Kind = "counter" | "upDownCounter" | "gauge";
-type Figure = readonly [value: number | null, attributes?: Attributes];
-
-interface Reading {
-  readonly name: string;
-  readonly kind: Kind;
-  readonly unit: string;
-  readonly description: string;
-  /** @param cache Of a client with the option `cache`. */
-  read(stats: RedisStats, cache: CacheStats | null): readonly Figure[];
 }
 
 const STATE = "db.client.connection.state";
@@ -66,6 +54,7 @@ const READINGS: readonly Reading[] = [
     unit: "{request}",
     description: "The number of pending requests for an open connection: commands that wait offline.",
     read: ({ queues }) => [[queues.offline]],
+    readCluster: (stats) => [[waitingAbove(stats)]],
   },
   {
     name: "sluice.flushes",
@@ -103,10 +92,18 @@ const READINGS: readonly Reading[] = [
       [inFlight, { "sluice.queue": "in_flight" }],
       [bounds?.waiting ?? null, { "sluice.queue": "bounds" }],
     ],
+    readCluster: (stats) => [
+      [waitingAbove(stats), { "sluice.queue": "offline" }],
+      [null, { "sluice.queue": "gathered" }],
+      [null, { "sluice.queue": "unsent" }],
+      [null, { "sluice.queue": "in_flight" }],
+      [stats.bounds?.waiting ?? null, { "sluice.queue": "bounds" }],
+    ],
   },
   {
     name: "sluice.round_trip.mean",
     kind: "gauge",
+    isMaximum: true,
     unit: "s",
     description: "Moving mean of the time from a write to its first reply.",
     read: ({ roundTrip }) => [[seconds(roundTrip.meanMs)]],
@@ -114,6 +111,7 @@ const READINGS: readonly Reading[] = [
   {
     name: "sluice.round_trip.p99",
     kind: "gauge",
+    isMaximum: true,
     unit: "s",
     description: "99th percentile of the time from a write to its first reply, of the last minute.",
     read: ({ roundTrip }) => [[seconds(roundTrip.p99Ms)]],
@@ -121,6 +119,7 @@ const READINGS: readonly Reading[] = [
   {
     name: "sluice.window",
     kind: "gauge",
+    isMaximum: true,
     unit: "{batch}",
     description: "Automatic batches that may be unanswered.",
     read: ({ window }) => [[window]],
@@ -154,47 +153,76 @@ const READINGS: readonly Reading[] = [
     read: ({ connections }) => [[connections.resent]],
   },
   {
+    name: "sluice.redirects",
+    kind: "counter",
+    unit: "{command}",
+    description: "Commands and transactions that a node of a cluster sent elsewhere or back, by its word.",
+    read: () => [],
+    readCluster: ({ redirects }) => [
+      [redirects.moved, { "sluice.redirect.kind": "MOVED" }],
+      [redirects.ask, { "sluice.redirect.kind": "ASK" }],
+      [redirects.tryAgain, { "sluice.redirect.kind": "TRYAGAIN" }],
+      [redirects.clusterDown, { "sluice.redirect.kind": "CLUSTERDOWN" }],
+      [redirects.other, { "sluice.redirect.kind": "OTHER" }],
+    ],
+  },
+  {
     name: "sluice.cache.reads",
     kind: "counter",
     unit: "{command}",
     description:
       "Reads of clients with a cache, by what became of them; a joined one waited for the answer to another.",
-    read: (_, cache) => [
-      [cache?.hits ?? null, { "sluice.cache.result": "hit" }],
-      [cache?.misses ?? null, { "sluice.cache.result": "miss" }],
-      [cache?.joined ?? null, { "sluice.cache.result": "joined" }],
-    ],
+    read: readCacheReads,
+    readCluster: readCacheReads,
   },
   {
     name: "sluice.cache.evictions",
     kind: "counter",
     unit: "{answer}",
     description: "Answers that the cache dropped to make room.",
-    read: (_, cache) => [[cache?.evictions ?? null]],
+    read: ({ cache }) => [[cache?.evictions ?? null]],
+    readCluster: ({ cache }) => [[cache?.evictions ?? null]],
   },
   {
     name: "sluice.cache.invalidations",
     kind: "counter",
     unit: "{key}",
     description: "Keys that the server said have changed.",
-    read: (_, cache) => [[cache?.invalidations ?? null]],
+    read: ({ cache }) => [[cache?.invalidations ?? null]],
+    readCluster: ({ cache }) => [[cache?.invalidations ?? null]],
   },
   {
     name: "sluice.cache.size",
     kind: "upDownCounter",
     unit: "By",
     description: "Memory that the answers in the cache take.",
-    read: (_, cache) => [[cache?.bytes ?? null]],
+    read: ({ cache }) => [[cache?.bytes ?? null]],
+    readCluster: ({ cache }) => [[cache?.bytes ?? null]],
   },
 ];
+
+function readCacheReads({ cache }: Pick<RedisStats, "cache">): readonly Figure[] {
+  return [
+    [cache?.hits ?? null, { "sluice.cache.result": "hit" }],
+    [cache?.misses ?? null, { "sluice.cache.result": "miss" }],
+    [cache?.joined ?? null, { "sluice.cache.result": "joined" }],
+  ];
+}
+
+/** Commands that wait for the cluster, or for their turn after a redirect, and for no node. */
+function waitingAbove({ queues, nodes }: ClusterStats): number {
+  return Object.values(nodes).reduce((left, node) => left - node.queues.offline, queues.offline);
+}
 
 /** Reads the figures of all clients whenever somebody collects, until the returned function is called. */
 export function observeClients(meter: Meter): () => void {
   const instruments = READINGS.map((reading) => makeObservable(meter, reading));
+  const figures = new ClientFigures(READINGS);
   const callback = (result: BatchObservableResult): void => {
-    for (const [server, all] of readClients()) {
-      for (const [index, figures] of all.entries()) {
-        for (const [value, attributes] of figures) {
+    for (const [server, all] of figures.read()) {
+      for (const [index, values] of all.entries()) {
+        for (const [value, attributes] of values) {
+          if (value === null) continue;
           const instrument = instruments[index] as Observable;
           result.observe(instrument, value, { "db.client.connection.pool.name": server, ...attributes });
         }
@@ -202,35 +230,12 @@ export function observeClients(meter: Meter): () => void {
     }
   };
   meter.addBatchObservableCallback(callback, instruments);
-  return () => meter.removeBatchObservableCallback(callback, instruments);
-}
-
-type Sum = readonly [value: number, attributes: Attributes | undefined];
-
-/** The figures by server; those of several clients of one server are added, of gauges of time the largest counts. */
-function readClients(): Map<string, Sum[][]> {
-  const byServer = new Map<string, Sum[][]>();
-  for (const client of hooks.clients) {
-    const stats = client.stats() as RedisStats;
-    const before = byServer.get(stats.server);
-    const cache = hasCache(client.options) ? ((client.cache?.stats() ?? null) as CacheStats | null) : null;
-    const figures = READINGS.map((reading, index) => {
-      const now = reading.read(stats, cache);
-      return now.flatMap(([value, attributes], at): Sum[] => {
-        const other = before?.[index]?.[at]?.[0];
-        if (value === null) return other === undefined ? [] : [[other, attributes]];
-        if (other === undefined) return [[value, attributes]];
-        const isLargest = reading.name.startsWith("sluice.round_trip") || reading.name === "sluice.window";
-        return [[isLargest ? Math.max(value, other) : value + other, attributes]];
-      });
-    });
-    byServer.set(stats.server, figures);
-  }
-  return byServer;
-}
-
-function hasCache(options: { cache?: unknown }): boolean {
-  return Boolean(options.cache);
+  const { look } = figures;
+  hooks.left = look;
+  return () => {
+    meter.removeBatchObservableCallback(callback, instruments);
+    if (hooks.left === look) hooks.left = null;
+  };
 }
 
 function makeObservable(meter: Meter, { name, kind, unit, description }: Reading): Observable {

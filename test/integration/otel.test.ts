@@ -3,13 +3,7 @@
 import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { registerInstrumentations } from "@opentelemetry/instrumentation";
-import {
-  type DataPoint,
-  type Histogram,
-  MeterProvider,
-  MetricReader,
-  type ResourceMetrics,
-} from "@opentelemetry/sdk-metrics";
+import type { DataPoint, Histogram } from "@opentelemetry/sdk-metrics";
 import {
   BasicTracerProvider,
   InMemorySpanExporter,
@@ -24,12 +18,8 @@ import { type InstrumentOptions, instrument } from "../../src/otel/index";
 import { SluiceInstrumentation } from "../../src/otel/instrumentation";
 import { FakeClusterFixture, KEY } from "../support/fake-cluster-fixture";
 import { untilReady } from "../support/matrix";
+import { Metrics } from "../support/metrics";
 import { ServerFixture } from "../support/server-fixture";
-
-class Reader extends MetricReader {
-  protected override async onForceFlush(): Promise<void> {}
-  protected override async onShutdown(): Promise<void> {}
-}
 
 describe("sluice/otel", function () {
   this.timeout(60_000);
@@ -38,8 +28,7 @@ describe("sluice/otel", function () {
   const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   const tracer = tracerProvider.getTracer("test");
   const manager = new AsyncLocalStorageContextManager();
-  let reader: Reader;
-  let meterProvider: MeterProvider;
+  let metrics: Metrics;
   let redis: Redis;
 
   before(() => {
@@ -51,8 +40,7 @@ describe("sluice/otel", function () {
     return tracerProvider.shutdown();
   });
   beforeEach(async () => {
-    reader = new Reader();
-    meterProvider = new MeterProvider({ readers: [reader] });
+    metrics = new Metrics();
     redis = fixture.connectDirectly({ db: 3, connectionName: "otel" });
     await untilReady(redis);
     await redis.set("text", "geheim");
@@ -60,11 +48,11 @@ describe("sluice/otel", function () {
   });
   afterEach(async () => {
     instrument({ spans: "none", metrics: false }).disable();
-    await meterProvider.shutdown();
+    await metrics.provider.shutdown();
   });
 
   const start = (options: InstrumentOptions = {}) =>
-    instrument({ tracerProvider, meterProvider, ...options });
+    instrument({ tracerProvider, meterProvider: metrics.provider, ...options });
   const spans = (): ReadableSpan[] => exporter.getFinishedSpans();
   const names = (): string[] => spans().map(({ name }) => name);
 
@@ -311,7 +299,7 @@ describe("sluice/otel", function () {
       const instrumentation = new SluiceInstrumentation({ spans: "batch" });
       const stop = registerInstrumentations({
         tracerProvider,
-        meterProvider,
+        meterProvider: metrics.provider,
         instrumentations: [instrumentation],
       });
       await redis.pipeline().get("a").get("b").exec();
@@ -353,24 +341,12 @@ describe("sluice/otel", function () {
   });
 
   describe("metrics", () => {
-    async function collect(): Promise<Map<string, { unit: string; points: DataPoint<unknown>[] }>> {
-      const { resourceMetrics, errors } = await reader.collect();
-      expect(errors).to.deep.equal([]);
-      const all = (resourceMetrics as ResourceMetrics).scopeMetrics.flatMap((scope) => scope.metrics);
-      return new Map(
-        all.map(({ descriptor, dataPoints }) => [
-          descriptor.name,
-          { unit: descriptor.unit, points: dataPoints as DataPoint<unknown>[] },
-        ]),
-      );
-    }
-
     it("a batch is one operation, in the buckets of the convention", async () => {
       start({ spans: "none" });
       await redis.get("a");
       await redis.pipeline().get("a").get("b").exec();
       await redis.incr("text").catch(() => {});
-      const duration = (await collect()).get("db.client.operation.duration");
+      const duration = (await metrics.collect()).get("db.client.operation.duration");
       expect(duration?.unit).to.equal("s");
       const found = duration?.points.map(({ attributes, value }) => {
         const { count, buckets } = value as Histogram;
@@ -393,7 +369,7 @@ describe("sluice/otel", function () {
       const second = fixture.connectDirectly({ enableAutoPipelining: true, cache: true });
       await untilReady(second);
       await second.get("text");
-      const found = await collect();
+      const found = await metrics.collect();
       const units = Object.fromEntries([...found].map(([name, { unit }]) => [name, unit]));
       expect(units).to.deep.equal({
         "db.client.operation.duration": "s",
@@ -434,7 +410,7 @@ describe("sluice/otel", function () {
       const first = auto.set("a", 1);
       await new Promise(setImmediate);
       await Promise.all([blocked, first, auto.set("a", 2), auto.set("a", 3)]);
-      const [point] = (await collect()).get("sluice.window.wait")?.points ?? [];
+      const [point] = (await metrics.collect()).get("sluice.window.wait")?.points ?? [];
       const { count, max = 0 } = (point as DataPoint<Histogram>).value;
       expect(count).to.equal(2);
       expect(max).to.be.within(0.03, 1);
@@ -446,13 +422,13 @@ describe("sluice/otel", function () {
     it("what a cache answered, and only of clients that have one", async () => {
       start();
       await redis.get("text");
-      expect((await collect()).get("sluice.cache.reads")?.points ?? []).to.deep.equal([]);
+      expect((await metrics.collect()).get("sluice.cache.reads")?.points ?? []).to.deep.equal([]);
       const cached = fixture.connectDirectly({ cache: true });
       await untilReady(cached);
       await cached.get("text");
       await cached.get("text");
       await cached.get("text");
-      const points = (await collect()).get("sluice.cache.reads")?.points ?? [];
+      const points = (await metrics.collect()).get("sluice.cache.reads")?.points ?? [];
       const { hits, misses, joined } = cached.cache.stats();
       expect(hits).to.equal(2);
       const results = points.map(({ attributes, value }) => [attributes["sluice.cache.result"], value]);
@@ -463,10 +439,33 @@ describe("sluice/otel", function () {
       ]);
     });
 
+    it("a counter keeps what clients have counted that have ended, also when they come back", async () => {
+      start();
+      const other = fixture.connectDirectly({ cache: true });
+      await untilReady(other);
+      const pool = `${fixture.server.host}:${fixture.server.port}`;
+      const written = async (): Promise<unknown> =>
+        (await metrics.valuesOf("sluice.flushed.commands", pool, "none"))["undefined"];
+      const sum = (): number => redis.stats().flushes.commands + other.stats().flushes.commands;
+      await other.get("text");
+      await redis.get("text");
+      const first = (await written()) as number;
+      expect(first).to.be.at.least(sum());
+      const others = first - sum();
+      await other.get("a");
+      const ended = new Promise((resolve) => other.once("end", resolve));
+      other.disconnect();
+      await ended;
+      expect(await written()).to.equal(sum() + others);
+      await other.connect();
+      await other.get("a");
+      expect(await written()).to.equal(sum() + others);
+    });
+
     it("metrics: false makes none", async () => {
       start({ metrics: false });
       await redis.get("a");
-      expect([...(await collect()).keys()]).to.deep.equal([]);
+      expect([...(await metrics.collect()).keys()]).to.deep.equal([]);
     });
   });
 

@@ -29,7 +29,7 @@ import {
   resolveClusterOptions,
 } from "../options/cluster-options";
 import { watchOptions } from "../options/live-options";
-import { flushesSoFar, isPatched, linkStatsOf, Redis } from "../redis";
+import { flushesSoFar, isPatched, linkStatsOf, noteClient, Redis } from "../redis";
 import { type ClusterStats, readBounds, readCache, readCluster, readCommands } from "../stats";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "../types";
 import { type CacheView, ClusterChain } from "./cluster-chain";
@@ -278,10 +278,12 @@ function makeOwner(cluster: Cluster): WiringOwner {
   const report = (event: string, ...args: unknown[]): void => {
     callUser(() => cluster.silentEmit(event, ...args));
   };
+  const observed = { stats: () => ({ ...cluster.stats(), ...cluster[SOURCE].server() }) };
   return {
     startNodes: () => readStartNodes(cluster.startupNodes),
     onStatus: (status) => {
       debug("cluster is now %s", status);
+      noteClient(observed, status);
       later(status);
     },
     onError: (error) => {
