@@ -7,7 +7,7 @@ import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { type Heard, listen } from "../../support/trace-listener";
 
 function clientWith(options: TracedClient["options"], stream: TracedClient["stream"] = null): TracedClient {
-  return { options, stream, cache: { stats: () => ({}) }, stats: () => ({}) };
+  return { options, stream, stats: () => ({}) };
 }
 
 function command(...args: string[]): ReturnType<typeof makeCommand> {
