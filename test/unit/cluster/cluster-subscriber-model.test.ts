@@ -8,12 +8,11 @@ import { expect } from "chai";
 import fc from "fast-check";
 import type { ClusterNode } from "../../../src/cluster/cluster-node";
 import type { ClusterSubscriber } from "../../../src/cluster/cluster-subscriber";
-import type { Command } from "../../../src/command/command";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
-import { Ending } from "../../support/ending";
-import { ModelSubscriber } from "../../support/model-subscriber";
+import type { ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 import { fixedRuns } from "../../support/properties";
+import { type CommandModules, SubscriberBench } from "../../support/subscriber-bench";
 
 const { Channel, Pattern } = SubscriptionKind;
 /** Longer than any pause before the next connection. */
@@ -46,12 +45,10 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe("the connection for channels, on random programs", () => {
-  let home: InVirtualTime<
-    typeof import("../../../src/cluster/cluster-subscriber") &
-      typeof import("../../../src/cluster/cluster-node") &
-      typeof import("../../../src/command/command") &
-      typeof import("../../../src/command/command-table")
-  >;
+  type Modules = typeof import("../../../src/cluster/cluster-subscriber") &
+    typeof import("../../../src/cluster/cluster-node") &
+    CommandModules;
+  let home: InVirtualTime<Modules>;
 
   before(() => {
     home = inVirtualTime(() => ({
@@ -62,35 +59,23 @@ describe("the connection for channels, on random programs", () => {
     }));
   });
 
-  class Bench {
+  class Bench extends SubscriberBench<Modules> {
     private readonly nodes = [1, 2, 3].map(
       (n) => new home.modules.ClusterNode({ host: "h", port: n }) as ClusterNode,
     );
-    private readonly connections: ModelSubscriber[] = [];
-    private readonly calls: { readonly command: Command; readonly ending: Ending }[] = [];
-    /** By kind and name: confirmed to a caller and not given up by one since. */
-    private readonly wanted = new Set<string>();
-    /** Names that a connection had confirmed and lost, and that no gap has told yet. */
-    private readonly lost = new Map<string, number>();
-    private readonly problems: string[] = [];
     private readonly subscriber: ClusterSubscriber;
 
     constructor() {
+      super(home);
       this.subscriber = new home.modules.ClusterSubscriber({
-        open: (node, watcher) => {
-          const made = new ModelSubscriber(node, watcher);
-          this.connections.push(made);
-          return made.client;
-        },
+        open: this.open,
         choose: (instead) => this.nodes.find((node) => node !== instead) ?? null,
         onMisplaced: () => false,
         onRefused: () => {},
         onGap: ({ channels, patterns, lastedMs }) => {
           const told = [...channels.map((name) => `0${name}`), ...patterns.map((name) => `1${name}`)];
-          for (const name of told)
-            if (!this.wanted.has(name)) this.problems.push(`a gap of ${name}, which nobody wants`);
           if (!told.every((name) => this.isConfirmed(name))) this.problems.push(`an early gap of ${told}`);
-          for (const name of told) this.noteGap(name, lastedMs);
+          this.noteGap(told, lastedMs);
         },
       });
     }
@@ -109,20 +94,10 @@ describe("the connection for channels, on random programs", () => {
         while (this.current()?.answer());
       }
       this.check();
-      for (const { command, ending } of this.calls)
-        expect(ending.times, `${command.spec.lowerName} ${command.args}`).to.equal(1);
-      const confirmed = [Channel, Pattern].flatMap(
-        (kind) =>
-          this.current()
-            ?.names(kind)
-            .map((name) => `${kind}${name}`) ?? [],
-      );
-      expect(confirmed, "what is wanted").to.have.members([...this.wanted]);
-      expect([...this.lost.keys()], "no gap has named it").to.deep.equal([]);
+      expect(this.confirmed(this.current()), "what is wanted").to.have.members([...this.wanted]);
+      this.checkBooks();
       this.subscriber.stop(true);
-      for (const one of this.connections) one.end();
-      expect(home.time.pending, "timers").to.equal(0);
-      expect(this.problems).to.deep.equal([]);
+      this.checkEnd();
     }
 
     private async step(step: Step): Promise<void> {
@@ -136,38 +111,16 @@ describe("the connection for channels, on random programs", () => {
       else if ("names" in step) this.call(step.do, step.names);
     }
 
-    /** A gap is as long as the time since the name was lost. */
-    private noteGap(name: string, lastedMs: number): void {
-      const lostAtMs = this.lost.get(name);
-      this.lost.delete(name);
-      if (lostAtMs !== undefined && lastedMs < Math.floor(home.time.nowMs - lostAtMs))
-        this.problems.push(`a gap of ${lastedMs} ms, where ${name} was lost at ${lostAtMs}`);
+    private call(word: string, names: readonly string[]): void {
+      const kind = word.startsWith("p") ? Pattern : Channel;
+      const keys = names.map((name) => `${kind}${name}`);
+      this.issue({ word, names, keys, dispatch: (command) => this.subscriber.dispatch(command) });
     }
 
-    private call(word: string, given: readonly string[]): void {
-      const ending = new Ending();
-      const { Command: Made, specOf } = home.modules;
-      const command = new Made(specOf(word), [...given], false, ending);
-      const kind = word.startsWith("p") ? Pattern : Channel;
-      const keys = given.map((name) => `${kind}${name}`);
-      const isEntry = !word.includes("un");
-      this.calls.push({ command, ending });
-      this.subscriber.dispatch(command);
-      const forget = (): void => {
-        for (const key of keys) {
-          this.wanted.delete(key);
-          this.lost.delete(key);
-        }
-      };
-      if (command.isSettled) return;
-      if (!isEntry) forget();
-      command.ensureExtra().addHook({
-        onFulfilled: () => {
-          if (!isEntry) forget();
-          else for (const key of keys) this.wanted.add(key);
-        },
-        onFailed: () => {},
-      });
+    /** By kind and name. */
+    private confirmed(connection: ModelSubscriber | undefined): string[] {
+      if (connection === undefined) return [];
+      return [Channel, Pattern].flatMap((kind) => connection.names(kind).map((name) => `${kind}${name}`));
     }
 
     private close(): void {
@@ -178,11 +131,7 @@ describe("the connection for channels, on random programs", () => {
     /** What was confirmed there is missed from now on. */
     private lose(connection: ModelSubscriber | undefined, how: (one: ModelSubscriber) => void): void {
       if (connection === undefined || connection.status === "end") return;
-      if (connection === this.current()) {
-        for (const kind of [Channel, Pattern])
-          for (const name of connection.names(kind))
-            if (this.wanted.has(`${kind}${name}`)) this.lost.set(`${kind}${name}`, home.time.nowMs);
-      }
+      if (connection === this.current()) this.noteLost(this.confirmed(connection));
       how(connection);
     }
 
@@ -191,8 +140,7 @@ describe("the connection for channels, on random programs", () => {
     }
 
     private isConfirmed(key: string): boolean {
-      const kind = Number(key[0]) as SubscriptionKind;
-      return this.current()?.names(kind).includes(key.slice(1)) === true;
+      return this.confirmed(this.current()).includes(key);
     }
 
     private check(): void {
@@ -201,7 +149,7 @@ describe("the connection for channels, on random programs", () => {
       // A connection whose place another has taken is told to go.
       for (const one of this.connections)
         if (!counting.includes(one) && one.status !== "end") expect(one.isLeaving).to.equal(true);
-      for (const { ending } of this.calls) expect(ending.times).to.be.at.most(1);
+      this.checkOnce();
     }
   }
 

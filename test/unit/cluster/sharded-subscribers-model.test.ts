@@ -14,10 +14,10 @@ import type { Command } from "../../../src/command/command";
 import { slotOfKey } from "../../../src/command/slot";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import { ReplyError } from "../../../src/errors";
-import { Ending } from "../../support/ending";
-import { ModelSubscriber } from "../../support/model-subscriber";
+import type { ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 import { fixedRuns } from "../../support/properties";
+import { type CommandModules, SubscriberBench } from "../../support/subscriber-bench";
 
 const { Shard } = SubscriptionKind;
 const NODES = 3;
@@ -63,13 +63,11 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe("the connections for shard channels, on random programs", () => {
-  let home: InVirtualTime<
-    typeof import("../../../src/cluster/sharded-subscribers") &
-      typeof import("../../../src/cluster/cluster-node") &
-      typeof import("../../../src/cluster/slot-map") &
-      typeof import("../../../src/command/command") &
-      typeof import("../../../src/command/command-table")
-  >;
+  type Modules = typeof import("../../../src/cluster/sharded-subscribers") &
+    typeof import("../../../src/cluster/cluster-node") &
+    typeof import("../../../src/cluster/slot-map") &
+    CommandModules;
+  let home: InVirtualTime<Modules>;
 
   before(() => {
     home = inVirtualTime(() => ({
@@ -81,42 +79,29 @@ describe("the connections for shard channels, on random programs", () => {
     }));
   });
 
-  class Bench {
+  class Bench extends SubscriberBench<Modules> {
     private readonly nodes: ClusterNode[];
     /** The truth: who serves a slot. */
     private readonly owners = new Map(CHANNELS.map((name, i) => [slotOfKey(name), i % NODES]));
     private readonly slots: SlotMap;
-    private readonly connections: ModelSubscriber[] = [];
-    private readonly calls: { readonly command: Command; readonly ending: Ending }[] = [];
-    private readonly wanted = new Set<string>();
-    private readonly lost = new Map<string, number>();
-    private readonly problems: string[] = [];
     private readonly subscribers: ShardedSubscribers;
     private opened = 0;
     private closed = 0;
 
     constructor() {
+      super(home);
       const { ClusterNode: Node, ShardedSubscribers: Subscribers, SlotMap: Slots } = home.modules;
       this.nodes = Array.from({ length: NODES }, (_, i) => new Node({ host: "h", port: 7000 + i }));
       this.slots = new Slots();
       this.subscribers = new Subscribers(this.slots, 16, {
-        open: (node, watcher) => {
-          const made = new ModelSubscriber(node, watcher);
-          this.connections.push(made);
-          return made.client;
-        },
+        open: this.open,
         onStale: () => {},
         onSlotsLost: () => {},
         onMoved: (slot, { port }) => this.assign(slot, port - 7000),
         onLineOpened: () => this.opened++,
         onLineClosed: () => this.closed++,
         onSettled: () => {},
-        onGap: ({ shardChannels, lastedMs }) => {
-          for (const name of shardChannels) {
-            if (!this.wanted.has(name)) this.problems.push(`a gap of ${name}, which nobody wants`);
-            this.noteGap(name, lastedMs);
-          }
-        },
+        onGap: ({ shardChannels, lastedMs }) => this.noteGap(shardChannels, lastedMs),
       });
       this.takeTable();
     }
@@ -125,7 +110,7 @@ describe("the connections for shard channels, on random programs", () => {
       this.subscribers.start();
       for (const step of program) {
         await this.step(step);
-        for (const { ending } of this.calls) expect(ending.times).to.be.at.most(1);
+        this.checkOnce();
       }
       this.subscribers.start();
       this.takeTable();
@@ -134,20 +119,16 @@ describe("the connections for shard channels, on random programs", () => {
         for (const one of this.connections) this.answerAll(one);
         await home.pass(LONG_MS / 2);
       }
-      for (const { command, ending } of this.calls)
-        expect(ending.times, `${command.spec.lowerName} ${command.args}`).to.equal(1);
       for (const [index, node] of this.nodes.entries()) {
         const mine = [...this.wanted].filter((name) => this.owners.get(slotOfKey(name)) === index);
         const live = this.connections.filter((one) => one.node === node && one.watcher.isCurrent);
         expect(live.length, "connections to a node").to.be.at.most(1);
         expect(live[0]?.names(Shard) ?? [], `at ${node.key}`).to.have.members(mine);
       }
-      expect([...this.lost.keys()], "no gap has named it").to.deep.equal([]);
+      this.checkBooks();
       this.subscribers.stop(true);
-      for (const one of this.connections) one.end();
+      this.checkEnd();
       expect(this.closed, "connections closed").to.equal(this.opened);
-      expect(home.time.pending, "timers").to.equal(0);
-      expect(this.problems).to.deep.equal([]);
     }
 
     private async step(step: Step): Promise<void> {
@@ -160,43 +141,16 @@ describe("the connections for shard channels, on random programs", () => {
         this.takeTable();
         this.subscribers.onTopology();
       } else if (step.do === "close") {
-        for (const one of this.connections) if (one.watcher.isCurrent) this.noteLost(one);
+        for (const one of this.connections) if (one.watcher.isCurrent) this.noteLost(one.names(Shard));
         this.subscribers.stop(false);
       } else if (step.do === "start") this.subscribers.start();
       else if (step.do === "leave all") this.call("sunsubscribe", []);
       else if ("names" in step) this.call(step.do, step.names);
     }
 
-    /** A gap is as long as the time since the name was lost. */
-    private noteGap(name: string, lastedMs: number): void {
-      const lostAtMs = this.lost.get(name);
-      this.lost.delete(name);
-      if (lostAtMs !== undefined && lastedMs < Math.floor(home.time.nowMs - lostAtMs))
-        this.problems.push(`a gap of ${lastedMs} ms, where ${name} was lost at ${lostAtMs}`);
-    }
-
     private call(word: string, names: readonly string[]): void {
-      const ending = new Ending();
-      const { Command: Made, specOf } = home.modules;
-      const command = new Made(specOf(word), [...names], false, ending);
-      this.calls.push({ command, ending });
-      const isEntry = word === "ssubscribe";
-      const forget = (): void => {
-        for (const name of names.length > 0 ? names : CHANNELS) {
-          this.wanted.delete(name);
-          this.lost.delete(name);
-        }
-      };
-      this.subscribers.dispatch(command);
-      if (!isEntry && ending.error === null) forget();
-      if (command.isSettled) return;
-      command.ensureExtra().addHook({
-        onFulfilled: () => {
-          if (isEntry) for (const name of names) this.wanted.add(name);
-          else if (names.length > 0) forget();
-        },
-        onFailed: () => {},
-      });
+      const keys = names.length > 0 ? names : CHANNELS;
+      this.issue({ word, names, keys, dispatch: (command) => this.subscribers.dispatch(command) });
     }
 
     private connectionAt(index: number): ModelSubscriber | undefined {
@@ -222,13 +176,8 @@ describe("the connections for shard channels, on random programs", () => {
 
     private end(connection: ModelSubscriber | undefined): void {
       if (connection === undefined) return;
-      this.noteLost(connection);
+      this.noteLost(connection.names(Shard));
       connection.end();
-    }
-
-    private noteLost(connection: ModelSubscriber): void {
-      for (const name of connection.names(Shard))
-        if (this.wanted.has(name)) this.lost.set(name, home.time.nowMs);
     }
 
     /** The former owner ends the subscriptions of the slot, with a word or without one. */
@@ -240,7 +189,7 @@ describe("the connections for shard channels, on random programs", () => {
         if (one.node !== this.nodes[from as number] || !isTold) continue;
         for (const name of CHANNELS) {
           if (slotOfKey(name) !== slot || !one.names(Shard).includes(name)) continue;
-          if (this.wanted.has(name) && one.watcher.isCurrent) this.lost.set(name, home.time.nowMs);
+          if (one.watcher.isCurrent) this.noteLost([name]);
           one.subscriptions.delete(Shard, Buffer.from(name));
           one.watcher.onShardLost(Buffer.from(name));
         }
@@ -261,5 +210,22 @@ describe("the connections for shard channels, on random programs", () => {
       fc.asyncProperty(steps, (program) => home.live(() => new Bench().run(program))),
       fixedRuns(400),
     );
+  });
+
+  it("asks a node again that it had asked before, once the slot is back there", async () => {
+    const [name] = CHANNELS as [string];
+    const [first, second] = [0, 1].map((at): Step[] => [
+      { do: "open", at },
+      { do: "answer", at },
+    ]) as [Step[], Step[]];
+    const moved = (to: number): Step[] => [
+      { do: "move", channel: name, to, isTold: true },
+      { do: "table" },
+      { do: "wait", ms: 1100 },
+    ];
+    const subscribed: Step[] = [{ do: "ssubscribe", names: [name] }, ...first];
+    // From here on the client subscribes by itself.
+    const lost: Step[] = [{ do: "end", at: 0 }, { do: "wait", ms: 1100 }, ...first];
+    await home.live(() => new Bench().run([...subscribed, ...lost, ...moved(1), ...second, ...moved(0)]));
   });
 });

@@ -1,0 +1,408 @@
+/** The life of a cluster client over stand-ins of its parts: status words, attempts, what waits, drain, quit and the end. In virtual time. */
+
+import { expect } from "chai";
+import type { Lifecycle } from "../../../src/cluster/lifecycle";
+import { Batch, BatchKind } from "../../../src/command/batch";
+import { Command, CommandState } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { Ending } from "../../support/ending";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+
+type Settings = { enableOfflineQueue?: boolean; enableReadyCheck?: boolean };
+
+const made: Command[] = [];
+
+function command(name: string, ...args: string[]): Command {
+  const one = new Command(specOf(name), args, false, new Ending());
+  made.push(one);
+  return one;
+}
+
+const codeOf = (one: Command): unknown =>
+  ((one.completion as Ending).error as { code?: string } | null)?.code;
+
+/** The parts that a life moves, and what they were told. */
+class Parts {
+  readonly told: string[] = [];
+  readonly sent: string[] = [];
+  /** Connections to nodes. */
+  clients: { dispatch(command: Command): void }[] = [];
+  isSealed = true;
+  findSeeds: () => Promise<unknown[]> = async () => [];
+  refresh: () => Promise<void> = async () => {};
+  against: Error | null = null;
+  delayMs: unknown = 100;
+  readonly attempts: [number, string | undefined][] = [];
+  kept: Command[] = [];
+  readonly router = {
+    isOpen: false,
+    isDraining: false,
+    watches: { clear: () => void this.told.push("watches cleared") },
+    dispatch: (one: Command) => void this.sent.push(String(one.args[0])),
+    dispatchBatch: (batch: readonly Command[]) =>
+      void this.sent.push(batch.map(({ args }) => args[0]).join("+")),
+  };
+  readonly redirector = { isActive: false };
+  readonly retries = {
+    pause: () => void this.told.push("pause"),
+    resume: () => void this.told.push("resume"),
+    takeAll: () => this.kept.splice(0),
+  };
+  readonly refresher = {
+    start: () => void this.told.push("refresher on"),
+    stop: () => void this.told.push("refresher off"),
+    refresh: () => this.refresh(),
+    reasonAgainst: async () => this.against,
+  };
+  readonly pool = this.makePool();
+
+  private makePool() {
+    const parts = this;
+    return {
+      get isSealed() {
+        return parts.isSealed;
+      },
+      get size() {
+        return parts.clients.length;
+      },
+      seal: () => void (this.isSealed = true),
+      unseal: () => void (this.isSealed = false),
+      clear: () => void this.told.push("cleared"),
+      allClients: () => this.clients,
+      sample: () => this.clients[0] ?? null,
+      clientOf: (node: unknown) => node,
+    };
+  }
+}
+
+describe("Lifecycle", () => {
+  let home: InVirtualTime<typeof import("../../../src/cluster/lifecycle")>;
+  let parts: Parts;
+  let life: Lifecycle;
+  let words: string[];
+
+  before(() => {
+    home = inVirtualTime(() => require("../../../src/cluster/lifecycle"));
+  });
+
+  beforeEach(() => {
+    home.time.reset();
+    make();
+  });
+
+  afterEach(() => {
+    for (const one of made.splice(0)) one.fail(new Error("the test is over"));
+  });
+
+  function make(settings: Settings = {}): void {
+    parts = new Parts();
+    words = [];
+    const { told } = parts;
+    const options = { enableOfflineQueue: true, enableReadyCheck: true, ...settings };
+    life = new home.modules.Lifecycle(options, parts as never, {
+      findSeeds: () => parts.findSeeds() as never,
+      plant: (seeds) => void told.push(`planted ${seeds.length}`),
+      onStatus: (status) => void words.push(status),
+      onError: (error) => void told.push(`error ${error.message}`),
+      retryDelay: (attempts, reason) => {
+        parts.attempts.push([attempts, reason?.message]);
+        return parts.delayMs;
+      },
+      onOpen: () => void told.push("open"),
+      onClosed: (isForGood) => void told.push(isForGood ? "closed for good" : "closed"),
+    });
+  }
+
+  const failure = (promise: Promise<unknown>): Promise<string> =>
+    promise.then(
+      () => "no error",
+      (error: Error & { code?: string }) => `${error.name}: ${error.message}`,
+    );
+
+  async function ready(settings?: Settings): Promise<void> {
+    if (settings) make(settings);
+    await home.live(async () => {
+      await life.connect();
+    });
+    expect(life.status).to.equal("ready");
+    words.length = 0;
+    parts.told.length = 0;
+  }
+
+  it("opens what it has prepared, in order", async () => {
+    parts.findSeeds = async () => [1, 2];
+    await life.connect();
+    expect(words).to.deep.equal(["connecting", "connect", "ready"]);
+    expect(parts.told).to.deep.equal(["planted 2", "refresher on", "open", "resume"]);
+    expect([parts.isSealed, parts.router.isOpen, parts.redirector.isActive]).to.deep.equal([
+      false,
+      true,
+      true,
+    ]);
+  });
+
+  it("begins one attempt at a time", async () => {
+    const first = life.connect();
+    expect(await failure(life.connect())).to.contain("already connecting");
+    await first;
+    expect(await failure(life.connect())).to.contain("already connecting");
+    expect(words).to.deep.equal(["connecting", "connect", "ready"]);
+  });
+
+  it("begins anew when no start node was found, with the reason, as the strategy says", async () => {
+    await home.live(async () => {
+      parts.findSeeds = () => Promise.reject(new Error("no such name"));
+      expect(await failure(life.connect())).to.contain("no such name");
+      expect(words).to.deep.equal(["connecting", "close", "reconnecting"]);
+      await home.pass(99);
+      expect(words.length).to.equal(3);
+      parts.findSeeds = async () => [];
+      await home.pass(1);
+      expect(life.status).to.equal("ready");
+      expect(parts.attempts).to.deep.equal([[1, "no such name"]]);
+    });
+  });
+
+  it("counts the attempts in a row, and from one again after it was ready", async () => {
+    await home.live(async () => {
+      parts.refresh = () => Promise.reject(new Error("nobody answers"));
+      expect(await failure(life.connect())).to.contain("None of startup nodes");
+      await home.pass(250);
+      expect(parts.attempts.map(([times]) => times)).to.deep.equal([1, 2, 3]);
+      expect(parts.told).to.include("error nobody answers").and.to.include("cleared");
+      parts.refresh = async () => {};
+      await home.pass(100);
+      expect(life.status).to.equal("ready");
+      life.onEmpty();
+      expect(parts.attempts.at(-1)?.[0]).to.equal(1);
+    });
+  });
+
+  it("is not ready while a node says that the cluster is not", async () => {
+    await home.live(async () => {
+      parts.against = new Error("the cluster is down");
+      expect(await failure(life.connect())).to.contain("None of startup nodes");
+      expect(words).to.deep.equal(["connecting", "connect", "disconnecting", "close", "reconnecting"]);
+      expect(parts.router.isOpen).to.equal(false);
+      parts.against = null;
+      await home.pass(100);
+      expect(life.status).to.equal("ready");
+      life.disconnect();
+    });
+    make({ enableReadyCheck: false });
+    parts.against = new Error("the cluster is down");
+    await life.connect();
+    expect(life.status).to.equal("ready");
+  });
+
+  it("ends when the strategy gives anything but a number, and fails what waits, with the cause", async () => {
+    for (const delayMs of [null, undefined, "100"]) {
+      make();
+      parts.delayMs = delayMs;
+      parts.refresh = () => Promise.reject(new Error("nobody answers"));
+      const waiting = command("get", "k");
+      life.admit([waiting]);
+      await home.pass(0);
+      expect(words).to.deep.equal(["connecting", "close", "end"]);
+      expect(((waiting.completion as Ending).error as Error).cause).to.have.property(
+        "message",
+        "nobody answers",
+      );
+    }
+  });
+
+  it("connects by itself for the first command, and sends what waited in the order of issue", async () => {
+    const batch = [command("get", "b1"), command("get", "b2")];
+    const alone = command("get", "c");
+    alone.batch = new Batch(BatchKind.Pipeline, 1, null);
+    const lost = command("get", "lost");
+    for (const entry of [[command("get", "a")], batch, [alone], [lost], [command("get", "d")]])
+      life.admit(entry);
+    lost.fail(new Error("given up"));
+    expect(life.status).to.equal("connecting");
+    expect([life.waitingCount, life.waiting.length]).to.deep.equal([6, 6]);
+    expect(life.waitingSingles.map(({ args }) => args[0])).to.deep.equal(["a", "lost", "d"]);
+    expect(batch.map(({ state }) => state)).to.deep.equal([CommandState.Queued, CommandState.Queued]);
+    await home.pass(0);
+    expect(parts.sent).to.deep.equal(["a", "b1+b2", "c", "d"]);
+    expect(life.waitingCount).to.equal(0);
+  });
+
+  it("refuses at once what may not wait", async () => {
+    make({ enableOfflineQueue: false });
+    const refused = [command("get", "a"), command("get", "b")];
+    life.admit(refused);
+    expect(refused.map(codeOf)).to.deep.equal(["OFFLINE_QUEUE_DISABLED", "OFFLINE_QUEUE_DISABLED"]);
+    await home.pass(0);
+    expect(parts.sent).to.deep.equal([]);
+  });
+
+  it("asks CLUSTER questions of a known node before the slots are known, and nothing else", async () => {
+    const asked: Command[] = [];
+    let isKnown: () => void = () => {};
+    parts.refresh = () => new Promise((resolve) => (isKnown = resolve));
+    parts.clients = [{ dispatch: (one) => void asked.push(one) }];
+    const over = life.connect();
+    const early = command("cluster", "info");
+    life.admit([early]);
+    expect(asked.length, "no node is known").to.equal(0);
+    await home.pass(0);
+    const question = command("cluster", "info");
+    const inPipeline = command("cluster", "info");
+    inPipeline.batch = new Batch(BatchKind.Pipeline, 1, null);
+    const gathered = command("cluster", "nodes");
+    gathered.batch = new Batch(BatchKind.Automatic, 1, null);
+    for (const one of [question, inPipeline, gathered, command("get", "k")]) life.admit([one]);
+    expect(asked).to.deep.equal([question, gathered]);
+    isKnown();
+    await over;
+    expect(parts.sent).to.deep.equal(["info", "info", "k"]);
+  });
+
+  it("is over when it is told to disconnect, and knows its attempt no more", async () => {
+    let found: (seeds: unknown[]) => void = () => {};
+    parts.findSeeds = () => new Promise((resolve) => (found = resolve));
+    const over = life.connect();
+    const waiting = command("get", "k");
+    life.admit([waiting]);
+    life.disconnect();
+    expect(words).to.deep.equal(["connecting", "disconnecting", "close", "end"]);
+    expect(codeOf(waiting)).to.be.a("string");
+    found([]);
+    expect(await failure(over)).to.match(/None of startup|abort/);
+    expect(life.status).to.equal("end");
+    expect(parts.told).to.not.include("open").and.to.not.include("planted 0");
+  });
+
+  it("knows an attempt no more when another one was begun", async () => {
+    const found: ((seeds: unknown[]) => void)[] = [];
+    parts.findSeeds = () => new Promise((resolve) => void found.push(resolve));
+    const first = life.connect();
+    life.disconnect();
+    const second = life.connect();
+    found[0]?.([1]);
+    expect(await failure(first)).to.contain("a new connection is made");
+    expect(parts.told).to.not.include("planted 1");
+    found[1]?.([1, 2]);
+    await second;
+    expect(parts.told.filter((one) => one.startsWith("planted"))).to.deep.equal(["planted 2"]);
+  });
+
+  it("waits for its connections to end before it is closed", async () => {
+    await ready();
+    parts.clients = [{ dispatch: () => {} }];
+    life.disconnect();
+    expect(words).to.deep.equal(["disconnecting"]);
+    expect([parts.router.isOpen, parts.redirector.isActive, parts.isSealed]).to.deep.equal([
+      false,
+      false,
+      true,
+    ]);
+    parts.clients = [];
+    life.onEmpty();
+    expect(words).to.deep.equal(["disconnecting", "close", "end"]);
+    expect(parts.told).to.include("watches cleared").and.to.include("closed for good");
+    life.disconnect();
+    expect(words.at(-1), "twice is once").to.equal("end");
+    expect(words.length).to.equal(3);
+  });
+
+  it("begins anew when its last connection is lost; redirects go on", async () => {
+    await home.live(async () => {
+      await ready();
+      life.onEmpty();
+      expect(words).to.deep.equal(["close", "reconnecting"]);
+      expect([parts.redirector.isActive, parts.isSealed]).to.deep.equal([true, true]);
+      expect(parts.told.slice(-2)).to.deep.equal(["watches cleared", "closed"]);
+      life.onEmpty();
+      expect(words.length, "it is closed already").to.equal(2);
+      await home.pass(100);
+      expect(life.status).to.equal("ready");
+    });
+  });
+
+  it("leaves a planned attempt as it is planned, unless it ends for good", async () => {
+    await home.live(async () => {
+      await ready();
+      life.onEmpty();
+      life.disconnect(true);
+      await home.pass(100);
+      expect(life.status).to.equal("ready");
+      life.onEmpty();
+      life.disconnect();
+      expect(words.slice(-2)).to.deep.equal(["disconnecting", "end"]);
+      await home.pass(500);
+      expect(life.status).to.equal("end");
+    });
+  });
+
+  it("takes nothing new while it drains, and drains only when it is ready", async () => {
+    life.drain();
+    expect([life.status, parts.router.isDraining]).to.deep.equal(["wait", false]);
+    await ready();
+    life.drain();
+    expect([parts.router.isOpen, parts.router.isDraining, parts.redirector.isActive]).to.deep.equal([
+      false,
+      true,
+      true,
+    ]);
+    const late = command("get", "k");
+    life.admit([late]);
+    expect(codeOf(late)).to.equal("CONNECTION_CLOSED");
+    life.onEmpty();
+    expect(words).to.deep.equal(["disconnecting", "close", "end"]);
+  });
+
+  it("says goodbye to every node; without one it is over at the end of the turn", async () => {
+    await home.live(async () => {
+      await ready();
+      parts.clients = [{ dispatch: () => {} }, { dispatch: () => {} }];
+      let left = 0;
+      expect(await life.quit(async () => left++)).to.equal("OK");
+      expect(left).to.equal(2);
+      expect(words).to.deep.equal(["disconnecting"]);
+      life.onEmpty();
+      expect(words).to.deep.equal(["disconnecting", "close", "end"]);
+      expect(await life.quit(async () => left++)).to.equal("OK");
+      expect(left).to.equal(2);
+      make();
+      expect(await life.quit(async () => {})).to.equal("OK");
+      expect(words).to.deep.equal(["disconnecting"]);
+      await home.pass(1);
+      expect(words).to.deep.equal(["disconnecting", "close", "end"]);
+    });
+  });
+
+  it("quits while an attempt is planned: that one is called off", async () => {
+    await home.live(async () => {
+      await ready();
+      life.onEmpty();
+      await life.quit(async () => {});
+      await home.pass(500);
+      expect(words).to.deep.equal(["close", "reconnecting", "disconnecting", "end"]);
+    });
+  });
+
+  it("does not close what was begun anew behind a quit", async () => {
+    await home.live(async () => {
+      await ready();
+      await life.quit(async () => {});
+      void life.connect();
+      await home.pass(10);
+      expect(life.status).to.equal("ready");
+    });
+  });
+
+  it("fails what it took and refuses what comes, once it has ended", async () => {
+    await ready();
+    const kept = command("get", "k");
+    const written = command("incr", "k");
+    written.noteLossAfterWriting();
+    parts.kept = [kept, written];
+    life.disconnect();
+    expect([kept, written].map(codeOf)).to.deep.equal(["CLUSTER_ENDED", "OUTCOME_UNKNOWN"]);
+    const late = command("get", "k");
+    life.admit([late]);
+    expect(codeOf(late)).to.equal("CONNECTION_CLOSED");
+  });
+});

@@ -1,0 +1,269 @@
+/** One attempt to reach a server, in virtual time: the dial, the handshake, the limit of both, a server that loads its data. */
+
+import { PassThrough } from "node:stream";
+import { expect } from "chai";
+import sinon from "sinon";
+import type { Connection } from "../../../src/connection/connection";
+import { ConnectionState } from "../../../src/connection/connection-state";
+import type { ServerInfo } from "../../../src/connection/server-info";
+import type { Establishment, EstablishmentOptions } from "../../../src/link/establishment";
+import { ModelConnection } from "../../support/model-connection";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+
+const LOADING = "loading:1\r\nloading_eta_seconds:3\r\n";
+const LOADED = "loading:0\r\nrun_id:abc\r\n";
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe("Establishment", () => {
+  let home: InVirtualTime<typeof import("../../../src/link/establishment")>;
+  let connection: ModelConnection;
+  let told: unknown[][];
+  let dial: () => Promise<unknown>;
+  let credentials: () => object | null | Promise<object>;
+
+  before(() => {
+    home = inVirtualTime(() => require("../../../src/link/establishment"));
+  });
+
+  beforeEach(() => {
+    home.time.reset();
+    connection = new ModelConnection();
+    told = [];
+    credentials = () => ({ password: "pw" });
+  });
+
+  function attempt(options: EstablishmentOptions = {}): Establishment {
+    const connector = { connect: () => dial(), firstError: new Error("first") };
+    const owner = {
+      identity: { name: "test", version: "1" },
+      credentials: () => credentials(),
+      onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
+      onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
+      onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
+      onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
+    };
+    return new home.modules.Establishment(
+      connection.asConnection,
+      connector as never,
+      { protocol: 2, disableClientInfo: true, ...options },
+      owner as never,
+    );
+  }
+
+  /** With its socket, about to introduce itself. */
+  async function dialled(
+    options: EstablishmentOptions = {},
+    socket = new PassThrough(),
+  ): Promise<Establishment> {
+    dial = async () => socket;
+    const made = attempt(options);
+    made.start();
+    await turn();
+    expect(connection.socket).to.equal(socket);
+    return made;
+  }
+
+  const message = (): string => String(told[0]?.at(-1));
+
+  it("gives the connection its socket, with the first error of the connector", async () => {
+    await dialled();
+    expect(connection.firstError?.message).to.equal("first");
+    expect(told).to.deep.equal([]);
+  });
+
+  it("tells once that the connector found no way, whatever it threw", async () => {
+    for (const thrown of [new Error("no way"), "no error"]) {
+      told = [];
+      dial = () => Promise.reject(thrown);
+      attempt().start();
+      await turn();
+      expect(told.map(([word]) => word)).to.deep.equal(["unreachable"]);
+      expect(told[0]?.[1]).to.be.instanceOf(Error);
+      expect(message()).to.contain(thrown instanceof Error ? "no way" : "no error");
+    }
+  });
+
+  it("says what a connector has to give", async () => {
+    for (const given of [undefined, {}, { on: () => {} }]) {
+      told = [];
+      dial = async () => given;
+      attempt().start();
+      await turn();
+      expect(told.map(([word]) => word)).to.deep.equal(["unreachable"]);
+      expect(message()).to.contain("must resolve with a Duplex stream");
+    }
+  });
+
+  it("closes a socket that comes after its end, and says nothing about a dial that fails then", async () => {
+    const socket = new PassThrough();
+    for (const late of [() => Promise.resolve(socket), () => Promise.reject(new Error("late"))]) {
+      dial = late;
+      const made = attempt();
+      made.start();
+      made.stop();
+      await turn();
+    }
+    expect(connection.socket).to.equal(null);
+    expect(socket.destroyed).to.equal(true);
+    expect(() => socket.emit("error", new Error("late"))).to.not.throw();
+    expect(told).to.deep.equal([]);
+  });
+
+  it("is established with what INFO says and the credentials it has used", async () => {
+    const made = await dialled({ enableReadyCheck: true });
+    const over = made.introduce({ db: 2 });
+    await turn();
+    expect([connection.answer("OK"), connection.answer("OK"), connection.answer(LOADED)]).to.deep.equal([
+      "auth pw",
+      "select 2",
+      "info",
+    ]);
+    await over;
+    expect(told.map(([word]) => word)).to.deep.equal(["established"]);
+    expect((told[0]?.[1] as ServerInfo | undefined)?.field("run_id")).to.equal("abc");
+    expect(told[0]?.[2]).to.deep.equal({ password: "pw" });
+    expect(home.time.pending, "timers").to.equal(0);
+  });
+
+  it("has no credentials when their source gives none", async () => {
+    credentials = () => null;
+    const made = await dialled();
+    await made.introduce({ db: 0 });
+    expect(told[0]?.[0]).to.equal("established");
+    expect(told[0]?.[2]).to.deep.equal({});
+  });
+
+  it("is refused when the server says so, and when the source of credentials fails", async () => {
+    const made = await dialled();
+    const over = made.introduce({ db: 0 });
+    await turn();
+    connection.answer("-WRONGPASS invalid username-password pair");
+    await over;
+    expect(told.map(([word]) => word)).to.deep.equal(["refused"]);
+    expect(message()).to.contain("WRONGPASS").and.to.contain("check the options username and password");
+    told = [];
+    credentials = () => Promise.reject(new Error("the vault is shut"));
+    await (await dialled()).introduce({ db: 0 });
+    expect(told.map(([word]) => word)).to.deep.equal(["refused"]);
+    expect(message()).to.equal("Error: the vault is shut");
+    expect(home.time.pending, "timers").to.equal(0);
+  });
+
+  it("asks a server that loads its data again until it is done, with a time limit for each answer", async () => {
+    const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
+    credentials = () => ({});
+    const over = made.introduce({ db: 0 });
+    await turn();
+    connection.answer(LOADING);
+    await over;
+    await home.pass(2999);
+    expect(connection.asked.length).to.equal(0);
+    await home.pass(1);
+    expect(connection.answer(LOADING)).to.equal("info");
+    await turn();
+    await home.pass(3000);
+    expect(connection.answer(LOADED)).to.equal("info");
+    await home.pass(1);
+    expect(told.map(([word]) => word)).to.deep.equal(["established"]);
+    expect(connection.ends).to.deep.equal([]);
+    expect(home.time.pending, "timers").to.equal(0);
+  });
+
+  it("gives up a server that was loading and then says nothing", async () => {
+    const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
+    credentials = () => ({});
+    void made.introduce({ db: 0 });
+    await turn();
+    connection.answer(LOADING);
+    await turn();
+    await home.pass(3000);
+    expect(connection.ends.length).to.equal(0);
+    await turn();
+    await home.pass(1000);
+    expect(connection.ends.map((error) => (error as { code?: string })?.code)).to.deep.equal(["ETIMEDOUT"]);
+  });
+
+  it("waits no longer than its limit from the socket on, not from the dial", async () => {
+    const socket = new PassThrough();
+    dial = async () => {
+      await new Promise<void>((resolve) => void home.time.after(5000, resolve));
+      return socket;
+    };
+    attempt({ connectTimeout: 1000 }).start();
+    await home.pass(5000);
+    expect(connection.ends).to.deep.equal([]);
+    await home.pass(999);
+    expect(connection.ends).to.deep.equal([]);
+    await home.pass(1);
+    expect(connection.ends.length).to.equal(1);
+  });
+
+  it("has no limit when the option says none", async () => {
+    await dialled({ connectTimeout: 0 });
+    expect(home.time.pending).to.equal(0);
+  });
+
+  it("says what a silence means by how far it had come", async () => {
+    const tls = Object.assign(new PassThrough(), { encrypted: true, connecting: false });
+    const said: string[] = [];
+    for (const [state, socket] of [
+      [ConnectionState.Dialing, new PassThrough()],
+      [ConnectionState.Dialing, tls],
+      [ConnectionState.Handshaking, new PassThrough()],
+    ] as const) {
+      connection = new ModelConnection();
+      connection.state = state;
+      await dialled({ connectTimeout: 10 }, socket);
+      await home.pass(10);
+      said.push(connection.ends[0]?.message ?? "");
+    }
+    expect(said[0]).to.equal("connect ETIMEDOUT");
+    expect(said[1]).to.contain("no TLS handshake");
+    expect(said[2]).to.contain("the handshake was not answered");
+  });
+
+  it("says nothing more once it was stopped", async () => {
+    const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
+    const over = made.introduce({ db: 0 });
+    await turn();
+    made.stop();
+    while (connection.asked.length > 0) connection.answer(LOADED);
+    await over;
+    await home.pass(2000);
+    expect(told).to.deep.equal([]);
+    expect(connection.ends).to.deep.equal([]);
+  });
+
+  it("sets the socket as the options say, if it can be set", async () => {
+    const setNoDelay = sinon.spy();
+    const setKeepAlive = sinon.spy();
+    const socket = Object.assign(new PassThrough(), { setNoDelay, setKeepAlive });
+    credentials = () => ({});
+    await (await dialled({ noDelay: true, keepAlive: 0 }, socket)).introduce({ db: 0 });
+    expect(setNoDelay.args).to.deep.equal([[true]]);
+    expect(setKeepAlive.args).to.deep.equal([[true, 0]]);
+    await (await dialled({}, socket)).introduce({ db: 0 });
+    expect([setNoDelay.callCount, setKeepAlive.callCount]).to.deep.equal([1, 1]);
+    await (await dialled({ noDelay: true, keepAlive: 5 })).introduce({ db: 0 });
+    expect(told.map(([word]) => word)).to.deep.equal(["established", "established", "established"]);
+  });
+
+  it("explains errors of a connection that was greeting, and of TLS, and no others", () => {
+    const { explainTrouble } = home.modules;
+    const greeting = { state: ConnectionState.Handshaking, bytesRead: 0 } as Connection;
+    const cut = (): Error => Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+    expect(explainTrouble(cut(), greeting, false).message).to.contain(
+      "ended the connection before it had answered",
+    );
+    const heard = { state: ConnectionState.Handshaking, bytesRead: 5 } as Connection;
+    expect(explainTrouble(cut(), heard, false).message).to.equal("read ECONNRESET");
+    const ready = { state: ConnectionState.Ready, bytesRead: 0 } as Connection;
+    for (const one of [ready, null])
+      expect(explainTrouble(cut(), one, false).message).to.equal("read ECONNRESET");
+    const foreign = Object.assign(new Error("wrong version number"), {
+      code: "ERR_SSL_WRONG_VERSION_NUMBER",
+    });
+    expect(explainTrouble(foreign, ready, true).message).to.contain("does not speak TLS at this port");
+  });
+});

@@ -1,0 +1,188 @@
+/** When the next attempt is made, what the retry strategy is told, and who is told how an attempt went. In virtual time. */
+
+import { expect } from "chai";
+import type { Reconnection, ReconnectionOptions } from "../../../src/link/reconnection";
+import { ModelConnection } from "../../support/model-connection";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+
+describe("Reconnection", () => {
+  let home: InVirtualTime<typeof import("../../../src/link/reconnection")>;
+  let told: number[];
+
+  before(() => {
+    home = inVirtualTime(() => require("../../../src/link/reconnection"));
+  });
+
+  beforeEach(() => {
+    told = [];
+  });
+
+  function reconnection(options: ReconnectionOptions = {}, connector: object = {}): Reconnection {
+    const retryStrategy = (times: number): number => {
+      told.push(times);
+      return times * 10;
+    };
+    return new home.modules.Reconnection({ retryStrategy, ...options }, connector as never, {} as never);
+  }
+
+  it("takes from the strategy a number of milliseconds that a timer can hold, and all else for the end", () => {
+    const { retryDelay } = home.modules;
+    expect(retryDelay((times) => times * 3, 2)).to.equal(6);
+    expect(retryDelay(() => 0, 1)).to.equal(0);
+    expect(retryDelay(() => 2 ** 40, 1)).to.equal(2 ** 31 - 1);
+    for (const other of [null, undefined, "10", false])
+      expect(
+        retryDelay(() => other, 1),
+        String(other),
+      ).to.equal(null);
+    for (const none of [null, undefined]) expect(retryDelay(none, 1)).to.equal(null);
+  });
+
+  it("tells the strategy how often it was tried, and begins anew after a connection that lasted", () => {
+    const one = reconnection();
+    expect([one.plan().delayMs, one.plan().delayMs, one.plan().delayMs]).to.deep.equal([10, 20, 30]);
+    const readyAtMs = home.time.nowMs;
+    home.time.nowMs += 149;
+    one.judgeLife(readyAtMs);
+    expect(one.plan().delayMs, "it lived for less than five times the pause").to.equal(40);
+    home.time.nowMs += 200;
+    one.judgeLife(home.time.nowMs - 200);
+    expect(one.plan().delayMs, "it lived for five times the pause").to.equal(10);
+    expect(told).to.deep.equal([1, 2, 3, 4, 1]);
+  });
+
+  it("does not judge a connection that was never ready", () => {
+    const one = reconnection();
+    one.plan();
+    one.judgeLife(0);
+    expect(one.plan().delayMs).to.equal(20);
+  });
+
+  it("counts a connection that is left on purpose as a good one, however short it was", () => {
+    const one = reconnection();
+    one.plan();
+    one.isMovingOn = true;
+    one.judgeLife(home.time.nowMs);
+    expect(one.plan().delayMs).to.equal(10);
+    one.dial(new ModelConnection().asConnection);
+    expect(one.isMovingOn, "the next one is not").to.equal(false);
+    one.stop();
+  });
+
+  it("forgets all attempts when nothing is planned any more", () => {
+    const one = reconnection();
+    one.plan();
+    one.plan();
+    one.reset();
+    expect(one.attempts).to.equal(0);
+    expect(one.plan().delayMs).to.equal(10);
+  });
+
+  it("says that requests have had their tries, at each multiple of the limit and one", () => {
+    const one = reconnection({ maxRetriesPerRequest: 2 });
+    expect([1, 2, 3, 4, 5, 6].map(() => one.plan().exhausted)).to.deep.equal([null, null, 2, null, null, 2]);
+    const never = reconnection({ maxRetriesPerRequest: 0 });
+    expect([never.plan().exhausted, never.plan().exhausted]).to.deep.equal([0, 0]);
+    for (const maxRetriesPerRequest of [null, undefined, -1]) {
+      const none = reconnection({ maxRetriesPerRequest });
+      expect([none.plan().exhausted, none.plan().exhausted]).to.deep.equal([null, null]);
+    }
+  });
+
+  it("counts the tries of requests from the last time it was ready on", () => {
+    const one = reconnection({ maxRetriesPerRequest: 1 });
+    expect(one.plan().exhausted).to.equal(null);
+    one.succeed();
+    expect([one.plan().exhausted, one.plan().exhausted]).to.deep.equal([null, 1]);
+  });
+
+  it("says nothing about requests when the strategy gives up", () => {
+    const one = reconnection({ maxRetriesPerRequest: 0, retryStrategy: null });
+    expect(one.plan()).to.deep.equal({ delayMs: null, exhausted: null });
+  });
+
+  it("calls back when the next attempt is due, and not once it was called off or another has begun", async () => {
+    await home.live(async () => {
+      const one = reconnection();
+      const due: number[] = [];
+      const wait = (): void => one.wait(100, () => due.push(home.time.nowMs));
+      wait();
+      await home.pass(99);
+      expect(due).to.deep.equal([]);
+      await home.pass(1);
+      expect(due.length).to.equal(1);
+      wait();
+      one.cancel();
+      await home.pass(200);
+      expect(due.length).to.equal(1);
+      wait();
+      const dialling = reconnection({}, { connect: () => new Promise(() => {}) });
+      dialling.wait(100, () => due.push(-1));
+      dialling.dial(new ModelConnection().asConnection);
+      one.cancel();
+      await home.pass(200);
+      expect(due.length).to.equal(1);
+      expect(home.time.pending).to.equal(0);
+    });
+  });
+
+  it("tells all who wait how the attempt went, once, and those of the next attempt nothing", async () => {
+    const one = reconnection();
+    const heard: string[] = [];
+    const ask = (name: string): void =>
+      void one.result().then(
+        () => heard.push(`${name} ok`),
+        (error: Error) => heard.push(`${name} ${error.message}`),
+      );
+    ask("a");
+    ask("b");
+    one.fail(new Error("refused"));
+    ask("c");
+    await home.pass(0);
+    expect(heard).to.deep.equal(["a refused", "b refused"]);
+    one.succeed();
+    one.fail(new Error("too late"));
+    await home.pass(0);
+    expect(heard).to.deep.equal(["a refused", "b refused", "c ok"]);
+  });
+
+  it("tells success behind the listeners of ready, which run at once", async () => {
+    const one = reconnection();
+    const heard: string[] = [];
+    void one.result().then(() => heard.push("connected"));
+    one.succeed();
+    process.nextTick(() => heard.push("a tick later"));
+    heard.push("ready");
+    await home.pass(0);
+    expect(heard).to.deep.equal(["ready", "a tick later", "connected"]);
+  });
+
+  it("introduces the connection that it dials, and no longer once it was stopped", async () => {
+    const connection = new ModelConnection();
+    const established: unknown[] = [];
+    const owner = {
+      identity: { name: "test", version: "1" },
+      credentials: () => ({ password: "pw" }),
+      onEstablished: () => established.push("yes"),
+    };
+    const dial = (): Reconnection => {
+      const one = new home.modules.Reconnection(
+        { protocol: 2, disableClientInfo: true },
+        { connect: () => new Promise(() => {}) } as never,
+        owner as never,
+      );
+      one.dial(connection.asConnection);
+      return one;
+    };
+    dial().introduce({ db: 0 });
+    await home.pass(0);
+    expect(connection.answer("OK")).to.equal("auth pw");
+    await home.pass(0);
+    expect(established).to.deep.equal(["yes"]);
+    const stopped = dial();
+    stopped.stop();
+    stopped.introduce({ db: 0 });
+    await home.pass(0);
+    expect(connection.asked.length).to.equal(0);
+  });
+});

@@ -1,0 +1,236 @@
+/** Values put together to replies, without bytes: nesting, metadata, streamed aggregates, what is refused and what is dropped. */
+
+import { expect } from "chai";
+import { MAX_DEPTH, MAX_PREALLOCATED_SLOTS } from "../../../src/protocol/limits";
+import { ReplyBuilder } from "../../../src/protocol/reply-builder";
+import { Ending, FrameKind, type ReplyFrame } from "../../../src/protocol/reply-frame";
+import { Decode } from "../../../src/protocol/resp-types";
+import { RecordingSink } from "./recording-sink";
+
+const { List, Dictionary, Attribute, ChunkedText } = FrameKind;
+const { Count, Terminator, TerminatorAfterPairs } = Ending;
+
+describe("ReplyBuilder", () => {
+  let sink: RecordingSink;
+  let builder: ReplyBuilder;
+
+  function begin(decoding = 0): void {
+    sink = new RecordingSink(decoding);
+    builder = new ReplyBuilder(sink);
+    builder.beginReply();
+  }
+
+  beforeEach(() => begin());
+
+  it("hands a reply over once, when its last element has come", () => {
+    builder.open(List, 2, Count);
+    builder.place("a");
+    builder.open(List, 1, Count);
+    expect(sink.events).to.deep.equal([]);
+    builder.place("b");
+    expect(sink.events).to.deep.equal([["reply", ["a", ["b"]]]]);
+    expect(builder.isIdle).to.equal(true);
+    expect(builder.frame).to.equal(null);
+  });
+
+  it("closes aggregates without elements at once, however deep", () => {
+    builder.open(List, 2, Count);
+    builder.open(Dictionary, 0, Count);
+    builder.open(List, 0, Count);
+    expect(sink.events).to.deep.equal([["reply", [{}, []]]]);
+  });
+
+  it("asks for the decoding once for each reply, and not for pushes", () => {
+    builder.place("a");
+    builder.beginPush();
+    expect(builder.decoding).to.equal(Decode.Buffers | Decode.Messages);
+    builder.open(List, 1, Count);
+    builder.place(Buffer.from("x"));
+    builder.beginReply();
+    builder.open(List, 2, Count);
+    builder.place("b");
+    builder.place("c");
+    expect(sink.asked).to.equal(2);
+    expect(sink.events.map(([kind]) => kind)).to.deep.equal(["reply", "push", "reply"]);
+  });
+
+  it("tells an error reply from an error that is an element", () => {
+    const error = new Error("no");
+    builder.noteError();
+    builder.place(error);
+    builder.beginReply();
+    builder.open(List, 1, Count);
+    builder.noteError();
+    builder.place(error);
+    expect(sink.events).to.deep.equal([
+      ["error", error],
+      ["reply", [error]],
+    ]);
+  });
+
+  it("reads the keys of a dictionary as text with numbers as they were sent, and its values as wanted", () => {
+    begin(Decode.Buffers | Decode.Resp3Shapes);
+    const seen: number[] = [];
+    builder.open(Dictionary, 4, Count);
+    for (const value of ["1", Buffer.from("a"), "2", Buffer.from("b")]) {
+      seen.push(builder.decoding);
+      builder.place(value);
+    }
+    const asKey = Decode.Resp3Shapes | Decode.StringNumbers;
+    const asValue = Decode.Buffers | Decode.Resp3Shapes;
+    expect(seen).to.deep.equal([asKey, asValue, asKey, asValue]);
+    expect(sink.events).to.deep.equal([["reply", { 1: Buffer.from("a"), 2: Buffer.from("b") }]]);
+  });
+
+  it("returns to the decoding around a dictionary", () => {
+    begin(Decode.Buffers);
+    builder.open(List, 2, Count);
+    builder.open(Dictionary, 2, Count);
+    builder.place("k");
+    builder.place("v");
+    expect(builder.wantsBuffers).to.equal(true);
+    builder.place("after");
+    expect(sink.events).to.deep.equal([["reply", [{ k: "v" }, "after"]]]);
+  });
+
+  it("drops metadata, also metadata of metadata and inside a reply", () => {
+    builder.open(List, 2, Count);
+    builder.place("a");
+    builder.open(Attribute, 2, Count);
+    builder.place("ttl");
+    builder.open(Attribute, 2, Count);
+    builder.place("inner");
+    builder.place("1");
+    expect(builder.isDropping).to.equal(true);
+    builder.place("5");
+    expect(builder.isDropping).to.equal(false);
+    builder.place("b");
+    expect(sink.events).to.deep.equal([["reply", ["a", "b"]]]);
+  });
+
+  it("begins a reply only behind the metadata in front of it", () => {
+    sink = new RecordingSink(0);
+    builder = new ReplyBuilder(sink);
+    builder.beginMetadata();
+    builder.open(Attribute, 2, Count);
+    builder.place("a");
+    builder.place("b");
+    expect(builder.isIdle).to.equal(true);
+    expect(sink.asked).to.equal(0);
+    expect(sink.events).to.deep.equal([]);
+  });
+
+  it("goes on dropping behind metadata inside a reply that has failed", () => {
+    const error = new Error("too long");
+    builder.open(List, 3, Count);
+    builder.open(Attribute, 2, Count);
+    builder.failReply(error);
+    builder.place("a");
+    builder.place("b");
+    builder.place("x");
+    builder.place("y");
+    expect(sink.events).to.deep.equal([]);
+    builder.place("z");
+    expect(sink.events).to.deep.equal([["error", error]]);
+    builder.beginReply();
+    builder.place("next");
+    expect(sink.events.at(-1)).to.deep.equal(["reply", "next"]);
+  });
+
+  it("fails one reply with the first of its failures", () => {
+    const first = new Error("first");
+    builder.open(List, 1, Count);
+    builder.failReply(first);
+    builder.failReply(new Error("second"));
+    builder.place(null);
+    expect(sink.events).to.deep.equal([["error", first]]);
+  });
+
+  it("ends streamed aggregates at their terminator", () => {
+    builder.open(List, 2 ** 31, Terminator);
+    builder.place("a");
+    builder.open(Dictionary, 2 ** 31, TerminatorAfterPairs);
+    builder.place("k");
+    builder.place("v");
+    expect(builder.end()).to.equal(true);
+    expect(builder.end()).to.equal(true);
+    expect(sink.events).to.deep.equal([["reply", ["a", { k: "v" }]]]);
+  });
+
+  it("refuses a terminator that ends nothing", () => {
+    expect(builder.end()).to.equal(false);
+    expect(builder.refusal).to.equal("an end without a beginning");
+    builder.open(List, 2, Count);
+    expect(builder.end()).to.equal(false);
+    expect(builder.refusal).to.equal("an end without a beginning");
+  });
+
+  it("refuses half a pair", () => {
+    builder.open(Dictionary, 2 ** 31, TerminatorAfterPairs);
+    builder.place("k");
+    expect(builder.end()).to.equal(false);
+    expect(builder.refusal).to.equal("a key without a value");
+  });
+
+  it("refuses a streamed aggregate that has no end", () => {
+    builder.open(List, 2, Terminator);
+    expect(builder.place("a")).to.equal(true);
+    expect(builder.place("b")).to.equal(false);
+    expect(builder.refusal).to.match(/^more than \d+ elements$/);
+  });
+
+  it("refuses a value, an aggregate and an end among the chunks of a text, and gives the chunks", () => {
+    builder.open(List, 1, Count);
+    builder.open(ChunkedText, 9, Terminator);
+    const frame = builder.frame as ReplyFrame;
+    frame.elements.push(Buffer.from("x"));
+    for (const refused of [
+      () => builder.place("a"),
+      () => builder.open(List, 1, Count),
+      () => builder.end(),
+    ]) {
+      builder.refusal = "";
+      expect(refused()).to.equal(false);
+      expect(builder.refusal).to.equal("a value among the chunks of a string");
+    }
+    expect(builder.takeChunks(frame)).to.deep.equal([Buffer.from("x")]);
+    builder.place("x");
+    expect(sink.events).to.deep.equal([["reply", ["x"]]]);
+  });
+
+  it("gives no chunks of what is dropped", () => {
+    builder.open(List, 1, Count);
+    builder.failReply(new Error("no"));
+    builder.open(ChunkedText, 9, Terminator);
+    expect(builder.takeChunks(builder.frame as ReplyFrame)).to.equal(null);
+  });
+
+  it("refuses to nest without a bound", () => {
+    for (let depth = 0; depth < MAX_DEPTH; depth++) expect(builder.open(List, 1, Count)).to.equal(true);
+    expect(builder.open(List, 1, Count)).to.equal(false);
+    expect(builder.refusal).to.equal(`nesting deeper than ${MAX_DEPTH}`);
+  });
+
+  it("allocates ahead no more places for one reply than the bound, and as many again for the next", () => {
+    builder.open(List, 2 ** 30, Count);
+    expect((builder.frame as ReplyFrame).elements.length).to.equal(MAX_PREALLOCATED_SLOTS);
+    builder.open(List, 2 ** 30, Count);
+    expect((builder.frame as ReplyFrame).elements.length).to.equal(0);
+    begin();
+    for (let round = 0; round < 2; round++) {
+      builder.open(List, 2, Count);
+      expect((builder.frame as ReplyFrame).elements.length).to.equal(2);
+      builder.place("a");
+      builder.place("b");
+      builder.beginReply();
+    }
+  });
+
+  it("fails a reply whose key cannot be written as text, and reads the rest of it", () => {
+    const circle: unknown[] = [];
+    circle.push(circle);
+    builder.open(Dictionary, 4, Count);
+    for (const value of [circle, "v", "k", "w"]) expect(builder.place(value)).to.equal(true);
+    expect(sink.events.map(([kind]) => kind)).to.deep.equal(["error"]);
+  });
+});
