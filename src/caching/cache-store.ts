@@ -17,7 +17,7 @@ import { SlotLists } from "./slot-lists";
 import type { TrackedLine } from "./tracked-line";
 import { sizeOfText, type ValueKind } from "./values";
 
-/** What an answer and a key cost besides their content: objects, the slot of the map, the promise. */
+/** The memory that an answer and a key take besides their content: objects, the slot of the map, the promise. */
 const REPLY_BYTES = 280;
 const NODE_BYTES = 192;
 const ARGUMENT_BYTES = 8;
@@ -26,7 +26,7 @@ const MANY_REPLIES = 8;
 /** Shorter texts are never parts of longer ones, which they would keep in memory. */
 const LEAST_SLICE = 13;
 
-/** What a command asks, as it is sent. Its first argument is its first key. */
+/** The question of a command, as it is sent. Its first argument is its first key. */
 export interface Question {
   readonly spec: CommandSpec;
   readonly args: readonly string[];
@@ -107,7 +107,7 @@ export class CachedReply implements Content {
     this.bytes = content.bytes;
   }
 
-  /** None of its keys was dropped, and the value is what the present transformer would make. */
+  /** Its keys are all still there, and the value is what the present transformer would make. */
   get isValid(): boolean {
     return (
       this.mapper === this.spec.replyMapper &&

@@ -53,7 +53,7 @@ export interface CacheSettings {
   readonly isBroadcast: boolean;
 }
 
-/** What a cache works for and with. */
+/** The collaborators of a cache. */
 export interface CacheDeps {
   /** Where its commands go on to, until the chain is built. */
   readonly next: Dispatcher;
@@ -79,7 +79,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private readonly holds: Holds;
   private readonly reads = new PendingReads();
   private readonly report: CacheReport;
-  /** What was peeked at last: a place in a program mostly asks for the same command. */
+  /** The command that was peeked at last: a place in a program mostly asks for the same command. */
   private peeked = methodOf("get");
   private hits = 0;
   private misses = 0;
@@ -318,7 +318,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     return false;
   }
 
-  /** What is kept of an answer, and given to those who waited for it. */
+  /** The part of an answer that is kept, and given to those who waited for it. */
   private keepable(value: unknown): Pick<Content, "value" | "kind" | "bytes"> {
     const kind = kindOf(value);
     const bytes = sizeOf(value);
@@ -414,7 +414,7 @@ interface PeekedMethod {
   readonly wantsBuffers: boolean;
 }
 
-/** What a method of a client executes: `hget`, `hgetBuffer`. */
+/** The command that a method of a client executes: `hget`, `hgetBuffer`. */
 function methodOf(name: string): PeekedMethod {
   const wantsBuffers = name.endsWith(BUFFER_SUFFIX);
   return { name, spec: specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name), wantsBuffers };

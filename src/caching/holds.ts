@@ -42,7 +42,7 @@ export class Holds {
   }
 }
 
-/** What one command, or one transaction, may change; released when it has ended. */
+/** The keys that one command, or one transaction, may change; released when it has ended. */
 export class Hold implements SettleHook {
   private keys: string[] = [];
   private isOfAll = false;

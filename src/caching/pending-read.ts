@@ -15,7 +15,7 @@ export class PendingRead implements SettleHook, TrackedRead {
   line: TrackedLine | null = null;
   /** Commands with the same question; they are never sent. */
   followers: Command[] | null = null;
-  /** What is kept of its answer. */
+  /** The part of its answer that is kept. */
   kept: CachedReply | null = null;
 
   constructor(
@@ -61,7 +61,7 @@ export class PendingRead implements SettleHook, TrackedRead {
     else this.followers.push(command);
   }
 
-  /** None of its keys has been dropped since it was issued. */
+  /** Its keys have all been kept since it was issued. */
   isUpToDate(epoch: number): boolean {
     return this.terms.epoch === epoch && !this.nodes.some((node) => node.isGone);
   }

@@ -6,7 +6,7 @@
 
 import { slotOfKey } from "../command/slot";
 
-/** What a list runs through. */
+/** An item of a list. */
 export interface Linked<Node> {
   readonly key: string;
   nextOfSlot: Node | null;

@@ -6,7 +6,7 @@
 import { isUtf8 } from "node:buffer";
 import type { Argument } from "../protocol/resp-types";
 
-/** What has no bytes of its own: it would be sent as U+FFFD. */
+/** A half of a character that has no bytes of its own: it would be sent as U+FFFD. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The text of an argument; null if its bytes are not those of a text. */

@@ -53,7 +53,7 @@ export class TrackedLine {
     return this.gate.direct === this.connection;
   }
 
-  /** What is answered now may be kept. */
+  /** Answers that come now may be kept. */
   get isLive(): boolean {
     return this.isTracking && !this.isOver;
   }

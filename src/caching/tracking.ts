@@ -105,7 +105,7 @@ export class Tracking implements Dispatcher {
     connection.dispatch(issuedBy(Origin.Connection, request));
   }
 
-  /** What lets the connection tell about changes has been switched off. */
+  /** The tracking that lets the connection tell about changes has been switched off. */
   end(): void {
     this.line?.end();
   }

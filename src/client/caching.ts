@@ -184,7 +184,7 @@ export class Caching implements CacheView {
   }
 }
 
-/** What a line tells its cache. */
+/** The news that a connection has for its cache. */
 interface LineOwner {
   onReady(line: CachingLine): void;
   onLost(line: CachingLine, tracked: TrackedLine): void;

@@ -1,5 +1,5 @@
 /**
- * What `Redis` and `Cluster` have in common: turning calls into commands, pipelines,
+ * The common part of `Redis` and `Cluster`: turning calls into commands, pipelines,
  * transactions and scripts. Members that only the client itself needs are keyed by symbols,
  * because scripts of users become methods here under any name they like.
  */
@@ -116,7 +116,7 @@ export const INITIALIZE: unique symbol = Symbol("initialize");
 export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
 /** The client as tracers see it. */
 export const SOURCE: unique symbol = Symbol("source");
-/** What became of the calls of the client. */
+/** The outcomes of the calls of the client. */
 export const TALLY: unique symbol = Symbol("tally");
 const ISSUE: unique symbol = Symbol("issue");
 const COLLECTED: unique symbol = Symbol("collected");

@@ -44,7 +44,7 @@ const pipelineDebug = debugLog("pipeline");
 /** Key of the method that clients with traced transactions have; see `PipelinePort.observe`. */
 export const OBSERVE: unique symbol = Symbol("observe");
 
-/** What the tracer asks its client. */
+/** The questions of the tracer to its client. */
 export interface TracedClient {
   readonly options: Pick<RedisOptions, "host" | "port" | "path" | "db" | "sentinels">;
   readonly stream: Duplex | null;
@@ -257,7 +257,7 @@ function nothing(): void {}
 // Commands on their way through a `sendCommand` that has been replaced (tracers and wrappers do
 // that). It is the code of users: it may throw, change arguments, or return a promise of its own.
 
-/** What the caller of a single command gets: the promise that the replacement returns, if it is one. */
+/** The promise for the caller of a single command: the one that the replacement returns, if it is one. */
 export function outcomeOf(command: Command, returned: unknown): Promise<unknown> {
   return isThenable(returned) ? (returned as Promise<unknown>) : command.promise;
 }

@@ -22,7 +22,7 @@ export interface LimitOptions {
   readonly blockingTimeoutGrace?: number | undefined;
 }
 
-/** What `with()` sets for the calls made through its view. */
+/** The settings of `with()` for the calls made through its view. */
 export interface CallLimits {
   /** Milliseconds from the call until it rejects; takes the place of `commandTimeout`. */
   timeout?: number | undefined;
@@ -42,7 +42,7 @@ export interface CallLimits {
   lane?: "bulk" | undefined;
 }
 
-/** What the limits ask about the link that a command goes to. */
+/** The state of the link that a command goes to, as the limits need it. */
 export interface LimitContext {
   /** Commands are written as they come, none waits for a connection. */
   readonly isWritable: boolean;

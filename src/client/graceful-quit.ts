@@ -22,7 +22,7 @@ export interface QuitReport {
   unsent: number;
 }
 
-/** What a client with its own ways of leaving and closing gives. */
+/** The ways in which a client leaves and closes. */
 export interface Leaver {
   /** Its links, the main one first. */
   readonly links: readonly Link[];

@@ -1,4 +1,4 @@
-/** What the options `coalesce` and `merge` ask for. The code for it is loaded by those who switch it on. */
+/** The options `coalesce` and `merge`. The code for them is loaded by those who switch it on. */
 
 import type { BatchMerging } from "../command/batch";
 import { OptionError } from "../errors";

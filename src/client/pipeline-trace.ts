@@ -32,7 +32,7 @@ export function tracePipeline(run: BatchFacts, target: PipelineTarget): Pipeline
   return new PipelineTrace(target, listener, context, isHeard);
 }
 
-/** What the listener throws is not the caller's affair. */
+/** An error that the listener throws is not the caller's affair. */
 function tellBatch(run: BatchFacts, target: PipelineTarget): BatchEnd | null {
   try {
     return hooks.batch?.(run, target) ?? null;

@@ -1,4 +1,4 @@
-/** What the link reports, as the events of a `Redis` instance. Listeners never unwind the parser. */
+/** The reports of the link, as the events of a `Redis` instance. Listeners never unwind the parser. */
 
 import type { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
@@ -44,7 +44,7 @@ export interface EventfulClient extends EventEmitter {
 
 const IDENTITY: ClientIdentity = { name: "sluice", version: VERSION };
 
-/** What MONITOR prints of one command. */
+/** One command as MONITOR prints it. */
 interface MonitorLine {
   /** Seconds and microseconds, `sec.usec`. */
   time: string;
@@ -59,10 +59,10 @@ const MONITOR_WORD = /"((?:[^"\\]|\\.)*)"/g;
 
 export class RedisEvents implements LinkListener, MessageListener {
   supervisor: LinkSupervisor | null = null;
-  /** What an application has written to `status`; the next move of the link takes its place. */
+  /** The word that an application has written to `status`; the next move of the link takes its place. */
   shownStatus: RedisStatus | null = null;
 
-  /** What the connections of the client have done. */
+  /** The counts of the connections of the client. */
   readonly counts = new LineCounts();
 
   constructor(
@@ -70,7 +70,7 @@ export class RedisEvents implements LinkListener, MessageListener {
     private readonly tracer: ClientTracer,
   ) {}
 
-  /** What the links of the client work for. */
+  /** The collaborators of the links of the client. */
   linkDeps(): LinkDeps {
     return {
       identity: IDENTITY,

@@ -1,6 +1,6 @@
 /**
  * The client for one server: options in, chain built, events out. Everything it does is done by
- * the rooms below; this class translates between them and the public interface.
+ * the layers below; this class translates between them and the public interface.
  */
 
 import type { EventEmitter } from "node:events";
@@ -40,7 +40,7 @@ import { RedisEvents } from "./redis-events";
 import { type LinkStats, type RedisStats, readBounds, readCache, readCommands, readLink } from "./stats";
 import type { RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
-/** What is special about the present connection. */
+/** The state of the present connection. */
 export interface Condition {
   select: number;
   auth: string | null | undefined;
@@ -140,7 +140,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   constructor(...args: unknown[]) {
     super();
     this.options = resolveRedisOptions(args);
-    // The rooms below do not care about the types of replies.
+    // The layers below do not care about the types of replies.
     const self = this as unknown as Redis;
     const tracer = new ClientTracer(this);
     const events = new RedisEvents(self, tracer);
@@ -219,7 +219,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return this[PARTS].cache;
   }
 
-  /** What opens the sockets. */
+  /** The connector opens the sockets. */
   get connector(): AbstractConnector {
     return this[LINK].connector;
   }
@@ -349,7 +349,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const started = new Promise<Redis>((resolve, reject) => {
       const onError = (error: Error): void => {
         reject(error);
-        // Nobody will ever hold it.
+        // No caller will ever hold it.
         monitor.disconnect();
       };
       monitor.once("error", onError);
@@ -393,7 +393,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 }
 
-/** What is known of the server and the connections to it. */
+/** The known facts about the server and the connections to it. */
 export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
   const { lanes, lease } = redis[PARTS];
   const gathered = gatheredOf(redis).length + (lease?.waitingCount ?? 0);

@@ -1,5 +1,5 @@
 /**
- * What `stats()` of the clients returns: plain frozen objects made of counters that are kept where
+ * The result of `stats()` of the clients: plain frozen objects made of counters that are kept where
  * the work is done. Reading them allocates; keeping them does not.
  */
 
@@ -78,7 +78,7 @@ export interface StallStats {
   readonly ms: number;
 }
 
-/** What is kept in the bounds of the option `bounds`. */
+/** The amounts that the option `bounds` limits. */
 export interface BoundStats {
   /** Commands that are admitted and not settled, and the bytes of their arguments. */
   readonly commands: number;
@@ -116,7 +116,7 @@ export interface LaneStats {
   readonly queues: QueueStats;
 }
 
-/** What `redis.stats()` returns. */
+/** The result of `redis.stats()`. */
 export interface RedisStats extends LinkStats {
   readonly commands: CommandStats;
   /** Null without the option `bounds`. */
@@ -137,7 +137,7 @@ export interface RedirectStats {
   readonly other: number;
 }
 
-/** What `cluster.stats()` returns: totals of all nodes, those that have left included. */
+/** The result of `cluster.stats()`: totals of all nodes, those that have left included. */
 export interface ClusterStats extends Traffic {
   readonly status: string;
   readonly commands: CommandStats;
@@ -152,7 +152,7 @@ export interface ClusterStats extends Traffic {
   readonly nodes: Readonly<Record<string, LinkStats>>;
 }
 
-/** What the link itself does not know. */
+/** The facts that the link itself does not know. */
 interface Surroundings {
   readonly status: string;
   /** Address of the server. */
@@ -205,7 +205,7 @@ function readLane({ name, link, gatherer }: LinkLane): LaneStats {
   return Object.freeze({ name, status: link.status, queues: readQueues([link], gatherer?.size ?? 0) });
 }
 
-/** What a cluster client adds to its nodes. */
+/** The facts that a cluster client adds to its nodes. */
 interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bounds" | "cache"> {
   readonly nodes: readonly LinkStats[];
   /** Of all nodes that there are or were. */

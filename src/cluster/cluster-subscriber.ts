@@ -145,7 +145,7 @@ export class ClusterSubscriber implements Dispatcher {
     if (node !== this.node || this.client === null) return;
     const { connection } = this.client.link;
     this.drop();
-    // What was under way there has to go on elsewhere; nobody answers it here.
+    // The commands under way there have to go on elsewhere; nobody answers them here.
     connection?.destroy();
     this.look();
   }

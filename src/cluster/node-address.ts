@@ -15,7 +15,7 @@ export interface NodeAddress {
   readonly zone?: string | undefined;
 }
 
-/** What a server says when it was told to announce a host name and has none. */
+/** The answer of a server that was told to announce a host name and has none. */
 export const NO_NAME = "?";
 
 /** `host:port`, the name of a node. IPv6 hosts stand without brackets. */

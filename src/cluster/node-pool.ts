@@ -173,7 +173,7 @@ export class NodePool {
   private changeRole(node: ClusterNode, role: NodeRole): void {
     node.role = role;
     if (role === "slave") node.shard = null;
-    // What a silent former master owes is taken to its successor.
+    // The commands that a silent former master owes are taken to its successor.
     if (role === "slave" && node.isSuspect) this.part(node);
     node.client?.setReadOnly(role === "slave");
   }

@@ -1,5 +1,5 @@
 /**
- * What happens to the link of one node, and what that means for the cluster: a node that is lost,
+ * The events of the link of one node, and what they mean for the cluster: a node that is lost,
  * silent or gone is a reason to ask for the slots, and what it leaves behind is judged by the redirector.
  */
 

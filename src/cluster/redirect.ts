@@ -67,7 +67,7 @@ function plain(kind: RedirectKind): Redirect {
   return { kind, slot: -1, target: null };
 }
 
-/** What the error asks for, or null when it is an ordinary error. `sender` is the node that sent it. */
+/** The redirect that the error asks for, or null when it is an ordinary error. `sender` is the node that sent it. */
 export function parseRedirect(message: string, sender: NodeAddress): Redirect | null {
   const text = message.startsWith(EXEC_REASON) ? message.slice(EXEC_REASON.length) : message;
   const space = text.indexOf(" ");

@@ -138,7 +138,7 @@ export class Refresher {
     this.interval.unref();
   }
 
-  /** What is under way is void. */
+  /** The refresh under way is void. */
   stop(): void {
     this.isStopped = true;
     this.generation++;

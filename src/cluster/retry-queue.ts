@@ -60,7 +60,7 @@ function waitOf(delayMs: number): Wait {
   return delayMs === 0 ? NO_WAIT : { delayMs, dueMs: userClockMs() + delayMs };
 }
 
-/** What a node has of a slot: it is waited for by its youngest command, one after the other. */
+/** The commands that a node has of a slot: they are waited for by its youngest command, one after the other. */
 interface Drain {
   readonly client: NodeClient;
   readonly last: Command;
@@ -124,7 +124,7 @@ export class RetryQueue {
   private readonly alone = new Map<Command, Wait>();
   /** The slots that wait for a command. */
   private readonly drains = new Map<Command, Set<HeldSlot>>();
-  /** What may go now. */
+  /** The commands that may go now. */
   private readySlots = new Set<HeldSlot>();
   private readyAlone: Command[] = [];
   private isSending = false;
@@ -349,7 +349,7 @@ export class RetryQueue {
         else if (isWaiting(command)) leaving.push(command);
       }
       if (leaving.length > 0) this.send(leaving);
-      // What goes another way follows: at once, unless its slot waits for those that went before.
+      // A command that goes another way follows: at once, unless its slot waits for those that went before.
       for (const slot of slots) if (this.held.get(slot.slot) === slot) this.look(slot);
     }
     this.isSending = false;

@@ -1,5 +1,5 @@
 /**
- * Who serves which slot. A shard is a master with its replicas; slots point to shards. Changed
+ * The shard that serves each slot. A shard is a master with its replicas; slots point to shards. Changed
  * as a whole by a refresh and for one slot by MOVED. Knows nothing of connections.
  */
 

@@ -19,7 +19,7 @@ export type AddressMap =
   | null
   | undefined;
 
-/** What a table has changed. */
+/** The changes that a table has made. */
 export interface Adoption {
   readonly isChanged: boolean;
   /** Slots that have another owner. */

@@ -1,5 +1,5 @@
 /**
- * What the callers of one client want to be subscribed to, whatever their connections know of it.
+ * The subscriptions that the callers of one client want, whatever their connections know of it.
  * A name is wanted from the confirmation of its SUBSCRIBE until its UNSUBSCRIBE is issued, and
  * kept while no connection has it. The names that were missing since the last gap was told are
  * kept as well: a gap is over when all that is wanted is confirmed on a connection that lives.

@@ -24,7 +24,7 @@ const EXPONENT_FROM = 1e21;
  */
 export function prepareArguments(spec: CommandSpec, args: unknown[], copies = true): Argument[] {
   if (spec.argumentMapper === null) return normalizeArguments(args, spec.name, copies);
-  // What a transformer returns is not flattened again: { c: [1, 2] } is the one value "1,2".
+  // The result of a transformer is not flattened again: { c: [1, 2] } is the one value "1,2".
   const flat = flattenOnce(args, spec.name);
   const mapped = spec.argumentMapper(flat);
   if (!Array.isArray(mapped)) {

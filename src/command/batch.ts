@@ -42,9 +42,9 @@ export interface BatchTrace {
 
 /** Makes fewer commands of a batch as it is handed to a connection (`merging/`). Order stays as it is. */
 export interface BatchMerging {
-  /** What is to be sent in the place of these commands. `line` is the connection: what it has shown is remembered. */
+  /** The commands to be sent in the place of these. `line` is the connection: what it has shown is remembered. */
   plan(commands: readonly Member[], line: object): readonly Member[];
-  /** What is to be sent in the place of plain calls: commands, and stretches of calls. */
+  /** The commands to be sent in the place of plain calls: commands, and stretches of calls. */
   planCalls(calls: { readonly length: number }, line: object): readonly object[];
 }
 
@@ -56,7 +56,7 @@ export class Batch {
   size = 0;
   /** All `CommandFlag` bits that any of those has. */
   flags = 0;
-  /** Who issued its EXEC, if that one has ever watched keys. */
+  /** The caller that issued its EXEC, if that one has ever watched keys. */
   caller: Caller | null = null;
   /** A reply to one of its commands has arrived. */
   isAnswered = false;
@@ -120,7 +120,7 @@ export class Batch {
   }
 }
 
-/** What a batch looks at in a command. */
+/** The fields of a command that a batch looks at. */
 interface Member {
   readonly batch: Batch | null;
   readonly spec: { readonly flags: number };

@@ -1,5 +1,5 @@
 /**
- * What only few commands carry. Kept out of `Command` so that the ordinary one stays small.
+ * The fields that only few commands carry. Kept out of `Command` so that the ordinary one stays small.
  */
 
 import type { AsyncResource } from "node:async_hooks";
@@ -123,11 +123,11 @@ export class CommandExtra {
   /** Place in an explicit batch, and whether that is inside a transaction; told to who replaced `sendCommand`. */
   pipelineIndex: number | undefined = undefined;
   inTransaction = false;
-  /** What became of its earlier tries on a cluster. */
+  /** The outcomes of its earlier tries on a cluster. */
   trail: RedirectTrail | null = null;
   /** It has been reported to tracers, who hear of it once however often it is sent. */
   isTraced = false;
-  /** Who issued a WATCH, or what ends it. */
+  /** The caller that issued a WATCH, or the command that ends it. */
   caller: Caller | null = null;
   /** Where it was issued, kept while tracers listen: what they hang on that place goes with it. */
   scope: AsyncResource | null = null;

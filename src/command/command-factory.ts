@@ -77,7 +77,7 @@ export function prepareCall(
   return encodable;
 }
 
-/** What `call()` without the name of a command is rejected with. */
+/** The error for `call()` without the name of a command. */
 export function nameError(): ArgumentError {
   return new ArgumentError("call", 1, "the name of a command is a string");
 }

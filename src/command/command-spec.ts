@@ -58,7 +58,7 @@ export const CommandFlag = {
   Fieldsets: 1 << 29,
 } as const;
 
-/** What ends a transaction. */
+/** The commands that end a transaction. */
 export const TRANSACTION_END = CommandFlag.Exec | CommandFlag.Discard;
 
 /** How the replies of a connection are shaped. */
@@ -67,7 +67,7 @@ export interface ReplyShape {
   readonly replyMapping: "legacy" | "resp3";
 }
 
-/** What a reply transformer is told about where the reply came from. */
+/** The origin of a reply, for reply transformers. */
 export interface ReplyContext extends ReplyShape {
   readonly commandName: string;
 }

@@ -1,5 +1,5 @@
 /**
- * What is known about commands: flags, keys, policies, transformers, looked up once for each
+ * The known facts about commands: flags, keys, policies, transformers, looked up once for each
  * call by word (`specOf`) or never (methods hold their spec). The rows are generated. Flags and
  * keys ignore letter case, transformers belong to the exact word. Words are never looked up in
  * an object with a prototype, and those that are not in the table cannot make anything grow
@@ -42,7 +42,7 @@ export interface KeyPlaces {
   readonly step: number;
 }
 
-/** What only few commands have and only few calls need. */
+/** The facts that only few commands have and only few calls need. */
 interface Details {
   readonly policy: FanOutPolicy;
   readonly subcommands: ReadonlyMap<string, Subcommand>;

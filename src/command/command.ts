@@ -32,7 +32,7 @@ export const CommandState = {
 } as const;
 export type CommandState = (typeof CommandState)[keyof typeof CommandState];
 
-/** Who issued a command: it decides what a lost connection, a redirect or a tracer makes of it. */
+/** The issuer of a command: it decides what a lost connection, a redirect or a tracer makes of it. */
 export const Origin = {
   /** A caller of the client: single calls, pipelines, transactions. */
   User: 0,

@@ -16,7 +16,7 @@ export interface Commander {
 
 export interface CommandMethod {
   (this: Commander, ...args: unknown[]): unknown;
-  /** What the method executes, so that a list of calls need not pass through it one by one. */
+  /** The command that the method executes, so that a list of calls need not pass through it one by one. */
   readonly command?: { readonly spec: CommandSpec; readonly wantsBuffers: boolean };
 }
 

@@ -1,4 +1,4 @@
-/** The spine: every room that accepts commands, from the auto-pipeliner down to a connection. */
+/** The spine: every module that accepts commands, from the auto-pipeliner down to a connection. */
 
 import type { Command } from "./command";
 import type { PlainCalls } from "./plain-calls";

@@ -1,5 +1,5 @@
 /**
- * What a command means to a cache of its client: it may be answered from it, it changes keys, it may
+ * The effect of a command on a cache of its client: it may be answered from it, it changes keys, it may
  * change anything, or it is of no concern. In doubt it may change anything: that costs misses, the
  * other way round would cost truth.
  */

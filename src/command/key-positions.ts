@@ -14,7 +14,7 @@
 
 import type { Argument } from "../protocol/resp-types";
 
-/** What is known about a command, as far as its keys go. */
+/** The known facts about the keys of a command. */
 interface Keyed {
   readonly keys: KeyRule;
 }

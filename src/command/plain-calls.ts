@@ -15,7 +15,7 @@ import { Command, CommandState, type Completion } from "./command";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "./command-spec";
 import { mapReply } from "./reply-mappers";
 
-/** Whoever collects the answers; called once for each call, or once for the command made of it. */
+/** The collector of the answers; called once for each call, or once for the command made of it. */
 export interface CallCollector extends Completion {
   answer(index: number, value: Reply): void;
   refuse(index: number, error: Error): void;
@@ -55,7 +55,7 @@ export class PlainCalls {
   private made: Map<number, Command> | null = null;
 
   constructor(
-    /** What their commands will share after a loss. */
+    /** The batch that their commands will share after a loss. */
     readonly batch: Batch,
     private collector: CallCollector,
   ) {}

@@ -96,7 +96,7 @@ const { pacer } = flushScheduler;
 
 const SOCKET_WRITE = Socket.prototype.write;
 
-/** What is sent in the place of plain calls: commands, and calls from one place to another. */
+/** The entries that are sent in the place of plain calls: commands, and calls from one place to another. */
 type Planned = readonly (Command | { readonly from: number; readonly to: number })[];
 
 /** Time after which reading goes on in the next turn of the event loop. */
@@ -111,7 +111,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   /** When bytes last arrived, and when the socket was last written with nothing in flight. */
   lastActivityMs = 0;
   readyAtMs = 0;
-  /** What was wrong with the bytes or replies that arrived, if that is why it closed. */
+  /** The fault of the bytes or replies that arrived, if that is why it closed. */
   protocolError: Error | null = null;
   bytesRead = 0;
   bytesWritten = 0;
@@ -126,10 +126,10 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   /** Tells one run of one server from all others, when the handshake told it. */
   serverRunId: string | null = null;
   isMonitoring = false;
-  /** Nobody looks after it while nothing is due; the next write calls `onAwake`. */
+  /** The watchdog rests while nothing is due; the next write calls `onAwake`. */
   isUnwatched = false;
   isBooked = false;
-  /** What is handed over now leaves at the end of the run, whatever the policy. */
+  /** Commands that are handed over now leave at the end of the run, whatever the policy. */
   isGathering = false;
 
   private readonly output = new OutputBuffer();
@@ -265,7 +265,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     if (!this.isBooked) this.leave();
   }
 
-  /** Whoever traces wants to see commands. */
+  /** A tracer wants to see commands. */
   dispatchCalls(calls: PlainCalls): boolean {
     if (this.tracer.isTracing()) return false;
     if (calls.batch.merging === null) this.queue.pushCalls(calls);
@@ -501,7 +501,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       this.writeUnsent();
       return;
     }
-    // What follows a command that has left at once is still of the run that found nothing in flight.
+    // A command behind one that has left at once is still of the run that found nothing in flight.
     flushScheduler.request(this, this.hasLeftIdle ? 0 : inFlight);
     this.hasLeftIdle = false;
   }

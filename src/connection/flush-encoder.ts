@@ -103,7 +103,7 @@ export class FlushEncoder {
   }
 }
 
-/** Nobody else's fate is bound to it, and nothing has to be noted about it. */
+/** No other command shares its fate, and nothing has to be noted about it. */
 function isAlone({ batch, extra }: Command): boolean {
   return extra === null && (batch === null || batch.kind === BatchKind.Automatic);
 }

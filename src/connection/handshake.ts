@@ -1,5 +1,5 @@
 /**
- * What a fresh connection says before it is ready: protocol and credentials, database, name,
+ * The first words of a fresh connection, before it is ready: protocol and credentials, database, name,
  * client info, ready check. The whole list leaves in one write; answers are judged afterwards.
  * A server that does not know RESP3 gets the list again in its RESP2 form.
  */
@@ -90,7 +90,7 @@ function failed(error: Error, said = ""): Answer {
   return { value: null, error, said };
 }
 
-/** What a connection has to be able to select. */
+/** The databases that a connection has to be able to select. */
 export interface Databases {
   /** Database that it is ready with. */
   readonly db: number;
@@ -98,7 +98,7 @@ export interface Databases {
   readonly otherDbs?: readonly number[];
 }
 
-/** Who we are and what we want. */
+/** The identity of the client and its wishes. */
 export interface Introduction extends Databases {
   readonly options: HandshakeOptions;
   readonly credentials: Credentials;
@@ -195,7 +195,7 @@ async function introduce(
   };
 }
 
-/** What is to be selected, in this order; a fresh connection has 0. */
+/** The databases to be selected, in this order; a fresh connection has 0. */
 function databasesOf({ db, otherDbs = [] }: Databases): readonly number[] {
   return db === 0 && otherDbs.length === 0 ? [] : [...otherDbs, db];
 }
@@ -238,7 +238,7 @@ function judge(
   if (login !== null && login.error !== null && !isHarmless(login.said)) {
     return refused(login, Boolean(credentials.password));
   }
-  // What was issued for this database must not run in another one.
+  // A command that was issued for this database must not run in another one.
   for (const { db, answer } of selects) {
     if (answer.error === null) continue;
     explain(answer.error, hintOnDatabase(db, answer.said));

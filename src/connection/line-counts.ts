@@ -1,5 +1,5 @@
 /**
- * What one link has done over all its connections, counted where it is done anyway: once for a
+ * The counts of one link over all its connections, taken where it is done anyway: once for a
  * flush, a read, a connection. Plain fields, read by `stats()`; they only grow.
  */
 

@@ -27,7 +27,7 @@ export interface MessageListener {
   onMonitorLine(line: string): void;
 }
 
-/** What pushes act on. */
+/** The parts that pushes act on. */
 export interface PushDeps {
   /** The confirmed subscriptions. They outlive the connection. */
   readonly subscriptions: Subscriptions;

@@ -1,5 +1,5 @@
 /**
- * What a server says to INFO. The text is some kilobytes long and a few of its fields are of
+ * The answer of a server to INFO. The text is some kilobytes long and a few of its fields are of
  * interest: those are looked up, and copied, since a piece of a text keeps the whole of it alive.
  */
 

@@ -7,7 +7,7 @@
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { clockMs } from "../util/scheduling";
 
-/** What it asks of its connection. */
+/** The parts of its connection that it needs. */
 export interface TimedConnection {
   readonly queue: { readonly inFlight: number };
   /** When bytes last arrived, or when something was written with nothing in flight. */

@@ -1,5 +1,5 @@
 /**
- * What the connection for large values has, by slot. A slot is always in one place: it moves here
+ * The slots that the connection for large values has. A slot is always in one place: it moves here
  * only while no lane has anything of it, and what follows comes here too until all is answered.
  */
 
@@ -65,7 +65,7 @@ export class BulkSlots {
     const wanted = new Set(slots);
     const own: number[] = [];
     const isConcerned = (one: Command | PlainCalls): boolean => {
-      // Nobody has looked at the keys of plain calls.
+      // The keys of plain calls have not been looked at.
       if (one instanceof PlainCalls) return true;
       return roadOf(one, own) === Road.Keyed && own.some((slot) => wanted.has(slot));
     };

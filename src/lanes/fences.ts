@@ -32,7 +32,7 @@ export class Fences {
     const completion = {
       promise: null,
       fulfil: () => end(true),
-      // Nobody may PING here, but it is answered.
+      // The user may not PING here, but it is answered.
       reject: (_: unknown, error: Error) => end(error instanceof ReplyError),
     };
     lane.dispatchBatch([ownCommand("ping", [], completion)]);

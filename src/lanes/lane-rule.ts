@@ -39,7 +39,7 @@ const OF_THE_CONNECTION =
 /** Their answers say nothing of data, and nothing that they do lasts. */
 const FREE: ReadonlySet<string> = new Set(["ping", "echo", "time", "lastsave", "info", "command", "slowlog"]);
 
-/** What `CLIENT` only asks about. */
+/** Subcommands of `CLIENT` that only ask. */
 const CLIENT_QUESTIONS: ReadonlySet<string> = new Set([
   "id",
   "info",
@@ -106,7 +106,7 @@ export function isForAll({ spec, args }: Command): boolean {
   return spec.lowerName === "client" && word !== undefined && CLIENT_SETTINGS.has(lowerWord(word));
 }
 
-/** What other CLIENT commands set up on their connection (TRACKING, CACHING ...) is of use to commands on it alone. */
+/** The state that other CLIENT commands set up on their connection (TRACKING, CACHING ...) is of use to commands on it alone. */
 export function bindsToMain({ spec, args }: Command): boolean {
   if ((spec.flags & CommandFlag.Monitor) !== 0) return true;
   const word = args[0];

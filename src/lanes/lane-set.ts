@@ -22,7 +22,7 @@ export interface LanePlan {
 }
 
 export interface LaneOwner {
-  /** What the main link works for. */
+  /** The collaborators of the main link. */
   readonly deps: LinkDeps;
   makeLink(deps: LinkDeps): Link;
   /** A lane was lost while the main connection is there, or all are ready again. */
@@ -126,7 +126,7 @@ export class LaneSet {
     return [...this.all.flatMap(({ gatherer }) => gatherer?.gathered ?? []), ...this.lanes.pendingHeld()];
   }
 
-  /** What all connections have done. */
+  /** The counts of all connections. */
   get totals(): LineCounts {
     const sum = new LineCounts();
     for (const counts of [this.owner.deps.counts, ...this.counts]) sum.add(counts);

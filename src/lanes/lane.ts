@@ -19,7 +19,7 @@ export interface Gatherer extends Dispatcher {
   lastOf(isWanted: (command: Command) => boolean): Command | undefined;
 }
 
-/** What the rule of the lanes has to know of one. */
+/** The facts about a lane that the rule of the lanes needs. */
 export interface Lane extends Dispatcher {
   /** Nothing waits there and nothing is due from the server: all that it was given is done. */
   readonly isIdle: boolean;

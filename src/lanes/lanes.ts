@@ -117,7 +117,7 @@ export class Lanes implements Dispatcher {
     return undefined;
   }
 
-  /** What is held, in order. */
+  /** The held commands, in order. */
   pendingHeld(): Command[] {
     return this.held.toArray().flatMap(({ commands }) => commands);
   }
@@ -192,7 +192,7 @@ export class Lanes implements Dispatcher {
     return NONE;
   }
 
-  /** What follows a MULTI that went nowhere, in the same run or held behind it, must not run outside of it. */
+  /** Commands behind a MULTI that went nowhere, in the same run or held behind it, must not run outside of it. */
   private refuseOpened(): void {
     this.isRefusing = true;
     microtask(() => {
@@ -263,7 +263,7 @@ export class Lanes implements Dispatcher {
       const end = endOfUnit(commands, start);
       const unit = commands.slice(start, end);
       const road = this.lookAt(unit);
-      // What is about to go has to be seen where it goes.
+      // A command that is about to go has to be seen where it goes.
       if (this.bulk !== null && (this.bulk.has(this.slots) || this.bulk.wants(unit))) this.empty(buckets);
       const lane = this.placeOf(road, unit);
       if (lane === null) this.empty(buckets);
@@ -395,7 +395,7 @@ export class Lanes implements Dispatcher {
     return true;
   }
 
-  /** What a command makes of its connection has to be so on all of them, or all commands have to go where it is. */
+  /** The state that a command makes of its connection has to be so on all of them, or all commands have to go where it is. */
   private setUp(command: Command): void {
     const { spec, args, isSettled } = command;
     if (isSettled) return;

@@ -19,7 +19,7 @@ export interface Bounds {
   readonly maxCommands?: number | undefined;
   /** Most bytes of their arguments (characters of strings). Default unlimited. */
   readonly maxBytes?: number | undefined;
-  /** What happens to a command that would exceed them. Default `"wait"`. */
+  /** The treatment of a command that would exceed them. Default `"wait"`. */
   readonly policy?: "wait" | "reject" | undefined;
 }
 
@@ -34,7 +34,7 @@ interface Entry {
 const FIRST_SWEEP = 4096;
 
 export class Admission implements Dispatcher {
-  /** What is admitted and not settled; bytes of arguments. */
+  /** Admitted and not settled: bytes of arguments. */
   commands = 0;
   bytes = 0;
   private waiting = new Deque<Entry>();

@@ -8,7 +8,7 @@
 import type { Credentials } from "../connection/handshake";
 import { startTimer, stopTimer, userDateMs } from "../util/scheduling";
 
-/** What the source of the credentials gives. */
+/** The answer of the source of the credentials. */
 export interface ExpiringCredentials extends Credentials {
   /** When they stop working: a Date, or milliseconds since 1970. Unknown: they are kept. */
   readonly expiresAt?: Date | number | undefined;

@@ -1,5 +1,5 @@
 /**
- * What a link reads of the client's options. It reads them when it needs them and keeps no
+ * The client's options that a link reads. It reads them when it needs them and keeps no
  * copy, since applications change some (`connectionName`) between connections.
  */
 

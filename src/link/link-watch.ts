@@ -64,7 +64,7 @@ export class LinkWatch implements WatchdogOwner {
   async probe(connection: Connection, silentMs: number): Promise<Verdict> {
     const { options } = this.link;
     const socket = connection.socket as { remoteAddress?: string; remotePort?: number } | null;
-    // What a custom connector has reached cannot be asked without it: a tunnel, a proxy.
+    // A server that a custom connector has reached cannot be asked without it: a tunnel, a proxy.
     const hasAddress = options.path || socket?.remoteAddress !== undefined;
     if (socket === null || !hasAddress || options.Connector) return Verdict.Unknown;
     try {
@@ -97,7 +97,7 @@ export class LinkWatch implements WatchdogOwner {
     return !this.link.subscriptions.isEmpty && connection !== this.refused;
   }
 
-  /** Who only listens waits for no reply: the one to this grows old when the line is dead. */
+  /** A client that only listens waits for no reply: the one to this grows old when the line is dead. */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
     if (isIdle && !this.link.session.isInTransaction) void this.ping(connection);

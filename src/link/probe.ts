@@ -33,7 +33,7 @@ export interface Probing {
   stop(): void;
 }
 
-/** What sockets say when the other side is gone; all else (too many open files, certificates) is about this side. */
+/** The errors of sockets whose other side is gone; all else (too many open files, certificates) is about this side. */
 const GONE = /^(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ETIMEDOUT|ENOENT)$/;
 /** Servers count their clients' age and silence in whole seconds, of a clock of their own. */
 const CLOCK_SLACK_MS = 2000;

@@ -124,7 +124,7 @@ export class DatabaseChanges {
     this.agreed = db;
   }
 
-  /** What the next connection will select: the database of the server, and those of commands that wait for others. */
+  /** The databases that the next connection will select: the database of the server, and those of commands that wait for others. */
   toCome(): { readonly db: number; readonly otherDbs: readonly number[] } {
     const selected = new SelectedDb(this.agreed);
     const others = new Set<number>();

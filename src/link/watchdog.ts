@@ -132,7 +132,7 @@ export class Watchdog implements Looker {
     this.refusals = verdict === Verdict.Unreachable ? this.refusals + 1 : 0;
     const isLost = verdict === Verdict.Served && this.wasServed;
     this.wasServed = verdict === Verdict.Served;
-    // What the server has written must come soon. Messages to a subscriber whose connection is dead never do.
+    // Bytes that the server has written must come soon. Messages to a subscriber whose connection is dead never do.
     if (this.wasServed && !isLost) {
       this.arrival = startTimer(() => this.look(), this.idleMs / 5);
       this.arrival.unref();

@@ -30,7 +30,7 @@ const SHOWN_ALL = words(
 /** Shown in full by the lists above although they carry code, values or options of the caller. */
 const CARRIES_MORE = /^(?:eval|getex$|script$|function$|command$)/i;
 
-/** What the name of a command says about its arguments. */
+/** The rule for the arguments of a command, by its name. */
 interface Visibility {
   /** So many arguments may be seen. */
   readonly count: number;
@@ -184,7 +184,7 @@ function redactNode(node: unknown): unknown {
 export const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
 
 type Inspect = (value: unknown, style: object) => string;
-/** What that method is given after the depth. */
+/** The arguments of that method after the depth. */
 export type InspectArguments = [style: object, inspect: Inspect];
 
 /**
@@ -226,7 +226,7 @@ function describeSocket(socket: object): Record<string, unknown> {
 /** Key of the method that says how a client is doing, in few words and without secrets. */
 export const SUMMARY: unique symbol = Symbol("summary");
 
-/** What a client says of itself; the server is its address. */
+/** The fields that a client shows of itself; the server is its address. */
 export interface ClientSummary {
   readonly status: string;
   readonly [name: string]: unknown;

@@ -35,7 +35,7 @@ export interface PipelineContext extends ServerContext {
   settlingMs?: number | null;
   /** From `asyncStart` on: all of it. */
   durationMs?: number;
-  /** What `exec()` rejects with. */
+  /** The error that `exec()` rejects with. */
   error?: Error;
 }
 
@@ -100,7 +100,7 @@ export interface PubSubContext extends ServerContext {
   error?: Error;
 }
 
-/** What the cache of a client has done since the last message, or since it had rested. */
+/** The work of the cache of a client since the last message, or since it had rested. */
 export interface CacheContext extends ServerContext {
   /** Calls that were answered from the cache. */
   hits: number;

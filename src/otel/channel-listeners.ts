@@ -1,4 +1,4 @@
-/** What is heard of the client besides calls and batches: commands for `spans: "command"`, connections, automatic batches. */
+/** The channels of the client besides calls and batches: commands for `spans: "command"`, connections, automatic batches. */
 
 import { type TracingChannelSubscribers, tracingChannel } from "node:diagnostics_channel";
 import type { Context, Histogram } from "@opentelemetry/api";

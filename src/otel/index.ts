@@ -18,7 +18,7 @@ export type { InstrumentOptions } from "./options";
 
 const SCOPE = "sluice/otel";
 
-/** What `instrument()` returns. */
+/** The result of `instrument()`. */
 export interface Instrumented {
   /** Ends it. Operations that are under way are not reported. */
   disable(): void;

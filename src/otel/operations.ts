@@ -53,7 +53,7 @@ interface Known {
 
 /** A target with the attributes that its operations share, one object for each name. */
 class KnownTarget {
-  /** What metrics of the client's own are told apart by. */
+  /** The attributes that tell metrics of the client's own apart. */
   readonly pool: Attributes;
   private readonly byName = new Map<string, Attributes>();
 

@@ -1,4 +1,4 @@
-/** What `instrument()` is asked for: options, their defaults, their checks. */
+/** The options of `instrument()`, their defaults and their checks. */
 
 import type { MeterProvider, TracerProvider } from "@opentelemetry/api";
 

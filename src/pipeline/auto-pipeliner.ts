@@ -151,7 +151,7 @@ export class AutoPipeliner implements Dispatcher {
     this.flush();
   }
 
-  /** What is left belongs to the next batch, whose time begins now. */
+  /** The rest belongs to the next batch, whose time begins now. */
   private tellGathered(): void {
     const nowMs = clockMs();
     this.options.onGathered?.(nowMs - this.gatheredFromMs);

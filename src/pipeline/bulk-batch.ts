@@ -33,7 +33,7 @@ function isDiscard({ command }: CommandMethod): boolean {
 const TAKEN: Row = [null, null];
 
 export class BulkBatch extends PipelineRun {
-  /** What failed, by its place in the batch. */
+  /** The failures, by their place in the batch. */
   readonly failures: BulkFailure[] = [];
   /** Sources repeat the same word; it is looked up when it changes. */
   private word: unknown = null;

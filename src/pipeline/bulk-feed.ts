@@ -191,7 +191,7 @@ export class BulkFeed {
     }
   }
 
-  /** What a producer has given does not wait for what it has not. */
+  /** Commands that a producer has given do not wait for those that it has not. */
   private book(): void {
     if (this.isBooked || this.batch === null) return;
     this.isBooked = true;

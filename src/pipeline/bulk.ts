@@ -87,13 +87,13 @@ export class Bulk implements AsyncIterable<Row> {
     this.feed = new BulkFeed(source, () => openBatch(this.keepsRows), this.limits);
   }
 
-  /** What has happened so far. */
+  /** The counts so far. */
   get progress(): BulkProgress {
     const { settled, failed } = this;
     return { issued: this.feed.issued, settled, failed, bytes: this.feed.bytes };
   }
 
-  /** What is to be sent is not shown. */
+  /** Commands that are to be sent are not shown. */
   [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
     return `Bulk ${inspect(this.progress, style)}`;
   }
@@ -186,7 +186,7 @@ export class Bulk implements AsyncIterable<Row> {
   }
 
   private account({ length, failures }: BulkBatch): void {
-    // What could not be sent has failed first, wherever it stands.
+    // A command that could not be sent has failed first, wherever it stands.
     for (const { index, error } of failures.sort((a, b) => a.index - b.index)) {
       if (this.errors.length >= this.maxErrors) break;
       this.errors.push({ index: this.settled + index, error });

@@ -42,7 +42,7 @@ const NO_NODE = "CLUSTER_UNAVAILABLE";
 export const PORT: unique symbol = Symbol("port");
 export const PIPELINE_CLASS: unique symbol = Symbol("pipelineClass");
 
-/** What a pipeline needs of the client it belongs to. */
+/** The parts of its client that a pipeline needs. */
 export interface PipelineHost {
   readonly options: { readonly keyPrefix?: KeyPrefix | undefined };
   readonly isCluster: boolean;
@@ -52,7 +52,7 @@ export interface PipelineHost {
 
 type Preparation = (command: Command) => void;
 
-/** How a pipeline reaches the rooms below; the client gives it. */
+/** How a pipeline reaches the layers below; the client gives it. */
 export interface PipelinePort {
   /** Arguments without a text of their own are refused. */
   isStrict?(): boolean;
@@ -60,7 +60,7 @@ export interface PipelinePort {
   sendBatch(commands: readonly Command[]): void;
   /** Takes plain calls as they are; false if that cannot be, and nothing has happened then. */
   sendCalls(calls: PlainCalls): boolean;
-  /** What has to be done with each command as it is queued. */
+  /** The work that each command needs as it is queued. */
   preparation(): Preparation | null;
   /** Counts what becomes of the commands. */
   readonly tally?: Tally;
@@ -228,7 +228,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
   }
 
   private append(command: Command): void {
-    // The rooms below may still read the array.
+    // The layers below may still read the array.
     if (this.isExecuted) {
       this.length++;
       return;
@@ -394,7 +394,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
     this.port.tally?.onFailed(error);
   }
 
-  /** What EXEC says of the members: an error is not thrown by the command that was answered QUEUED. */
+  /** The replies of EXEC for the members: an error is not thrown by the command that was answered QUEUED. */
   private noteMembers(rows: unknown): void {
     if (!Array.isArray(rows)) return;
     for (const row of rows) if (row instanceof Error) this.noteFailure(row);
@@ -414,7 +414,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
 
   protected finish(): void {
     if (this.port.tally !== undefined) this.port.tally.fulfilled += this.rows.length - this.failedCount;
-    // Whoever keeps the pipeline need not keep its commands.
+    // A caller that keeps the pipeline need not keep its commands.
     this.commands = [];
     this.plain = null;
     this.broken = null;

@@ -1,5 +1,5 @@
 /**
- * The public face of a pipeline: collects commands, sends them as one batch with `exec()`.
+ * The public class of a pipeline: collects commands, sends them as one batch with `exec()`.
  * Knows only the port its client gives it: whether one server or a cluster is below is not its
  * affair. Its state sits in a `PipelineRun` under a symbol, because scripts of users become
  * methods here under any name.

@@ -1,6 +1,6 @@
 /**
  * From bytes of the slab to values of their own: strings are decoded, Buffers copied, and so
- * nothing that leaves this room changes with the next read.
+ * nothing that leaves this folder changes with the next read.
  */
 
 import { isAscii } from "node:buffer";

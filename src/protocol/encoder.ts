@@ -20,7 +20,7 @@ const DOLLAR = 36;
 const LOOP_LENGTH = 32;
 /** `$`, digits of the largest length, CRLF around the value. */
 const MAX_FRAMING_BYTES = 1 + 16 + 4;
-/** What a string of `LOOP_LENGTH` ASCII characters takes. */
+/** The bytes that a string of `LOOP_LENGTH` ASCII characters takes. */
 const LOOP_ROOM_BYTES = LOOP_LENGTH + 7;
 /** UTF-8 has at most so many bytes for each UTF-16 unit. */
 const BYTES_PER_UNIT = 3;

@@ -124,7 +124,7 @@ export class InputBuffer {
 
   private acquireMore(neededBytes: number, filled: number): Buffer {
     const justified = Math.max(filled, this.bytes.length * 2, SLAB_BYTES);
-    // Nobody knows how long a line is.
+    // The length of a line is not known ahead.
     const wanted = neededBytes > 0 ? Math.max(neededBytes, filled, SLAB_BYTES) : justified;
     return blockPool.acquireRetained(wanted) ?? blockPool.acquire(Math.min(wanted, justified));
   }

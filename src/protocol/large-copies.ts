@@ -78,7 +78,7 @@ function recycle({ isAnswered, isHeld, readers, memory }: LargeCopy): void {
   retainedBytes += memory.length;
 }
 
-/** What was used last is most likely still in the caches of the processor. */
+/** The Buffer that was used last is most likely still in the caches of the processor. */
 function acquire(size: number): Buffer {
   for (let i = retained.length - 1; i >= 0; i--) {
     const memory = retained[i] as Buffer;

@@ -35,7 +35,7 @@ const DOLLAR = 36;
 /** Behind the type byte. Longer payloads take the ordinary way, on which memory grows with what has arrived. */
 const LONGEST_BYTES = 64 * 1024;
 
-/** What stands behind the type byte. */
+/** The part behind the type byte. */
 const HEADS = (["message", "smessage", "pmessage"] as const).map((kind) => ({
   kind,
   bytes: Buffer.from(`${kind === "pmessage" ? 4 : 3}\r\n$${kind.length}\r\n${kind}\r\n`),

@@ -60,7 +60,7 @@ export class OutputBuffer {
     this.closedBytes += buffer.length;
   }
 
-  /** What has gathered, in order. `release` it once it is written. */
+  /** The bytes that have gathered, in order. `release` them once it is written. */
   take(): Buffer[] {
     this.closePiece();
     const segments = this.segments;

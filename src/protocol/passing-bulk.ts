@@ -9,7 +9,7 @@
  * middle of one no more than this is read at a time: it costs more CPU and holds up the sender.
  */
 export const LARGE_BYTES = 64 * 1024;
-/** What has arrived of a value earns it so many times as much memory. */
+/** The bytes of a value that have arrived earn it so many times as much memory. */
 const EARNED_FACTOR = 32;
 const KEEPER_BYTES = 16 * 1024;
 

@@ -65,7 +65,7 @@ export class ReplyBuilder {
     this.decoding = Decode.Buffers | Decode.Messages;
   }
 
-  /** What has begun was read in another way. */
+  /** The reply that has begun was read in another way. */
   skip(): void {
     this.isIdle = true;
   }

@@ -1,5 +1,5 @@
 /**
- * What the parser needs from its owner. The parser calls these in the order in which replies
+ * The interface that the parser needs from its owner. The parser calls these in the order in which replies
  * end on the wire; a sink must not throw.
  */
 

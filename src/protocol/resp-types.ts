@@ -1,11 +1,11 @@
 /**
- * The values that travel through the protocol room, and the switches that
+ * The values that travel through this folder, and the switches that
  * decide how a reply is decoded. Nothing here knows a socket or a command.
  */
 
 import type { ReplyError } from "../errors";
 
-/** What goes on the wire as one bulk string. Everything else is turned into one of these first. */
+/** A value that goes on the wire as one bulk string. Everything else is turned into one of these first. */
 export type Argument = string | Buffer;
 
 /**

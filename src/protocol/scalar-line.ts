@@ -11,7 +11,7 @@ import { TypeByte } from "./type-byte";
 const LOWER_F = 0x66;
 const LOWER_T = 0x74;
 
-/** What is wrong with the line, or null. */
+/** The fault of the line, or null. */
 export function scalarFault(bytes: Buffer, start: number, end: number): string | null {
   switch (bytes[start - 1]) {
     case TypeByte.Null:

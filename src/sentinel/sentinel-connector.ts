@@ -243,7 +243,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     return (failoverDetector ?? null) === null && role !== "slave";
   }
 
-  /** What was announced while nobody listened is asked for; then the next sentinel is listened to. */
+  /** The master is asked for, since it may have been announced while nobody listened; then the next sentinel is listened to. */
   private async listenAgain(): Promise<void> {
     const attempt = new Attempt();
     this.attempt = attempt;

@@ -1,4 +1,4 @@
-/** What the sentinel room reads of the client's options; their documentation is in the client room. */
+/** The client's options that this folder reads; their documentation is in `client/options`. */
 
 import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { SentinelAddress } from "./sentinel-list";

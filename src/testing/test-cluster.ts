@@ -45,7 +45,7 @@ export class TestNode {
     return !this.node.isReplica;
   }
 
-  /** What the node holds; a replica holds what its master does. */
+  /** The data of the node; a replica holds what its master does. */
   get state(): ServerState {
     return stateOf(this.engine, 0);
   }

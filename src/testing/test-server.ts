@@ -120,7 +120,7 @@ export class TestServer {
     return `redis://${login}${this.host}:${this.port}`;
   }
 
-  /** What goes wrong on command. */
+  /** Faults that happen on command. */
   get faults(): FaultSwitches {
     return this.engine.faults;
   }

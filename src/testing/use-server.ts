@@ -17,7 +17,7 @@ export interface TestHooks {
 export interface UseServerOptions extends TestServerOptions {
   /** For runners without globals: `import { beforeAll, beforeEach, afterAll } from "vitest"`. */
   readonly hooks?: TestHooks;
-  /** What each test starts with. */
+  /** The state that each test starts with. */
   readonly prepare?: (server: TestServer) => void | Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 /**
- * What servers and sentinels call a host or a port is looked at here before it reaches a socket, a
+ * A host or a port that a server or a sentinel names is looked at here before it reaches a socket, a
  * resolver or a message. Knows nothing of nodes.
  */
 

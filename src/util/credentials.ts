@@ -17,7 +17,7 @@ const PHRASE = /\s/;
 const SECRET_SETTING = /pass|auth$|secret|token/i;
 /** Shorter credentials that stand without quotes may be anything. */
 const SHORTEST_SOUGHT = 4;
-/** What a server puts around an argument that it echoes. */
+/** The marks that a server puts around an argument that it echoes. */
 const QUOTES = "'\"\u0060";
 /**
  * Words of what servers say about commands that carry credentials. A mask in their place would tell

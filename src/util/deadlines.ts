@@ -11,7 +11,7 @@ const TICK_MS = 8;
 
 const NO_TICK = -1;
 
-/** Whatever has a time limit. */
+/** Anything that has a time limit. */
 export interface Expiring {
   onExpired(): void;
 }

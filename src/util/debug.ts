@@ -1,5 +1,5 @@
 /**
- * Debug output under `sluice:<room>`, switched on by the environment: `DEBUG=sluice:*`. The debug
+ * Debug output under `sluice:<topic>`, switched on by the environment: `DEBUG=sluice:*`. The debug
  * package is loaded only then, and nothing is formatted before somebody looks. Long strings are cut.
  * Callers hand over what may be shown; credentials are masked before they come here.
  */
@@ -11,7 +11,7 @@ const PREFIX = "sluice";
 const MAX_LENGTH = 200;
 const MAX_ELEMENTS = 20;
 
-/** Writes one line if its room is switched on. The format is that of `util.format`. */
+/** Writes one line if its topic is switched on. The format is that of `util.format`. */
 export interface DebugLog {
   (format: string, ...args: unknown[]): void;
   /** Asks the environment: not for the data path. */
@@ -19,7 +19,7 @@ export interface DebugLog {
 }
 
 /**
- * The debug output of one room.
+ * The debug output of one topic.
  *
  * @example
  * const debug = debugLog("connection");
@@ -43,7 +43,7 @@ function loadDebug(): typeof import("debug") {
   return require("debug") as typeof import("debug");
 }
 
-/** What is shown of an argument: strings are cut, Buffers told by their size. */
+/** The shown form of an argument: strings are cut, Buffers told by their size. */
 export function shorten(value: unknown): unknown {
   if (typeof value === "string") return cut(value);
   if (Buffer.isBuffer(value)) return `<Buffer of ${value.length} bytes>`;

@@ -24,7 +24,7 @@ export function throwLater(error: unknown): void {
   });
 }
 
-/** What was thrown, if it is an error; otherwise an error that has it as its cause. */
+/** The thrown value, if it is an error; otherwise an error that has it as its cause. */
 export function toError(thrown: unknown): Error {
   // Errors of another realm (vm contexts, test runners) are no instances of this one's class.
   if (thrown instanceof Error || isNativeError(thrown)) return thrown;

@@ -20,8 +20,8 @@ const INNER_DOORS = ["otel/index.ts", "otel/instrumentation.ts", "testing/index.
 /** The project's own scripts and tests start their servers with these. */
 const SHARED_WITH_SCRIPTS = "testing/real/";
 
-/** Rooms and their layers. */
-const ROOMS: Readonly<Record<string, number>> = {
+/** Folders and their layers. */
+const FOLDERS: Readonly<Record<string, number>> = {
   util: 0,
   protocol: 1,
   command: 2,
@@ -141,26 +141,26 @@ function readSources(): SourceFile[] {
   });
 }
 
-function roomOf(path: string): string {
+function folderOf(path: string): string {
   return path.includes("/") ? (path.split("/")[0] ?? "") : "";
 }
 
 function layerOf(path: string): number {
   if (BOTTOM_FILES.includes(path)) return 0;
   if (TOP_FILES.includes(path)) return TOP_LAYER;
-  const layer = ROOMS[roomOf(path)];
-  if (layer === undefined) throw new Error(`${path} is in no known room`);
+  const layer = FOLDERS[folderOf(path)];
+  if (layer === undefined) throw new Error(`${path} is in no known folder`);
   return layer;
 }
 
 /** Why `from` must not import `to`, or null. */
 function objection(from: string, to: string): string | null {
-  const [fromRoom, toRoom] = [roomOf(from), roomOf(to)];
-  if (fromRoom === toRoom && fromRoom !== "") return null;
+  const [fromFolder, toFolder] = [folderOf(from), folderOf(to)];
+  if (fromFolder === toFolder && fromFolder !== "") return null;
   const [fromLayer, toLayer] = [layerOf(from), layerOf(to)];
   if (toLayer > fromLayer) return "upward";
-  if (fromLayer === FEATURE_LAYER && toLayer === FEATURE_LAYER) return "between rooms of the feature layer";
-  if (FEATURES.includes(fromRoom) && toLayer > HIGHEST_LAYER_OF_FEATURES)
+  if (fromLayer === FEATURE_LAYER && toLayer === FEATURE_LAYER) return "between folders of the feature layer";
+  if (FEATURES.includes(fromFolder) && toLayer > HIGHEST_LAYER_OF_FEATURES)
     return "a feature above its Dispatcher";
   return null;
 }
@@ -245,6 +245,12 @@ function readTests(): string {
     .join("\n");
 }
 
+const COMMENT_LINE = /^ *(?:\/\*\*|\*|\/\/) .*$/gm;
+/** A comment that begins so does not say what it is about. */
+const HEADLESS = /^ *(?:\/\*\*|\*|\/\/) (?:What|Who|Whoever|Whatever|Nobody|None)\b/;
+/** The share of such lines in the best code of the field: undici 0.4 %, rueidis 0.8 %. */
+const MOST_HEADLESS = 0.008;
+
 describe("layers", () => {
   const files = readSources();
 
@@ -265,13 +271,13 @@ describe("layers", () => {
     expect(wrong).to.deep.equal([]);
   });
 
-  it("has no circle between rooms", () => {
+  it("has no circle between folders", () => {
     const edges = new Map<string, string[]>();
     for (const { path, imports } of files) {
       const targets = imports
-        .map((one) => roomOf(one.path))
-        .filter((room) => room !== roomOf(path) && room !== "");
-      edges.set(roomOf(path), [...(edges.get(roomOf(path)) ?? []), ...targets]);
+        .map((one) => folderOf(one.path))
+        .filter((folder) => folder !== folderOf(path) && folder !== "");
+      edges.set(folderOf(path), [...(edges.get(folderOf(path)) ?? []), ...targets]);
     }
     expect(findCycle(edges)?.join(" -> ") ?? "none").to.equal("none");
   });
@@ -334,6 +340,18 @@ describe("layers", () => {
     sayIsOver(KNOWN_VAIN.filter((one) => !vain.includes(one)));
   });
 
+  it("has comments that name their subject", () => {
+    let lines = 0;
+    const headless: string[] = [];
+    for (const { path, text } of files) {
+      for (const [line] of text.matchAll(COMMENT_LINE)) {
+        lines++;
+        if (HEADLESS.test(line)) headless.push(`${path}: ${line.trim()}`);
+      }
+    }
+    expect(headless.length / lines, headless.join("\n")).to.be.at.most(MOST_HEADLESS);
+  });
+
   it("warns of long files", () => {
     for (const { path, text } of files) {
       const lines = text.split("\n").length - 1;
@@ -344,7 +362,7 @@ describe("layers", () => {
 
   it("sees what it must object to", () => {
     expect(objection("link/link.ts", "client/redis.ts")).to.equal("upward");
-    expect(objection("cluster/router.ts", "pipeline/pipeline.ts")).to.match(/between rooms/);
+    expect(objection("cluster/router.ts", "pipeline/pipeline.ts")).to.match(/between folders/);
     expect(objection("pipeline/pipeline.ts", "link/link.ts")).to.match(/above its Dispatcher/);
     expect(objection("link/link.ts", "connection/connection.ts")).to.equal(null);
     expect(

@@ -24,7 +24,7 @@ import type { Redis } from "../redis";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
 import { NodeCounts, NodeView, ViewFactory } from "./node-views";
 
-/** What the client does with what happens below. */
+/** The answers of the client to events below. */
 export interface WiringOwner {
   startNodes(): StartNode[];
   onStatus(status: ClusterStatus): void;
@@ -52,7 +52,7 @@ export class ClusterWiring {
   private readonly views: ViewFactory;
   /** Null: nobody keeps answers. */
   private readonly onSlotMoved: ((slot: number) => void) | null;
-  /** What the connections of nodes did that have left. */
+  /** The counts of the connections of nodes that have left. */
   private readonly gone = new NodeCounts();
 
   constructor(
@@ -78,7 +78,7 @@ export class ClusterWiring {
     this.lifecycle = this.makeLifecycle();
   }
 
-  /** What the connections of all nodes have done, those that have left included. */
+  /** The counts of the connections of all nodes, those that have left included. */
   get counts(): NodeCounts {
     const sum = new NodeCounts();
     sum.add(this.gone);

@@ -120,7 +120,7 @@ export class NodeView implements NodeClient {
   }
 }
 
-/** What the connections of several nodes have done. */
+/** The counts of the connections of several nodes. */
 export class NodeCounts extends LineCounts {
   addNode(port: NodeClient): void {
     if (!(port instanceof NodeView)) return;
@@ -147,7 +147,7 @@ class SubscriberView implements SubscriberClient {
   }
 }
 
-/** What the connection of a subscriber reports, for its watcher and its owner. */
+/** The reports of the connection of a subscriber, for its watcher and its owner. */
 export function supervise(
   watcher: SubscriberWatcher,
   owner: Required<Pick<LinkSupervisor, "onMessage" | "onNamedError">> & { isActive(): boolean },
@@ -170,7 +170,7 @@ export function supervise(
 }
 
 export class ViewFactory {
-  /** What start nodes state for themselves, by `host:port`. */
+  /** The settings that start nodes state for themselves, by `host:port`. */
   private own: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
 
   /** @param caching The cache of the cluster, which nodes tell what has changed. */
@@ -251,7 +251,7 @@ export class ViewFactory {
     return merged as RedisOptions;
   }
 
-  /** What only asks or listens needs one connection. */
+  /** A client that only asks or listens needs one connection. */
   private helperOptions(address: NodeAddress): RedisOptions {
     return { ...this.optionsFor(address), connections: { lanes: 1 } };
   }

@@ -39,7 +39,7 @@ export type DNSResolveSrvFunction = (
   callback: (error: NodeJS.ErrnoException | null | undefined, records?: SrvRecord[]) => void,
 ) => void;
 
-/** What a read-scaling function sees of a node; it is a `Redis` client. */
+/** The form in which a read-scaling function sees a node; it is a `Redis` client. */
 export interface ReadableNode {
   readonly options: RedisOptions;
   readonly status: string;

@@ -18,7 +18,7 @@ function watchOption(options: OptionRecord, name: string, onChange: () => void):
     get: () => value,
     set: (next: unknown) => {
       value = next;
-      // What was not given is not listed, until it is.
+      // An option that was not given is not listed, until it is.
       if (!Object.getOwnPropertyDescriptor(options, name)?.enumerable) {
         Object.defineProperty(options, name, { enumerable: true });
       }

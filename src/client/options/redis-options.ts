@@ -53,7 +53,7 @@ type Defaults = { readonly [Name in keyof RedisOptions]: RedisOptions[Name] | nu
 
 const WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({ idleMs: 5000, probeTimeoutMs: 2000 });
 
-/** What holds where neither an option nor a URL says otherwise. */
+/** The values where neither an option nor a URL says otherwise. */
 export const defaultOptions: Defaults = {
   port: 6379,
   host: "localhost",

@@ -100,7 +100,7 @@ function rejectProfile(tls: unknown): void {
 }
 
 /**
- * What a URL or one of the other string forms says as options. Items of a query are text; those that
+ * The options that a URL or one of the other string forms stands for. Items of a query are text; those that
  * stand for a number, a switch or null are read as such. TLS is not among them: see `isTlsUrl`.
  */
 export function optionsOfAddress(text: string): OptionRecord {

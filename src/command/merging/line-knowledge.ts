@@ -1,5 +1,5 @@
 /**
- * What is known of the forms on one connection: whether its server knows them and lets its user use
+ * The known state of the forms on one connection: whether its server knows them and lets its user use
  * them. A form is proven before it is first used, by one command of the client's own behind commands
  * that go singly: refused, it would have to be sent again singly, behind what was sent since.
  */

@@ -1,5 +1,5 @@
 /**
- * What one command stands for on its way through a connection: the members of a run, or identical
+ * The commands that one command stands for on its way through a connection: the members of a run, or identical
  * reads. It is the completion of that command and gives each member what it would have got by
  * itself. Limits, losses, retries and redirects know only the members: before the command is written,
  * and from the moment it comes back without a reply, they are commands like others.
@@ -64,7 +64,7 @@ abstract class MergedRun implements Completion, MergedCommands {
     if (this.form !== null) this.knowledge.allow(this.form);
   }
 
-  /** What each of so many members gets; an error if the reply is not that of the form. */
+  /** The answer for each of so many members; an error if the reply is not that of the form. */
   protected checked(value: Reply, count: number): Reply {
     if (this.form?.replies !== ReplyKind.Elements) return value;
     if (Array.isArray(value) && value.length === count) return value;
@@ -267,7 +267,7 @@ function elementsOf({ args }: Command): number {
   return args.length - 1;
 }
 
-/** What each push would have been told: the length of the list without what came behind it. */
+/** The answer that each push would have got: the length of the list without what came behind it. */
 function lengthsOf(reply: Reply, counts: readonly number[]): Reply[] {
   const isText = typeof reply === "string";
   let length = BigInt(reply as string | number);

@@ -62,7 +62,7 @@ function join(command: Command, leaders: Map<string, Leader[]>, found: Map<Comma
   }
 }
 
-/** Nobody joins the reads of these keys any more. */
+/** The reads of these keys are joined no more. */
 function close(command: Command, leaders: Map<string, Leader[]>): void {
   const keys = keyNames(command);
   // A script without keys may change any.

@@ -2,7 +2,7 @@
 
 import type { RedisCommander } from "../../command/generated/signatures";
 
-/** What clients and pipelines have in common. */
+/** The common part of clients and pipelines. */
 export type Commander = RedisCommander;
 export type { RedisCommander as default } from "../../command/generated/signatures";
 

@@ -1,5 +1,5 @@
 /**
- * What the handlers of all families need to read their arguments, and errors that they share.
+ * The means by which the handlers of all families read their arguments, and errors that they share.
  */
 
 import { parseFloatText } from "../protocol/numbers";

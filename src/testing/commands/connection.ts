@@ -1,5 +1,5 @@
 /**
- * What concerns the connection itself: PING, AUTH, HELLO, SELECT, RESET, QUIT.
+ * The commands about the connection itself: PING, AUTH, HELLO, SELECT, RESET, QUIT.
  */
 
 import { integerOf } from "../protocol/numbers";

@@ -75,7 +75,7 @@ export function growSet(set: SetValue, member: string, engine: ServerEngine): vo
   if (isTooLong || set.size > configuration.number("set-max-listpack-entries")) set.encoding = "hashtable";
 }
 
-/** What was an intset goes over in its order; the new member follows. */
+/** The members of a former intset go over in their order; the new member follows. */
 function reorder(set: SetValue, last: string): void {
   const members = [...set.members].filter((member) => member !== last);
   if (members.length < 2) return;

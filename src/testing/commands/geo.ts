@@ -184,7 +184,7 @@ class Search {
     if (this.isAny && this.count === 0) throw new ErrorReply("ERR the ANY argument requires COUNT argument");
   }
 
-  /** What lies inside, in the order asked for. */
+  /** The members inside, in the order asked for. */
   find(): Found[] {
     const { source, centre, size } = this;
     if (source === undefined || centre === null || size === null) return [];

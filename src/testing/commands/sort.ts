@@ -26,7 +26,7 @@ interface SortRequest {
 
 interface Ranked {
   readonly element: string;
-  /** What it is sorted by; null if that key is not there. */
+  /** The value that it is sorted by; null if that key is not there. */
   readonly key: string | null;
   readonly score: number;
 }
@@ -149,7 +149,7 @@ function inOrder(caller: Caller, source: string, request: SortRequest): string[]
       const isReversed = request.isDescending && isSortedSet(caller, source);
       return isReversed ? elements.reverse() : elements;
     }
-    // What is stored must not depend on the order of a set.
+    // The stored list must not depend on the order of a set.
     by = null;
     isText = true;
   }

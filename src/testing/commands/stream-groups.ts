@@ -176,7 +176,7 @@ function countRead(stream: StreamValue, group: ConsumerGroup): void {
   if (group.lastId === stream.lastId) group.entriesRead = stream.entriesAdded;
 }
 
-/** What the consumer has got before and not acknowledged; deleted entries have no fields. */
+/** The entries that the consumer has got before and not acknowledged; deleted entries have no fields. */
 function deliverAgain(caller: Caller, delivery: Delivery, after: StreamId): ReplyValue[] {
   const { stream, group, consumer, request } = delivery;
   const { now } = caller.engine.clock;
@@ -346,7 +346,7 @@ function xclaim(caller: Caller, args: readonly string[]): ReplyValue {
     const entry = stream.find(id);
     const old = group.pending.get(id);
     if (entry === undefined) {
-      // What was deleted is pending no more.
+      // A deleted entry is pending no more.
       group.pending.delete(id);
       continue;
     }

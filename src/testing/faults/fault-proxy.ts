@@ -69,7 +69,7 @@ class Lane {
   private isIsolated = false;
   /** When the line is free again, where its rate is limited. */
   private freeAt = 0;
-  /** What waits for its time, in the order in which it came: timers of their own would overtake one another. */
+  /** The bytes that wait for their time, in the order in which it came: timers of their own would overtake one another. */
   private readonly waiting = new Deque<{ readonly at: number; readonly work: () => void }>();
   private timer: NodeJS.Timeout | undefined;
   private awaitsDrain = false;

@@ -17,7 +17,7 @@ interface Rule {
   left: number;
 }
 
-/** What a cluster does on command. */
+/** The faults of a cluster on command. */
 export interface ClusterControl {
   move(slot: number, node: NodeChoice): void;
   beginMove(slot: number, node: NodeChoice, keys: readonly string[]): void;

@@ -1,5 +1,5 @@
 /**
- * What went over a wire towards a server: the commands, and which of them shared a write.
+ * The traffic over a wire towards a server: the commands, and which of them shared a write.
  */
 
 import { toText } from "../protocol/numbers";

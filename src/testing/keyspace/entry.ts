@@ -1,4 +1,4 @@
-/** What a database holds for a key. */
+/** The value of a key in a database, and its time to live. */
 
 import type { Value } from "./values";
 

@@ -94,7 +94,7 @@ class Writer {
   }
 }
 
-/** What the bytes say is not possible. */
+/** The bytes say something that is not possible. */
 export class BadPayload extends Error {
   override readonly name = "BadPayload";
 }

@@ -63,7 +63,7 @@ export class ConsumerGroup {
     return copy;
   }
 
-  /** What was delivered and not acknowledged, by id. */
+  /** The entries delivered and not acknowledged, by id. */
   pendingInOrder(): PendingEntry[] {
     return [...this.pending.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
   }

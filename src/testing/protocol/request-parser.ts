@@ -20,7 +20,7 @@ export class RequestError extends Error {
 export class RequestParser {
   private text = "";
   private at = 0;
-  /** What came after `text`, not joined to it before a request can be complete. */
+  /** The bytes that came after `text`, not joined to it before a request can be complete. */
   private waiting: string[] = [];
   private waitingBytes = 0;
   /** `text` must be this long before it is worth looking at again. */

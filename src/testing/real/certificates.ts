@@ -83,7 +83,7 @@ export class Certificates {
     return { key: this.read("server.key"), cert: this.read("server.crt") };
   }
 
-  /** What a client needs to be let in. */
+  /** The files that a client needs to be let in. */
   clientOptions(): ConnectionOptions {
     return { ca: this.authority, cert: this.clientCertificate, key: this.clientKey };
   }

@@ -1,4 +1,4 @@
-/** What a server binary is: asked from the binary itself, never guessed from its file name. */
+/** The kind and version of a server binary: asked from the binary itself, never guessed from its file name. */
 
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";

@@ -84,7 +84,7 @@ export class ServerCluster {
     return this.nodes.map(({ host, port }) => ({ host, port }));
   }
 
-  /** What one node (the first that runs, if not given) says about all. */
+  /** The view that one node (the first that runs, if not given) has of all. */
   async lines(from?: ServerProcess): Promise<ClusterNodeLine[]> {
     const node = from ?? this.nodes.find((candidate) => candidate.isRunning);
     if (node === undefined) throw new Error("No node of the cluster is running");
@@ -326,7 +326,7 @@ export class ServerCluster {
     );
   }
 
-  /** Who serves what, replicas included, in a form that can be compared. */
+  /** The nodes with their slots, replicas included, in a form that can be compared. */
   private async ownersSeenBy(node: ServerProcess): Promise<string> {
     // An entry of CLUSTER SLOTS is: first slot, last slot, master, replicas ...; a node: host, port ...
     const entries = (await node.command("CLUSTER", "SLOTS")) as [number, number, ...[string, number][]][];

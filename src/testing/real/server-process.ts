@@ -71,7 +71,7 @@ export class ServerProcess {
     return `${this.options.tls === undefined ? "redis" : "rediss"}://${this.host}:${this.port}`;
   }
 
-  /** What a client takes as its option `tls`; undefined if the server listens without TLS. */
+  /** The option `tls` for a client; undefined if the server listens without TLS. */
   get tls(): ConnectionOptions | undefined {
     return this.options.tls?.clientOptions();
   }
@@ -85,7 +85,7 @@ export class ServerProcess {
     return this.child !== null;
   }
 
-  /** What the server wrote into its log. */
+  /** The log of the server. */
   log(): string {
     try {
       return readFileSync(join(this.directory, "log"), "utf8");

@@ -6,7 +6,7 @@ const POLL_MS = 25;
 
 export interface WaitOptions {
   readonly timeoutMs: number;
-  /** What is waited for, for the message of the error. */
+  /** The name of the condition, for the message of the error. */
   readonly what: string;
 }
 

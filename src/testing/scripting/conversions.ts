@@ -86,7 +86,7 @@ export function fromLua(value: LuaValue, shapes: Shapes): ReplyValue {
 function integerOf(value: number): ReplyValue {
   const whole = Math.trunc(value);
   if (Number.isSafeInteger(whole)) return whole === 0 ? 0 : whole;
-  // What does not fit is the lowest number, as the processor makes it.
+  // A number that does not fit is the lowest one, as the processor makes it.
   return Math.abs(whole) < 2 ** 63 ? BigInt(whole) : LOWEST_INTEGER;
 }
 

@@ -30,7 +30,7 @@ interface LoadedLibrary extends Library {
   readonly functions: Registered[];
 }
 
-/** What libraries need of the interpreter. */
+/** The parts of the interpreter that libraries need. */
 export interface Interpreter {
   readonly isValkey: boolean;
   compile(code: string): number | Outcome;

@@ -1,5 +1,5 @@
 /**
- * What scripts find: the tables `redis`, `cjson`, `cmsgpack`, `struct` and `bit`, and globals that
+ * The globals that scripts find: the tables `redis`, `cjson`, `cmsgpack`, `struct` and `bit`, and globals that
  * cannot be made.
  */
 

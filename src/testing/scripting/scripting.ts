@@ -138,7 +138,7 @@ export class Scripting implements ScriptHost {
     return state;
   }
 
-  /** What scripts can ask of the host, by the names under which they find it. */
+  /** The functions of the host that scripts can call, by the names under which they find it. */
   private readonly operations: Readonly<Record<string, (args: readonly LuaValue[]) => readonly LuaValue[]>> =
     {
       call: (args) => [raised(this.callCommand(args))],

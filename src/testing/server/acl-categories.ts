@@ -4,7 +4,7 @@
 
 import { Flag } from "./flags";
 
-/** What the access control list looks at in a command. */
+/** The fields of a command that the access control list looks at. */
 export interface AclSubject {
   readonly name: string;
   readonly flags: number;
@@ -52,7 +52,7 @@ const CATEGORIES: readonly string[] = [
   "scripting",
 ];
 
-/** What can harm a server or its data beyond one key, besides what administrators do. */
+/** Commands that can harm a server or its data beyond one key, besides those of administrators. */
 const DANGEROUS: ReadonlySet<string> = new Set([
   "flushall",
   "flushdb",

@@ -66,7 +66,7 @@ const WEIGHT: Readonly<Record<Refused["reason"], number>> = { command: 1, key: 2
 function refusalBy(permissions: Permissions, entry: AclSubject, { args, keys }: AclRequest): Refused | null {
   if (!mayRun(permissions, entry)) return { reason: "command", object: entry.name };
   const channels = channelsOf(entry, args);
-  // What routes a shard channel in a cluster is no key.
+  // The argument that routes a shard channel in a cluster is no key.
   const key = channels.length > 0 ? undefined : keys.find((one) => !mayUseKey(permissions, entry, one));
   if (key !== undefined) return { reason: "key", object: key };
   const isPattern = entry.name === "psubscribe";
@@ -86,7 +86,7 @@ export function refusalOf(user: User, entry: AclSubject, request: AclRequest): R
   return worst;
 }
 
-/** What a refused caller is answered. */
+/** The answer to a refused caller. */
 export function refusalError(user: User, { reason, object }: Refused): ErrorReply {
   if (reason === "command") {
     return new ErrorReply(`NOPERM User ${user.name} has no permissions to run the '${object}' command`);

@@ -1,5 +1,5 @@
 /**
- * What the access control list has refused (ACL LOG): the newest first; the same again counts once.
+ * The refusals of the access control list (ACL LOG): the newest first; the same again counts once.
  */
 
 export type Denial = "auth" | "command" | "key" | "channel";

@@ -23,7 +23,7 @@ export interface Wait {
   readonly keys: readonly string[];
   /** Milliseconds to wait; 0 for ever. */
   readonly timeoutMs: number;
-  /** What is answered when the time is over. */
+  /** The answer when the time is over. */
   readonly timeoutReply?: ReplyValue;
   /** Tries again; `BLOCKED` if there is still nothing. */
   readonly attempt: () => ReplyValue;

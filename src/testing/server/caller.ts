@@ -1,5 +1,5 @@
 /**
- * What connections and scripts have in common as callers of commands.
+ * The common part of connections and scripts as callers of commands.
  */
 
 import type { Database } from "../keyspace/database";

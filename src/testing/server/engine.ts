@@ -26,7 +26,7 @@ import type { ServerVersion } from "./version";
 const DATABASES = 16;
 const MAX_SHOWN_ARGUMENT = 128;
 
-/** What the nodes of a cluster share. */
+/** The state that the nodes of a cluster share. */
 export interface EngineParts {
   readonly clock: Clock;
   readonly random: Randomness;

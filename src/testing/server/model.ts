@@ -151,7 +151,7 @@ export interface Alarm {
   set(): void;
 }
 
-/** What a node of a cluster adds to a server. */
+/** The state that a node of a cluster adds to a server. */
 export interface ClusterPlace {
   readonly isReplica: boolean;
   readonly replicaCount: number;

@@ -1,5 +1,5 @@
 /**
- * Who listens to which channel, pattern and shard channel. Messages are pushes in RESP3 and arrays
+ * The listeners of each channel, pattern and shard channel. Messages are pushes in RESP3 and arrays
  * in RESP2.
  */
 

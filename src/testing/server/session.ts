@@ -17,7 +17,7 @@ import type { TrackingMode } from "./tracking";
 import type { Transaction } from "./transaction";
 import type { WatchList } from "./watch-list";
 
-/** What carries the bytes of a connection. */
+/** The carrier of the bytes of a connection. */
 export interface Transport {
   readonly remoteAddress: string;
   readonly localAddress: string;
@@ -27,7 +27,7 @@ export interface Transport {
   destroy(): void;
 }
 
-/** What a connection in subscriber mode may send in RESP2. */
+/** The commands that a connection in subscriber mode may send in RESP2. */
 const SUBSCRIBER_COMMANDS: ReadonlySet<string> = new Set([
   "subscribe",
   "unsubscribe",
@@ -39,7 +39,7 @@ const SUBSCRIBER_COMMANDS: ReadonlySet<string> = new Set([
   "quit",
   "reset",
 ]);
-/** What a pause of writes holds as well. */
+/** Commands that a pause of writes holds as well. */
 const MAY_REPLICATE: ReadonlySet<string> = new Set([
   "eval",
   "evalsha",
@@ -48,7 +48,7 @@ const MAY_REPLICATE: ReadonlySet<string> = new Set([
   "publish",
   "spublish",
 ]);
-/** What runs at once inside MULTI. */
+/** Commands that run at once inside MULTI. */
 const NEVER_QUEUED: ReadonlySet<string> = new Set(["exec", "discard", "multi", "watch", "quit", "reset"]);
 
 export class Session extends CallerState implements ClientSession {
@@ -329,7 +329,7 @@ export class Session extends CallerState implements ClientSession {
     return BLOCKED;
   }
 
-  /** What holds for one command only. */
+  /** The state that holds for one command only. */
   private endOneShots(entry: CommandEntry): void {
     if (this.isAsking && entry.name !== "asking") this.isAsking = false;
     const mode = this.trackingMode;

@@ -56,7 +56,7 @@ export class User extends Permissions {
 
   constructor(
     readonly name: string,
-    /** What is said about payloads of RESTORE; it changes nothing here. */
+    /** The rule about payloads of RESTORE; it changes nothing here. */
     public sanitizing: "" | "sanitize-payload" | "skip-sanitize-payload" = "",
     /** Redis says it after `reset`, Valkey does not. */
     readonly isSanitizedByReset = true,

@@ -1,5 +1,5 @@
 /**
- * What a connection watches (WATCH), and whether any of it was written since.
+ * The keys that a connection watches (WATCH), and whether any of it was written since.
  */
 
 import type { Database } from "../keyspace/database";
@@ -9,7 +9,7 @@ export class WatchList {
   private readonly keys = new Map<Database, Set<string>>();
 
   add(database: Database, key: string): void {
-    // What has expired is removed first: its end is no change.
+    // A key that has expired is removed first: its end is no change.
     database.has(key);
     const keys = this.keys.get(database);
     if (keys === undefined) this.keys.set(database, new Set([key]));
