@@ -18,6 +18,7 @@ import type { RedirectTrail } from "../command/command-extra";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { endOf } from "../link/closing";
+import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
 import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./cluster-errors";
@@ -87,7 +88,11 @@ export class Redirector {
     if (transaction !== null) isTaken = this.onMemberError(transaction, command, { node, redirect, error });
     else if (redirect !== null && !command.isSettled)
       isTaken = this.follow(command, { node, redirect, error });
-    if (isTaken) debug("%s of slot %d goes again, %s said: %s", command.name, command.slot, node.key, error);
+    if (isTaken) {
+      // People write whole lines into a name.
+      const name = maskName(command.name, command.args);
+      debug("%s of slot %d goes again, %s said: %s", name, command.slot, node.key, error);
+    }
     return isTaken;
   }
 

@@ -19,6 +19,9 @@ import { startServer } from "../support/shared-servers";
 
 const PROGRAM = join(__dirname, "..", "support", "secret-roads-program.js");
 
+/** All that the debug output has, as docs/tracing.md lists them. */
+const NAMESPACES = [..."redis connection pipeline flush command cluster pool subscriber sentinel".split(" ")];
+
 interface Output {
   readonly text: string;
   readonly secrets: Secrets;
@@ -229,6 +232,8 @@ describe("secrets stay inside", function () {
   it("debug output, and all else that a process prints", async () => {
     const { text, secrets: sought } = await runProgram(server.host, server.port);
     expect(text).to.match(/sluice:command .*write auth \[ '\?' \]/);
+    const namespaces = new Set([...text.matchAll(/sluice:([a-z]+) /g)].map(([, name]) => name));
+    expect([...namespaces]).to.include.members(NAMESPACES);
     expect(text).to.match(/UnhandledPromiseRejectionWarning: ReplyError/);
     expect(sought.values.size).to.be.greaterThan(100);
     for (const [place, secret] of sought.values) secrets.add(place, secret);

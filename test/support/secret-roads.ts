@@ -153,6 +153,31 @@ async function sendBatches(
   );
 }
 
+/** Sends all lines to nodes that give each command back once, in each of the ways there are. */
+async function redirectAll(
+  { secrets, witness }: Ground,
+  where: string,
+  cluster: Cluster,
+  { nodes }: FakeCluster,
+): Promise<void> {
+  const [first] = nodes as [FakeCluster["nodes"][number]];
+  for (const answer of [`MOVED 1 ${first.key}`, `ASK 1 ${first.key}`, "TRYAGAIN later", "LOADING still"]) {
+    const seen = new Set<string>();
+    for (const node of nodes) {
+      node.script = (words) => {
+        const line = words.join(" ");
+        if (seen.has(line) || ["cluster", "asking", "info"].includes(words[0] as string)) return undefined;
+        seen.add(line);
+        return new Error(answer);
+      };
+    }
+    const lines = secretLines(secrets, `${where}, ${answer}`) as [string, ...string[]][];
+    await Promise.all(lines.map((line) => witness.call(where, () => cluster.call(...line))));
+    if (seen.size === 0) throw new Error(`No command was answered with ${answer}`);
+  }
+  for (const node of nodes) node.script = null;
+}
+
 /** A server that repeats what it is told in its complaints, as servers do in one way or another. */
 function parrot(): Promise<FakeServer> {
   let turn = 0;
@@ -351,6 +376,8 @@ export const ROADS: Record<string, Road> = {
         }
         await new Promise((resolve) => cluster.once("ready", resolve));
         await Promise.all(Array.from({ length: 30 }, (_, index) => cluster.set(`key ${index}`, "x")));
+        await witness.call(`${where}: subscribe`, () => cluster.subscribe("news"));
+        await redirectAll(ground, `${where}: redirected`, cluster, nodes);
         lookAt(witness, where, cluster);
         witness.note(`${where}: scan`, cluster.scanStream());
         await sendAll(ground, where, cluster);

@@ -7,7 +7,7 @@
 import { randomBytes } from "node:crypto";
 import { subscribe, type TracingChannel, tracingChannel, unsubscribe } from "node:diagnostics_channel";
 import { format, inspect } from "node:util";
-import type { TracerProvider } from "@opentelemetry/api";
+import type { Attributes, BatchObservableCallback, MeterProvider, TracerProvider } from "@opentelemetry/api";
 import { instrument } from "../../src/otel/index";
 
 /** Fragments that are looked for. Shorter ones are found by chance. */
@@ -16,7 +16,7 @@ const CHANNELS = [
   ...["command", "batch", "connect"].map((name) => `ioredis:${name}`),
   ...["pipeline", "flush", "connection", "pubsub"].map((name) => `sluice:${name}`),
 ];
-const REDIRECTS = "sluice:redirect";
+const MESSAGES = ["sluice:redirect", "sluice:cache"];
 const TRACE_EVENTS = ["start", "end", "asyncStart", "asyncEnd", "error"] as const;
 const CONSOLE_METHODS = ["log", "warn", "error", "info", "debug"] as const;
 
@@ -75,13 +75,15 @@ export class Witness {
   /** Texts and the first place where each was seen. */
   private readonly seen = new Map<string, string>();
   private readonly restore: (() => void)[] = [];
+  /** Reads the metrics of all clients. */
+  private collect: () => void = () => {};
 
   constructor(private readonly secrets: Secrets) {}
 
   /** Listens to tracers, warnings and the console of this process. */
   listen(): this {
     this.listenToChannels();
-    this.listenToSpans();
+    this.listenToTelemetry();
     const onWarning = (warning: Error): void => this.note("warning", warning);
     process.on("warning", onWarning);
     this.restore.push(() => process.off("warning", onWarning));
@@ -123,6 +125,7 @@ export class Witness {
 
   /** A place of a secret and where it was seen, each once. */
   leaks(): string[] {
+    this.collect();
     const leaks = new Set<string>();
     for (const [text, where] of this.seen) {
       for (const place of this.secrets.findIn(text)) leaks.add(`${place} in ${where}`);
@@ -166,21 +169,45 @@ export class Witness {
       channel.subscribe(handlers);
       this.restore.push(() => void channel.unsubscribe(handlers));
     }
-    const onRedirect = (message: unknown): void => this.take("redirect", format("%o", message));
-    subscribe(REDIRECTS, onRedirect);
-    this.restore.push(() => void unsubscribe(REDIRECTS, onRedirect));
+    for (const name of MESSAGES) {
+      const onMessage = (message: unknown): void => this.take(name, format("%o", message));
+      subscribe(name, onMessage);
+      this.restore.push(() => void unsubscribe(name, onMessage));
+    }
   }
 
-  /** Spans of `sluice/otel`, with the most that they can show. */
-  private listenToSpans(): void {
+  /** Spans and metrics of `sluice/otel`, with the most that they can show. */
+  private listenToTelemetry(): void {
     const span = { setStatus: (status: unknown) => this.take("span", format("%o", status)), end: () => {} };
     const startSpan = (name: string, options: unknown): unknown => {
       this.take("span", format("%s %o", name, options));
       return span;
     };
     const tracerProvider = { getTracer: () => ({ startSpan }) } as unknown as TracerProvider;
-    const { disable } = instrument({ tracerProvider, metrics: false, queryText: "keys" });
+    const { disable } = instrument({ tracerProvider, meterProvider: this.makeMeters(), queryText: "keys" });
     this.restore.push(disable);
+  }
+
+  /** Notes what each record and each collection says. */
+  private makeMeters(): MeterProvider {
+    const record = (_value: number, attributes?: Attributes): void =>
+      this.take("metric", format("%o", attributes));
+    const observable = (name: string): { name: string } => ({ name });
+    const observe = ({ name }: { name: string }, _value: number, attributes?: Attributes): void =>
+      this.take(`metric ${name}`, format("%o", attributes));
+    const meter = {
+      createHistogram: () => ({ record }),
+      createObservableCounter: observable,
+      createObservableUpDownCounter: observable,
+      createObservableGauge: observable,
+      addBatchObservableCallback: (callback: BatchObservableCallback): void => {
+        this.collect = () => void callback({ observe: observe as never });
+      },
+      removeBatchObservableCallback: (): void => {
+        this.collect = () => {};
+      },
+    };
+    return { getMeter: () => meter as never };
   }
 }
 
