@@ -3,7 +3,7 @@
  * The generator has a package of its own in site/, which is installed when it is first needed.
  */
 
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkout, ensureInstalled, mustRun, npm } from "./run-command.mjs";
 
@@ -11,12 +11,16 @@ const site = join(checkout, "site");
 const vitepress = join(site, "node_modules", "vitepress", "bin", "vitepress.js");
 
 await ensureInstalled();
-if (!existsSync(vitepress)) {
+const { devDependencies } = JSON.parse(readFileSync(join(site, "package.json"), "utf8"));
+if (!Object.keys(devDependencies).every((name) => existsSync(join(site, "node_modules", name)))) {
   // Not `npm ci`: it refuses a lock file in which a binary for some other system is missing.
   const options = ["--no-save", "--no-audit", "--no-fund", "--loglevel=error"];
   await mustRun(npm, ["install", "--prefix", site, ...options]);
 }
 await mustRun(process.execPath, [join("scripts", "compile.mjs")]);
 await mustRun(process.execPath, [join("build", "scripts", "site", "assemble.js")]);
+// Not imported above: it needs what is installed by now.
+const { bundlePlayground } = await import("./site/playground-bundle.mjs");
+await bundlePlayground(join(checkout, "build", "site", "public"));
 await mustRun(process.execPath, [vitepress, "build", "site"]);
 if (process.argv.includes("--serve")) await mustRun(process.execPath, [vitepress, "preview", "site"]);

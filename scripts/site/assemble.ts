@@ -10,6 +10,7 @@ import { readSnapshots, repositoryRoot } from "../commands/snapshot";
 import { buildTable } from "../commands/table-rows";
 import { commandPages, type Page } from "./command-pages";
 import { rewritePage } from "./links";
+import { PLAYGROUND_PROGRAMS } from "./playground-programs";
 import { type Recording, recordings } from "./recorded-writes";
 
 const root = repositoryRoot();
@@ -89,6 +90,29 @@ function writesPage(all: readonly Recording[]): Page {
   return { path: "writes.md", content: text.join("\n") };
 }
 
+/** Pages with a program in them, which are nothing to read. */
+const SHOWN_ONLY = new Set(["writes.md", "playground.md"]);
+
+/** A page to write programs and see what they send. */
+function playgroundPage(): Page {
+  const data = JSON.stringify(PLAYGROUND_PROGRAMS).replaceAll("<", "\\u003c");
+  const text = [
+    "# Playground",
+    "",
+    `<script setup>\nconst programs = ${data};\n</script>`,
+    "",
+    "Write a program, run it, and see what it sends in which write. The client and a [test server](./testing-server.md) run in this page: nothing is installed and nothing leaves your browser.",
+    "",
+    '<PlayGround :programs="programs" />',
+    "",
+    "`redis` is a connected client (a `Cluster` with more than one server), `server` the [TestServer](./testing-server.md), with its `faults`, `state` and `advance()`. `sleep(ms)` waits, `console.log` prints. The program starts anew with an empty server each time, is ended after 20 seconds, and Ctrl+Enter runs it.",
+    "",
+    "A browser has no `process.nextTick` and no `setImmediate`: a microtask and a message stand in their place. A connection in memory is no socket of the system, so nothing leaves before the end of the run (`early`). Figures of time are those of your browser and tell nothing about a server; see [benchmarks](./benchmarks.md).",
+    "",
+  ];
+  return { path: "playground.md", content: text.join("\n") };
+}
+
 /** The menu follows the list of pages in docs/README.md. */
 function navigationOf(guide: string, commands: readonly Page[]): Group[] {
   const groups: Group[] = [];
@@ -103,6 +127,7 @@ function navigationOf(guide: string, commands: readonly Page[]): Group[] {
     if (items.length > 0) groups.push({ text: title, items });
   }
   const examples = [
+    { text: "Playground", link: "/playground" },
     { text: "All examples", link: "/examples/" },
     { text: "What leaves in which write", link: "/writes" },
   ];
@@ -117,7 +142,7 @@ function navigationOf(guide: string, commands: readonly Page[]): Group[] {
 
 /** For programs that read: an index with one line a page, and everything in one file. */
 function modelFiles(pages: readonly Page[]): Page[] {
-  const own = pages.filter(({ path: page }) => !page.startsWith("commands/") && page !== "writes.md");
+  const own = pages.filter(({ path: page }) => !page.startsWith("commands/") && !SHOWN_ONLY.has(page));
   const lines = own.map(
     ({ path: page, content }) => `- [${titleOf(content)}](${page.replace(/\.md$/, ".html")})`,
   );
@@ -159,7 +184,14 @@ async function assemble(): Promise<void> {
     content: rewritePage(read(source), { page, source, places }),
   }));
   const demonstration = writesPage(await recordings());
-  const pages = [...written, decisionIndex(sources), ...examples, demonstration, ...commands];
+  const pages = [
+    ...written,
+    decisionIndex(sources),
+    ...examples,
+    demonstration,
+    playgroundPage(),
+    ...commands,
+  ];
   write("pages", pages);
   write("public", modelFiles(pages));
   fs.cpSync(path.join(root, "docs", "images"), path.join(work, "pages", "images"), { recursive: true });

@@ -3,10 +3,10 @@
  * what the client writes and what comes back. The site shows these notes step by step.
  */
 
-import type { Duplex } from "node:stream";
 import { Redis } from "../../src/index";
 import { memoryConnector } from "../../src/testing/memory-connector";
 import { TestServer } from "../../src/testing/test-server";
+import { commandsIn, type Tap, tapped, visibleBytes } from "./tapped-stream";
 
 export interface Step {
   readonly side: "client" | "server";
@@ -64,45 +64,22 @@ export const PROGRAMS: readonly Program[] = [
   },
 ];
 
-/** The elements of the RESP arrays in the bytes of a write. */
-function commandsOf(text: string): string[] {
-  const commands: string[] = [];
-  for (const part of text.split(/(?=\*\d+\r\n\$)/)) {
-    const words = part
-      .split("\r\n")
-      .filter((word, index) => index > 0 && !/^\$\d+$/.test(word) && word !== "");
-    if (words.length > 0) commands.push(words.join(" "));
-  }
-  return commands;
-}
-
-function tapped(stream: Duplex, steps: Step[]): Duplex {
-  const note = (side: Step["side"], chunk: Buffer | string): void => {
-    const text = chunk.toString("latin1");
-    const texts = side === "client" ? commandsOf(text) : [text.replaceAll("\r\n", "\\r\\n")];
-    steps.push({ side, bytes: text.length, texts });
+/** Notes each write and each piece of replies as a step. */
+function noting(steps: Step[]): Tap {
+  return {
+    wrote(chunk) {
+      steps.push({ side: "client", bytes: chunk.length, texts: commandsIn(chunk) });
+    },
+    answered(chunk) {
+      steps.push({ side: "server", bytes: chunk.length, texts: [visibleBytes(chunk)] });
+    },
   };
-  const write = stream.write.bind(stream) as (...args: unknown[]) => boolean;
-  stream.write = (chunk: Buffer | string, ...rest: unknown[]) => {
-    note("client", chunk);
-    return write(chunk, ...rest);
-  };
-  const emit = stream.emit.bind(stream) as (name: string | symbol, ...args: unknown[]) => boolean;
-  stream.emit = (name: string | symbol, ...args: unknown[]) => {
-    if (name !== "data") return emit(name, ...args);
-    setTimeout(() => {
-      note("server", args[0] as Buffer);
-      emit(name, ...args);
-    }, ROUND_TRIP_MS);
-    return true;
-  };
-  return stream;
 }
 
 async function record({ title, code, isAutomatic = false }: Program): Promise<Recording> {
   const server = TestServer.inMemory();
   const steps: Step[] = [];
-  const Connector = memoryConnector(() => tapped(server.connect(), steps));
+  const Connector = memoryConnector(() => tapped(server.connect(), noting(steps), ROUND_TRIP_MS));
   const redis = new Redis({ Connector, enableAutoPipelining: isAutomatic });
   try {
     await redis.ping();

@@ -23,6 +23,7 @@ export default defineConfig({
   themeConfig: {
     nav: [
       { text: "Guide", link: "/guide" },
+      { text: "Playground", link: "/playground" },
       { text: "Commands", link: "/commands" },
       { text: "Options", link: "/options" },
       { text: "Errors", link: "/errors" },

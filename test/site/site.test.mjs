@@ -34,6 +34,7 @@ const TYPES = {
   ".css": "text/css",
   ".svg": "image/svg+xml",
   ".json": "application/json",
+  ".wasm": "application/wasm",
   ".txt": "text/plain",
   ".woff2": "font/woff2",
 };
@@ -50,6 +51,7 @@ const PAGES = [
   "commands/zadd.html",
   "recipes.html",
   "writes.html",
+  "playground.html",
   "troubleshooting.html",
   "compatible.html",
   "moving-from-ioredis.html",
@@ -196,6 +198,85 @@ describe("the site", function () {
     expect(await page.textContent(".recorded-writes li.client")).to.include("incr a");
     expect(complaints).to.deep.equal([]);
     await page.close();
+  });
+
+  describe("the playground", () => {
+    const WRITES = ".playground li.write";
+    let page;
+    let complaints;
+
+    before(async () => {
+      ({ page, complaints } = await open("playground.html"));
+      await page.waitForSelector(".cm-content");
+    });
+    after(() => page.close());
+
+    async function run(state = "done") {
+      await page.click(".playground .run");
+      await page.waitForFunction(
+        (word) => document.querySelector(".playground .state").textContent === word,
+        state,
+      );
+    }
+    const texts = (selector) => page.$$eval(selector, (all) => all.map((one) => one.textContent.trim()));
+    async function type(code) {
+      await page.click(".cm-content");
+      await page.keyboard.press("Control+a");
+      await page.keyboard.insertText(code);
+    }
+
+    it("runs every program that it offers, and none of them fails", async () => {
+      const titles = await texts(".playground select >> nth=0 >> option");
+      expect(titles.length).to.be.greaterThan(6);
+      for (const label of titles) {
+        await page.selectOption(".playground select >> nth=0", { label });
+        await run();
+        expect(await texts(".playground li.failed"), label).to.deep.equal([]);
+        const writes = await page.locator(WRITES).count();
+        expect(writes > 0 || label.includes("out of memory"), label).to.equal(true);
+      }
+      expect(complaints).to.deep.equal([]);
+    });
+
+    it("runs what is typed: what leaves together, its bytes and its replies", async () => {
+      await page.selectOption(".playground select >> nth=1", { label: "one" });
+      await type('console.log(await Promise.all([redis.set("mine", 1), redis.incr("mine")]));');
+      await run();
+      expect(await texts(`${WRITES} > code`)).to.deep.equal(["set mine 1", "incr mine"]);
+      expect(await page.locator(WRITES).count()).to.equal(1);
+      const resp = await page.textContent(`${WRITES} details code`);
+      expect(resp).to.include("*2\\r\\n$4\\r\\nincr\\r\\n$4\\r\\nmine\\r\\n");
+      expect(await texts(".playground li.reply code")).to.deep.equal(["+OK\\r\\n:2\\r\\n"]);
+      expect(await texts(".playground li.print code")).to.deep.equal(['["OK", 2]']);
+      expect(await page.textContent(".playground .summary")).to.include("1 write, 2 commands");
+    });
+
+    it("a pipeline on a cluster is a write for each node", async () => {
+      await page.selectOption(".playground select >> nth=1", { label: "cluster of 3" });
+      await type('await redis.pipeline().set("a", 1).set("b", 2).set("c", 3).exec();');
+      await run();
+      expect(await page.locator(WRITES).count()).to.equal(3);
+      expect((await texts(".playground li.batch")).join()).to.include("divided among 3 nodes");
+    });
+
+    it("says what is wrong with a program", async () => {
+      await type("syntax error(");
+      await run();
+      expect((await texts(".playground li.failed code")).join()).to.include("SyntaxError");
+      await type('await redis.incr("a", "b");');
+      await run();
+      expect((await texts(".playground li.failed code")).join()).to.include("wrong number of arguments");
+    });
+
+    it("a program without end is stopped, and the page lives on", async () => {
+      await type("for (;;) {}");
+      await run("running");
+      await page.click(".playground button:has-text('Stop')");
+      await type("await redis.ping();");
+      await run();
+      expect(await texts(`${WRITES} > code`)).to.deep.equal(["ping"]);
+      expect(complaints).to.deep.equal([]);
+    });
   });
 
   it("pictures follow the switch between light and dark", async () => {
