@@ -1,0 +1,251 @@
+/** The judge of error replies: which rule takes a command over, in which order, and what fails with its error. */
+
+import { expect } from "chai";
+import { Batch, BatchKind } from "../../../src/command/batch";
+import { Command, issuedBy, Origin } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { ConnectionState } from "../../../src/connection/connection-state";
+import type { ErrorReplies } from "../../../src/link/error-replies";
+import type { LinkOptions } from "../../../src/link/link-options";
+import { Ending } from "../../support/ending";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+
+describe("ErrorReplies", () => {
+  let home: InVirtualTime<
+    typeof import("../../../src/link/error-replies") & typeof import("../../../src/errors")
+  >;
+  let told: string[];
+  let replies: ErrorReplies;
+  let connection: {
+    state: ConnectionState;
+    scripts: { forget(sha: string): void };
+    serverMode: string | null;
+  };
+  let isRedirected: boolean;
+  let isUnblocked: boolean;
+  let mayResend: boolean;
+  const made: Command[] = [];
+
+  before(() => {
+    home = inVirtualTime(() => ({
+      ...require("../../../src/link/error-replies"),
+      ...require("../../../src/errors"),
+    }));
+  });
+
+  beforeEach(() => {
+    home.time.reset();
+    make();
+  });
+
+  afterEach(() => {
+    for (const one of made.splice(0)) one.fail(new Error("the test is over"));
+  });
+
+  function make(options: LinkOptions = {}): void {
+    told = [];
+    [isRedirected, isUnblocked, mayResend] = [false, false, true];
+    connection = {
+      state: ConnectionState.Ready,
+      scripts: { forget: (sha) => void told.push(`forget ${sha}`) },
+      serverMode: null,
+    };
+    replies = new home.modules.ErrorReplies({
+      options: { retryStrategy: () => 0, ...options },
+      current: {
+        connection,
+        resend: () => {
+          told.push("resent");
+          return mayResend;
+        },
+      },
+      waiting: { requeue: () => void told.push("requeued") },
+      databases: {
+        onExecSettled: () => void told.push("exec settled"),
+        onRefused: () => void told.push("select refused"),
+      },
+      unblocker: { takes: () => isUnblocked },
+      redirects: () => isRedirected,
+      keep: () => void told.push("kept"),
+      reconnect: () => void told.push("reconnect"),
+      onTurnedAway: () => void told.push("turned away"),
+      onError: () => void told.push("error"),
+    } as never);
+  }
+
+  function command(name = "get", ...args: string[]): Command {
+    const one = new Command(specOf(name), args.length > 0 ? args : ["k"], false, new Ending());
+    made.push(one);
+    return one;
+  }
+
+  function inBatch(kind: BatchKind, one = command("set", "k", "v")): Command {
+    new Batch(kind, 0, null).add(one);
+    return one;
+  }
+
+  const judge = (said: string, one = command()): boolean =>
+    replies.judge(one, new home.modules.ReplyError(said));
+
+  it("lets an ordinary error fail its command", () => {
+    expect(judge("WRONGTYPE no")).to.equal(false);
+    expect(told).to.deep.equal([]);
+  });
+
+  it("sends a script again by its text, once, here or on the next connection", () => {
+    const script = { sha: "abc", bySha: specOf("evalsha"), byText: specOf("eval"), text: "return 1" };
+    for (const isReady of [true, false]) {
+      make();
+      mayResend = isReady;
+      const call = command("evalsha", "abc", "0");
+      call.ensureExtra().script = script as never;
+      expect(judge("NOSCRIPT No matching script", call)).to.equal(true);
+      expect(told).to.deep.equal(["forget abc", "resent", ...(isReady ? [] : ["requeued"])]);
+      call.become(specOf("eval"), "return 1");
+      told.length = 0;
+      expect(judge("NOSCRIPT says the script itself", call)).to.equal(false);
+    }
+    expect(judge("NOSCRIPT No matching script", command("evalsha", "abc", "0")), "by hand").to.equal(false);
+  });
+
+  it("leaves a command that its caller has given up where it is", () => {
+    isRedirected = true;
+    const one = command();
+    one.fail(new Error("given up"));
+    expect(judge("MOVED 1 h:1", one)).to.equal(false);
+    isUnblocked = true;
+    expect(judge("UNBLOCKED", one), "the unblocker wants to know").to.equal(true);
+  });
+
+  it("asks the unblocker before the cluster, and the user before it", () => {
+    isUnblocked = true;
+    expect(judge("UNBLOCKED")).to.equal(true);
+    make({ reconnectOnError: () => 2 });
+    isRedirected = true;
+    expect(judge("MOVED 1 h:1")).to.equal(true);
+    expect(told).to.deep.equal(["requeued", "reconnect"]);
+    make();
+    isRedirected = true;
+    expect(judge("READONLY You can't write")).to.equal(true);
+    expect(told, "the cluster has it").to.deep.equal([]);
+  });
+
+  it("does what reconnectOnError answers", () => {
+    for (const [verdict, wanted] of [
+      [false, []],
+      [0, []],
+      ["2", []],
+      [true, ["reconnect"]],
+      [1, ["reconnect"]],
+      [2, ["requeued", "reconnect"]],
+    ] as const) {
+      make({ reconnectOnError: () => verdict });
+      expect(judge("ERR any"), String(verdict)).to.equal(verdict === 2);
+      expect(told, String(verdict)).to.deep.equal(wanted);
+    }
+  });
+
+  it("sends no member of a transaction alone, and the transaction not again", () => {
+    make({ reconnectOnError: () => 2 });
+    const member = inBatch(BatchKind.Transaction);
+    expect(judge("ERR any", member)).to.equal(false);
+    expect(told).to.deep.equal(["reconnect"]);
+    expect(member.batch?.isRefused).to.equal(true);
+    make({ reconnectOnError: () => 2 });
+    expect(judge("ERR any", inBatch(BatchKind.Pipeline))).to.equal(true);
+  });
+
+  it("does not ask about errors of commands of the API's own", () => {
+    make({ reconnectOnError: () => 2 });
+    expect(judge("ERR any", command("client", "info"))).to.equal(false);
+    expect(told).to.deep.equal([]);
+  });
+
+  it("leaves a server that cannot serve, and sends the command again", () => {
+    for (const said of ["READONLY You can't write", "MASTERDOWN Link is down", "LOADING Redis is loading"]) {
+      make();
+      expect(judge(said), said).to.equal(true);
+      expect(told, said).to.deep.equal(["reconnect", "requeued"]);
+    }
+    make();
+    expect(judge("READONLYX no")).to.equal(false);
+    expect(judge("READONLY no", inBatch(BatchKind.Transaction)), "its caller retries it").to.equal(false);
+    expect(told).to.deep.equal(["reconnect"]);
+  });
+
+  it("does not leave a server that was chosen so, nor one that it could not come back to", () => {
+    for (const options of [
+      { readOnly: true },
+      { role: "slave" },
+      { retryStrategy: null },
+      { reconnectOnError: () => false },
+    ] as const) {
+      make(options as LinkOptions);
+      expect(judge("READONLY no"), Object.keys(options)[0]).to.equal(false);
+      expect(told).to.deep.equal([]);
+    }
+  });
+
+  it("takes along what else is refused on a connection that it leaves already", () => {
+    connection.state = ConnectionState.Draining;
+    for (let i = 0; i < 3; i++) expect(judge("READONLY no")).to.equal(true);
+    expect(told).to.deep.equal(["requeued", "requeued", "requeued"]);
+  });
+
+  it("leaves less and less often while that does not help, and at once again after it has", () => {
+    const leaves = (afterMs: number): boolean => {
+      home.time.nowMs += afterMs;
+      return judge("READONLY no");
+    };
+    expect(leaves(0)).to.equal(true);
+    expect(leaves(999)).to.equal(false);
+    expect(leaves(1)).to.equal(true);
+    expect(leaves(1999), "twice as long").to.equal(false);
+    expect(leaves(1)).to.equal(true);
+    replies.onArrival("replica");
+    expect(leaves(3999)).to.equal(false);
+    replies.onArrival("master");
+    expect(leaves(1)).to.equal(true);
+    expect(leaves(1999)).to.equal(false);
+    for (let i = 0; i < 10; i++) leaves(30_000);
+    expect(leaves(29_999)).to.equal(false);
+    expect(leaves(1), "30 s at most").to.equal(true);
+    expect(leaves(60_001)).to.equal(true);
+    expect(leaves(1000), "long ago is as never").to.equal(true);
+  });
+
+  it("notes what a refusal means for the database", () => {
+    judge("ERR DB index is out of range", command("select", "99"));
+    expect(told).to.deep.equal(["select refused"]);
+    told.length = 0;
+    judge("EXECABORT discarded", command("exec"));
+    expect(told).to.deep.equal(["exec settled"]);
+    told.length = 0;
+    judge("ERR EXEC without MULTI", command("exec"));
+    expect(told).to.deep.equal([]);
+  });
+
+  it("tells listeners of a refused MONITOR", () => {
+    judge("NOPERM no", command("monitor"));
+    expect(told).to.deep.equal(["error"]);
+  });
+
+  it("leaves the connection its own commands, and tells when the server closes the door", () => {
+    isRedirected = true;
+    const own = (): Command => issuedBy(Origin.Connection, command("hello", "3"));
+    expect(judge("MOVED 1 h:1", own())).to.equal(false);
+    expect(judge("ERR max number of clients reached", own()), "it is open").to.equal(false);
+    expect(told).to.deep.equal([]);
+    connection.state = ConnectionState.Handshaking;
+    expect(judge("ERR max number of clients reached", own())).to.equal(false);
+    expect(told).to.deep.equal(["turned away"]);
+  });
+
+  it("names the command on the error, and says why a Sentinel does not know it", () => {
+    connection.serverMode = "sentinel";
+    const error = new home.modules.ReplyError("ERR unknown command 'get'");
+    replies.judge(command(), error);
+    expect(error.command).to.deep.equal({ name: "get", args: ["k"] });
+    expect(error.message).to.contain("the server is a Sentinel");
+  });
+});

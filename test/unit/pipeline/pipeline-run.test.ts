@@ -1,0 +1,399 @@
+/** The inside of a pipeline over a scripted way out: plain calls and commands, parts, broken commands, transactions, and how it ends. */
+
+import { expect } from "chai";
+import { type Batch, BatchKind } from "../../../src/command/batch";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import type { PlainCalls } from "../../../src/command/plain-calls";
+import { PromiseCompletion, Tally } from "../../../src/command/promise-completion";
+import { ReplyError } from "../../../src/errors";
+import { type PipelinePort, PipelineRun } from "../../../src/pipeline/pipeline-run";
+
+const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
+
+/** The way out: keeps what it is given, or answers at once. */
+class Way implements PipelinePort {
+  readonly tally = new Tally();
+  readonly calls: PlainCalls[] = [];
+  readonly batches: (readonly Command[])[] = [];
+  readonly told: unknown[][] = [];
+  takesCalls = true;
+  strict = false;
+  prepares = false;
+  observes = false;
+  traces = false;
+  onBatch: (commands: readonly Command[]) => void = () => {};
+
+  isStrict(): boolean {
+    return this.strict;
+  }
+
+  sendBatch(commands: readonly Command[]): void {
+    this.batches.push(commands);
+    this.onBatch(commands);
+  }
+
+  sendCalls(calls: PlainCalls): boolean {
+    if (this.takesCalls) this.calls.push(calls);
+    return this.takesCalls;
+  }
+
+  preparation(): ((command: Command) => void) | null {
+    return this.prepares ? (command) => void this.told.push(["prepared", command.name]) : null;
+  }
+
+  observe(size: number) {
+    if (!this.observes) return null;
+    return {
+      around: (send: () => void) => {
+        this.told.push(["around", size]);
+        send();
+      },
+      onFulfilled: (value: unknown) => void this.told.push(["fulfilled", value]),
+      onFailed: (error: Error) => void this.told.push(["failed", error.message]),
+    };
+  }
+
+  trace() {
+    if (!this.traces) return null;
+    return {
+      around: (send: () => void) => {
+        this.told.push(["traced"]);
+        send();
+      },
+      onStarted: () => {},
+      onAnswered: () => {},
+      onEnd: (rows: unknown[], failures: number, refusal: Error | null) =>
+        void this.told.push(["end", rows.length, failures, refusal?.message ?? null]),
+    };
+  }
+}
+
+describe("PipelineRun", () => {
+  let way: Way;
+  let run: PipelineRun;
+
+  beforeEach(() => {
+    way = new Way();
+    run = new PipelineRun(way, undefined, false);
+  });
+
+  const queue = (name: string, ...args: unknown[]): void => run.queue(specOf(name), args, false);
+  const names = (commands: readonly Command[]): string[] => commands.map(({ name }) => name);
+  const sent = (): Command[] => way.batches.flat();
+
+  function answerAll(commands: readonly Command[], ...replies: unknown[]): void {
+    for (const [i, command] of commands.entries()) {
+      const reply = replies[i];
+      if (reply instanceof Error) command.fail(reply);
+      else command.fulfil(reply, SHAPE);
+    }
+  }
+
+  const failure = (): Promise<Error> =>
+    run.outcome.then(
+      () => new Error("it was fulfilled"),
+      (error: Error) => error,
+    );
+
+  it("hands plain calls on as they are, and is over with the last row", async () => {
+    queue("set", "a", 1);
+    queue("get", "a");
+    run.start();
+    expect(way.batches).to.deep.equal([]);
+    const calls = way.calls[0] as PlainCalls;
+    expect([calls.length, calls.args]).to.deep.equal([2, ["a", "1", "a"]]);
+    calls.answer(0, "OK", SHAPE);
+    expect(way.tally.fulfilled, "counted once, at the end").to.equal(0);
+    calls.answer(1, "1", SHAPE);
+    expect(await run.outcome).to.deep.equal([
+      [null, "OK"],
+      [null, "1"],
+    ]);
+    expect([way.tally.issued, way.tally.fulfilled, way.tally.failed]).to.deep.equal([2, 2, 0]);
+  });
+
+  it("makes commands of them where calls are not taken, all of one batch and in order", async () => {
+    way.takesCalls = false;
+    queue("set", "a", 1);
+    queue("get", "a");
+    run.start();
+    const commands = sent();
+    expect(names(commands)).to.deep.equal(["set", "get"]);
+    const [batch] = commands.map((one) => one.batch) as [Batch];
+    expect([batch.size, batch.left, batch.kind]).to.deep.equal([2, 2, BatchKind.Pipeline]);
+    expect(commands.every((one, index) => one.batch === batch && one.index === index)).to.equal(true);
+    const wrong = new ReplyError("WRONGTYPE no");
+    answerAll([...commands].reverse(), "v", wrong);
+    expect(await run.outcome).to.deep.equal([[wrong], [null, "v"]]);
+    expect([way.tally.fulfilled, way.tally.failed, way.tally.errors.get("WRONGTYPE")]).to.deep.equal([
+      1, 1, 1,
+    ]);
+  });
+
+  it("goes over to commands at the first call that is not plain, and keeps the order", () => {
+    queue("get", "a");
+    queue("blpop", "b", 0);
+    queue("get", "c");
+    run.start();
+    expect(way.calls).to.deep.equal([]);
+    expect(sent().map(({ args }) => args[0])).to.deep.equal(["a", "b", "c"]);
+  });
+
+  it("prepares every command where the client asks for it", () => {
+    way.prepares = true;
+    run = new PipelineRun(way, undefined, false);
+    queue("get", "a");
+    queue("set", "a", 1);
+    expect(way.told).to.deep.equal([
+      ["prepared", "get"],
+      ["prepared", "set"],
+    ]);
+    run.start();
+    expect(sent().length).to.equal(2);
+  });
+
+  it("puts the prefix before keys, of calls and of commands", () => {
+    run = new PipelineRun(way, "p:", false);
+    queue("mget", "a", "b");
+    queue("blpop", "c", 0);
+    run.start();
+    expect(sent().map(({ args }) => args)).to.deep.equal([
+      ["p:a", "p:b"],
+      ["p:c", "0"],
+    ]);
+  });
+
+  it("is over at once without commands", async () => {
+    run.start();
+    expect(await run.outcome).to.deep.equal([]);
+    expect([way.calls.length, way.batches.length]).to.deep.equal([0, 0]);
+  });
+
+  it("takes nothing more once it was sent", async () => {
+    queue("get", "a");
+    run.start();
+    queue("get", "b");
+    const calls = way.calls[0] as PlainCalls;
+    expect(calls.length).to.equal(1);
+    calls.answer(0, "1", SHAPE);
+    expect(await run.outcome).to.deep.equal([[null, "1"]]);
+  });
+
+  it("keeps bytes as they were when it was sent", () => {
+    const bytes = Buffer.from("abc");
+    queue("set", "k", bytes);
+    run.start();
+    bytes.fill("x");
+    expect(String((way.calls[0] as PlainCalls).args[1])).to.equal("abc");
+  });
+
+  it("gives a broken command the row of its error and sends the others", async () => {
+    way.strict = true;
+    run = new PipelineRun(way, undefined, false);
+    queue("get", "a");
+    queue("set", "a", { no: "text" });
+    queue("get", "b");
+    run.start();
+    const commands = sent();
+    expect(commands.map(({ args }) => args[0])).to.deep.equal(["a", "b"]);
+    answerAll(commands, "1", "2");
+    const rows = (await run.outcome) ?? [];
+    expect(rows.map(([error, value]) => error?.name ?? value)).to.deep.equal(["1", "ArgumentError", "2"]);
+  });
+
+  it("sends no transaction of which a member is broken, and the commands around it", async () => {
+    const broken = new Error("broken");
+    queue("get", "before");
+    run.openTransaction();
+    queue("get", "a");
+    run.appendBroken(specOf("set"), broken);
+    run.closeTransaction();
+    queue("get", "after");
+    run.start();
+    const commands = sent();
+    expect(commands.map(({ args }) => args[0])).to.deep.equal(["before", "after"]);
+    answerAll(commands, "1", "2");
+    const rows = (await run.outcome) ?? [];
+    expect(rows[3]).to.deep.equal([broken]);
+    for (const place of [1, 2, 4]) expect(rows[place]?.[0]?.message).to.contain("EXECABORT");
+    expect([rows[0], rows[5]]).to.deep.equal([
+      [null, "1"],
+      [null, "2"],
+    ]);
+  });
+
+  it("sends part after part, the next when the last one is answered", async () => {
+    for (const key of ["a", "b", "c", "d", "e"]) queue("get", key);
+    run.start(2);
+    const sizes = (): number[] => way.batches.map(({ length }) => length);
+    expect(sizes()).to.deep.equal([2]);
+    const [first, second] = way.batches[0] as [Command, Command];
+    answerAll([second], "b");
+    expect(sizes()).to.deep.equal([2]);
+    answerAll([first], "a");
+    expect(sizes()).to.deep.equal([2, 2]);
+    const parts = way.batches.map(([one]) => one?.batch);
+    expect(parts[0]).to.not.equal(parts[1]);
+    expect(parts.map((part) => part?.size)).to.deep.equal([2, 2]);
+    answerAll(way.batches[1] ?? [], "c", "d");
+    answerAll(way.batches[2] ?? [], "e");
+    expect((await run.outcome)?.map(([, value]) => value)).to.deep.equal(["a", "b", "c", "d", "e"]);
+  });
+
+  it("sends any number of parts that are answered at once", async () => {
+    way.onBatch = (commands) => {
+      for (const command of commands) command.fail(new Error("closed"));
+    };
+    for (let i = 0; i < 20_000; i++) queue("get", `k${i}`);
+    run.start(1);
+    expect((await run.outcome)?.length).to.equal(20_000);
+    expect(way.batches.length).to.equal(20_000);
+  });
+
+  it("never divides a transaction", () => {
+    run.openTransaction();
+    for (const key of ["a", "b", "c"]) queue("get", key);
+    run.closeTransaction();
+    run.start(1);
+    expect(way.batches.map(names)).to.deep.equal([["multi", "get", "get", "get", "exec"]]);
+    expect(sent()[0]?.batch?.kind).to.equal(BatchKind.Transaction);
+  });
+
+  it("maps what EXEC brought as the commands would have, and counts errors among it", async () => {
+    run.openTransaction();
+    queue("hgetall", "h");
+    queue("incr", "k");
+    run.closeTransaction();
+    run.start();
+    const wrong = new ReplyError("WRONGTYPE no");
+    answerAll(sent(), "OK", "QUEUED", "QUEUED", [["f", "v"], wrong]);
+    const rows = (await run.outcome) ?? [];
+    expect(rows[3]).to.deep.equal([null, [{ f: "v" }, wrong]]);
+    expect([way.tally.fulfilled, way.tally.failed]).to.deep.equal([3, 1]);
+  });
+
+  it("tells of a pipeline that is one transaction what EXEC brought alone", async () => {
+    const transaction = async (...replies: unknown[]): Promise<unknown> => {
+      way = new Way();
+      way.observes = true;
+      run = new PipelineRun(way, undefined, true);
+      run.openTransaction();
+      queue("get", "a");
+      queue("get", "b");
+      run.closeTransaction();
+      run.start();
+      answerAll(sent(), "OK", ...replies);
+      return run.outcome.catch((error: Error) => error);
+    };
+    const wrong = new ReplyError("WRONGTYPE no");
+    expect(await transaction("QUEUED", "QUEUED", ["1", wrong])).to.deep.equal([[null, "1"], [wrong]]);
+    expect(way.told.map(([word]) => word)).to.deep.equal(["around", "fulfilled"]);
+    expect(way.told[0], "MULTI and EXEC are not counted").to.deep.equal(["around", 2]);
+    expect(await transaction("QUEUED", "QUEUED", null)).to.equal(null);
+    const aborted = (await transaction(
+      new ReplyError("ERR no"),
+      "QUEUED",
+      new ReplyError("EXECABORT discarded"),
+    )) as ReplyError;
+    expect(aborted.message).to.equal("EXECABORT discarded");
+    expect(aborted.previousErrors?.map(({ message }) => message)).to.deep.equal(["ERR no"]);
+    expect(way.told.at(-1)).to.deep.equal(["failed", "EXECABORT discarded"]);
+  });
+
+  it("rejects only when no command found a node of the cluster", async () => {
+    const unavailable = (): Error => Object.assign(new Error("no node"), { code: "CLUSTER_UNAVAILABLE" });
+    for (const others of [unavailable(), "1"]) {
+      way = new Way();
+      way.takesCalls = false;
+      run = new PipelineRun(way, undefined, false);
+      queue("get", "a");
+      queue("get", "b");
+      run.start();
+      answerAll(sent(), unavailable(), others);
+      expect((await failure()).message).to.equal(others === "1" ? "it was fulfilled" : "no node");
+    }
+  });
+
+  it("tells callbacks the row of their command, in a later run", async () => {
+    const heard: unknown[][] = [];
+    queue("get", "a", (...words: unknown[]) => heard.push(words));
+    queue("get", "b");
+    run.start();
+    const calls = way.calls[0] as PlainCalls;
+    expect(calls.args).to.deep.equal(["a", "b"]);
+    calls.answer(0, "1", SHAPE);
+    calls.answer(1, "2", SHAPE);
+    expect(heard).to.deep.equal([]);
+    await run.outcome;
+    expect(heard).to.deep.equal([[null, "1"]]);
+  });
+
+  it("tells the outcome of a command built by hand in its row and by its own promise", async () => {
+    const own = new Command(specOf("get"), ["a"], false, new PromiseCompletion());
+    queue("get", "before");
+    run.queueCommand(own);
+    const settled = new Command(specOf("get"), ["b"], false, new PromiseCompletion());
+    settled.fulfil("done", SHAPE);
+    run.queueCommand(settled);
+    run.start();
+    answerAll(sent(), "0", "1");
+    const rows = (await run.outcome) ?? [];
+    expect(rows.slice(0, 2)).to.deep.equal([
+      [null, "0"],
+      [null, "1"],
+    ]);
+    expect(rows[2]?.[0]?.message).to.contain("outcome already");
+    expect([await own.promise, await settled.promise, own.pipelineIndex]).to.deep.equal(["1", "done", 1]);
+  });
+
+  it("passes each command through a replaced send, those before it excepted", () => {
+    queue("get", "before");
+    const seen: (number | undefined)[] = [];
+    run.passThrough((command) => {
+      seen.push(command.pipelineIndex);
+      if (command.args[0] !== "kept back") run.queueCommand(command);
+    });
+    for (const key of ["a", "kept back", "b"]) queue("get", key);
+    expect(seen).to.deep.equal([1, 2, 2]);
+    run.start();
+    expect(sent().map(({ args }) => args[0])).to.deep.equal(["before", "a", "b"]);
+  });
+
+  it("gives up what has not settled, calls and commands", async () => {
+    for (const takesCalls of [true, false]) {
+      way = new Way();
+      way.takesCalls = takesCalls;
+      run = new PipelineRun(way, undefined, false);
+      queue("get", "a");
+      queue("get", "b");
+      run.start();
+      if (takesCalls) way.calls[0]?.answer(0, "1", SHAPE);
+      else answerAll(sent().slice(0, 1), "1");
+      const given = new Error("given up");
+      run.abort(given);
+      expect(await run.outcome).to.deep.equal([[null, "1"], [given]]);
+    }
+  });
+
+  it("tells who traces it how it went, with what was sent inside", async () => {
+    way.traces = true;
+    queue("get", "a");
+    run.start();
+    way.calls[0]?.answer(0, "1", SHAPE);
+    await run.outcome;
+    expect(way.told).to.deep.equal([["traced"], ["end", 1, 0, null]]);
+    expect([run.kind, run.length]).to.deep.equal(["pipeline", 1]);
+  });
+
+  it("shows its first commands, with credentials masked", () => {
+    queue("auth", "secret-word");
+    queue("get", "a");
+    queue("get", "b");
+    expect(run.describe(2)).to.deep.equal([
+      ["auth", "***"],
+      ["get", "a"],
+    ]);
+    expect(run.nameAt(2)).to.equal("get");
+  });
+});
