@@ -157,7 +157,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   constructor() {
     super();
     lookAtPrototype();
-    this[PORT] = makePort(this);
+    this[PORT] = new ClientPort(this);
   }
 
   [OBSERVE]?(size: number): BatchObserver | null;
@@ -251,7 +251,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     view[IS_PLAIN] = false;
     view[COLLECTED] = null;
     view[LIMITER] = new Limiter(this.options, this[LIMITS], { ...this[LIMITER]?.call, ...limits });
-    view[PORT] = makePort(view);
+    view[PORT] = new ClientPort(view);
     return view;
   }
 
@@ -453,16 +453,37 @@ function noteCallSite(command: Command): void {
   command.ensureExtra().captureCallSite();
 }
 
-function makePort(client: ClientBase<ReplyMappingMode>): PipelinePort {
-  return {
-    sendBatch: (commands) => sendBatch(client, commands),
-    sendCalls: (calls) => sendCalls(client, calls),
-    isStrict: () => client.options.strictArguments === true,
-    preparation: () => (client.options.showFriendlyErrorStack ? noteCallSite : null),
-    tally: client[TALLY],
-    trace: (run) => tracePipeline(run, client[SOURCE]),
-    observe: (size) => client[OBSERVE]?.(size) ?? null,
-  };
+/** A class, since every client has one: closures would cost it half a kilobyte. */
+class ClientPort implements PipelinePort {
+  constructor(private readonly client: ClientBase<ReplyMappingMode>) {}
+
+  get tally(): Tally {
+    return this.client[TALLY];
+  }
+
+  sendBatch(commands: readonly Command[]): void {
+    sendBatch(this.client, commands);
+  }
+
+  sendCalls(calls: PlainCalls): boolean {
+    return sendCalls(this.client, calls);
+  }
+
+  isStrict(): boolean {
+    return this.client.options.strictArguments === true;
+  }
+
+  preparation(): ((command: Command) => void) | null {
+    return this.client.options.showFriendlyErrorStack ? noteCallSite : null;
+  }
+
+  trace(run: Parameters<typeof tracePipeline>[0]): ReturnType<typeof tracePipeline> {
+    return tracePipeline(run, this.client[SOURCE]);
+  }
+
+  observe(size: number): BatchObserver | null {
+    return this.client[OBSERVE]?.(size) ?? null;
+  }
 }
 
 function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Command[]): void {

@@ -171,13 +171,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
       this,
     );
     this[CHAIN] = this[PARTS].top;
-    this[LIMITS] = {
-      get isWritable() {
-        return link.isWritable;
-      },
-      positionOf: (command) => (lanes ?? link).positionOf(command),
-    };
-    this[SOURCE] = makeSource(self, tracer, link);
+    this[LIMITS] = lanes ?? link;
+    this[SOURCE] = new RedisSource(self, tracer, link);
     this[INITIALIZE]();
     watchOptions(this.options, AUTO_PIPELINING, () => {
       this[PARTS].renewAuto(link.status === "ready");
@@ -413,27 +408,42 @@ export function linksOf(redis: Redis<ReplyMappingMode>): readonly Link[] {
   return redis[PARTS].lanes?.links ?? [redis[LINK]];
 }
 
-function makeSource(redis: Redis, tracer: ClientTracer, link: Link): TraceSource {
-  return {
-    tally: redis[TALLY],
-    get isPatched() {
-      return isPatched(redis.sendCommand);
-    },
-    get flushes() {
-      return flushesSoFar();
-    },
-    get isLogging() {
-      return tracer.isLoggingBatches;
-    },
-    get database() {
-      return link.session.db;
-    },
-    server: () => {
-      const { remoteAddress: peerAddress, remotePort: peerPort } = redis.stream ?? NO_PEER;
-      return { ...tracer.server(), peerAddress, peerPort };
-    },
-    nodesOfLast: () => 1,
-  };
+/** The client as tracers see it. A class, since every client has one. */
+class RedisSource implements TraceSource {
+  constructor(
+    private readonly redis: Redis,
+    private readonly tracer: ClientTracer,
+    private readonly link: Link,
+  ) {}
+
+  get tally(): TraceSource["tally"] {
+    return this.redis[TALLY];
+  }
+
+  get isPatched(): boolean {
+    return isPatched(this.redis.sendCommand);
+  }
+
+  get flushes(): number {
+    return flushesSoFar();
+  }
+
+  get isLogging(): boolean {
+    return this.tracer.isLoggingBatches;
+  }
+
+  get database(): number {
+    return this.link.session.db;
+  }
+
+  server(): ReturnType<TraceSource["server"]> {
+    const { remoteAddress: peerAddress, remotePort: peerPort } = this.redis.stream ?? NO_PEER;
+    return { ...this.tracer.server(), peerAddress, peerPort };
+  }
+
+  nodesOfLast(): number {
+    return 1;
+  }
 }
 
 function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {

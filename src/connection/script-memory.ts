@@ -10,10 +10,10 @@ import { type Batch, BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
 
 export class ScriptMemory {
-  private readonly known = new Set<string>();
+  private known: Set<string> | null = null;
   /** The explicit batch that is being written, and what it has brought. */
   private batch: Batch | null = null;
-  private readonly inBatch = new Set<string>();
+  private inBatch: Set<string> | null = null;
 
   /** Sets the command word and the first argument of a script command. */
   choose(command: Command): void {
@@ -25,22 +25,26 @@ export class ScriptMemory {
       return;
     }
     seen.add(script.sha);
+    this.known ??= new Set();
     this.known.add(script.sha);
     command.become(script.byText, script.lua);
   }
 
   /** The server answered NOSCRIPT. */
   forget(sha: string): void {
-    this.known.delete(sha);
-    this.inBatch.delete(sha);
+    this.known?.delete(sha);
+    this.inBatch?.delete(sha);
   }
 
   private scopeOf({ extra, group }: Command): Set<string> {
     const batch = extra?.scriptBatch ?? (group?.kind === BatchKind.Transaction ? group : null);
-    if (batch === null) return this.known;
-    if (this.batch !== batch) {
+    if (batch === null) {
+      this.known ??= new Set();
+      return this.known;
+    }
+    if (this.batch !== batch || this.inBatch === null) {
       this.batch = batch;
-      this.inBatch.clear();
+      this.inBatch = new Set();
     }
     return this.inBatch;
   }

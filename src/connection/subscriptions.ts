@@ -11,7 +11,8 @@ export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof Subscripti
 export class Subscriptions {
   /** A field, because each reply asks for it. */
   isEmpty = true;
-  private readonly sets: readonly Set<string>[] = [new Set(), new Set(), new Set()];
+  /** One of each kind, from the first subscription on. */
+  private sets: readonly Set<string>[] | null = null;
 
   constructor(
     /** Called after each change. */
@@ -20,43 +21,40 @@ export class Subscriptions {
 
   /** Of all kinds. */
   get count(): number {
-    return this.sets.reduce((sum, set) => sum + set.size, 0);
+    return (this.sets ?? []).reduce((sum, set) => sum + set.size, 0);
   }
 
   size(kind: SubscriptionKind): number {
-    return this.setOf(kind).size;
+    return this.sets?.[kind]?.size ?? 0;
   }
 
   has(kind: SubscriptionKind, name: Buffer): boolean {
-    return this.setOf(kind).has(name.toString("latin1"));
+    return this.sets?.[kind]?.has(name.toString("latin1")) === true;
   }
 
   add(kind: SubscriptionKind, name: Buffer): void {
-    this.setOf(kind).add(name.toString("latin1"));
+    this.sets ??= [new Set(), new Set(), new Set()];
+    this.sets[kind]?.add(name.toString("latin1"));
     this.noteChange();
   }
 
   delete(kind: SubscriptionKind, name: Buffer): void {
-    this.setOf(kind).delete(name.toString("latin1"));
+    this.sets?.[kind]?.delete(name.toString("latin1"));
     this.noteChange();
   }
 
   names(kind: SubscriptionKind): Buffer[] {
-    return Array.from(this.setOf(kind), (name) => Buffer.from(name, "latin1"));
+    return Array.from(this.sets?.[kind] ?? [], (name) => Buffer.from(name, "latin1"));
   }
 
   clear(): void {
-    for (const set of this.sets) set.clear();
+    this.sets = null;
     this.noteChange();
   }
 
   private noteChange(): void {
-    this.isEmpty = this.sets.every((set) => set.size === 0);
+    this.isEmpty = this.count === 0;
     this.onChange?.();
-  }
-
-  private setOf(kind: SubscriptionKind): Set<string> {
-    return this.sets[kind] as Set<string>;
   }
 }
 

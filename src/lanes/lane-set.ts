@@ -133,6 +133,11 @@ export class LaneSet {
     return sum;
   }
 
+  /** The main connection takes commands as they come. */
+  get isWritable(): boolean {
+    return this.main.link.isWritable;
+  }
+
   positionOf(command: Command): QueuePosition {
     const isIt = (one: Command): boolean => one === command;
     const lane = this.all.find((one) => one.lastOf(isIt) !== undefined) ?? this.main;

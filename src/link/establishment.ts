@@ -92,6 +92,7 @@ export class Establishment {
   stop(): void {
     this.isOver = true;
     stopTimer(this.timer);
+    this.timer = undefined;
   }
 
   private tuneSocket(): void {

@@ -24,7 +24,7 @@ export interface ManagedFieldsetDeps {
 
 export class ManagedFieldsets {
   /** Commands that went again because their fieldset was forgotten. */
-  private readonly repaired = new WeakSet<Command>();
+  private repaired: WeakSet<Command> | null = null;
 
   constructor(
     private readonly fieldsets: readonly Fieldset[],
@@ -52,9 +52,10 @@ export class ManagedFieldsets {
   /** True when the command goes again: the server has forgotten its fieldset (HIMPORT DISCARD). */
   recovers(command: Command, error: Error): boolean {
     const { connection } = this.deps.current;
-    if (!/no such fieldset/i.test(error.message) || this.repaired.has(command)) return false;
+    if (!/no such fieldset/i.test(error.message) || this.repaired?.has(command)) return false;
     const fieldset = this.fieldsetOf(command);
     if (connection === null || fieldset === undefined) return false;
+    this.repaired ??= new WeakSet();
     this.repaired.add(command);
     const answer = unpreparedFieldsets(connection).get(fieldset) ?? prepareFieldset(connection, fieldset);
     void this.sendPrepared(connection, command, answer);

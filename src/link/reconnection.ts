@@ -122,6 +122,7 @@ export class Reconnection {
   /** Those who wait are told one tick later, behind the listeners of `ready`. */
   succeed(): void {
     this.attempts = 0;
+    this.establishment = null;
     const waiters = this.takeWaiters();
     if (waiters.length === 0) return;
     nextTick(() => {

@@ -30,7 +30,7 @@ export class SelectedDb {
   private selects = 0;
   private open: Move | null = null;
   /** Transactions by their EXEC, which has not been answered. */
-  private readonly moves = new Map<Command, Move>();
+  private moves: Map<Command, Move> | null = null;
 
   constructor(public db: number) {}
 
@@ -56,10 +56,11 @@ export class SelectedDb {
     } else if ((flags & CommandFlag.Exec) !== 0) {
       if (open !== null && open.selects.length > 0) {
         open.end = this.selects;
+        this.moves ??= new Map();
         this.moves.set(command, open);
       }
       this.open = null;
-      return this.moves.has(command);
+      return this.moves?.has(command) === true;
     } else if ((flags & CommandFlag.Discard) !== 0) {
       if (open !== null) this.db = open.before;
       this.open = null;
@@ -72,9 +73,10 @@ export class SelectedDb {
 
   /** EXEC was answered, or has ended without having been written (null). */
   settle(exec: Command, reply: Reply): Correction | null {
-    const move = this.moves.get(exec);
-    if (move === undefined) return null;
-    this.moves.delete(exec);
+    const { moves } = this;
+    const move = moves?.get(exec);
+    if (moves === null || move === undefined) return null;
+    moves.delete(exec);
     const [, from] = move.selects[move.selects.length - 1] as [number, number];
     let to = move.before;
     if (Array.isArray(reply)) {
@@ -82,7 +84,7 @@ export class SelectedDb {
     }
     if (to === from) return null;
     if (this.selects === move.end) this.db = to;
-    for (const later of this.open === null ? this.moves.values() : [...this.moves.values(), this.open]) {
+    for (const later of this.open === null ? moves.values() : [...moves.values(), this.open]) {
       if (later.start === move.end) later.before = to;
     }
     return { from, to };
@@ -90,7 +92,8 @@ export class SelectedDb {
 
   /** Forgets each EXEC that has ended without an answer. */
   forgetSettled(): void {
-    for (const exec of this.moves.keys()) if (exec.isSettled) this.moves.delete(exec);
+    const { moves } = this;
+    if (moves !== null) for (const exec of moves.keys()) if (exec.isSettled) moves.delete(exec);
   }
 
   private noteSelect({ args }: Command): void {

@@ -87,7 +87,8 @@ export class Session {
   /** Database that the next command is issued for. */
   readonly selected: SelectedDb;
   private isWatching = false;
-  private readonly guards = new Guards();
+  /** Made with the first WATCH or end of a transaction. */
+  private guards: Guards | null = null;
   private isWatchLost = false;
   /** The transaction opened by hand that the next command belongs to. */
   private openTransaction: Batch | null = null;
@@ -114,19 +115,28 @@ export class Session {
     return this.isWatchLost || this.isMultiLost || this.openTransaction !== null;
   }
 
+  private get isGuardLost(): boolean {
+    return this.guards?.isOneLost === true;
+  }
+
+  private get madeGuards(): Guards {
+    this.guards ??= new Guards();
+    return this.guards;
+  }
+
   /** Times that guards of this connection have ended. */
   get endedGuards(): number {
-    return this.guards.ended;
+    return this.guards?.ended ?? 0;
   }
 
   /** A command may have to be refused. */
   get mayRefuse(): boolean {
-    return this.isDelicate || this.guards.isOneLost;
+    return this.isDelicate || this.isGuardLost;
   }
 
   /** An EXEC was refused because its guard is lost: its user begins anew. */
   noteRefused(exec: Command): void {
-    this.guards.forgive(exec);
+    this.guards?.forgive(exec);
     const isWhole = exec.batch !== null && exec.batch.kind === BatchKind.Transaction;
     // Nothing of a whole one was sent, so the guards of others go on.
     if (this.isWatchLost || !isWhole) this.note(exec);
@@ -139,7 +149,7 @@ export class Session {
 
   /** Whether a transaction runs may depend on a WATCH that was issued before it. */
   get isGuarded(): boolean {
-    return this.isWatching || this.isWatchLost || this.guards.isOneLost;
+    return this.isWatching || this.isWatchLost || this.isGuardLost;
   }
 
   /** True between a MULTI sent by hand and its EXEC. */
@@ -155,7 +165,7 @@ export class Session {
     if (flags === 0) return false;
     if (
       this.isWatching ||
-      this.guards.isOneLost ||
+      this.isGuardLost ||
       this.isDelicate ||
       (flags & ~(CommandFlag.Multi | CommandFlag.Exec)) !== 0
     )
@@ -201,7 +211,7 @@ export class Session {
     const isWhole = command.batch !== null && command.batch.kind === BatchKind.Transaction;
     if (!isWhole && (flags & CommandFlag.Exec) === 0) return null;
     if (this.isWatchLost) return new WatchLostError();
-    return this.guards.isLost(command) ? new WatchLostError(GUARD_ENDED) : null;
+    return this.guards?.isLost(command) ? new WatchLostError(GUARD_ENDED) : null;
   }
 
   /** A command was given up or refused on its way: a transaction that is open would run without it. */
@@ -213,7 +223,7 @@ export class Session {
 
   /** Forgets guarded keys and transactions: the client was closed on purpose, or RESET ran. */
   clear(): void {
-    this.guards.clear();
+    this.guards?.clear();
     this.selected.abandonOpen();
     this.isWatching = false;
     this.isWatchLost = false;
@@ -236,7 +246,7 @@ export class Session {
   private noteChange(command: Command, flags: number): void {
     if ((flags & CommandFlag.Watch) !== 0) {
       this.isWatching = true;
-      this.guards.add(command.extra?.caller ?? null);
+      this.madeGuards.add(command.extra?.caller ?? null);
     } else if ((flags & CommandFlag.Multi) !== 0) this.openByHand(command);
     else if ((flags & CommandFlag.Reset) !== 0) {
       this.clear();
@@ -248,7 +258,7 @@ export class Session {
     }
     if ((flags & TRANSACTION_END) !== 0) this.openTransaction = null;
     if ((flags & (TRANSACTION_END | CommandFlag.Unwatch)) !== 0) {
-      this.guards.end(command.extra?.caller ?? null);
+      this.madeGuards.end(command.extra?.caller ?? null);
       this.isWatching = false;
       this.isWatchLost = false;
     }

@@ -38,7 +38,7 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
     ? { path }
     : { host: options.host, port: options.port, family: options.family };
   if (hooks !== undefined) {
-    target["onread"] = { buffer: () => hooks.buffer(), callback: (size: number) => hooks.callback(size) };
+    target["onread"] = hooks;
   }
   if (!tls) return refusingItself(withOwnTicks(() => netConnect(target as unknown as NetConnectOpts)));
   // Loaded when first needed: of what Node brings, it takes the longest to load.

@@ -192,28 +192,37 @@ export type InspectArguments = [style: object, inspect: Inspect];
  * it hangs. The property is invisible to copying, comparing and JSON.
  */
 export function hideSecrets<T extends object>(options: T): T {
-  return showAs(options, redactOptions);
+  return showAs(options, SHOW_OPTIONS);
 }
 
 /** The same for a list of servers. */
 export function hideNodes<T>(nodes: T[]): T[] {
-  return showAs(nodes, (list) => list.map(redactNode));
+  return showAs(nodes, SHOW_NODES);
 }
 
-function showAs<T extends object>(target: T, show: (target: T) => unknown): T {
+function showAs<T extends object>(target: T, shower: PropertyDescriptor): T {
+  Object.defineProperty(target, INSPECT, shower);
+  return target;
+}
+
+/** All that are shown alike share one method. */
+function showerBy<T extends object>(show: (target: T) => unknown): PropertyDescriptor {
   const value = function (this: T, _depth: number, ...[style, inspect]: InspectArguments) {
     return inspect(show(this), style);
   };
-  Object.defineProperty(target, INSPECT, { value, configurable: true, writable: true });
-  return target;
+  return { value, configurable: true, writable: true };
 }
+
+const SHOW_OPTIONS = showerBy(redactOptions);
+const SHOW_NODES = showerBy((nodes: unknown[]) => nodes.map(redactNode));
+const SHOW_SOCKET = showerBy(describeSocket);
 
 /**
  * Makes `util.inspect` show a socket by its address and counters: its buffers hold what was sent
  * and received last, and a TLS socket keeps its options.
  */
 export function hideBytes(socket: object): void {
-  if (!(INSPECT in socket)) showAs(socket, describeSocket);
+  if (!(INSPECT in socket)) showAs(socket, SHOW_SOCKET);
 }
 
 function describeSocket(socket: object): Record<string, unknown> {

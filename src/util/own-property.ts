@@ -8,10 +8,13 @@ let isPlain = true;
 
 /** Looks at `Object.prototype` again: libraries add accessors to it when they are loaded. */
 export function lookAtPrototype(): void {
-  const { __proto__: _, ...others } = Object.getOwnPropertyDescriptors(
-    Object.prototype,
-  ) as PropertyDescriptorMap;
-  isPlain = Object.values(others).every(({ get, set }) => get === undefined && set === undefined);
+  isPlain = Object.getOwnPropertyNames(Object.prototype).every(isPlainProperty);
+}
+
+function isPlainProperty(name: string): boolean {
+  if (name === "__proto__") return true;
+  const { get, set } = Object.getOwnPropertyDescriptor(Object.prototype, name) ?? {};
+  return get === undefined && set === undefined;
 }
 
 lookAtPrototype();

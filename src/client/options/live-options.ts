@@ -1,29 +1,106 @@
 /**
  * Options of a live client that hold for the next command when they are changed: their properties
- * are accessors, so that nothing has to ask for them with every command.
+ * are accessors, so that nothing has to ask for them with every command. All clients share the
+ * accessors of a name, and so the shape of their options; the values of each hang on its object.
  */
 
 type OptionRecord = Record<string, unknown>;
 
-/** Calls `onChange` whenever one of these properties is set. */
-export function watchOptions(options: object, names: readonly string[], onChange: () => void): void {
-  for (const name of names) watchOption(options as OptionRecord, name, onChange);
+interface Watcher {
+  readonly names: readonly string[];
+  readonly onChange: () => void;
 }
 
-function watchOption(options: OptionRecord, name: string, onChange: () => void): void {
-  let value = options[name];
-  const descriptor: PropertyDescriptor = {
+interface Live {
+  readonly values: OptionRecord;
+  readonly watchers: Watcher[];
+}
+
+/** Where an options object keeps its live ones; copying passes it over. */
+const LIVE: unique symbol = Symbol("live");
+
+type LiveOptions = OptionRecord & { [LIVE]?: Live };
+
+/** Those of every `Redis`: an accessor that takes the place of a value costs kilobytes for each client. */
+const ALWAYS_LIVE: ReadonlySet<string> = new Set([
+  "enableAutoPipelining",
+  "autoPipeliningIgnoredCommands",
+  "commandTimeout",
+  "blockingTimeout",
+  "showFriendlyErrorStack",
+  "socketTimeout",
+]);
+
+const listed = new Map<string, PropertyDescriptor>();
+const unlisted = new Map<string, PropertyDescriptor>();
+
+/**
+ * Makes an object of defaults the options of a `Redis`: puts in what was given, and the other
+ * defaults, which an application may have changed.
+ */
+export function completeOptions(
+  fresh: OptionRecord,
+  defaults: OptionRecord,
+  given: OptionRecord,
+): OptionRecord {
+  const options: LiveOptions = fresh;
+  for (const name of Object.keys(defaults)) {
+    if (!ALWAYS_LIVE.has(name) && options[name] !== defaults[name]) options[name] = defaults[name];
+  }
+  for (const name of Object.keys(given)) {
+    if (ALWAYS_LIVE.has(name)) continue;
+    if (given[name] !== undefined || !Object.hasOwn(options, name)) options[name] = given[name];
+  }
+  for (const name of ALWAYS_LIVE) {
+    const isListed = Object.hasOwn(given, name) || Object.hasOwn(defaults, name);
+    define(options, name, given[name] === undefined ? defaults[name] : given[name], isListed);
+  }
+  return options;
+}
+
+/** Calls `onChange` whenever one of these properties is set. */
+export function watchOptions(options: object, names: readonly string[], onChange: () => void): void {
+  const record = options as LiveOptions;
+  for (const name of names) {
+    if (record[LIVE] === undefined || !Object.hasOwn(record[LIVE].values, name)) {
+      define(record, name, record[name], Object.hasOwn(record, name));
+    }
+  }
+  record[LIVE]?.watchers.push({ names, onChange });
+}
+
+function define(options: LiveOptions, name: string, value: unknown, isListed: boolean): void {
+  if (!Object.hasOwn(options, LIVE)) {
+    const live: Live = { values: {}, watchers: [] };
+    Object.defineProperty(options, LIVE, { value: live, writable: true, configurable: true });
+  }
+  (options[LIVE] as Live).values[name] = value;
+  Object.defineProperty(options, name, accessorOf(name, isListed));
+}
+
+function accessorOf(name: string, isListed: boolean): PropertyDescriptor {
+  const known = isListed ? listed : unlisted;
+  let accessor = known.get(name);
+  if (accessor === undefined) {
+    accessor = makeAccessor(name, isListed);
+    known.set(name, accessor);
+  }
+  return accessor;
+}
+
+function makeAccessor(name: string, enumerable: boolean): PropertyDescriptor & ThisType<LiveOptions> {
+  return {
     configurable: true,
-    enumerable: Object.hasOwn(options, name),
-    get: () => value,
-    set: (next: unknown) => {
-      value = next;
+    enumerable,
+    get() {
+      return this[LIVE]?.values[name];
+    },
+    set(next: unknown) {
+      const { values, watchers } = this[LIVE] as Live;
+      values[name] = next;
       // An option that was not given is not listed, until it is.
-      if (!Object.getOwnPropertyDescriptor(options, name)?.enumerable) {
-        Object.defineProperty(options, name, { enumerable: true });
-      }
-      onChange();
+      if (!enumerable) Object.defineProperty(this, name, accessorOf(name, true));
+      for (const { names, onChange } of watchers) if (names.includes(name)) onChange();
     },
   };
-  Object.defineProperty(options, name, descriptor);
 }

@@ -53,14 +53,22 @@ type Defaults = { readonly [Name in keyof RedisOptions]: RedisOptions[Name] | nu
 
 const WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({ idleMs: 5000, probeTimeoutMs: 2000 });
 
-/** The values where neither an option nor a URL says otherwise. */
-export const defaultOptions: Defaults = {
+const retryStrategy = (times: number): number =>
+  Math.min(50 * 2 ** (times - 1), 5000) + Math.floor(Math.random() * 200);
+const sentinelRetryStrategy = (times: number): number => Math.min(times * 10, 1000);
+const sentinelReconnectStrategy = (): number => 60_000;
+
+/**
+ * The defaults, without those of live options. Each client has an object of this literal: all of
+ * them have one shape then, which a copy that is made key by key would not have.
+ */
+export const freshDefaults = (): Defaults => ({
   port: 6379,
   host: "localhost",
   family: 0,
   connectTimeout: 10_000,
   disconnectTimeout: 2000,
-  retryStrategy: (times) => Math.min(50 * 2 ** (times - 1), 5000) + Math.floor(Math.random() * 200),
+  retryStrategy,
   keepAlive: 30_000,
   noDelay: true,
   connectionName: null,
@@ -69,8 +77,8 @@ export const defaultOptions: Defaults = {
   sentinels: null,
   name: null,
   role: "master",
-  sentinelRetryStrategy: (times) => Math.min(times * 10, 1000),
-  sentinelReconnectStrategy: () => 60_000,
+  sentinelRetryStrategy,
+  sentinelReconnectStrategy,
   natMap: null,
   enableTLSForSentinelMode: false,
   updateSentinels: true,
@@ -94,12 +102,17 @@ export const defaultOptions: Defaults = {
   replyMapping: "legacy",
   maxRetriesPerRequest: 20,
   maxLoadingRetryTime: 10_000,
-  enableAutoPipelining: false,
-  autoPipeliningIgnoredCommands: [],
   blockingTimeoutGrace: 100,
   blockingConnections: 0,
   watchdog: WATCHDOG,
   highWaterBytes: 256 * 1024,
   flushPolicy: "adaptive",
   himportFieldsets: undefined,
+});
+
+/** The values where neither an option nor a URL says otherwise. */
+export const defaultOptions: Defaults = {
+  ...freshDefaults(),
+  enableAutoPipelining: false,
+  autoPipeliningIgnoredCommands: [],
 };

@@ -7,9 +7,10 @@ import { OptionError } from "../../errors";
 import { hideSecrets } from "../../observability/redact";
 import { MASK } from "../../util/credentials";
 import { checkOwnOptions, NEEDS_RESP3 } from "./check-options";
+import { completeOptions } from "./live-options";
 import { copyFieldsets } from "./managed-fieldsets";
 import { isTlsUrl, isWholeNumber, parseUrl } from "./parse-url";
-import { defaultOptions, type RedisOptions } from "./redis-options";
+import { defaultOptions, freshDefaults, type RedisOptions } from "./redis-options";
 
 type OptionRecord = Record<string, unknown>;
 
@@ -34,20 +35,19 @@ const BUNDLED_PROFILES = ["RedisCloudFixed", "RedisCloudFlexible"];
  * resolveRedisOptions([6380, "example.org", { db: 1 }]);
  */
 export function resolveRedisOptions(args: readonly unknown[]): RedisOptions {
-  const options: OptionRecord = {};
+  const given: OptionRecord = {};
   let isTls = false;
   for (const argument of args) {
     if (argument === null || argument === undefined) continue;
-    if (typeof argument === "number") options["port"] = argument;
+    if (typeof argument === "number") given["port"] = argument;
     else if (typeof argument === "string") {
-      fill(options, optionsOfAddress(argument));
+      fill(given, optionsOfAddress(argument));
       isTls ||= isTlsUrl(argument);
-    } else if (typeof argument === "object") fill(options, argument as OptionRecord);
+    } else if (typeof argument === "object") fill(given, argument as OptionRecord);
     else throw new OptionError(`Invalid argument ${String(argument)}`);
   }
-  if (isTls && options["tls"] === undefined) options["tls"] = true;
-  fill(options, defaultOptions as OptionRecord);
-  return normalize(options);
+  if (isTls && given["tls"] === undefined) given["tls"] = true;
+  return normalize(completeOptions(freshDefaults(), defaultOptions as OptionRecord, given));
 }
 
 /** Takes over every key that `options` does not define yet; `undefined` defines nothing. */
