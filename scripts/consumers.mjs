@@ -36,6 +36,14 @@ const LABEL = "sluice.tgz";
 const ORIGINALS = { ioredis: "6.0.0", iovalkey: "0.4.0" };
 /** A cluster of processes, which the test server is not. */
 const NEEDS_PROCESSES = /-cluster\./;
+/** Named by programs without being given a client: frameworks, and what packages are plugged into. */
+const BYSTANDERS = new Set([
+  ...["@hapi/catbox", "@nestjs/common", "@nestjs/core", "@nestjs/throttler", "@opentelemetry/api"],
+  ...["@opentelemetry/instrumentation", "@opentelemetry/sdk-trace-base", "@opentelemetry/sdk-trace-node"],
+  ...["aedes", "cache-manager", "express", "express-rate-limit", "express-session", "fastify", "graphql"],
+  ...["ioredis", "ioredis-mock", "keyv", "redlock-5", "reflect-metadata", "rxjs", "socket.io"],
+  ...["socket.io-client", "sql.js", "undici"],
+]);
 const PROGRAM_TIMEOUT_MS = 45_000;
 const TEST_TIMEOUT_MS = 20_000;
 const QUIET = ["--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline", "--loglevel=error"];
@@ -138,6 +146,15 @@ function programNames(words) {
     .sort();
 }
 
+/** The packages of a program that are given a client, each named once. */
+export function packagesOf(name) {
+  const text = readFileSync(join(programs, name), "utf8");
+  const { dependencies } = readJson(join(home, "package.json"));
+  return Object.keys(dependencies).filter(
+    (one) => !BYSTANDERS.has(one) && (text.includes(`"${one}"`) || text.includes(`"${one}/`)),
+  );
+}
+
 async function runProgram(directory, name, server) {
   const countsPath = join(directory, "counts.json");
   rmSync(countsPath, { force: true });
@@ -170,15 +187,18 @@ async function runProgram(directory, name, server) {
 
 async function runAll(directory, names, server) {
   const total = { passed: 0, failed: 0, skipped: 0 };
+  const packages = new Set();
   for (const name of names) {
     await server.command("FLUSHALL");
     const startedAt = performance.now();
     console.log(`\n${name.replace(/\.test\.[cm]js$/, "")}`);
     const counts = await runProgram(directory, name, server);
     for (const key of Object.keys(total)) total[key] += counts[key];
+    if (counts.failed === 0) for (const one of packagesOf(name)) packages.add(one);
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     console.log(`  ${counts.passed} passed, ${counts.failed} failed in ${seconds} s`);
   }
+  console.log(`\n${packages.size} published packages passed: ${[...packages].sort().join(", ")}`);
   return total;
 }
 

@@ -45,11 +45,42 @@ function withOddities(commands: fc.Arbitrary<Command>): fc.Arbitrary<Command> {
   });
 }
 
+/** A HyperLogLog with foreign bytes inside is broken; how far a server gets with it is no promise. */
+const DAMAGING: ReadonlySet<string> = new Set(["append", "setrange", "setbit", "bitfield", "bitop"]);
+
 function programsOf(family: string): fc.Arbitrary<readonly Command[]> {
-  const others = fc.oneof(...MIXED_IN.map(commandsOf));
+  const others = fc
+    .oneof(...MIXED_IN.map(commandsOf))
+    .filter(([name = ""]) => family !== "hyperloglog" || !DAMAGING.has(name));
   const one = fc.oneof({ weight: 5, arbitrary: commandsOf(family) }, { weight: 1, arbitrary: others });
   return fc.array(withOddities(one), { minLength: 1, maxLength: PROGRAM_LENGTH, size: "max" });
 }
+
+/** Programs on which the servers differed once, by what they are about. */
+const ONCE_DIFFERENT: Readonly<Record<string, readonly string[]>> = {
+  "ranges by bytes of members of different scores": [
+    "zadd c 1.5 1 0 a",
+    "zlexcount c - (a",
+    "zrevrangebylex c (a -",
+    "zrangebylex c [1 +",
+  ],
+  "SORT leaves a sorted set in its big form": ["zadd d inf a", "sort_ro d", "object encoding d"],
+  "words of an open selector": ["acl setuser u (+@all (+set"],
+  "a rule that replaces another": ["acl setuser u +set +set on", "acl list"],
+  "a name of one byte 0": ["client setname \0", "client getname"],
+  "the lowest rank": ["lpos a x RANK -9223372036854775808"],
+  "an approximate trim of all": ["xgroup CREATE c g 0 MKSTREAM", "xadd c MAXLEN ~ 0 1-1 a b", "xlen c"],
+  "the hash of a score with decimals": [
+    "geoadd c 15.087269 37.502669 Catania",
+    "georadius c 15 37 100 km STOREDIST b",
+    "geosearch b FROMMEMBER Catania BYRADIUS 100 km ASC WITHHASH",
+  ],
+  "the encoding of what APPEND made": ["append a x", "object encoding a", "append a y", "object encoding a"],
+  "a foreign type before a wrong time": ["set d 0", "hsetex d PX -5 FIELDS 1 a x"],
+  "nothing to move in a transaction": ["multi", "brpoplpush a a 0", "blpop a 0", "exec"],
+  "hexadecimal weights": ["zadd a 1 x", "zunion 1 a WEIGHTS 0x10 0"],
+  "a HyperLogLog with more behind it": ["pfadd c x", "append c x", "pfcount c"],
+};
 
 /** Over all kinds of server. */
 const MIN_COMMANDS = IS_LONG ? 1_000_000 : 50_000;
@@ -92,6 +123,16 @@ describe("the test server answers as the real ones do", () => {
           await fc.assert(property, fixedRuns(RUNS_PER_FAMILY));
           expect(commands).to.be.greaterThan(RUNS_PER_FAMILY * (PROGRAM_LENGTH / 4));
           compared += commands;
+        });
+      }
+
+      for (const [about, lines] of Object.entries(ONCE_DIFFERENT)) {
+        it(about, async () => {
+          const program = lines.map((line) => line.split(" "));
+          for (const protocol of [2, 3] as const) {
+            const difference = await differential.run(program, protocol);
+            expect(difference && describeDifference(difference, program)).to.equal(null);
+          }
         });
       }
 

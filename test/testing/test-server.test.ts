@@ -49,6 +49,13 @@ describe("TestServer", () => {
     });
   }
 
+  it("says with HELP which subcommands there are, and which it does not support", async () => {
+    const lines = (await connect().call("SCRIPT", "HELP")) as string[];
+    expect(lines[0]).to.equal("SCRIPT takes one of these words:");
+    expect(lines.slice(lines.indexOf("LOAD")).slice(0, 2)).to.deep.equal(["LOAD", "    Takes 1 argument."]);
+    expect(lines[lines.indexOf("DEBUG") + 1]).to.equal("    Not supported by TestServer.");
+  });
+
   it("serves the client in memory, with no socket at all", async () => {
     const silent = await TestServer.start({ listen: false });
     const redis = new Redis({ Connector: silent.Connector });

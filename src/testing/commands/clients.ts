@@ -187,7 +187,7 @@ function setInfo(caller: Caller, args: readonly string[]): ReplyValue {
   if (name !== "lib-name" && name !== "lib-ver") {
     throw new ErrorReply(`ERR Unrecognized option '${at(args, 2)}'`);
   }
-  checkName(value, `ERR ${name} cannot contain spaces, newlines or special characters.`);
+  checkName(caller, value, `ERR ${name} cannot contain spaces, newlines or special characters.`);
   session.library = { ...session.library, [name === "lib-name" ? "name" : "version"]: value };
   return OK;
 }
@@ -251,7 +251,7 @@ export const clientHandlers: Handlers = {
   "client|id": (caller) => sessionOf(caller).id,
   "client|getname": (caller) => sessionOf(caller).name || null,
   "client|setname"(caller, args) {
-    sessionOf(caller).name = checkName(at(args, 2));
+    sessionOf(caller).name = checkName(caller, at(args, 2));
     return OK;
   },
   "client|setinfo": setInfo,

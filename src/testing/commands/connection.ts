@@ -11,11 +11,11 @@ import { at, following, word } from "./arguments";
 const NAME = /^[!-~]*$/;
 const BAD_NAME = "ERR Client names cannot contain spaces, newlines or special characters.";
 
-export function checkName(text: string, message: string = BAD_NAME): string {
-  // Servers read it up to the first byte 0.
-  const [name = ""] = text.split("\0", 1);
+export function checkName({ engine }: Caller, text: string, message: string = BAD_NAME): string {
+  // Servers since Redis 7.2 read it up to the first byte 0, and keep it whole.
+  const [name = ""] = engine.version.isModern ? text.split("\0", 1) : [text];
   if (!NAME.test(name)) throw new ErrorReply(message);
-  return name;
+  return text;
 }
 
 export function sessionOf(caller: Caller): ClientSession {
@@ -63,8 +63,8 @@ interface Greeting {
   name: string | null;
 }
 
-function greetingOf(session: ClientSession, args: readonly string[]): Greeting {
-  const greeting: Greeting = { protocol: session.protocol, login: null, name: null };
+function greetingOf(caller: Caller, args: readonly string[]): Greeting {
+  const greeting: Greeting = { protocol: sessionOf(caller).protocol, login: null, name: null };
   if (args.length > 1) {
     const version = integerOf(at(args, 1), "ERR Protocol version is not an integer or out of range");
     if (version !== 2 && version !== 3) throw new ErrorReply("NOPROTO unsupported protocol version");
@@ -76,7 +76,7 @@ function greetingOf(session: ClientSession, args: readonly string[]): Greeting {
       greeting.login = [at(args, index + 1), at(args, index + 2)];
       index += 2;
     } else if (option === "SETNAME" && index + 1 < args.length) {
-      greeting.name = checkName(following(args, index++));
+      greeting.name = checkName(caller, following(args, index++));
     } else throw new ErrorReply(`ERR Syntax error in HELLO option '${at(args, index)}'`);
   }
   return greeting;
@@ -85,7 +85,7 @@ function greetingOf(session: ClientSession, args: readonly string[]): Greeting {
 function hello(caller: Caller, args: readonly string[]): ReplyValue {
   const session = sessionOf(caller);
   const { engine } = session;
-  const greeting = greetingOf(session, args);
+  const greeting = greetingOf(caller, args);
   if (greeting.login !== null) logIn(session, ...greeting.login);
   if (!session.isAuthenticated) {
     throw new ErrorReply(

@@ -12,11 +12,17 @@ import { hashHandlers } from "./hashes";
 import { sortHandlers } from "./sort";
 import { sortedSetAlgebraHandlers } from "./sorted-set-algebra";
 import { sortedSetHandlers } from "./sorted-sets";
+import { streamDeletionHandlers } from "./stream-deletion";
 import { streamGroupHandlers } from "./stream-groups";
 import { streamInfoHandlers } from "./stream-info";
 import { streamHandlers } from "./streams";
 
 export const HASHES: Handlers = { ...hashHandlers, ...hashExpiryHandlers, ...hashSetexHandlers };
 export const SORTED_SETS: Handlers = { ...sortedSetHandlers, ...sortedSetAlgebraHandlers, ...geoHandlers };
-export const STREAMS: Handlers = { ...streamHandlers, ...streamGroupHandlers, ...streamInfoHandlers };
+export const STREAMS: Handlers = {
+  ...streamHandlers,
+  ...streamDeletionHandlers,
+  ...streamGroupHandlers,
+  ...streamInfoHandlers,
+};
 export const CONVERSIONS: Handlers = { ...sortHandlers, ...dumpHandlers };

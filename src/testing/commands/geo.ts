@@ -294,7 +294,7 @@ function shown(caller: Caller, search: Search, found: Found): ReplyValue {
   if (!withDistance && !withHash && !withPlace) return found.member;
   const parts: ReplyValue[] = [found.member];
   if (withDistance) parts.push(distanceText(found.distance, search.unit));
-  if (withHash) parts.push(found.score);
+  if (withHash) parts.push(Math.trunc(found.score));
   if (withPlace) parts.push(coordinates(caller, found.place));
   return parts;
 }

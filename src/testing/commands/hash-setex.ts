@@ -116,7 +116,11 @@ function requestOf(caller: Caller, args: readonly string[], dialect: Dialect): R
     else throw unknownWord(isValkey, dialect, at(args, place));
   }
   request.words = readFields(isValkey, dialect, args.slice(place + 1));
-  if (isValkey && readTime !== null) request.time = readTime();
+  if (isValkey && readTime !== null) {
+    // Before the time, it looks at what the key holds.
+    caller.database.read(at(args, 1), HashValue);
+    request.time = readTime();
+  }
   return request;
 }
 

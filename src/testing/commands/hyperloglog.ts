@@ -8,12 +8,14 @@ import type { Caller, Handlers } from "../server/model";
 import { at, word } from "./arguments";
 
 const NOT_ONE = "WRONGTYPE Key is not a valid HyperLogLog string value.";
+const CORRUPTED = "INVALIDOBJ Corrupted HLL object detected";
 
 function read(caller: Caller, key: string): HyperLogLog | undefined {
   const text = caller.database.readString(key);
   if (text === undefined) return undefined;
+  if (!HyperLogLog.isOne(text)) throw new ErrorReply(NOT_ONE);
   const found = HyperLogLog.parse(text);
-  if (found === null) throw new ErrorReply(NOT_ONE);
+  if (found === null) throw new ErrorReply(CORRUPTED);
   return found;
 }
 

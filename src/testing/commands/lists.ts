@@ -118,7 +118,7 @@ function moveOrWait(caller: Caller, move: Move, timeout: string): ReplyValue {
   return caller.engine.blocking.attemptOrWait(caller, {
     keys: [move.source],
     timeoutMs: blockingTimeout(timeout),
-    timeoutReply: null,
+    batchReply: null,
     attempt: () => moveElement(caller, move),
   });
 }
@@ -234,7 +234,7 @@ function lpos(caller: Caller, args: readonly string[]): ReplyValue {
   for (let index = 3; index < args.length; index++) {
     const option = word(args, index);
     const value = following(args, index++);
-    if (option === "RANK") rank = rankOf(value);
+    if (option === "RANK") rank = rankOf(caller, value);
     else if (option === "COUNT") count = naturalOf(value, "COUNT");
     else if (option === "MAXLEN") limit = naturalOf(value, "MAXLEN");
     else throw syntaxError();
@@ -253,8 +253,15 @@ function lpos(caller: Caller, args: readonly string[]): ReplyValue {
   return count === null ? (found[0] ?? null) : found;
 }
 
-function rankOf(text: string): number {
+const LOWEST_RANK = "-9223372036854775808";
+
+function rankOf({ engine }: Caller, text: string): number {
   const rank = integerOf(text);
+  if (text === LOWEST_RANK && engine.version.isModern) {
+    throw new ErrorReply(
+      "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
+    );
+  }
   if (rank === 0) {
     throw new ErrorReply(
       "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list",

@@ -2,7 +2,7 @@
  * INFO, CONFIG, COMMAND, DEBUG, TIME and other commands about the server as a whole.
  */
 
-import { integerOf } from "../protocol/numbers";
+import { integerOf, parseInteger } from "../protocol/numbers";
 import {
   ANSWERED,
   ErrorReply,
@@ -16,7 +16,7 @@ import { keysOf } from "../server/command-keys";
 import { Flag } from "../server/flags";
 import { infoText } from "../server/info";
 import type { Caller, CommandEntry, Handlers } from "../server/model";
-import { at, NO_SUCH_KEY, syntaxError, word } from "./arguments";
+import { at, NO_SUCH_KEY, NOT_POSITIVE, syntaxError, word } from "./arguments";
 import { sessionOf } from "./connection";
 import { encodingOf } from "./encodings";
 
@@ -146,6 +146,23 @@ function wait(caller: Caller, args: readonly string[]): ReplyValue {
   return caller.engine.cluster?.replicaCount ?? 0;
 }
 
+/** The server writes no file and its replicas none; who waits for them gets zeros when the time is over. */
+function waitaof(_caller: Caller, args: readonly string[]): ReplyValue {
+  const local = integerOf(at(args, 1));
+  if (local !== 0 && local !== 1) {
+    throw new ErrorReply("ERR value is out of range, value must between 0 and 1");
+  }
+  const replicas = parseInteger(at(args, 2));
+  if (replicas === null || replicas < 0) throw new ErrorReply(NOT_POSITIVE);
+  if (integerOf(at(args, 3), "ERR timeout is not an integer or out of range") < 0) {
+    throw new ErrorReply("ERR timeout is negative");
+  }
+  if (local === 1) {
+    throw new ErrorReply("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.");
+  }
+  return [0, 0];
+}
+
 export const serverHandlers: Handlers = {
   info: (caller, args) => new VerbatimReply(infoText(caller.engine, args.slice(1))),
   time,
@@ -184,6 +201,7 @@ export const serverHandlers: Handlers = {
   "module|list": () => [],
   lastsave: (caller) => Math.floor(caller.engine.startedAt / 1000),
   wait,
+  waitaof,
   monitor(caller) {
     const session = sessionOf(caller);
     if (!session.isMonitor) caller.engine.monitors.add(session);

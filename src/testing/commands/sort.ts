@@ -10,6 +10,7 @@ import { HashValue, SetValue } from "../keyspace/values";
 import { integerOf, parseFloatText } from "../protocol/numbers";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
+import type { ServerVersion } from "../server/version";
 import { at, following, syntaxError, word } from "./arguments";
 import { liveHash } from "./hashes";
 
@@ -118,11 +119,20 @@ function isSortedSet(caller: Caller, key: string): boolean {
   return caller.database.find(key)?.value instanceof SortedSetValue;
 }
 
-function scoreOf(text: string | null): number {
+/** Servers sort a sorted set in its big form, and it keeps that. */
+function spreadSortedSet({ database }: Caller, key: string): void {
+  if (!(database.find(key)?.value instanceof SortedSetValue)) return;
+  const zset = database.write(key, SortedSetValue);
+  if (zset !== undefined) zset.isBig = true;
+}
+
+/** Redis 7.0 reads a number behind white space, as C does; an empty one is 0, of Valkey none. */
+function scoreOf(text: string | null, { isModern, product }: ServerVersion): number {
   if (text === null) return 0;
-  // It is read as C reads a text: up to the first byte 0, behind white space; an empty one is 0.
+  // It is read as C reads a text: up to the first byte 0.
   const [read = ""] = text.split("\0", 1);
-  const value = read === "" ? 0 : parseFloatText(read.replace(/^[ \t-\r]+/, ""), true);
+  if (read === "" && product === "redis") return 0;
+  const value = parseFloatText(isModern ? read : read.replace(/^[ \t-\r]+/, ""), true);
   if (value === null) throw new ErrorReply("ERR One or more scores can't be converted into double");
   return value;
 }
@@ -155,7 +165,7 @@ function inOrder(caller: Caller, source: string, request: SortRequest): string[]
   }
   const ranked = elements.map((element): Ranked => {
     const key = by === null ? element : lookUp(caller, by, element);
-    return { element, key, score: isText ? 0 : scoreOf(key) };
+    return { element, key, score: isText ? 0 : scoreOf(key, caller.engine.version) };
   });
   const sign = request.isDescending ? -1 : 1;
   return ranked.sort((a, b) => sign * compare(a, b, isText)).map(({ element }) => element);
@@ -169,6 +179,7 @@ function pageOf(elements: readonly string[], { offset, count }: SortRequest): re
 function sort(mayStore: boolean): Handler {
   return (caller, args) => {
     const request = requestOf(args, mayStore);
+    spreadSortedSet(caller, at(args, 1));
     const elements = pageOf(inOrder(caller, at(args, 1), request), request);
     const { get, target } = request;
     const shown =

@@ -5,7 +5,7 @@
 import { WRONG_TYPE } from "../keyspace/database";
 import { type ScoredMember, SortedSetValue } from "../keyspace/sorted-set-value";
 import { SetValue } from "../keyspace/values";
-import { floatOf, integerOf } from "../protocol/numbers";
+import { integerOf, parseFloatText } from "../protocol/numbers";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import { at, following, syntaxError, word } from "./arguments";
@@ -52,6 +52,13 @@ interface Options {
   readonly mayHaveScores: boolean;
 }
 
+/** Of the servers, Redis reads hexadecimal numbers as well. */
+function weightOf({ engine }: Caller, text: string): number {
+  const weight = parseFloatText(text, engine.version.product === "redis");
+  if (weight === null) throw new ErrorReply("ERR weight value is not a float");
+  return weight;
+}
+
 function requestOf(
   caller: Caller,
   args: readonly string[],
@@ -70,9 +77,7 @@ function requestOf(
   for (let index = from + 1 + size; index < args.length; index++) {
     const option = word(args, index);
     if (kind !== "diff" && option === "WEIGHTS" && index + size < args.length) {
-      weights = args
-        .slice(index + 1, index + 1 + size)
-        .map((text) => floatOf(text, "ERR weight value is not a float"));
+      weights = args.slice(index + 1, index + 1 + size).map((text) => weightOf(caller, text));
       index += size;
     } else if (kind !== "diff" && option === "AGGREGATE") {
       const name = following(args, index++).toUpperCase();

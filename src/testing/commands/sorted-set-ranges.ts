@@ -56,7 +56,8 @@ function lexLimit(text: string): LexLimit {
   return { text: text.slice(1), isExclusive: text[0] === "(", infinity: 0 };
 }
 
-export function byLex(low: string, high: string): RangeFinder {
+/** `isReverse`: the range is read from its end. */
+export function byLex(low: string, high: string, isReverse = false): RangeFinder {
   const [min, max] = [lexLimit(low), lexLimit(high)];
   const isBefore: IsBefore = ({ member }) => {
     if (min.infinity !== 0) return min.infinity > 0;
@@ -66,7 +67,32 @@ export function byLex(low: string, high: string): RangeFinder {
     if (max.infinity !== 0) return max.infinity > 0;
     return max.isExclusive ? member < max.text : member <= max.text;
   };
-  return (zset) => between(zset, isBefore, isInside);
+  return (zset) => {
+    const [first, last] = [zset.members[0], zset.members.at(-1)];
+    if (first?.score === last?.score) return between(zset, isBefore, isInside);
+    return unevenRange(zset.members, { isBefore, isInside, isReverse });
+  };
+}
+
+/**
+ * Members of different scores are in no order of bytes. Servers look at both ends of the set first, then walk to the
+ * first member that is not before the range and on while members are inside.
+ */
+function unevenRange(
+  members: readonly ScoredMember[],
+  { isBefore, isInside, isReverse }: { isBefore: IsBefore; isInside: IsBefore; isReverse: boolean },
+): IndexRange | null {
+  const [first, last] = [members[0] as ScoredMember, members.at(-1) as ScoredMember];
+  if (isBefore(last) || !isInside(first)) return null;
+  const step = isReverse ? -1 : 1;
+  const isReached: IsBefore = isReverse ? isInside : (node) => !isBefore(node);
+  const isWithin: IsBefore = isReverse ? (node) => !isBefore(node) : isInside;
+  let start = isReverse ? members.length - 1 : 0;
+  while (members[start] !== undefined && !isReached(members[start] as ScoredMember)) start += step;
+  let end = start;
+  while (members[end] !== undefined && isWithin(members[end] as ScoredMember)) end += step;
+  if (start === end) return null;
+  return isReverse ? { start: end + 1, end: start } : { start, end: end - 1 };
 }
 
 /** Ranks from the lowest score, or from the highest. */

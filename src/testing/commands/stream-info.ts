@@ -3,23 +3,31 @@
  */
 
 import {
+  type Consumer,
   type ConsumerGroup,
   idText,
+  type PendingEntry,
   type StreamEntry,
   type StreamId,
   StreamValue,
 } from "../keyspace/stream-value";
+import { integerOf } from "../protocol/numbers";
 import { ErrorReply, MapReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handlers } from "../server/model";
 import { at, NO_SUCH_KEY, word, wrongWords } from "./arguments";
 import { showEntry } from "./streams";
 
 const ENTRIES_PER_NODE = 100;
+const DEFAULT_COUNT = 10;
 
 function streamOf(caller: Caller, key: string): StreamValue {
   const stream = caller.database.read(key, StreamValue);
   if (stream === undefined) throw new ErrorReply(NO_SUCH_KEY);
   return stream;
+}
+
+function inOrder<T extends { readonly name: string }>(named: ReadonlyMap<string, T>): T[] {
+  return [...named.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function shown(entry: StreamEntry | undefined): ReplyValue {
@@ -50,15 +58,68 @@ function lagOf(caller: Caller, value: StreamValue, group: ConsumerGroup): number
   return read === null ? null : value.entriesAdded - read;
 }
 
+/** `FULL [COUNT count]`: how many entries and pending ones are shown, 0 for all. */
+function fullCount(args: readonly string[]): number {
+  const isWrong = word(args, 3) !== "FULL" || (args.length > 4 && word(args, 4) !== "COUNT");
+  if (isWrong || args.length === 5 || args.length > 6) {
+    throw new ErrorReply(wrongWords("XINFO", at(args, 1)));
+  }
+  const count = args.length === 4 ? DEFAULT_COUNT : integerOf(at(args, 5));
+  return count < 0 ? DEFAULT_COUNT : count;
+}
+
+function inFull(caller: Caller, value: StreamValue, count: number): ReplyValue[] {
+  const limit = count || undefined;
+  const groups = inOrder(value.groups).map((group) => {
+    const pending = group.pendingInOrder();
+    return new MapReply([
+      "name",
+      group.name,
+      "last-delivered-id",
+      idText(group.lastId),
+      "entries-read",
+      group.entriesRead,
+      "lag",
+      lagOf(caller, value, group),
+      "pel-count",
+      pending.length,
+      "pending",
+      pending
+        .slice(0, limit)
+        .map(({ id, consumer, deliveredAt, deliveries }) => [idText(id), consumer, deliveredAt, deliveries]),
+      "consumers",
+      inOrder(group.consumers).map((consumer) => consumerInFull(caller, { consumer, pending, limit })),
+    ]);
+  });
+  return ["entries", value.entries.slice(0, limit).map(showEntry), "groups", groups];
+}
+
+interface ConsumerFacts {
+  readonly consumer: Consumer;
+  /** Of the group. */
+  readonly pending: readonly PendingEntry[];
+  readonly limit: number | undefined;
+}
+
+function consumerInFull({ engine }: Caller, { consumer, pending, limit }: ConsumerFacts): ReplyValue {
+  const own = pending.filter((entry) => entry.consumer === consumer.name);
+  return new MapReply([
+    "name",
+    consumer.name,
+    "seen-time",
+    consumer.seenAt,
+    ...(engine.version.isModern ? ["active-time", consumer.activeAt] : []),
+    "pel-count",
+    own.length,
+    "pending",
+    own.slice(0, limit).map(({ id, deliveredAt, deliveries }) => [idText(id), deliveredAt, deliveries]),
+  ]);
+}
+
 function stream(caller: Caller, args: readonly string[]): ReplyValue {
   const value = streamOf(caller, at(args, 2));
   const nodes = Math.ceil(value.size / ENTRIES_PER_NODE);
-  if (args.length > 3 && word(args, 3) !== "FULL") throw new ErrorReply(wrongWords("XINFO", at(args, 1)));
-  if (args.length > 3) {
-    throw new ErrorReply("ERR TestServer does not support XINFO STREAM FULL; test it with RealServer");
-  }
-  const [first, last] = [value.entries[0], value.entries.at(-1)];
-  return new MapReply([
+  const facts: ReplyValue[] = [
     "length",
     value.size,
     "radix-tree-keys",
@@ -72,7 +133,12 @@ function stream(caller: Caller, args: readonly string[]): ReplyValue {
     "entries-added",
     value.entriesAdded,
     "recorded-first-entry-id",
-    idText(first?.id ?? 0n),
+    idText(value.entries[0]?.id ?? 0n),
+  ];
+  if (args.length > 3) return new MapReply([...facts, ...inFull(caller, value, fullCount(args))]);
+  const [first, last] = [value.entries[0], value.entries.at(-1)];
+  return new MapReply([
+    ...facts,
     "groups",
     value.groups.size,
     "first-entry",
@@ -84,8 +150,7 @@ function stream(caller: Caller, args: readonly string[]): ReplyValue {
 
 function groups(caller: Caller, args: readonly string[]): ReplyValue {
   const value = streamOf(caller, at(args, 2));
-  const ordered = [...value.groups.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return ordered.map((group) => {
+  return inOrder(value.groups).map((group) => {
     return new MapReply([
       "name",
       group.name,
@@ -110,8 +175,7 @@ function consumers(caller: Caller, args: readonly string[]): ReplyValue {
     throw new ErrorReply(`NOGROUP No such consumer group '${name}' for key name '${key}'`);
   const { now } = caller.engine.clock;
   const pending = [...group.pending.values()];
-  const ordered = [...group.consumers.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-  return ordered.map((consumer) => {
+  return inOrder(group.consumers).map((consumer) => {
     const count = pending.filter((entry) => entry.consumer === consumer.name).length;
     const facts: ReplyValue[] = ["name", consumer.name, "pending", count, "idle", now - consumer.seenAt];
     if (caller.engine.version.isModern) {

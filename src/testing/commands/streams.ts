@@ -81,7 +81,7 @@ function trimStream(caller: Caller, stream: StreamValue, trim: Trim): number {
     trim.strategy === "MAXLEN" ? Math.max(0, stream.size - trim.length) : stream.indexOf(trim.minimum);
   if (!trim.isApproximate) return stream.removeFirst(excess);
   const node = caller.engine.configuration.number("stream-node-max-entries") || 100;
-  return stream.removeFirst(Math.floor(excess / node) * node);
+  return stream.removeFirst(excess === stream.size ? excess : Math.floor(excess / node) * node);
 }
 
 /** `*`, `5-*`, `5-1` or `5`. */

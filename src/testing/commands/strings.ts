@@ -226,9 +226,10 @@ function incrbyfloat(caller: Caller, args: readonly string[]): ReplyValue {
 function append(caller: Caller, args: readonly string[]): ReplyValue {
   const { database } = caller;
   const key = at(args, 1);
-  const value = (database.readString(key) ?? "") + at(args, 2);
+  const old = database.readString(key);
+  const value = (old ?? "") + at(args, 2);
   if (value.length > MAX_STRING_BYTES) throw new ErrorReply(TOO_LONG);
-  database.set(key, value, { expireAt: "keep", form: "raw" });
+  database.set(key, value, { expireAt: "keep", form: old === undefined ? "plain" : "raw" });
   database.modified(key, "$", "append");
   return value.length;
 }

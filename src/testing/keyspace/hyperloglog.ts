@@ -63,22 +63,31 @@ export class HyperLogLog {
     private isStale: boolean,
   ) {}
 
+  /** Three bytes of the header that mean nothing. */
+  private reserved = "\0\0\0";
+
   static empty(): HyperLogLog {
     return new HyperLogLog(new Uint8Array(REGISTERS), false, 0, false);
   }
 
-  /** Null if the string is none. */
-  static parse(text: string): HyperLogLog | null {
-    if (!text.startsWith("HYLL") || text.length < HEADER_BYTES) return null;
+  /** Whether a string begins as one. */
+  static isOne(text: string): boolean {
+    if (!text.startsWith("HYLL") || text.length < HEADER_BYTES) return false;
     const encoding = text.charCodeAt(4);
-    const isDense = encoding === 0;
-    if (encoding > 1 || (isDense && text.length !== DENSE_BYTES)) return null;
+    return encoding === 0 ? text.length === DENSE_BYTES : encoding === 1;
+  }
+
+  /** Null if the registers cannot be read. */
+  static parse(text: string): HyperLogLog | null {
+    const isDense = text.charCodeAt(4) === 0;
     const bytes = Buffer.from(text, "latin1");
     const registers = isDense ? readDense(bytes) : readSparse(bytes);
     if (registers === null) return null;
     const isStale = ((bytes[15] as number) & STALE) !== 0;
     bytes[15] = (bytes[15] as number) & ~STALE;
-    return new HyperLogLog(registers, isDense, Number(bytes.readBigUInt64LE(8)), isStale);
+    const log = new HyperLogLog(registers, isDense, Number(bytes.readBigUInt64LE(8)), isStale);
+    log.reserved = text.slice(5, 8);
+    return log;
   }
 
   /** True if it changed. */
@@ -118,6 +127,7 @@ export class HyperLogLog {
     const header = Buffer.alloc(HEADER_BYTES);
     header.write("HYLL", "latin1");
     header[4] = body === null ? 0 : 1;
+    header.write(this.reserved, 5, "latin1");
     header.writeBigUInt64LE(BigInt(this.cached), 8);
     if (this.isStale) header[15] = (header[15] as number) | STALE;
     return Buffer.concat([header, body ?? writeDense(this.registers)]).toString("latin1");

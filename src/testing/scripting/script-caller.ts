@@ -12,6 +12,11 @@ import { Flag } from "../server/flags";
 import type { Caller, ClientSession, ClusterPlace, CommandEntry } from "../server/model";
 import { type LuaValue, RaisedReply } from "./lua-values";
 
+export const NO_ARGUMENTS = {
+  redis: "ERR Please specify at least one argument for this redis lib call",
+  valkey: "ERR Please specify at least one argument for this call",
+} as const;
+
 export class ScriptCaller extends CallerState {
   readonly isScript = true;
   readonly session: ClientSession | null;
@@ -30,18 +35,9 @@ export class ScriptCaller extends CallerState {
 
   /** Runs a command; what goes wrong is a reply. */
   callCommand(values: readonly LuaValue[]): ReplyValue {
-    if (values.length === 0)
-      return new ErrorReply("ERR Please specify at least one argument for this redis.call() call");
-    const isValkey = this.engine.version.product === "valkey";
-    const args: string[] = [];
-    for (const value of values) {
-      if (typeof value === "string") args.push(value);
-      else if (typeof value === "number") args.push(scoreTextOf(value, this.engine.version.isModern));
-      else {
-        const subject = isValkey ? "Command" : "Lua redis lib command";
-        return new ErrorReply(`ERR ${subject} arguments must be strings or integers`);
-      }
-    }
+    if (values.length === 0) return new ErrorReply(NO_ARGUMENTS[this.engine.version.product]);
+    const args = this.wordsOf(values);
+    if (args instanceof ErrorReply) return args;
     try {
       return this.engine.call(this, this.admit(args), args);
     } catch (error) {
@@ -51,14 +47,32 @@ export class ScriptCaller extends CallerState {
   }
 
   /** Whether the user may run it; false as well if the rules refuse a key. */
-  mayRun(args: readonly string[]): boolean {
+  mayRun(values: readonly LuaValue[]): boolean {
+    const args = this.wordsOf(values);
+    if (args instanceof ErrorReply) throw new RaisedReply(args.message);
     let entry: CommandEntry;
     try {
       entry = this.engine.lookup(args);
     } catch {
-      throw new RaisedReply("ERR Invalid command passed to redis.acl_check_cmd()");
+      const library = this.engine.version.product === "valkey" ? "server" : "redis";
+      throw new RaisedReply(`ERR Invalid command passed to ${library}.acl_check_cmd()`);
     }
     return refusalOf(this.user, entry, { args, keys: keysOf(entry, args) }) === null;
+  }
+
+  /** The words of a command; an error if a value is none. */
+  private wordsOf(values: readonly LuaValue[]): string[] | ErrorReply {
+    const { version } = this.engine;
+    const args: string[] = [];
+    for (const value of values) {
+      if (typeof value === "string") args.push(value);
+      else if (typeof value === "number") args.push(scoreTextOf(value, version.isModern));
+      else {
+        const subject = version.product === "valkey" ? "Command" : "Lua redis lib command";
+        return new ErrorReply(`ERR ${subject} arguments must be strings or integers`);
+      }
+    }
+    return args;
   }
 
   /** A script stays on its node. */

@@ -15,7 +15,7 @@ import { loadedLua, loadLua } from "./lua-module";
 import { type Host, LuaState, type Outcome } from "./lua-state";
 import { LUA_NULL, LuaProblem, LuaTable, type LuaValue, RaisedReply } from "./lua-values";
 import { PRELUDE } from "./prelude";
-import { ScriptCaller } from "./script-caller";
+import { NO_ARGUMENTS, ScriptCaller } from "./script-caller";
 import { packStruct, sizeOfStruct, unpackStruct } from "./struct";
 
 const SCRIPT_NAME = "@user_script";
@@ -179,9 +179,8 @@ export class Scripting implements ScriptHost {
   private mayRun(args: readonly LuaValue[]): boolean {
     if (this.running === null)
       throw new LuaProblem("redis.acl_check_cmd can only be called inside a script invocation");
-    if (args.length === 0)
-      throw new RaisedReply("ERR Please specify at least one argument for this redis.acl_check_cmd() call");
-    return this.running.mayRun(args.map((arg) => String(arg ?? "")));
+    if (args.length === 0) throw new RaisedReply(NO_ARGUMENTS[this.running.engine.version.product]);
+    return this.running.mayRun(args);
   }
 
   private setProtocol(value: LuaValue): LuaValue[] {

@@ -64,7 +64,12 @@ function applyCommandRule(user: Permissions, rule: string, knows: KnowsCommand):
     if (!knows(name)) throw problem(rule, "Unknown command or category name in ACL");
     added = { isAllowed, category: null, command: name };
   }
-  user.commandRules = [...user.commandRules, added];
+  // The last word on a command counts; one on a command is one on its subcommands as well.
+  const isReplaced = ({ category, command }: CommandRule): boolean =>
+    added.category === null
+      ? category === null && (command === added.command || command.startsWith(`${added.command}|`))
+      : category === added.category;
+  user.commandRules = [...user.commandRules.filter((one) => !isReplaced(one)), added];
 }
 
 function pastAll(flag: string, advice: string): string {
@@ -162,11 +167,12 @@ const BY_FIRST_LETTER: Readonly<Record<string, Action>> = {
   "!": applyPasswordRule,
 };
 
-/** A selector may be spread over several words; it is one rule. */
-export function joinSelectors(words: readonly string[]): string[] {
+/** A selector may be spread over several words; it is one rule. Redis 7.0 forgets one that another follows. */
+export function joinSelectors(words: readonly string[], isModern: boolean): string[] {
   const rules: string[] = [];
   const open: string[] = [];
   for (const word of words) {
+    if (!isModern && word.startsWith("(") && !word.endsWith(")")) open.length = 0;
     if (open.length === 0 && !word.startsWith("(")) rules.push(word);
     else open.push(word);
     if (open.length > 0 && word.endsWith(")")) rules.push(open.splice(0).join(" "));

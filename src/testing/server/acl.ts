@@ -19,6 +19,7 @@ export class Acl {
     /** Redis 8 says so of each new user. */
     private readonly sanitizing: User["sanitizing"] = "",
     private readonly isSanitizedByReset = true,
+    private readonly isModern = true,
   ) {
     this.defaultUser = new User("default", sanitizing);
     for (const rule of DEFAULT_RULES) applyRule(this.defaultUser, rule, knows);
@@ -37,7 +38,7 @@ export class Acl {
     const draft = new User(name, this.sanitizing, this.isSanitizedByReset);
     if (present === undefined) draft.channelPatterns = [];
     else present.copyTo(draft);
-    for (const rule of joinSelectors(rules)) applyRule(draft, rule, this.knows);
+    for (const rule of joinSelectors(rules, this.isModern)) applyRule(draft, rule, this.knows);
     const user = present ?? new User(name);
     draft.copyTo(user);
     this.users.set(name, user);

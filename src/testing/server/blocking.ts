@@ -23,8 +23,8 @@ export interface Wait {
   readonly keys: readonly string[];
   /** Milliseconds to wait; 0 for ever. */
   readonly timeoutMs: number;
-  /** The answer when the time is over. */
-  readonly timeoutReply?: ReplyValue;
+  /** The answer where nobody may wait, in transactions and scripts. Default: a null array, as when the time is over. */
+  readonly batchReply?: ReplyValue;
   /** Tries again; `BLOCKED` if there is still nothing. */
   readonly attempt: () => ReplyValue;
 }
@@ -59,7 +59,9 @@ export class Blocking {
     const reply = wait.attempt();
     if (reply !== BLOCKED) return reply;
     const { session } = caller;
-    if (session === null || caller.isBatch) return wait.timeoutReply ?? NULL_ARRAY;
+    if (session === null || caller.isBatch) {
+      return wait.batchReply === undefined ? NULL_ARRAY : wait.batchReply;
+    }
     this.add(session, wait);
     return BLOCKED;
   }
@@ -91,7 +93,7 @@ export class Blocking {
   endOverdue(): void {
     const { now } = this.clock;
     for (const waiter of [...this.bySession.values()]) {
-      if (waiter.deadline <= now) this.end(waiter, waiter.timeoutReply ?? NULL_ARRAY);
+      if (waiter.deadline <= now) this.end(waiter, NULL_ARRAY);
     }
   }
 
@@ -99,7 +101,7 @@ export class Blocking {
   unblock(session: WaitingSession, error: ErrorReply | null): boolean {
     const waiter = this.bySession.get(session);
     if (waiter === undefined) return false;
-    this.end(waiter, error ?? waiter.timeoutReply ?? NULL_ARRAY);
+    this.end(waiter, error ?? NULL_ARRAY);
     return true;
   }
 

@@ -3,6 +3,7 @@
  * the handlers of the command families. A command without handler is known and not supported.
  */
 
+import { help } from "../commands/help";
 import { COMMAND_ROWS } from "../generated/command-rows";
 import type { CommandEntry, CommandTable, Handlers } from "./model";
 import type { ServerVersion } from "./version";
@@ -37,7 +38,7 @@ function buildTable(version: ServerVersion, handlers: Handlers): CommandTable {
       flags: row.flags,
       keys: row.keys,
       group: row.group,
-      run: handlers[row.name] ?? null,
+      run: handlers[row.name] ?? (child === "help" ? help : null),
       subcommands: child === undefined && CONTAINERS.has(parent) ? new Map() : null,
     };
     if (child === undefined) table.set(parent, entry);

@@ -77,6 +77,7 @@ export class Engine implements ServerEngine, DatabaseListener {
       (name) => this.knows(name),
       version.name === "8.2" ? "sanitize-payload" : "",
       version.product === "redis",
+      version.isModern,
     );
     this.pubsub = new PubSub();
     this.blocking = new Blocking(this.clock);

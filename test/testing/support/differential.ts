@@ -29,7 +29,9 @@ const UNORDERED = new Set([
   "function",
   "geosearch",
   "georadius",
+  "georadius_ro",
   "georadiusbymember",
+  "georadiusbymember_ro",
 ]);
 /** Their replies go with the clock: so many units apart is equal. */
 const CLOCK_TOLERANCE: Readonly<Record<string, number>> = {
@@ -42,6 +44,7 @@ const CLOCK_TOLERANCE: Readonly<Record<string, number>> = {
   hexpiretime: 1,
   hpexpiretime: 1500,
 };
+const EARLIEST_TIME = 1e12;
 const DATABASES = [0, 1, 2];
 const KEYS = ["a", "b", "c", "d"];
 
@@ -64,10 +67,19 @@ function isNear(a: ReplyTree, b: ReplyTree, tolerance: number): boolean {
   return Math.abs(x - y) <= tolerance;
 }
 
+/** Times since 1970 in milliseconds are those of two clocks. */
+function withoutTimes([type, content]: ReplyTree): ReplyTree {
+  if (Array.isArray(content)) return [type, content.map((item) => withoutTimes(item as ReplyTree))];
+  return type === ":" && Number(content) > EARLIEST_TIME ? [type, "a time"] : [type, content];
+}
+
 function isSame(command: Command, a: ReplyTree, b: ReplyTree): boolean {
   const name = (command[0] ?? "").toLowerCase();
   const tolerance = CLOCK_TOLERANCE[name];
   if (tolerance !== undefined) return isNear(a, b, tolerance);
+  // A server counts keys whose time has come until it has come by to remove them.
+  if (name === "dbsize" && a[0] === ":" && b[0] === ":") return Number(a[1]) >= Number(b[1]);
+  if (name === "xinfo") return JSON.stringify(withoutTimes(a)) === JSON.stringify(withoutTimes(b));
   if (UNORDERED.has(name)) return JSON.stringify(sorted(a)) === JSON.stringify(sorted(b));
   return JSON.stringify(a) === JSON.stringify(b);
 }

@@ -1,0 +1,99 @@
+/**
+ * XACKDEL and XDELEX of Redis 8.2: entries are deleted with a say in what becomes of their references in consumer
+ * groups.
+ */
+
+import { type StreamId, StreamValue } from "../keyspace/stream-value";
+import { parseInteger } from "../protocol/numbers";
+import { ErrorReply, type ReplyValue } from "../protocol/reply";
+import type { Caller, Handlers } from "../server/model";
+import { at, syntaxError, word } from "./arguments";
+import { parseId } from "./stream-ids";
+import { streamOf } from "./streams";
+
+/** The answers for one id. */
+const NOT_FOUND = -1;
+const DELETED = 1;
+const STILL_REFERENCED = 2;
+
+type Strategy = "KEEPREF" | "DELREF" | "ACKED";
+
+interface Deletion {
+  readonly strategy: Strategy;
+  readonly ids: readonly string[];
+}
+
+function isStrategy(text: string): text is Strategy {
+  return text === "KEEPREF" || text === "DELREF" || text === "ACKED";
+}
+
+/** `[KEEPREF|DELREF|ACKED] IDS count id …`, in either order; the last list counts. */
+function deletionOf(args: readonly string[], from: number): Deletion {
+  let strategy: Strategy | null = null;
+  let ids: readonly string[] | null = null;
+  for (let index = from; index < args.length; index++) {
+    const option = word(args, index);
+    if (isStrategy(option) && strategy === null) strategy = option;
+    else if (option === "IDS" && index + 1 < args.length) {
+      const count = parseInteger(at(args, index + 1));
+      if (count === null || count < 1) throw new ErrorReply("ERR Number of IDs must be a positive integer");
+      const start = index + 2;
+      if (start + Number(count) > args.length) {
+        throw new ErrorReply("ERR The `numids` parameter must match the number of arguments");
+      }
+      ids = args.slice(start, start + Number(count));
+      index = start + Number(count) - 1;
+    } else throw syntaxError();
+  }
+  if (ids === null) throw syntaxError();
+  return { strategy: strategy ?? "KEEPREF", ids };
+}
+
+/** Whether a group has it pending, or has not come to it yet. */
+function isReferenced(stream: StreamValue, id: StreamId): boolean {
+  for (const group of stream.groups.values()) if (group.lastId < id || group.pending.has(id)) return true;
+  return false;
+}
+
+/** Deletes one entry as the strategy says. */
+function deleteEntry(stream: StreamValue, id: StreamId, strategy: Strategy): number {
+  if (strategy === "ACKED" && isReferenced(stream, id)) return STILL_REFERENCED;
+  if (strategy === "DELREF") for (const group of stream.groups.values()) group.pending.delete(id);
+  return stream.delete(id) ? DELETED : NOT_FOUND;
+}
+
+/** The answers for all ids; one notification if something was deleted. */
+function deleteAll(caller: Caller, key: string, answerOf: (stream: StreamValue) => number[]): ReplyValue {
+  const { database } = caller;
+  const stream = database.write(key, StreamValue) as StreamValue;
+  const before = stream.size;
+  const answers = answerOf(stream);
+  if (stream.size < before) database.modified(key, "t", "xdel");
+  return answers;
+}
+
+function xdelex(caller: Caller, args: readonly string[]): ReplyValue {
+  const key = at(args, 1);
+  const isThere = streamOf(caller, key) !== undefined;
+  const { strategy, ids } = deletionOf(args, 2);
+  if (!isThere) return ids.map(() => NOT_FOUND);
+  const parsed = ids.map((text) => parseId(text));
+  return deleteAll(caller, key, (stream) => parsed.map((id) => deleteEntry(stream, id, strategy)));
+}
+
+function xackdel(caller: Caller, args: readonly string[]): ReplyValue {
+  const [key, name] = [at(args, 1), at(args, 2)];
+  const present = streamOf(caller, key)?.groups.get(name);
+  const { strategy, ids } = deletionOf(args, 3);
+  if (present === undefined) return ids.map(() => NOT_FOUND);
+  const parsed = ids.map((text) => parseId(text));
+  return deleteAll(caller, key, (stream) =>
+    parsed.map((id) => {
+      if (stream.groups.get(name)?.pending.delete(id) !== true) return NOT_FOUND;
+      // An entry that had been deleted before counts as deleted now.
+      return deleteEntry(stream, id, strategy) === STILL_REFERENCED ? STILL_REFERENCED : DELETED;
+    }),
+  );
+}
+
+export const streamDeletionHandlers: Handlers = { xdelex, xackdel };
