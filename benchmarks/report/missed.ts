@@ -86,6 +86,21 @@ thread.
   turns, so a command takes about as long as the CPU of both, and the server's part is the same for every client. In
   the run of 2026-11-22 a pipeline of 1,000 had 0.26 µs here and 0.29 µs in the server, 0.56 µs from one command to the
   next; with 1.09 µs of node-redis that gives 2.0 and not 2.2 times its ops/s, though a quarter of its CPU.
+- **Client and server at work together**: the sizes of reads and writes were traced on 2026-11-22 on an idle machine.
+  With one caller every client waits for the kernel: p50 is 75-90 µs for all, of which the code of any client is a few. From
+  50 callers on, with 5 or 20 µs a command, the server is busy all the time, and with 15 or 100 µs of own work the client
+  is: throughput and p50 are then those of the side that is busy, the same for every client that keeps it so, and 1.05
+  times the best peer is out of reach. With 5 to 20 callers CPU is that of a read and a write for each round, so that
+  twice the rounds is nearly twice the CPU: what overlaps has two rounds where one write a turn has one. ioredis is
+  ahead with 10 callers at 5 µs (92,000 to 73,000 a second), because each of its ten writes takes it 5 µs: they reach a server that
+  has woken up in two parts, where two halves written at once reach it as one
+  ([decision 0014](../docs/decisions/0014-flush-policy.md)).
+- **p99 of few callers** in samples of 0.1-0.2 s is that of compiling and of whatever else runs: compiler threads share the CPU of
+  the client. A lone caller in the cell that was measured first had 1.4 ms after 0.2 s of warm-up, and 0.18 ms after 1.5 s; with other processes
+  on the machine 1-4 ms, for every client, the length of a time slice. *BullMQ, 50 adders* and *rate-limiter-flexible* had
+  0.89 and 1.28 times the p99 of the best peer after 0.2 s, and 0.78 and 0.93 times after 1.5 s, with a CPU a call that fell
+  from 14.2 to 9.4 µs and from 5.4 to 3.6. *Express with sessions* had 0.91 times the requests of node-redis after 3,000
+  requests and 0.99 times after 20,000: Express has most of the 195 µs a request.
 - The other lines have no profile. Those within a few hundredths of their goal change sides from run to run.
 
 \`\`\`sh

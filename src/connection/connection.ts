@@ -154,6 +154,8 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   private hasLeftIdle = false;
   /** Commands that were answered before the last read, or all. */
   private answeredBefore = 0;
+  /** Commands that were unsent or unanswered before the last read; 0 after the end of a run. */
+  private openBefore = 0;
   private roomBytes = 0;
   private burstStartMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
@@ -351,6 +353,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   flush(): void {
     this.answeredBefore = this.queue.answered;
+    this.openBefore = 0;
     this.writeUnsent();
     if (this.isFinishing) this.closeWhenWritten();
   }
@@ -457,6 +460,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   private noteArrival(size: number): void {
     this.bytesRead += size;
     this.answeredBefore = this.queue.answered;
+    this.openBefore = this.queue.length;
     this.lastActivityMs = clockMs();
   }
 
@@ -508,11 +512,16 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   /** Writes what has gathered, if it is time or too much. */
   private look(): void {
-    const { unsent, inFlight } = this.queue;
-    const isDue = this.isEager && pacer.isDue(unsent, inFlight) && !this.isGathering;
+    const { unsent } = this.queue;
+    const isDue = this.isEager && this.isDue && !this.isGathering;
     if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
     this.meter.cause = isDue ? "early" : "size";
     flushScheduler.flushThrough(this);
+  }
+
+  private get isDue(): boolean {
+    const { queue, meter } = this;
+    return pacer.isDue(queue.unsent, queue.inFlight, this.openBefore - queue.length, meter.queuedMs);
   }
 
   /** Not while commands are encoded: others may be issued by what traces them. */

@@ -40,6 +40,8 @@ export class FlushMeter {
   private beganMs = 0;
   private timedPlace = UNMEASURED;
   private timedFromMs = 0;
+  private lastTripMs = 0;
+  private leastTripMs = Number.POSITIVE_INFINITY;
   private stalledFromMs = 0;
   private pending: Pending[] | null = null;
   /** Looked up once: asking the environment takes longer than a flush may. */
@@ -84,9 +86,14 @@ export class FlushMeter {
     counts.bytesRead += size;
     if (this.timedPlace !== UNMEASURED && queue.answered > this.timedPlace) {
       this.timedPlace = UNMEASURED;
-      counts.roundTrips.note(Math.max(0, nowMs - this.timedFromMs), nowMs);
+      this.noteTrip(Math.max(0, nowMs - this.timedFromMs), nowMs);
     }
     if (this.pending !== null) this.settle(this.pending, nowMs);
+  }
+
+  /** How much longer the last measured round trip took than the shortest one of this connection. */
+  get queuedMs(): number {
+    return Math.max(0, this.lastTripMs - this.leastTripMs);
   }
 
   drained(): void {
@@ -101,6 +108,12 @@ export class FlushMeter {
     const { pending } = this;
     this.pending = null;
     if (pending !== null) for (const { context } of pending) flushChannel.settle(context, makeError());
+  }
+
+  private noteTrip(tripMs: number, nowMs: number): void {
+    this.lastTripMs = tripMs;
+    if (tripMs < this.leastTripMs) this.leastTripMs = tripMs;
+    this.counts.roundTrips.note(tripMs, nowMs);
   }
 
   private time(): void {

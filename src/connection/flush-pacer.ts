@@ -6,7 +6,8 @@
  *   half-way        when the last read has answered many and little is in flight: those who were
  *                   answered ask again in the same run, and half of them are enough to go on with
  *   now and then    when the last write is so long ago that another costs little beside what the
- *                   thread has done since, and as much has gathered as half of what is in flight
+ *                   thread has done since, and as much has gathered as half of what is in flight;
+ *                   but not when the run ends soon and replies wait anyway
  *   at the end      everything else, in one write
  *
  * The price of a write is measured: the least that was seen lately, since whatever else the machine
@@ -23,8 +24,10 @@ const MOST_PRICE_MS = 0.025;
 const FORGETTING = 1.01;
 /** Larger writes tell the price of their bytes. */
 const SMALL_BYTES = 16 * 1024;
-/** Fewer commands than this are not worth two writes. */
-const FEWEST_HALVED = 4;
+/** Fewer commands than this are not worth two writes: one read of the server takes them all. */
+const FEWEST_HALVED = 6;
+/** Replies that wait for so many gaps wait for the server, or for this thread, and not for a write. */
+const GAPS_QUEUED = 4;
 const FIRST_STRIDE = 8;
 /** Most commands between two looks at the clock. */
 const LONGEST_STRIDE = 16;
@@ -63,15 +66,25 @@ export class FlushPacer {
     return nowMs - this.writtenMs >= this.gapMs && isWorthwhile(1, inFlight);
   }
 
-  /** Whether what has gathered may leave now; to be asked at the end of a stride. */
-  isDue(gathered: number, inFlight: number): boolean {
+  /**
+   * Whether what has gathered may leave now; to be asked at the end of a stride.
+   *
+   * @param toCome Callers whom the last read has answered and who have not asked again.
+   * @param queuedMs How much longer a reply takes than the quickest one did.
+   */
+  isDue(gathered: number, inFlight: number, toCome: number, queuedMs: number): boolean {
     const nowMs = this.clockMs();
-    const leftMs = this.gapMs - (nowMs - this.writtenMs);
-    this.learn(nowMs - this.strideMs, leftMs > 0 ? leftMs : this.gapMs);
+    const { gapMs } = this;
+    const leftMs = gapMs - (nowMs - this.writtenMs);
+    const tookMs = nowMs - this.strideMs;
+    const endsSoon = toCome > 0 && toCome * tookMs < gapMs * this.counted;
+    this.learn(tookMs, leftMs > 0 ? leftMs : gapMs);
     const isHalf = this.half > 0 && gathered >= this.half;
     if (isHalf) this.half = 0;
     this.count(nowMs, gathered);
-    return isHalf || (leftMs <= 0 && isWorthwhile(gathered, inFlight));
+    if (isHalf) return true;
+    if (endsSoon && queuedMs > gapMs * GAPS_QUEUED) return false;
+    return leftMs <= 0 && isWorthwhile(gathered, inFlight);
   }
 
   /** A socket has taken so many bytes. */

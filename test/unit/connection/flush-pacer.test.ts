@@ -10,14 +10,21 @@ class Thread {
   unsent = 0;
   inFlight = 0;
   answered = 0;
+  toCome = 0;
+  queuedMs = 0;
   readonly writes: number[] = [];
 
   issue(paceMs: number): void {
     this.nowMs += paceMs;
     this.unsent++;
+    this.toCome--;
     if (this.unsent === 1) {
       if (this.inFlight === 0 || this.pacer.isOpen(this.inFlight, this.answered)) this.write();
-    } else if (--this.pacer.untilLook <= 0 && this.pacer.isDue(this.unsent, this.inFlight)) this.write();
+    } else if (--this.pacer.untilLook <= 0 && this.isDue()) this.write();
+  }
+
+  private isDue(): boolean {
+    return this.pacer.isDue(this.unsent, this.inFlight, this.toCome, this.queuedMs);
   }
 
   write(priceMs = PRICE_MS, byteCount = 30): void {
@@ -40,6 +47,7 @@ class Thread {
   answer(commands: number): void {
     this.inFlight -= commands;
     this.answered = commands;
+    this.toCome = commands;
   }
 }
 
@@ -94,10 +102,27 @@ describe("FlushPacer", () => {
   });
 
   it("few that are answered together are not worth two writes", () => {
-    thread.inFlight = 6;
-    thread.answer(3);
-    thread.run(3, 0.0005);
-    expect(thread.writes).to.deep.equal([3]);
+    thread.inFlight = 10;
+    thread.answer(5);
+    thread.run(5, 0.0001);
+    expect(thread.writes).to.deep.equal([5]);
+  });
+
+  it("waits for the end of a run that is near while replies wait for the server", () => {
+    const runOf24 = (queuedMs: number, paceMs: number): readonly number[] => {
+      thread.queuedMs = queuedMs;
+      for (let run = 0; run < 4; run++) {
+        thread.nowMs += 0.5;
+        thread.inFlight = 50;
+        thread.answer(24);
+        thread.run(24, paceMs);
+      }
+      return [...thread.writes];
+    };
+    expect(runOf24(0, 0.0005)).to.deep.equal([17, 7]);
+    expect(runOf24(0.5, 0.0005)).to.deep.equal([24]);
+    // What follows takes longer than a write: the caller's own work.
+    expect(runOf24(0.5, 0.02).length).to.be.above(1);
   });
 
   it("learns the price of a write, the least that was seen lately", () => {
