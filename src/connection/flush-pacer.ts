@@ -27,7 +27,7 @@ const SMALL_BYTES = 16 * 1024;
 /** Fewer commands than this are not worth two writes: one read of the server takes them all. */
 const FEWEST_HALVED = 6;
 /** Replies that wait for so many gaps wait for the server, or for this thread, and not for a write. */
-const GAPS_QUEUED = 4;
+const GAPS_QUEUED = 8;
 const FIRST_STRIDE = 8;
 /** Most commands between two looks at the clock. */
 const LONGEST_STRIDE = 16;
