@@ -193,7 +193,7 @@ describe("RealCluster and RealSentinels", function () {
   this.timeout(120_000);
 
   it("moves slots, fails over and is emptied", async () => {
-    const servers = await RealCluster.start({ masters: 2, replicas: 1 });
+    const servers = await RealCluster.start({ masters: 2 });
     const cluster = new Cluster(servers.seeds);
     cluster.on("error", () => {});
     try {

@@ -75,9 +75,9 @@ export const RealServer = {
 };
 
 export interface RealClusterOptions extends Omit<RealServerOptions, "tls" | "args"> {
-  /** Default: 3. */
+  /** The number that is `cluster` of a `TestServer`. Default: 3. */
   readonly masters?: number;
-  /** Of each master. Default: 0. */
+  /** Of each master. Default: 1, as of a `TestServer`: a failover needs one. */
   readonly replicas?: number;
 }
 
@@ -86,7 +86,7 @@ export type RealCluster = ServerCluster;
 
 export const RealCluster = {
   async start(options: RealClusterOptions = {}): Promise<ServerCluster> {
-    const { masters = 3, replicas = 0, config = {} } = options;
+    const { masters = 3, replicas = 1, config = {} } = options;
     const binary = await findBinary(options);
     return ServerCluster.start({ binary, masters, replicasPerMaster: replicas, config });
   },
