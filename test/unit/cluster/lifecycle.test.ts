@@ -301,6 +301,7 @@ describe("Lifecycle", () => {
     parts.clients = [];
     life.onEmpty();
     expect(words).to.deep.equal(["disconnecting", "close", "end"]);
+    expect(parts.told).to.include("refresher off").and.to.include("pause");
     expect(parts.told).to.include("watches cleared").and.to.include("closed for good");
     life.disconnect();
     expect(words.at(-1), "twice is once").to.equal("end");
@@ -333,6 +334,29 @@ describe("Lifecycle", () => {
       expect(words.slice(-2)).to.deep.equal(["disconnecting", "end"]);
       await home.pass(500);
       expect(life.status).to.equal("end");
+    });
+  });
+
+  it("begins anew after its end as at first", async () => {
+    await home.live(async () => {
+      life.disconnect();
+      expect(life.status).to.equal("end");
+      parts.findSeeds = () => Promise.reject(new Error("no such name"));
+      await failure(life.connect());
+      expect(life.status).to.equal("reconnecting");
+      parts.findSeeds = async () => [];
+      parts.refresh = () => Promise.reject(new Error("nobody answers"));
+      await home.pass(100);
+      parts.delayMs = null;
+      await home.pass(100);
+      expect(life.status).to.equal("end");
+      await failure(life.connect());
+      expect(parts.attempts).to.deep.equal([
+        [1, "no such name"],
+        [2, undefined],
+        [3, undefined],
+        [1, undefined],
+      ]);
     });
   });
 

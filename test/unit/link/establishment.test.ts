@@ -206,11 +206,15 @@ describe("Establishment", () => {
 
   it("says what a silence means by how far it had come", async () => {
     const tls = Object.assign(new PassThrough(), { encrypted: true, connecting: false });
+    const dialling = Object.assign(new PassThrough(), { encrypted: true, connecting: true });
+    const plain = Object.assign(new PassThrough(), { connecting: false });
     const said: string[] = [];
     for (const [state, socket] of [
       [ConnectionState.Dialing, new PassThrough()],
       [ConnectionState.Dialing, tls],
       [ConnectionState.Handshaking, new PassThrough()],
+      [ConnectionState.Dialing, dialling],
+      [ConnectionState.Dialing, plain],
     ] as const) {
       connection = new ModelConnection();
       connection.state = state;
@@ -221,6 +225,7 @@ describe("Establishment", () => {
     expect(said[0]).to.equal("connect ETIMEDOUT");
     expect(said[1]).to.contain("no TLS handshake");
     expect(said[2]).to.contain("the handshake was not answered");
+    expect(said.slice(3)).to.deep.equal(["connect ETIMEDOUT", "connect ETIMEDOUT"]);
   });
 
   it("says nothing more once it was stopped", async () => {

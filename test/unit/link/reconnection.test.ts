@@ -160,6 +160,11 @@ describe("Reconnection", () => {
   it("introduces the connection that it dials, and no longer once it was stopped", async () => {
     const connection = new ModelConnection();
     const established: unknown[] = [];
+    let dials = 0;
+    const connect = (): Promise<never> => {
+      dials++;
+      return new Promise(() => {});
+    };
     const owner = {
       identity: { name: "test", version: "1" },
       credentials: () => ({ password: "pw" }),
@@ -168,13 +173,14 @@ describe("Reconnection", () => {
     const dial = (): Reconnection => {
       const one = new home.modules.Reconnection(
         { protocol: 2, disableClientInfo: true },
-        { connect: () => new Promise(() => {}) } as never,
+        { connect } as never,
         owner as never,
       );
       one.dial(connection.asConnection);
       return one;
     };
     dial().introduce({ db: 0 });
+    expect(dials).to.equal(1);
     await home.pass(0);
     expect(connection.answer("OK")).to.equal("auth pw");
     await home.pass(0);

@@ -347,6 +347,37 @@ describe("PipelineRun", () => {
     expect([await own.promise, await settled.promise, own.pipelineIndex]).to.deep.equal(["1", "done", 1]);
   });
 
+  it("fails a command built by hand that cannot be sent, by its row and by its own promise", async () => {
+    const own = new Command(specOf("client"), ["reply", "off"], false, new PromiseCompletion());
+    const ended = own.promise.catch((error: Error) => error);
+    run.queueCommand(own);
+    run.start();
+    expect(way.batches).to.deep.equal([]);
+    expect((await run.outcome)?.[0]?.[0]).to.equal(await ended);
+  });
+
+  it("queues scripts, which know their batch, and a script that cannot be sent as an error", async () => {
+    const made: unknown[][] = [];
+    const script = {
+      makeCommand: (...words: unknown[]) => {
+        const [args, wantsBuffers, completion] = words as [string[], boolean, PipelineRun];
+        made.push(args);
+        if (args.length === 0) throw new Error("no number of keys");
+        return new Command(specOf("evalsha"), ["sha", ...args], wantsBuffers, completion);
+      },
+    };
+    run.queueScript(script, ["0"], false);
+    run.queueScript(script, [], false);
+    run.start();
+    const [command] = sent() as [Command];
+    expect(sent().length).to.equal(1);
+    expect(command.extra?.scriptBatch).to.equal(command.batch);
+    answerAll([command], "done");
+    const rows = (await run.outcome) ?? [];
+    expect([rows[0]?.[1], rows[1]?.[0]?.message]).to.deep.equal(["done", "no number of keys"]);
+    expect(made).to.deep.equal([["0"], []]);
+  });
+
   it("passes each command through a replaced send, those before it excepted", () => {
     queue("get", "before");
     const seen: (number | undefined)[] = [];

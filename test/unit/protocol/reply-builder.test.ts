@@ -23,6 +23,7 @@ describe("ReplyBuilder", () => {
   beforeEach(() => begin());
 
   it("hands a reply over once, when its last element has come", () => {
+    expect(builder.isIdle).to.equal(false);
     builder.open(List, 2, Count);
     builder.place("a");
     builder.open(List, 1, Count);
@@ -112,6 +113,7 @@ describe("ReplyBuilder", () => {
     sink = new RecordingSink(0);
     builder = new ReplyBuilder(sink);
     builder.beginMetadata();
+    expect(builder.isIdle).to.equal(false);
     builder.open(Attribute, 2, Count);
     builder.place("a");
     builder.place("b");
