@@ -186,6 +186,58 @@ for (const kind of serverKinds()) {
       expect(await told).to.deep.equal(["user:1"]);
     });
 
+    it("goes together with merging and coalescing: what it keeps is asked for singly, the rest is merged", async () => {
+      const redis = await open(
+        { match: ["kept:"] },
+        { enableAutoPipelining: { coalesce: true, merge: ["get", "set", "hget"] } },
+      );
+      const other = await open(false);
+      const written = await countOf(server, "mset");
+      const kept = Array.from({ length: 5 }, (_, index) => `kept:${index}`);
+      const passed = Array.from({ length: 5 }, (_, index) => `passed:${index}`);
+      const all = [...kept, ...passed];
+      const ask = (): Promise<(string | null)[]> =>
+        Promise.all([...all, ...all].map((key) => redis.get(key)));
+      // The first batch with something to merge asks whether it may be.
+      await ask();
+      let merged = await countOf(server, "mget");
+      for (let round = 0; round < 20; round++) {
+        const values = all.map((key) => `${key} ${round}`);
+        const writing = Promise.all(all.map((key, index) => redis.set(key, values[index] as string)));
+        // Whether the writes may be merged is seen when nothing stands behind them.
+        if (round === 0) await writing;
+        expect(await ask()).to.deep.equal([...values, ...values]);
+        await writing;
+        expect(await ask()).to.deep.equal([...values, ...values]);
+        const single = await countOf(server, "get");
+        expect(await ask()).to.deep.equal([...values, ...values]);
+        expect(await countOf(server, "get")).to.equal(single);
+        for (const key of kept) expect(redis.cache.peek("get", key)).to.equal(`${key} ${round}`);
+        for (const key of passed) expect(redis.cache.peek("get", key)).to.equal(undefined);
+        expect(await countOf(server, "mget")).to.be.greaterThan(merged);
+        merged = await countOf(server, "mget");
+        // Many at once, of which one command tells: each key is dropped.
+        const told = new Set<string>();
+        redis.on("invalidate", (keys) => {
+          for (const key of keys ?? []) told.add(key);
+        });
+        await other.mset(Object.fromEntries(kept.map((key) => [key, "other"])));
+        await until(() => told.size === kept.length);
+        redis.removeAllListeners("invalidate");
+        const rows = await redis
+          .pipeline({ merge: ["get"] })
+          .get("kept:0")
+          .get("passed:0")
+          .get("passed:1")
+          .set("kept:1", "row")
+          .get("kept:1")
+          .exec();
+        expect(rows?.map(([, value]) => value)).to.deep.equal(["other", values[5], values[6], "OK", "row"]);
+      }
+      // One of the other client and one of this one in each round.
+      expect((await countOf(server, "mset")) - written).to.equal(40);
+    });
+
     it("does not mix calls of several keys up under a prefix", async () => {
       const redis = await open(true, { keyPrefix: "p:" });
       await server.command("MSET", "p:a", "1", "p:b", "2", "p:p:b", "3");
