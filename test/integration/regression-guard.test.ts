@@ -13,15 +13,21 @@ import { findAnyServer } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
 
 const CLIENT_MODULE = path.join(__dirname, "..", "..", "src", "index.js");
+const TELEMETRY_MODULE = path.join(__dirname, "..", "..", "src", "otel", "index.js");
+/** Two runs on a busy machine differ by less; the context that a listener is given takes far more for each command. */
+const UNHEARD_TOLERANCE = 0.5;
 
 describe("regression guard", () => {
   let counts: CountTable;
+  /** The same after somebody has listened to everything, and has ceased. */
+  let unheard: CountTable;
 
   before(async function () {
     this.timeout(120_000);
     const server = await ServerProcess.start({ binary: await findAnyServer() });
     try {
       counts = await runCounts(CLIENT_MODULE, server.port);
+      unheard = await runCounts(CLIENT_MODULE, server.port, TELEMETRY_MODULE);
     } finally {
       await server.stop();
     }
@@ -40,6 +46,16 @@ describe("regression guard", () => {
     expect(counts.awaited.promisesPerBatch).to.equal(1);
     expect(counts.turn.promisesPerBatch).to.equal(BATCH_COMMANDS);
     expect(counts["turn-auto"].promisesPerBatch).to.equal(BATCH_COMMANDS);
+  });
+
+  it("nobody listens any more: nothing is made for tracers", () => {
+    for (const load of ["turn-once", "turn-auto", "pipeline", "awaited"] as const) {
+      const { bytesPerCommand, writesPerBatch, promisesPerBatch } = unheard[load];
+      const before = counts[load];
+      expect(bytesPerCommand, load).to.be.below(before.bytesPerCommand * (1 + UNHEARD_TOLERANCE));
+      expect(writesPerBatch, load).to.be.closeTo(before.writesPerBatch, 0.05);
+      expect(promisesPerBatch, load).to.be.closeTo(before.promisesPerBatch, 0.05);
+    }
   });
 
   it("no count has grown beyond the stored ones", () => {
