@@ -133,5 +133,5 @@ export const KEY_OVERRIDES: Readonly<Record<string, { readonly keys: string; rea
   georadius: { keys: "g5", reason: "two keywords; a key may be spelled like one of them" },
   georadiusbymember: { keys: "g4", reason: "as georadius, with one argument less" },
   migrate: { keys: "m", reason: "the keys after KEYS count only if the third argument is empty" },
-  clusterscan: { keys: "-", reason: "its first argument is a cursor" },
+  clusterscan: { keys: "c", reason: "its first argument is a cursor, which leads to a node as a key does" },
 };

@@ -10,6 +10,7 @@
  *   xread       … STREAMS k i k.STREAMS.0  first half of what follows the word, searched from 0
  *   sort, georadius (g), migrate           named walks
  *   xinfo       stream k      s            the rule of the subcommand
+ *   clusterscan cursor        c            no key, but what its slot follows from
  */
 
 import type { Argument } from "../protocol/resp-types";
@@ -28,6 +29,7 @@ export const KeyWalk = {
   Sort: 5,
   Georadius: 6,
   Migrate: 7,
+  Cursor: 8,
 } as const;
 export type KeyWalk = (typeof KeyWalk)[keyof typeof KeyWalk];
 
@@ -83,12 +85,14 @@ export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyR
       return { ...EMPTY, walk: KeyWalk.Migrate };
     case "s":
       return { ...EMPTY, walk: KeyWalk.Subcommand, subcommands };
+    case "c":
+      return { ...EMPTY, walk: KeyWalk.Cursor };
     default:
       return EMPTY;
   }
 }
 
-/** Position of the first key, -1 if there is none. Allocates nothing: the cluster asks for every command. */
+/** Position of the first key, or of what stands for one on the way to a node; -1 if there is none. Allocates nothing: the cluster asks for every command. */
 export function firstKeyPosition(spec: Keyed, args: readonly Argument[]): number {
   return firstOf(spec.keys, args);
 }
@@ -155,6 +159,7 @@ function firstOf(rule: KeyRule, args: readonly Argument[]): number {
 function positionsOf(rule: KeyRule, args: readonly Argument[]): readonly number[] {
   switch (rule.walk) {
     case KeyWalk.None:
+    case KeyWalk.Cursor:
       return NO_POSITIONS;
     case KeyWalk.Range:
       return sequence(rule.first, endOfRange(rule, args.length), rule.step);

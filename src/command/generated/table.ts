@@ -64,7 +64,7 @@ export const METHOD_ROWS: readonly string[] = [
 
 /** Commands that are known but are no part of the API; all but MONITOR are methods. */
 export const ADDITIONAL_ROWS: readonly string[] = [
-  "10001 - clusterscan",
+  "10001 c clusterscan",
   "10000 - commandlog",
   "10002 r0.0.1 delifeq",
   "8130040 - monitor",

@@ -110,9 +110,7 @@ const CASES: readonly (readonly [word: string, args: string, positions: readonly
 const WITHOUT_KEYS =
   `publish subscribe psubscribe unsubscribe punsubscribe pubsub scan keys wait waitaof script
   function config client cluster command acl debug info ping echo auth hello select multi exec discard unwatch
-  time flushall flushdb dbsize randomkey MINE.GET FT.SEARCH constructor __proto__ clusterscan sentinel`.split(
-    /\s+/,
-  );
+  time flushall flushdb dbsize randomkey MINE.GET FT.SEARCH constructor __proto__ sentinel`.split(/\s+/);
 
 describe("key positions", () => {
   for (const [word, args, positions] of CASES) {
@@ -133,6 +131,13 @@ describe("key positions", () => {
       }
     });
   }
+
+  it("a cursor of CLUSTERSCAN is no key, and leads to a node as one", () => {
+    const scan = specOf("clusterscan");
+    expect(keyPositions(scan, ["0-{06S}-0", "COUNT", "10"])).to.deep.equal([]);
+    expect(firstKeyPosition(scan, ["0-{06S}-0", "COUNT", "10"])).to.equal(0);
+    expect(firstKeyPosition(scan, [])).to.equal(-1);
+  });
 
   it("never lie outside the arguments, and the first is the first, whatever the arguments are", () => {
     const word = fc.constantFrom(
