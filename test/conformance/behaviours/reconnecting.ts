@@ -34,6 +34,21 @@ async function cutAfter(stage: Stage, word: string, count: number, options: obje
   return redis;
 }
 
+/** A client whose LPUSH on a text fails, and goes again after a reconnect, when the text is gone. */
+async function goingAgain(stage: Stage): Promise<{ redis: Redis; tries(): number }> {
+  let tries = 0;
+  const redis = await stage.redis({
+    retryStrategy: () => 1,
+    reconnectOnError: () => {
+      if (++tries > 1) return false;
+      void stage.admin("DEL", "k");
+      return 2;
+    },
+  });
+  await redis.set("k", "text");
+  return { redis, tries: () => tries };
+}
+
 export const reconnecting = group("reconnecting", (add) => {
   const alone = { isAlone: true } as const;
 
@@ -341,17 +356,8 @@ export const reconnecting = group("reconnecting", (add) => {
   add(
     "reconnectOnError 2: the command goes again after the reconnect",
     async (stage) => {
-      let tries = 0;
-      const redis = await stage.redis({
-        retryStrategy: () => 1,
-        reconnectOnError: () => {
-          if (++tries > 1) return false;
-          void stage.admin("DEL", "k");
-          return 2;
-        },
-      });
-      await redis.set("k", "text");
-      return [await redis.lpush("k", "a"), tries];
+      const { redis, tries } = await goingAgain(stage);
+      return [await redis.lpush("k", "a"), tries()];
     },
     [1, 1],
   );
@@ -359,16 +365,7 @@ export const reconnecting = group("reconnecting", (add) => {
   add(
     "reconnectOnError 2 in a pipeline: only the command that failed goes again",
     async (stage) => {
-      let tries = 0;
-      const redis = await stage.redis({
-        retryStrategy: () => 1,
-        reconnectOnError: () => {
-          if (++tries > 1) return false;
-          void stage.admin("DEL", "k");
-          return 2;
-        },
-      });
-      await redis.set("k", "text");
+      const { redis } = await goingAgain(stage);
       return plainRows(await redis.pipeline().incr("n").lpush("k", "a").incr("n").exec());
     },
     [
