@@ -8,7 +8,7 @@ import { ConnectionState } from "../../../src/connection/connection-state";
 import type { LinkOptions } from "../../../src/link/link-options";
 import { OfflineQueue } from "../../../src/link/offline-queue";
 import { Unblocker } from "../../../src/link/unblocker";
-import { FakeServer } from "../../support/fake-server";
+import { FakeServer, NO_REPLY } from "../../support/fake-server";
 
 const UNBLOCKED = new Error("UNBLOCKED client unblocked via CLIENT UNBLOCK");
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -16,7 +16,11 @@ const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await new Promise((resolve) => setTimeout(resolve, 1));
+  const startedAt = performance.now();
+  while (!isTrue()) {
+    expect(performance.now() - startedAt, "ms waited").to.be.below(1500);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
 }
 
 describe("Unblocker", () => {
@@ -268,15 +272,21 @@ describe("Unblocker", () => {
     expect(unblocker.takes(call(2), UNBLOCKED), "what it told is over").to.equal(false);
   });
 
-  it("goes on with the calls of the next connection", async () => {
-    flags = "N";
-    unblocker.recall(call(0));
-    await until(() => server.received.length > 2);
-    const before = current.connection as Record<string, unknown>;
-    unblocker.stop();
-    current.connection = { ...before, queue: { answered: 7 } };
-    unblocker.recall(call(7));
-    flags = "b";
-    await until(() => told().length > 0);
-  });
+  for (const when of ["between two questions", "amid one"]) {
+    it(`goes on with the calls of the next connection, the last one lost ${when}`, async () => {
+      const { handler } = server;
+      let isSilent = when === "amid one";
+      server.handler = (words, ...rest) =>
+        isSilent && words[1] === "list" ? NO_REPLY : handler(words, ...rest);
+      flags = "N";
+      unblocker.recall(call(0));
+      await until(() => server.received.filter(([, word]) => word === "list").length > (isSilent ? 0 : 2));
+      const before = current.connection as Record<string, unknown>;
+      unblocker.stop();
+      current.connection = { ...before, queue: { answered: 7 } };
+      unblocker.recall(call(7));
+      [flags, isSilent] = ["b", false];
+      await until(() => told().length > 0);
+    });
+  }
 });
