@@ -319,7 +319,8 @@ export class RetryQueue {
     for (const slot of slots) {
       const { drain } = slot;
       if (drain?.last !== command) continue;
-      // The youngest of another slot stood for all before it; one of this slot may have been given up out of turn.
+      // A command of another slot is waited for where it is known to be behind all of this slot. One of this slot may
+      // have been given up while older ones are still at the node: those are waited for next.
       const last = command.slot === slot.slot ? drain.client.lastOf(slot.slot) : null;
       if (last !== null) this.drain(slot, drain.client, last);
       else {

@@ -206,7 +206,8 @@ export interface SharedOptions {
   /**
    * Which written but unanswered commands are sent again after a lost connection: all
    * (`at-least-once`), only those that read (`reads-only`), or none (`at-most-once`). The others
-   * fail with code `OUTCOME_UNKNOWN`.
+   * fail with code `OUTCOME_UNKNOWN`. After the watchdog has found a server that cannot be reached,
+   * the default is `reads-only`: the server may be at work on them still.
    * @default "at-least-once"
    */
   retryPolicy?: RetryPolicy | undefined;
