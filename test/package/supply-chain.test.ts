@@ -46,6 +46,7 @@ const OTHER_FILES = [
   "built/index.mjs",
   "built/index.d.ts",
   "built/index.d.mts",
+  "built/commands.d.ts",
   "built/declarations.d.ts",
   "built/core.js",
   "built/core.js.map",
