@@ -21,6 +21,8 @@ export interface LoadRow extends Row {
   readonly line?: Line;
   readonly isPatched?: boolean;
   readonly hasStorage?: boolean;
+  /** Least time that it runs before it is measured; by default the budget's. */
+  readonly leastWarmMs?: number;
 }
 
 /** Commands in one turn or batch, from which on each is timed and the clock is asked after each. */
@@ -53,7 +55,7 @@ export async function measureOn(side: Side, row: LoadRow, context: SampleContext
   const pass = (durationMs: number, record?: (ms: number) => void): Promise<number> =>
     load(clockOf(row, durationMs), record);
   const { budget, target } = context;
-  await pass(budget.warmMs);
+  await pass(Math.max(budget.warmMs, row.leastWarmMs ?? 0));
   const latencies = new LatencyRecorder();
   const server = await ServerMeter.open(target.nodes);
   const meter = new Meter();
