@@ -234,8 +234,10 @@ describe("bullmq", () => {
   it("finishes what is running before it closes, and closes at once when forced", async () => {
     const queue = makeQueue();
     const worker = makeWorker(async () => sleep(200));
+    // The worker may be quicker than the reply to the adder.
+    const active = next(worker, "active");
     await queue.add("slow", {});
-    await next(worker, "active");
+    await active;
     await worker.close();
     assert.equal(await queue.getCompletedCount(), 1);
     const idle = new Worker(name, async () => {}, { connection });
