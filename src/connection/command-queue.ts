@@ -166,8 +166,7 @@ export class CommandQueue {
 
   /** All entries, in order. */
   entries(): QueueEntry[] {
-    const items = this.items.toArray();
-    return this.backlogCount === 0 ? items : items.concat(this.waiting());
+    return this.items.toArray().concat(this.waiting());
   }
 
   /** Takes the command that a reply has just arrived for; a call becomes one. */
@@ -197,11 +196,10 @@ export class CommandQueue {
   takeAll(): { sent: Command[]; unsent: Command[] } {
     const sent: Command[] = [];
     const unsent: Command[] = [];
-    const { sentMark } = this;
-    const entries = this.entries();
-    for (let index = 0; index < entries.length; index++) {
-      takeEntry(entries[index] as QueueEntry, index < sentMark ? sent : unsent, sent, unsent);
-    }
+    this.entries().forEach((entry, index) => {
+      if (entry instanceof CallsInFlight) unroll(entry, sent, unsent);
+      else (index < this.sentMark ? sent : unsent).push(...membersOf(entry));
+    });
     this.items.clear();
     this.backlog.clear();
     this.writing = null;
@@ -300,15 +298,9 @@ export class CommandQueue {
   }
 }
 
-/** Adds what an entry consists of: the commands to `own`; calls to those that were written, or not. */
-function takeEntry(entry: QueueEntry, own: Command[], sent: Command[], unsent: Command[]): void {
-  if (entry instanceof CallsInFlight) {
-    unroll(entry, sent, unsent);
-    return;
-  }
-  const merged = mergedIn(entry);
-  if (merged === null) own.push(entry);
-  else own.push(...merged.members());
+/** The commands that one stands for. */
+function membersOf(command: Command): readonly Command[] {
+  return mergedIn(command)?.members() ?? [command];
 }
 
 function sum(numbers: readonly number[]): number {
@@ -318,8 +310,7 @@ function sum(numbers: readonly number[]): number {
 /** Every call that is not answered becomes a command. */
 function unroll(entry: CallsInFlight, sent: Command[], unsent: Command[]): void {
   while (!entry.calls.isAbandoned && !entry.isOver) {
-    const rest = entry.isAwaited ? sent : unsent;
-    rest.push(entry.takeNext());
+    (entry.isAwaited ? sent : unsent).push(entry.takeNext());
   }
   entry.finish();
 }

@@ -541,11 +541,12 @@ export class Link implements Dispatcher {
       takeLate: () => (readyAtMs > 0 ? this.offline.takeWaiting() : []),
     };
     const again = sortLeftovers(left, rules);
-    const kept: Command[] = [];
-    const partlyDone: Command[] = [];
-    for (const command of again) (command.batch?.isPartlyDone === true ? partlyDone : kept).push(command);
-    this.deps.counts.resent += this.offline.putBack(kept);
+    const isWhole = ({ batch }: Command): boolean => batch === null || !batch.isPartlyDone;
+    const kept = again.every(isWhole) ? again : again.filter(isWhole);
+    for (const command of kept) if (command.state === CommandState.Sent) this.deps.counts.resent++;
+    this.offline.putBack(kept);
     this.session.onLoss((flag) => this.offline.has(flag));
+    const partlyDone = kept === again ? [] : again.filter((command) => !isWhole(command));
     settleWaiting(partlyDone, this.deps.takeover, () => this.closedError());
   }
 
