@@ -58,6 +58,18 @@ function lagOf(caller: Caller, value: StreamValue, group: ConsumerGroup): number
   return read === null ? null : value.entriesAdded - read;
 }
 
+/** How far the group has come. */
+function progressOf(caller: Caller, value: StreamValue, group: ConsumerGroup): ReplyValue[] {
+  return [
+    "last-delivered-id",
+    idText(group.lastId),
+    "entries-read",
+    group.entriesRead,
+    "lag",
+    lagOf(caller, value, group),
+  ];
+}
+
 /** `FULL [COUNT count]`: how many entries and pending ones are shown, 0 for all. */
 function fullCount(args: readonly string[]): number {
   const isWrong = word(args, 3) !== "FULL" || (args.length > 4 && word(args, 4) !== "COUNT");
@@ -75,12 +87,7 @@ function inFull(caller: Caller, value: StreamValue, count: number): ReplyValue[]
     return new MapReply([
       "name",
       group.name,
-      "last-delivered-id",
-      idText(group.lastId),
-      "entries-read",
-      group.entriesRead,
-      "lag",
-      lagOf(caller, value, group),
+      ...progressOf(caller, value, group),
       "pel-count",
       pending.length,
       "pending",
@@ -158,12 +165,7 @@ function groups(caller: Caller, args: readonly string[]): ReplyValue {
       group.consumers.size,
       "pending",
       group.pending.size,
-      "last-delivered-id",
-      idText(group.lastId),
-      "entries-read",
-      group.entriesRead,
-      "lag",
-      lagOf(caller, value, group),
+      ...progressOf(caller, value, group),
     ]);
   });
 }
