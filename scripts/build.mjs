@@ -73,6 +73,8 @@ function entryEnd(names) {
       return `Object.defineProperty(Redis, "${name}", { enumerable: true, configurable: true, ${get} });`;
     }),
     "exports = module.exports = Redis;",
+    "// Tracers that rewrite source text look for sendCommand there.",
+    'require("./Redis.js");',
     "// Never run: tells Node which names import { ... } may use.",
     ...["default", ...names.map(({ name }) => name)].map((name) => `0 && (exports.${name} = 0);`),
   ].join("\n");

@@ -126,6 +126,8 @@ export function refusingLate(command: Command, handOver: () => void): void {
 export class ClientTracer {
   private attempts = 0;
   private attempt: SettleHook | null = null;
+  /** Of the present attempt: the commands of the handshake are issued in it. */
+  private connecting: AsyncResource | null = null;
   private reason: Error | undefined;
   /** Looked up once for each connection: asking the environment takes longer than a flush may. */
   private isLogging = false;
@@ -160,8 +162,9 @@ export class ClientTracer {
     const isOwn = command.origin === Origin.Connection;
     const database = isOwn ? (this.client.options.db ?? 0) : command.db;
     const trace = traceCommand(command.name, command.args, { database, serverAddress, serverPort });
-    if (extra.scope === null) trace.around(nothing);
-    else extra.scope.runInAsyncScope(() => trace.around(nothing));
+    const scope = extra.scope ?? (isOwn ? this.connecting : null);
+    if (scope === null) trace.around(nothing);
+    else scope.runInAsyncScope(() => trace.around(nothing));
     extra.scope = null;
     extra.addHook(trace);
   }
@@ -194,6 +197,7 @@ export class ClientTracer {
       connectionDebug("connection to %s is closed: %s", this.place(), reason ?? "no error");
     if (attempt === null || status === "connect" || status === "monitoring") return;
     this.attempt = null;
+    this.connecting = null;
     if (status === "ready") attempt.onFulfilled(undefined);
     else if (status === "end" && reason !== undefined) attempt.onFailed(reason);
     else attempt.onFailed(new ConnectionClosedError(reason === undefined ? undefined : { cause: reason }));
@@ -232,7 +236,12 @@ export class ClientTracer {
     this.isLogging = commandDebug.enabled;
     this.isLoggingBatches = pipelineDebug.enabled;
     connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
-    this.attempt = isConnectTraced() ? traceConnect(epoch, this.server()).around(nothing) : null;
+    this.attempt = null;
+    this.connecting = null;
+    if (!isConnectTraced()) return;
+    this.attempt = traceConnect(epoch, this.server()).around(() => {
+      this.connecting = new AsyncResource("sluice.connect", { requireManualDestroy: true });
+    });
   }
 
   /** The server for people to read: `host:port`, or the path of the socket. */

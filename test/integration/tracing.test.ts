@@ -179,6 +179,36 @@ describe("tracing", function () {
     }
   });
 
+  it("the commands of the handshake belong to the attempt to connect, as with the published API", async () => {
+    const seenBy = async (clientClass: ClientClass): Promise<string[]> => {
+      const stores = new AsyncLocalStorage<string>();
+      const seen: string[] = [];
+      const note = (context: unknown): void => {
+        seen.push(`${(context as { command: string }).command} under ${stores.getStore()}`);
+      };
+      const connects = tracingChannel("ioredis:connect").start;
+      const { start } = tracingChannel("ioredis:command");
+      connects.bindStore(stores, () => "connect");
+      start.subscribe(note);
+      const client = new clientClass(server.port, "127.0.0.1", {
+        lazyConnect: true,
+        disableClientInfo: true,
+      });
+      try {
+        await stores.run("request", () => client.connect());
+        await stores.run("later", () => client.get("k"));
+      } finally {
+        start.unsubscribe(note);
+        connects.unbindStore(stores);
+        client.disconnect();
+      }
+      return seen;
+    };
+    const theirs = await seenBy(Peer as unknown as ClientClass);
+    expect(theirs).to.include("info under connect");
+    expect(await seenBy(Redis as unknown as ClientClass)).to.deep.equal(theirs);
+  });
+
   it("makes nothing while nobody listens", async () => {
     const client = new Redis(server.port, { lazyConnect: true });
     await client.connect();
