@@ -1,11 +1,11 @@
 /**
- * A pipeline alone: built by chained calls, handed to a port that answers every command at once.
+ * A pipeline alone: built by chained calls, handed to a sender that answers every command at once.
  */
 
 import type { Command } from "../../src/command/command";
 import type { PlainCalls } from "../../src/command/plain-calls";
 import { Pipeline } from "../../src/pipeline/pipeline";
-import { PORT } from "../../src/pipeline/pipeline-run";
+import { SENDER } from "../../src/pipeline/pipeline-run";
 import { report } from "./measure";
 
 const COUNT = 1000;
@@ -21,7 +21,7 @@ const answering = {
   preparation: () => null,
   observe: () => null,
 };
-const host = { options: {}, isCluster: false, [PORT]: answering };
+const host = { options: {}, isCluster: false, [SENDER]: answering };
 const keys = Array.from({ length: COUNT }, (_, index) => `key:${10_000 + index}`);
 
 report("pipeline: chained set, nothing sent", COUNT, () => {

@@ -3,7 +3,7 @@
 import { Bulk, type BulkOptions } from "../pipeline/bulk";
 import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline } from "../pipeline/pipeline";
-import { type PipelineHost, PipelineRun, PORT } from "../pipeline/pipeline-run";
+import { type PipelineHost, PipelineRun, SENDER } from "../pipeline/pipeline-run";
 import { checkMerge, openMerging } from "./merging";
 import type { CommandList, PipelineOptions } from "./types";
 
@@ -20,7 +20,7 @@ export function makePipeline(
   const { merge } = options ?? (isList(commands) ? {} : (commands ?? {}));
   checkMerge("merge", merge);
   const merging = openMerging(merge, false);
-  const run = new PipelineRun(client[PORT], client.options.keyPrefix, false);
+  const run = new PipelineRun(client[SENDER], client.options.keyPrefix, false);
   run.mergeBy(merging);
   return fill(new OwnPipeline(client, false, run), list);
 }

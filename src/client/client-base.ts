@@ -49,10 +49,10 @@ import type { Bulk } from "../pipeline/bulk";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
 import {
   type BatchObserver,
+  type BatchSender,
   PIPELINE_CLASS,
   type PipelineHost,
-  type PipelinePort,
-  PORT,
+  SENDER,
 } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
@@ -151,13 +151,13 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   private [IS_PLAIN] = true;
   private [LIMITER]: Limiter | null = null;
   private [VIEW_PROTOTYPE]: this | null = null;
-  readonly [PORT]: PipelinePort;
+  readonly [SENDER]: BatchSender;
   readonly [TALLY] = new Tally();
 
   constructor() {
     super();
     lookAtPrototype();
-    this[PORT] = new ClientPort(this);
+    this[SENDER] = new ClientSender(this);
   }
 
   [OBSERVE]?(size: number): BatchObserver | null;
@@ -247,11 +247,11 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    */
   with(limits: CallLimits): this {
     this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
-    const view = Object.create(this[VIEW_PROTOTYPE]) as this & { [PORT]: PipelinePort };
+    const view = Object.create(this[VIEW_PROTOTYPE]) as this & { [SENDER]: BatchSender };
     view[IS_PLAIN] = false;
     view[COLLECTED] = null;
     view[LIMITER] = new Limiter(this.options, this[LIMITS], { ...this[LIMITER]?.call, ...limits });
-    view[PORT] = new ClientPort(view);
+    view[SENDER] = new ClientSender(view);
     return view;
   }
 
@@ -454,7 +454,7 @@ function noteCallSite(command: Command): void {
 }
 
 /** A class, since every client has one: closures would cost it half a kilobyte. */
-class ClientPort implements PipelinePort {
+class ClientSender implements BatchSender {
   constructor(private readonly client: ClientBase<ReplyMappingMode>) {}
 
   get tally(): Tally {

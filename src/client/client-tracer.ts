@@ -41,7 +41,7 @@ const commandDebug = debugLog("command");
 const connectionDebug = debugLog("connection");
 const pipelineDebug = debugLog("pipeline");
 
-/** Key of the method that clients with traced transactions have; see `PipelinePort.observe`. */
+/** Key of the method that clients with traced transactions have; see `BatchSender.observe`. */
 export const OBSERVE: unique symbol = Symbol("observe");
 
 /** The questions of the tracer to its client. */

@@ -162,7 +162,7 @@ export class Redirector {
     if (command !== transaction.closing) {
       if (redirect === null) return false;
       transaction.pending ??= { redirect, error };
-      if (!command.isSettled) transaction.withhold(command, error);
+      transaction.withhold(command, error);
       return true;
     }
     const pending = transaction.pending ?? (redirect === null ? null : { redirect, error });

@@ -1,11 +1,10 @@
 /**
- * One socket, one life. Encodes commands in the order in which they came, matches each reply to
- * the oldest unanswered one, and hands back what was never answered when it closes; never reused.
+ * One socket, one life. Takes commands in the order in which they came, matches each reply to the
+ * oldest unanswered one, and hands back what was never answered when it closes; never reused.
  * It knows nothing of reconnecting, queues while offline or retry policies: that is the link's.
- * Commands are encoded when they are written, so what is unsent is known exactly.
+ * When commands are encoded and leave is the affair of its `Writer`.
  */
 
-import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
@@ -13,7 +12,6 @@ import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
 import { ConnectionClosedError, type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
 import { hideBytes } from "../observability/redact";
-import { OutputBuffer } from "../protocol/output-buffer";
 import { type Message, Parser, type ReplySink } from "../protocol/parser";
 import { Decode, type Reply } from "../protocol/resp-types";
 import { atTurnEnd, clockMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
@@ -21,22 +19,16 @@ import { toError } from "../util/user-code";
 import { CallsInFlight } from "./calls-in-flight";
 import { CommandQueue, type QueueEntry } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
-import { FlushEncoder, type WriteListener } from "./flush-encoder";
+import type { WriteListener } from "./flush-encoder";
 import { FlushMeter } from "./flush-meter";
-import { type Flushable, flushScheduler } from "./flush-scheduler";
 import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
 import { SocketTimeout } from "./socket-timeout";
+import { Writer, type WriterOptions, type WriterSource } from "./writer";
 
-export type FlushPolicy = "adaptive" | "turn";
-
-export interface ConnectionOptions {
-  /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
-  readonly highWaterBytes: number;
+export interface ConnectionOptions extends WriterOptions {
   /** Time that a half-closed socket has to close before it is destroyed. */
   readonly disconnectTimeoutMs: number;
-  /** Whether commands may leave before the end of the run that issues them. */
-  readonly flushPolicy: FlushPolicy;
   readonly replyMapping: "legacy" | "resp3";
   readonly stringNumbers: boolean;
   /** Time without a byte after which a connection with unanswered commands ends; 0 = never. */
@@ -89,20 +81,13 @@ const STATE_FLAGS =
 
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 
-/** Unsent commands at which a flush starts without waiting for the end of the run. */
-const EARLY_FLUSH_COMMANDS = 8192;
-
-const { pacer } = flushScheduler;
-
-const SOCKET_WRITE = Socket.prototype.write;
-
 /** The entries that are sent in the place of plain calls: commands, and calls from one place to another. */
 type Planned = readonly (Command | { readonly from: number; readonly to: number })[];
 
 /** Time after which reading goes on in the next turn of the event loop. */
 const READ_BURST_MS = 5;
 
-export class Connection implements Dispatcher, ReplySink, Flushable {
+export class Connection implements Dispatcher, ReplySink, WriterSource {
   readonly queue = new CommandQueue();
   readonly scripts = new ScriptMemory();
   state: ConnectionState = ConnectionState.Dialing;
@@ -114,8 +99,6 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   /** The fault of the bytes or replies that arrived, if that is why it closed. */
   protocolError: Error | null = null;
   bytesRead = 0;
-  bytesWritten = 0;
-  writes = 0;
   socket: Duplex | null = null;
   /** Number of this connection on the server, when the handshake told it. */
   clientId: number | null = null;
@@ -128,34 +111,17 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   isMonitoring = false;
   /** The watchdog rests while nothing is due; the next write calls `onAwake`. */
   isUnwatched = false;
-  isBooked = false;
   /** Commands that are handed over now leave at the end of the run, whatever the policy. */
   isGathering = false;
 
-  private readonly output = new OutputBuffer();
   private readonly parser = new Parser(this);
   private readonly pushes: PushRouter;
-  private readonly encoder: FlushEncoder;
   private readonly decoding: number;
   private socketTimeout: SocketTimeout | null = null;
-  private isBlocked = false;
   private halfClose: () => void = () => {};
-  /** Half-closes as soon as everything is written. */
-  private isFinishing = false;
-  /** Commands are being encoded; whoever traces them may issue others meanwhile. */
-  private isFlushing = false;
-  /** The socket is one of the runtime's, which does not look at what it has written again. */
   private readonly tracer: WriteListener;
-  private isOwnSocket = false;
   private readonly meter: FlushMeter;
-  /** Commands may leave before the end of the run. */
-  private isEager = false;
-  /** The last of them was written while nothing was in flight, and none was booked since. */
-  private hasLeftIdle = false;
-  /** Commands that were answered before the last read, or all. */
-  private answeredBefore = 0;
-  /** Commands that were unsent or unanswered before the last read; 0 after the end of a run. */
-  private openBefore = 0;
+  private readonly writer: Writer;
   private roomBytes = 0;
   private burstStartMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
@@ -171,7 +137,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.limitSilence(options.socketTimeoutMs);
     this.tracer = deps.tracer ?? NO_TRACER;
     this.meter = new FlushMeter(this.queue, deps.counts, deps.tracer?.server?.bind(deps.tracer));
-    this.encoder = new FlushEncoder(this, this.output, options.highWaterBytes, this.tracer);
+    this.writer = new Writer(this, options, this.meter, this.tracer);
     this.pushes = new PushRouter(this.queue, deps, options.stringNumbers);
   }
 
@@ -209,9 +175,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }, firstError?: Error): void {
     this.socket = socket;
     hideBytes(socket);
-    this.isOwnSocket = isSocketOfRuntime(socket);
-    // Any other stream may answer within `write`, in the middle of the caller's code or of other replies.
-    this.isEager = this.options.flushPolicy === "adaptive" && this.isOwnSocket;
+    this.writer.attach(socket);
     this.watchEnd(socket);
     socket.on("data", (chunk: Buffer) => {
       this.noteArrival(chunk.length);
@@ -222,7 +186,6 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
       }
       this.meter.arrived(chunk.length, this.lastActivityMs);
     });
-    socket.on("drain", () => this.onDrain());
     socket.on("error", (error: Error) => {
       if (this.state !== ConnectionState.Closed) this.deps.life.onConnectionError?.(error);
     });
@@ -257,14 +220,13 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   dispatch(command: Command): void {
     this.queue.push(command);
-    if (!this.isBooked) this.leave();
-    else if (this.isEager ? --pacer.untilLook <= 0 : this.queue.unsent === EARLY_FLUSH_COMMANDS) this.look();
+    this.writer.onQueued();
   }
 
   dispatchBatch(commands: readonly Command[]): void {
     const merging = commands[0]?.batch?.merging;
     this.queue.pushBatch(merging ? (merging.plan(commands, this) as readonly Command[]) : commands);
-    if (!this.isBooked) this.leave();
+    this.writer.onBatchQueued();
   }
 
   /** A tracer wants to see commands. */
@@ -272,7 +234,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     if (this.tracer.isTracing()) return false;
     if (calls.batch.merging === null) this.queue.pushCalls(calls);
     else this.pushPlanned(calls, calls.batch.merging.planCalls(calls, this) as Planned);
-    if (!this.isBooked) this.leave();
+    this.writer.onBatchQueued();
     return true;
   }
 
@@ -284,11 +246,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
   /** As `end`, behind everything that was handed over before, which is written first. */
   finish(): void {
     if (!this.beginToDrain()) return;
-    this.isFinishing = true;
-    this.meter.cause = "closing";
-    flushScheduler.flushBefore(this);
-    this.flushWhole();
-    this.closeWhenWritten();
+    this.writer.finish(this.halfClose);
   }
 
   /** Closes at once; `error` is reported first. */
@@ -349,23 +307,17 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.breakOff(error);
   }
 
-  // --- Flushable -------------------------------------------------------------------------
+  // --- WriterSource ----------------------------------------------------------------------
 
-  flush(): void {
-    this.answeredBefore = this.queue.answered;
-    this.openBefore = 0;
-    this.writeUnsent();
-    if (this.isFinishing) this.closeWhenWritten();
+  onFirstOfIdle(): void {
+    this.lastActivityMs = clockMs();
+    if (!this.isUnwatched) return;
+    this.isUnwatched = false;
+    this.deps.life.onAwake?.();
   }
 
-  flushWhole(): void {
-    const { socket, queue } = this;
-    if (socket === null || this.isFlushing) return;
-    let before: number;
-    do {
-      before = queue.unsentCommands;
-      this.writeUnsent();
-    } while (queue.unsentCommands > 0 && queue.unsentCommands < before && socket.writableLength === 0);
+  onWritten(): void {
+    if (this.socketTimeout !== null) this.socketTimeout.windUp();
   }
 
   // --- inside ----------------------------------------------------------------------------
@@ -389,12 +341,6 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     }
     this.destroyTimer = startTimer(() => socket.destroy(), this.options.disconnectTimeoutMs);
     return true;
-  }
-
-  private closeWhenWritten(): void {
-    if (this.queue.unsent > 0) return;
-    this.isFinishing = false;
-    this.halfClose();
   }
 
   private get isInSubscriberMode(): boolean {
@@ -459,8 +405,7 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
 
   private noteArrival(size: number): void {
     this.bytesRead += size;
-    this.answeredBefore = this.queue.answered;
-    this.openBefore = this.queue.length;
+    this.writer.noteRead();
     this.lastActivityMs = clockMs();
   }
 
@@ -477,117 +422,15 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.deps.life.onOpen();
   }
 
-  private onDrain(): void {
-    this.isBlocked = false;
-    this.meter.drained();
-    if (this.queue.unsent > 0) flushScheduler.requestNextTurn(this);
-  }
-
   /** A user who ends the stream means the end behind what was issued before. */
   private watchEnd(socket: Duplex): void {
     const { end } = socket;
     this.halfClose = () => Reflect.apply(end, socket, []);
     socket.end = ((...args: unknown[]) => {
       // A peer that has closed takes nothing more: what is unsent goes to the next connection.
-      if (this.state < ConnectionState.Draining && !socket.readableEnded) this.flushWhole();
+      if (this.state < ConnectionState.Draining && !socket.readableEnded) this.writer.flushWhole();
       return Reflect.apply(end, socket, args);
     }) as Duplex["end"];
-  }
-
-  /** Writes at once what the policy lets out, and books what it does not. */
-  private leave(): void {
-    const { inFlight, answered } = this.queue;
-    const isNow = this.isEager && !this.isGathering && this.mayWriteNow;
-    if (isNow && flushScheduler.mayLeaveNow(inFlight, answered - this.answeredBefore)) {
-      this.hasLeftIdle = inFlight === 0;
-      flushScheduler.flushBefore(this);
-      this.meter.cause = "early";
-      this.writeUnsent();
-      return;
-    }
-    // A command behind one that has left at once is still of the run that found nothing in flight.
-    flushScheduler.request(this, this.hasLeftIdle ? 0 : inFlight);
-    this.hasLeftIdle = false;
-  }
-
-  /** Writes what has gathered, if it is time or too much. */
-  private look(): void {
-    const { unsent } = this.queue;
-    const isDue = this.isEager && this.isDue && !this.isGathering;
-    if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
-    this.meter.cause = isDue ? "early" : "size";
-    flushScheduler.flushThrough(this);
-  }
-
-  private get isDue(): boolean {
-    const { queue, meter } = this;
-    return pacer.isDue(queue.unsent, queue.inFlight, this.openBefore - queue.length, meter.queuedMs);
-  }
-
-  /** Not while commands are encoded: others may be issued by what traces them. */
-  private get mayWriteNow(): boolean {
-    return !this.isFlushing && !this.isBlocked && this.state === ConnectionState.Ready;
-  }
-
-  private writeUnsent(): void {
-    const { queue, output, socket } = this;
-    if (this.isBlocked || socket === null || this.state === ConnectionState.Closed) return;
-    if (queue.unsent === 0 || !socket.writable) return;
-    if (queue.inFlight === 0) this.beginToWait();
-    this.meter.begin(this.lastActivityMs);
-    const trouble = this.fill();
-    if (trouble !== null) {
-      this.destroy(trouble);
-      return;
-    }
-    const segments = output.take();
-    if (segments.length === 0) return;
-    try {
-      this.write(socket, segments);
-    } catch (error) {
-      this.destroy(toError(error));
-      return;
-    }
-    if (this.socketTimeout !== null) this.socketTimeout.windUp();
-    if (queue.unsent > 0 && !this.isBlocked) flushScheduler.requestNextTurn(this);
-  }
-
-  private beginToWait(): void {
-    this.lastActivityMs = clockMs();
-    if (!this.isUnwatched) return;
-    this.isUnwatched = false;
-    this.deps.life.onAwake?.();
-  }
-
-  private fill(): Error | null {
-    this.isFlushing = true;
-    try {
-      return this.encoder.fill();
-    } finally {
-      this.isFlushing = false;
-    }
-  }
-
-  private write(socket: Duplex, segments: Buffer[]): void {
-    // Any other stream may hold what it was given for as long as it likes.
-    const canRecycle = this.isOwnSocket && socket.write === SOCKET_WRITE;
-    const onWritten = canRecycle ? (): void => this.output.release(segments) : undefined;
-    const last = segments.length - 1;
-    const startMs = clockMs();
-    const before = this.bytesWritten;
-    this.writes++;
-    if (last > 0) socket.cork();
-    for (let i = 0; i <= last; i++) {
-      const segment = segments[i] as Buffer;
-      this.bytesWritten += segment.length;
-      if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
-    }
-    if (last > 0) socket.uncork();
-    pacer.noteWrite(startMs, this.bytesWritten - before);
-    // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
-    if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
-    this.meter.end(segments, this.isBlocked);
-    if (!canRecycle) this.output.forget(segments);
   }
 
   private onSocketClose(): void {
@@ -599,15 +442,6 @@ export class Connection implements Dispatcher, ReplySink, Flushable {
     this.socketTimeout?.stop();
     this.deps.life.onClose();
   }
-}
-
-/** A plain or TLS socket as the runtime makes it, not a stream that a user has made or derived. */
-function isSocketOfRuntime(socket: Duplex & { encrypted?: boolean }): boolean {
-  const prototype: unknown = Object.getPrototypeOf(socket);
-  if (socket.encrypted !== true) return prototype === Socket.prototype;
-  // Loaded already: something has made this socket.
-  const { TLSSocket } = require("node:tls") as typeof import("node:tls");
-  return prototype === TLSSocket.prototype;
 }
 
 function markAnswered(command: Command): void {

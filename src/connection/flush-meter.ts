@@ -64,11 +64,9 @@ export class FlushMeter {
   }
 
   /** The flush has been written. */
-  end(segments: readonly Buffer[], isStalled: boolean): void {
+  end(bytes: number, isStalled: boolean): void {
     const { counts, queue, place } = this;
     const commands = queue.answered + queue.inFlight - place;
-    let bytes = 0;
-    for (const segment of segments) bytes += segment.length;
     counts.bytesWritten += bytes;
     counts.noteFlush(commands);
     if (this.timedPlace === UNMEASURED) this.time();

@@ -6,12 +6,13 @@
 import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
-import type { ConnectionOptions, FlushPolicy } from "../connection/connection";
+import type { ConnectionOptions } from "../connection/connection";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { ClientIdentity } from "../connection/handshake";
 import type { LineCounts } from "../connection/line-counts";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
+import type { FlushPolicy } from "../connection/writer";
 import type { Takeover } from "./closing";
 import type { ExpiringCredentials } from "./credentials";
 import type { LinkStatus } from "./link-state";

@@ -13,7 +13,7 @@ import type { CommandMethod } from "../command/commander";
 import { AbortError } from "../errors";
 import type { Reply } from "../protocol/resp-types";
 import { methodOf, type Pipeline } from "./pipeline";
-import { type PipelineHost, PipelineRun, PORT } from "./pipeline-run";
+import { type PipelineHost, PipelineRun, SENDER } from "./pipeline-run";
 import { sizeOfReply } from "./reply-size";
 import type { Row } from "./transaction";
 
@@ -40,7 +40,8 @@ export class BulkBatch extends PipelineRun {
   private method!: CommandMethod;
   /** The word ends a transaction: servers know no nested ones. */
   private isEnd = false;
-  private face: Pipeline | null = null;
+  /** Made for the first command that is more than a row of the table, such as MULTI: it queues into this batch. */
+  private pipeline: Pipeline | null = null;
   /** Size of the replies so far, while rows are kept. */
   replyBytes = 0;
   /** Place of the row that the reader waits for. */
@@ -49,10 +50,10 @@ export class BulkBatch extends PipelineRun {
 
   constructor(
     private readonly client: PipelineHost,
-    private readonly Face: typeof Pipeline,
+    private readonly PipelineClass: typeof Pipeline,
     private readonly keepsRows: boolean,
   ) {
-    super(client[PORT], client.options.keyPrefix, false);
+    super(client[SENDER], client.options.keyPrefix, false);
     this.batch.kind = BatchKind.Automatic;
     // A source may fill the same memory again for its next command.
     this.copiesAtOnce = true;
@@ -92,7 +93,7 @@ export class BulkBatch extends PipelineRun {
   add(command: BulkCommand): void {
     if (!Array.isArray(command)) throw new TypeError("A command of a bulk is an array [name, ...args]");
     if (command[0] !== this.word) {
-      this.method = methodOf(this.Face.prototype, command[0]);
+      this.method = methodOf(this.PipelineClass.prototype, command[0]);
       this.word = command[0];
       this.isEnd = this.word === "exec" || isDiscard(this.method);
     }
@@ -102,8 +103,8 @@ export class BulkBatch extends PipelineRun {
     else if (this.word === "exec" && !this.isOpen) {
       this.appendBroken(specOf("exec"), new AbortError("ERR EXEC without MULTI"));
     } else {
-      this.face ??= new this.Face(this.client, false, this);
-      this.method.apply(this.face, args);
+      this.pipeline ??= new this.PipelineClass(this.client, false, this);
+      this.method.apply(this.pipeline, args);
     }
     if (this.isEnd) this.openTransactions = 0;
   }

@@ -38,22 +38,22 @@ import {
 /** Code of commands that waited for a cluster which then could not be reached. */
 const NO_NODE = "CLUSTER_UNAVAILABLE";
 
-/** Key of the port of a client, and of the pipeline class with the methods that the client was given. */
-export const PORT: unique symbol = Symbol("port");
+/** Key of the sender of a client, and of the pipeline class with the methods that the client was given. */
+export const SENDER: unique symbol = Symbol("sender");
 export const PIPELINE_CLASS: unique symbol = Symbol("pipelineClass");
 
 /** The parts of its client that a pipeline needs. */
 export interface PipelineHost {
   readonly options: { readonly keyPrefix?: KeyPrefix | undefined };
   readonly isCluster: boolean;
-  readonly [PORT]: PipelinePort;
+  readonly [SENDER]: BatchSender;
   [PIPELINE_CLASS]?(): { readonly prototype: object };
 }
 
 type Preparation = (command: Command) => void;
 
 /** How a pipeline reaches the layers below; the client gives it. */
-export interface PipelinePort {
+export interface BatchSender {
   /** Arguments without a text of their own are refused. */
   isStrict?(): boolean;
   /** Hands the batch on; nothing is returned, outcomes travel with the commands. */
@@ -132,7 +132,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
   private fail!: (error: Error) => void;
 
   constructor(
-    protected readonly port: PipelinePort,
+    protected readonly sender: BatchSender,
     private readonly prefix: KeyPrefix | undefined,
     /** The pipeline is one transaction and reports only what EXEC brought. */
     readonly isTransaction: boolean,
@@ -141,8 +141,8 @@ export class PipelineRun implements CallCollector, BatchFacts {
       this.settle = resolve;
       this.fail = reject;
     });
-    this.isStrict = port.isStrict?.() === true;
-    this.prepare = port.preparation();
+    this.isStrict = sender.isStrict?.() === true;
+    this.prepare = sender.preparation();
     if (!isTransaction && this.prepare === null) this.plain = new PlainCalls(this.batch, this);
   }
 
@@ -286,14 +286,14 @@ export class PipelineRun implements CallCollector, BatchFacts {
   start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
     this.left = this.length;
-    if (this.port.tally !== undefined) this.port.tally.issued += this.length;
+    if (this.sender.tally !== undefined) this.sender.tally.issued += this.length;
     if (this.left === 0) {
       this.settle([]);
       return;
     }
     this.rows.length = this.left;
     if (!this.copiesAtOnce) this.capture();
-    const trace = this.port.trace?.(this) ?? null;
+    const trace = this.sender.trace?.(this) ?? null;
     this.trace = trace;
     this.batch.trace = trace;
     if (trace === null) this.sendAll(batchSize);
@@ -301,7 +301,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
   }
 
   private sendAll(batchSize: number): void {
-    if (this.plain !== null && batchSize >= this.left && this.port.sendCalls(this.plain)) return;
+    if (this.plain !== null && batchSize >= this.left && this.sender.sendCalls(this.plain)) return;
     this.makeCommands();
     const ready = this.broken === null ? this.commands : this.withoutBroken(this.broken);
     if ((this.batch.flags & CommandFlag.Multi) !== 0) this.becomeTransaction();
@@ -312,7 +312,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
       this.pauseAt = this.left;
       this.sendParts();
     } else if (this.isTransaction) this.sendObserved(ready);
-    else if (ready.length > 0) this.port.sendBatch(ready);
+    else if (ready.length > 0) this.sender.sendBatch(ready);
   }
 
   /** From now on callers may change the Buffers that they passed. */
@@ -335,9 +335,9 @@ export class PipelineRun implements CallCollector, BatchFacts {
   private sendObserved(commands: readonly Command[]): void {
     if (commands.length === 0) return;
     // MULTI and EXEC are not counted.
-    this.observer = this.port.observe(this.length - 2);
-    if (this.observer === null) this.port.sendBatch(commands);
-    else this.observer.around(() => this.port.sendBatch(commands));
+    this.observer = this.sender.observe(this.length - 2);
+    if (this.observer === null) this.sender.sendBatch(commands);
+    else this.observer.around(() => this.sender.sendBatch(commands));
   }
 
   /**
@@ -357,7 +357,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
         if (command.extra?.script) command.extra.scriptBatch = batch;
       }
       parts.isSending = true;
-      this.port.sendBatch(part);
+      this.sender.sendBatch(part);
       parts.isSending = false;
     }
   }
@@ -391,7 +391,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
 
   private noteFailure(error: Error): void {
     this.failedCount++;
-    this.port.tally?.onFailed(error);
+    this.sender.tally?.onFailed(error);
   }
 
   /** The replies of EXEC for the members: an error is not thrown by the command that was answered QUEUED. */
@@ -413,7 +413,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
   }
 
   protected finish(): void {
-    if (this.port.tally !== undefined) this.port.tally.fulfilled += this.rows.length - this.failedCount;
+    if (this.sender.tally !== undefined) this.sender.tally.fulfilled += this.rows.length - this.failedCount;
     // A caller that keeps the pipeline need not keep its commands.
     this.commands = [];
     this.plain = null;

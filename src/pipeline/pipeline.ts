@@ -1,6 +1,6 @@
 /**
  * The public class of a pipeline: collects commands, sends them as one batch with `exec()`.
- * Knows only the port its client gives it: whether one server or a cluster is below is not its
+ * Knows only the sender its client gives it: whether one server or a cluster is below is not its
  * affair. Its state sits in a `PipelineRun` under a symbol, because scripts of users become
  * methods here under any name.
  *
@@ -33,7 +33,7 @@ import { PipelineUsedError } from "../errors";
 import { INSPECT, type InspectArguments } from "../observability/redact";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
-import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun, PORT } from "./pipeline-run";
+import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun, SENDER } from "./pipeline-run";
 import type { Rows } from "./transaction";
 
 /** Commands of a pipeline that are shown. */
@@ -64,7 +64,7 @@ export class Pipeline implements Commander {
     /** The client it belongs to. */
     readonly redis: PipelineHost,
     isTransaction = false,
-    run: PipelineRun = new PipelineRun(redis[PORT], redis.options.keyPrefix, isTransaction),
+    run: PipelineRun = new PipelineRun(redis[SENDER], redis.options.keyPrefix, isTransaction),
   ) {
     this.isCluster = redis.isCluster;
     this.options = redis.options;

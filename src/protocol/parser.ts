@@ -7,15 +7,18 @@
  * two ways for one connection.
  *
  * A token (a line, or a whole bulk string) is read at once or not at all, and finished elements
- * stay in the frames of the builder: when more arrives only the last token is looked at again.
+ * stay in the frames of the builder: when more arrives only the last token is looked at again. How
+ * far a long line has been searched for its end is all that is remembered of one.
  */
 
-import { ReplyTooLongError } from "../errors";
+import { ParserError, ReplyTooLongError } from "../errors";
 import { copyBytes, createReplyError, decodeStatus, decodeText } from "./decode-value";
+import { InputBuffer } from "./input-buffer";
 import {
   MAX_BULK_BYTES,
   MAX_ELEMENTS,
   MAX_INTEGER_DIGITS,
+  MAX_LINE_BYTES,
   MAX_TEXT_BYTES,
   MAX_TEXT_LINE_BYTES,
 } from "./limits";
@@ -25,17 +28,18 @@ import { isEarned, LARGE_BYTES, PassingBulk } from "./passing-bulk";
 import { ReplyBuilder } from "./reply-builder";
 import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
-
-export type { Message, ReplySink };
-
 import { Decode, type Reply } from "./resp-types";
 import { decodeScalar, scalarFault } from "./scalar-line";
-import { NO_LENGTH, NULL_LENGTH, STREAMED_LENGTH, TokenScanner } from "./token-scanner";
 import { BEGINS_REPLY, TypeByte } from "./type-byte";
+
+export type { Message, ReplySink };
 
 const CR = 13;
 const LF = 10;
 const ZERO = 48;
+const MINUS = 45;
+const ONE = 49;
+const QUESTION = 63;
 const COLON = 58;
 /** `txt:` in front of a verbatim string. */
 const VERBATIM_TAG_BYTES = 4;
@@ -43,7 +47,33 @@ const NO_FORMAT = "a verbatim string without its format";
 /** So many digits make an exact number in a plain sum. */
 const EXACT_DIGITS = 15;
 
-export class Parser extends TokenScanner {
+/** Type byte, ten digits of the largest length, and one to notice that there are more. */
+const MAX_LENGTH_TOKEN = 12;
+
+/** Unfinished lines from here on are not searched again from their beginning. */
+const REMEMBERED_FROM_BYTES = 256;
+
+/** Results of `readLength` that are no length. */
+const NULL_LENGTH = -1;
+/** Not all there yet, or not a length at all (then the parser has failed). */
+const NO_LENGTH = -2;
+/** `?`: chunks or elements follow until a terminator. */
+const STREAMED_LENGTH = -3;
+
+export class Parser {
+  private readonly input = new InputBuffer();
+  private bytes: Buffer = this.input.bytes;
+  /** Type byte of the present token. */
+  private at = 0;
+  /** Behind the last byte that has arrived. */
+  private end = 0;
+  /** Behind the line that `readLength` has read. */
+  private cursor = 0;
+  /** False once stopped or failed; nothing is read any more. */
+  private isLive = true;
+  private failure: ParserError | null = null;
+  /** Bytes of the present line that are known to hold no end of it. */
+  private searched = 0;
   private readonly builder: ReplyBuilder;
   /** All unread bytes are below 0x80; false also when that is not known. */
   private isAscii = false;
@@ -56,7 +86,6 @@ export class Parser extends TokenScanner {
   private message: WireMessage | null = null;
 
   constructor(private readonly sink: ReplySink) {
-    super();
     this.builder = new ReplyBuilder(sink);
   }
 
@@ -443,5 +472,105 @@ export class Parser extends TokenScanner {
   private refuseType(type: number): false {
     this.abandon(`Unknown RESP type ${type} "${String.fromCharCode(type)}". Please report this.`);
     return false;
+  }
+
+  // --- lengths and line ends -------------------------------------------------------------
+
+  /** The length between the type byte and CRLF; moves `cursor` behind it. */
+  private readLength(limit: number): number {
+    const { bytes, at } = this;
+    const stop = Math.min(this.end, at + MAX_LENGTH_TOKEN);
+    let length = 0;
+    let i = at + 1;
+    for (; i < stop; i++) {
+      const digit = (bytes[i] as number) - ZERO;
+      if (digit >>> 0 > 9) break;
+      length = length * 10 + digit;
+    }
+    if (i === stop) return stop === this.end ? NO_LENGTH : this.refuseLength(i);
+    if (bytes[i] !== CR || i === at + 1) return this.readOddLength(i);
+    if (length > limit) return this.refuseLimit("length", length, limit);
+    return this.endLength(i, length);
+  }
+
+  /** Place of the CR that ends the present line, or -1 when it has not arrived or the line is bad. */
+  private findLineEnd(limit = MAX_LINE_BYTES): number {
+    const { bytes, at } = this;
+    const stop = Math.min(this.end, at + limit + 1);
+    let i = at + 1 + this.searched;
+    // Only control characters need a second look.
+    for (; i < stop; i++) if ((bytes[i] as number) <= CR && (bytes[i] === CR || bytes[i] === LF)) break;
+    if (i === stop && i - at > limit) return this.refuseLimit("line", i - at, limit);
+    const isBare = i < this.end && bytes[i] === LF;
+    if (i + 1 >= this.end && !isBare) {
+      this.searched = i - at > REMEMBERED_FROM_BYTES ? i - at - 1 : 0;
+      return -1;
+    }
+    this.searched = 0;
+    if (!isBare && bytes[i + 1] === LF) return i;
+    this.fail(isBare ? "LF without CR" : "CR without LF", i);
+    return -1;
+  }
+
+  /** Moves behind the present line without keeping it. False while its end has not arrived. */
+  private skipLine(): boolean {
+    const { bytes, end } = this;
+    this.searched = 0;
+    let i = this.at;
+    for (; i < end; i++) if (bytes[i] === CR || bytes[i] === LF) break;
+    this.at = i;
+    if (i === end || (bytes[i] === CR && i + 1 === end)) return false;
+    if (!this.hasLineEndAt(i)) return false;
+    this.at = i + 2;
+    return true;
+  }
+
+  /** True if CRLF stands at `place`, of which both bytes have arrived. */
+  private hasLineEndAt(place: number): boolean {
+    if (this.bytes[place] === CR && this.bytes[place + 1] === LF) return true;
+    this.fail("no CRLF behind the value", place);
+    return false;
+  }
+
+  /** Ends the life of the parser with an error about the byte at `place`. */
+  private fail(what: string, place: number): void {
+    this.abandon(`Protocol error: ${what}, at byte ${this.input.origin + place} of the connection`);
+  }
+
+  private abandon(message: string): void {
+    this.failure ??= new ParserError(message);
+    this.isLive = false;
+  }
+
+  /** `-1`, `?`, or no length at all. `place` is where digits ended. */
+  private readOddLength(place: number): number {
+    const { bytes, at, end } = this;
+    if (place > at + 1) return this.refuseLength(place);
+    if (bytes[place] === QUESTION) return this.endLength(place + 1, STREAMED_LENGTH);
+    if (bytes[place] !== MINUS) return this.refuseLength(place);
+    if (place + 1 === end) return NO_LENGTH;
+    if (bytes[place + 1] !== ONE) return this.refuseLength(place);
+    return this.endLength(place + 2, NULL_LENGTH);
+  }
+
+  private endLength(place: number, length: number): number {
+    const { bytes, end } = this;
+    if (place < end && bytes[place] !== CR) return this.refuseLength(place);
+    if (place + 1 >= end) return NO_LENGTH;
+    if (bytes[place + 1] !== LF) return this.refuseLength(place + 1);
+    this.cursor = place + 2;
+    return length;
+  }
+
+  private refuseLength(place: number): number {
+    const { bytes, at } = this;
+    const found = `0x${(bytes[place] as number).toString(16).padStart(2, "0")}`;
+    this.fail(`bad length of "${String.fromCharCode(bytes[at] as number)}" (found ${found})`, place);
+    return NO_LENGTH;
+  }
+
+  private refuseLimit(what: string, size: number, limit: number): number {
+    this.fail(`${what} of ${size} where ${limit} is the limit`, this.at);
+    return NO_LENGTH;
   }
 }

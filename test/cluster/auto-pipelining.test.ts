@@ -4,7 +4,6 @@ import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { ClusterOptions } from "../../src/client/options/cluster-options";
-import { LINK } from "../../src/client/redis";
 import { type Cluster, Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 
@@ -18,7 +17,7 @@ async function connect(options: ClusterOptions = {}): Promise<Cluster> {
 }
 
 function writesOf(cluster: Cluster): number {
-  return cluster.nodes().reduce((sum, node) => sum + (node[LINK].connection?.writes ?? 0), 0);
+  return cluster.nodes().reduce((sum, node) => sum + node.stats().flushes.count, 0);
 }
 
 describe("cluster: auto-pipelining", () => {

@@ -7,12 +7,12 @@ import { specOf } from "../../../src/command/command-table";
 import type { PlainCalls } from "../../../src/command/plain-calls";
 import { PromiseCompletion, Tally } from "../../../src/command/promise-completion";
 import { ReplyError } from "../../../src/errors";
-import { type PipelinePort, PipelineRun } from "../../../src/pipeline/pipeline-run";
+import { type BatchSender, PipelineRun } from "../../../src/pipeline/pipeline-run";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
 /** The way out: keeps what it is given, or answers at once. */
-class Way implements PipelinePort {
+class Way implements BatchSender {
   readonly tally = new Tally();
   readonly calls: PlainCalls[] = [];
   readonly batches: (readonly Command[])[] = [];

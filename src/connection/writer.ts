@@ -1,0 +1,259 @@
+/**
+ * Decides when the unsent commands of one connection leave, and writes them. A command leaves at
+ * once if the pacer of the process lets it; otherwise the connection is booked with the flush
+ * scheduler, and what follows leaves with it.
+ *
+ *   queued --- nothing in flight, or the pacer is open ----> written at once
+ *      |
+ *      '--> booked --- end of the run, end of the turn ----> written in one flush
+ *              |
+ *              '------ the pacer says it is time, or
+ *                      8,192 commands have gathered -------> written before
+ *
+ * Commands are encoded when they are written, so what is unsent is known exactly. The writer never
+ * settles a command, and never writes to a socket that has asked it to wait (`drain`).
+ */
+
+import { Socket } from "node:net";
+import type { Duplex } from "node:stream";
+import { OutputBuffer } from "../protocol/output-buffer";
+import { clockMs } from "../util/scheduling";
+import { toError } from "../util/user-code";
+import type { CommandQueue } from "./command-queue";
+import { ConnectionState } from "./connection-state";
+import { FlushEncoder, type WriteListener } from "./flush-encoder";
+import type { FlushMeter } from "./flush-meter";
+import { type Flushable, flushScheduler } from "./flush-scheduler";
+import type { ScriptMemory } from "./script-memory";
+
+/** `adaptive`: commands may leave before the end of the run that issues them; `turn`: they do not. */
+export type FlushPolicy = "adaptive" | "turn";
+
+/** The parts of its connection that a writer needs. */
+export interface WriterSource {
+  readonly queue: CommandQueue;
+  readonly scripts: ScriptMemory;
+  readonly state: ConnectionState;
+  /** When bytes last arrived, or when the socket was last written with nothing in flight. */
+  readonly lastActivityMs: number;
+  /** Commands that are handed over now leave at the end of the run, whatever the policy. */
+  readonly isGathering: boolean;
+  /** Something is about to be written, and nothing is in flight. */
+  onFirstOfIdle(): void;
+  /** The socket was given what had gathered. */
+  onWritten(): void;
+  /** Half a command is in the buffer, or the socket has thrown: the connection cannot go on. */
+  destroy(error: Error): void;
+}
+
+export interface WriterOptions {
+  /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
+  readonly highWaterBytes: number;
+  /** Whether commands may leave before the end of the run that issues them. */
+  readonly flushPolicy: FlushPolicy;
+}
+
+/** Unsent commands at which a flush starts without waiting for the end of the run. */
+const EARLY_FLUSH_COMMANDS = 8192;
+
+const { pacer } = flushScheduler;
+
+const SOCKET_WRITE = Socket.prototype.write;
+
+export class Writer implements Flushable {
+  isBooked = false;
+
+  private readonly queue: CommandQueue;
+  private readonly output = new OutputBuffer();
+  private readonly encoder: FlushEncoder;
+  private socket: Duplex | null = null;
+  /** The socket is one of the runtime's, which does not look at what it has written again. */
+  private isOwnSocket = false;
+  /** The socket wants no more before it drains. */
+  private isBlocked = false;
+  /** Commands are being encoded; a tracer that hears of them may issue others meanwhile. */
+  private isFlushing = false;
+  /** Commands may leave before the end of the run. */
+  private isEager = false;
+  /** The last command was written while nothing was in flight, and none was booked since. */
+  private hasLeftIdle = false;
+  /** Commands that were answered before the last read, or all. */
+  private answeredBefore = 0;
+  /** Commands that were unsent or unanswered before the last read; 0 after the end of a run. */
+  private openBefore = 0;
+  /** Called once when nothing is unsent any more. */
+  private onFinished: (() => void) | null = null;
+
+  constructor(
+    private readonly source: WriterSource,
+    private readonly options: WriterOptions,
+    private readonly meter: FlushMeter,
+    listener: WriteListener,
+  ) {
+    this.queue = source.queue;
+    this.encoder = new FlushEncoder(source, this.output, options.highWaterBytes, listener);
+  }
+
+  attach(socket: Duplex): void {
+    this.socket = socket;
+    this.isOwnSocket = isSocketOfRuntime(socket);
+    // Any other stream may answer within `write`, in the middle of the caller's code or of other replies.
+    this.isEager = this.options.flushPolicy === "adaptive" && this.isOwnSocket;
+    socket.on("drain", () => this.onDrain());
+  }
+
+  /** A command was put into the queue. */
+  onQueued(): void {
+    if (!this.isBooked) this.leave();
+    else if (this.isEager ? --pacer.untilLook <= 0 : this.queue.unsent === EARLY_FLUSH_COMMANDS) this.look();
+  }
+
+  /** Commands that were handed over together were put into the queue. */
+  onBatchQueued(): void {
+    if (!this.isBooked) this.leave();
+  }
+
+  /** Bytes have arrived; no reply of them was read yet. */
+  noteRead(): void {
+    this.answeredBefore = this.queue.answered;
+    this.openBefore = this.queue.length;
+  }
+
+  /** Writes everything, and calls back once all of it was given to the socket. */
+  finish(onFinished: () => void): void {
+    this.onFinished = onFinished;
+    this.meter.cause = "closing";
+    flushScheduler.flushBefore(this);
+    this.flushWhole();
+    this.tellFinished();
+  }
+
+  flush(): void {
+    this.answeredBefore = this.queue.answered;
+    this.openBefore = 0;
+    this.writeUnsent();
+    this.tellFinished();
+  }
+
+  flushWhole(): void {
+    const { socket, queue } = this;
+    if (socket === null || this.isFlushing) return;
+    let before: number;
+    do {
+      before = queue.unsentCommands;
+      this.writeUnsent();
+    } while (queue.unsentCommands > 0 && queue.unsentCommands < before && socket.writableLength === 0);
+  }
+
+  // --- inside ----------------------------------------------------------------------------
+
+  /** Writes at once what the policy lets out, and books what it does not. */
+  private leave(): void {
+    const { inFlight, answered } = this.queue;
+    const isNow = this.isEager && !this.source.isGathering && this.mayWriteNow;
+    if (isNow && flushScheduler.mayLeaveNow(inFlight, answered - this.answeredBefore)) {
+      this.hasLeftIdle = inFlight === 0;
+      flushScheduler.flushBefore(this);
+      this.meter.cause = "early";
+      this.writeUnsent();
+      return;
+    }
+    // A command behind one that has left at once is still of the run that found nothing in flight.
+    flushScheduler.request(this, this.hasLeftIdle ? 0 : inFlight);
+    this.hasLeftIdle = false;
+  }
+
+  /** Writes what has gathered, if it is time or too much. */
+  private look(): void {
+    const { unsent } = this.queue;
+    const isDue = this.isEager && this.isDue && !this.source.isGathering;
+    if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
+    this.meter.cause = isDue ? "early" : "size";
+    flushScheduler.flushThrough(this);
+  }
+
+  private get isDue(): boolean {
+    const { queue, meter } = this;
+    return pacer.isDue(queue.unsent, queue.inFlight, this.openBefore - queue.length, meter.queuedMs);
+  }
+
+  /** Not while commands are encoded: a tracer that hears of them may issue others. */
+  private get mayWriteNow(): boolean {
+    return !this.isFlushing && !this.isBlocked && this.source.state === ConnectionState.Ready;
+  }
+
+  private writeUnsent(): void {
+    const { queue, output, socket, source } = this;
+    if (this.isBlocked || socket === null || source.state === ConnectionState.Closed) return;
+    if (queue.unsent === 0 || !socket.writable) return;
+    if (queue.inFlight === 0) source.onFirstOfIdle();
+    this.meter.begin(source.lastActivityMs);
+    const trouble = this.fill();
+    if (trouble !== null) {
+      source.destroy(trouble);
+      return;
+    }
+    const segments = output.take();
+    if (segments.length === 0) return;
+    try {
+      this.write(socket, segments);
+    } catch (error) {
+      source.destroy(toError(error));
+      return;
+    }
+    source.onWritten();
+    if (queue.unsent > 0 && !this.isBlocked) flushScheduler.requestNextTurn(this);
+  }
+
+  private fill(): Error | null {
+    this.isFlushing = true;
+    try {
+      return this.encoder.fill();
+    } finally {
+      this.isFlushing = false;
+    }
+  }
+
+  private write(socket: Duplex, segments: Buffer[]): void {
+    // Any other stream may hold what it was given for as long as it likes.
+    const canRecycle = this.isOwnSocket && socket.write === SOCKET_WRITE;
+    const onWritten = canRecycle ? (): void => this.output.release(segments) : undefined;
+    const last = segments.length - 1;
+    const startMs = clockMs();
+    let bytes = 0;
+    if (last > 0) socket.cork();
+    for (let i = 0; i <= last; i++) {
+      const segment = segments[i] as Buffer;
+      bytes += segment.length;
+      if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
+    }
+    if (last > 0) socket.uncork();
+    pacer.noteWrite(startMs, bytes);
+    // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
+    if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
+    this.meter.end(bytes, this.isBlocked);
+    if (!canRecycle) this.output.forget(segments);
+  }
+
+  private onDrain(): void {
+    this.isBlocked = false;
+    this.meter.drained();
+    if (this.queue.unsent > 0) flushScheduler.requestNextTurn(this);
+  }
+
+  private tellFinished(): void {
+    const { onFinished } = this;
+    if (onFinished === null || this.queue.unsent > 0) return;
+    this.onFinished = null;
+    onFinished();
+  }
+}
+
+/** A plain or TLS socket as the runtime makes it, not a stream that a user has made or derived. */
+function isSocketOfRuntime(socket: Duplex & { encrypted?: boolean }): boolean {
+  const prototype: unknown = Object.getPrototypeOf(socket);
+  if (socket.encrypted !== true) return prototype === Socket.prototype;
+  // Loaded already: something has made this socket.
+  const { TLSSocket } = require("node:tls") as typeof import("node:tls");
+  return prototype === TLSSocket.prototype;
+}
