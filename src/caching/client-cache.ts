@@ -10,6 +10,7 @@
  *   commands of this client drop and hold the keys that they may change until they end (`Holds`)
  *   between WATCH or MULTI and their end nothing comes from the cache
  *   an answer is given only while the connection has been alive within `maxStaleMs`
+ *   one that is under way is waited for only by those who ask within `maxStaleMs` of its question
  *
  * On a cluster there is one cache over all nodes, and a `TrackedLine` for the connection of each:
  *
@@ -43,6 +44,8 @@ export interface CacheSettings {
   readonly ttlMs: number;
   /** The time to live of keys at the server bounds that of their answers. */
   readonly asksTtl: boolean;
+  /** How long a connection that is silent is believed. */
+  readonly maxStaleMs: number;
   /** How long what may speak of missing keys is kept: on a cluster; null: as everything else. */
   readonly absentTtlMs: number | null;
   /** Callers share what they get; it is frozen. */
@@ -296,7 +299,13 @@ export class ClientCache implements Dispatcher, ReadListener {
   /** True if the same read is under way; otherwise the command will be what others wait for. */
   private join(command: Command, keys: readonly [string, ...string[]], question: Question): boolean {
     this.report.note();
-    const underWay = this.reads.find(keys[0], question, this.store.epoch);
+    const { epoch } = this.store;
+    const { settings } = this;
+    const ttlMs = command.extra?.cacheTtlMs ?? settings.ttlMs;
+    const bornMs = clockMs();
+    // An answer may be as old as its question, and that no older than one that is kept.
+    const sinceMs = bornMs - Math.min(ttlMs, settings.maxStaleMs);
+    const underWay = this.reads.find(keys[0], question, epoch, sinceMs);
     if (underWay !== undefined) {
       this.joined++;
       underWay.join(command);
@@ -304,13 +313,8 @@ export class ClientCache implements Dispatcher, ReadListener {
     }
     this.misses++;
     const nodes = keys.map((key) => this.store.openNode(key)) as [KeyNode, ...KeyNode[]];
-    const ttlMs = command.extra?.cacheTtlMs ?? this.settings.ttlMs;
-    const read = new PendingRead(this, nodes, question, {
-      epoch: this.store.epoch,
-      bornMs: clockMs(),
-      ttlMs,
-      asksTtl: this.settings.asksTtl,
-    });
+    const { asksTtl } = settings;
+    const read = new PendingRead(this, nodes, question, { epoch, bornMs, ttlMs, asksTtl });
     this.reads.add(read);
     const extra = command.ensureExtra();
     extra.tracked = read;

@@ -79,9 +79,11 @@ export class PendingRead implements SettleHook, TrackedRead {
 export class PendingReads {
   private readonly reads = new Map<string, PendingRead[]>();
 
-  /** One with the same question, none of whose keys has been dropped since it was issued. */
-  find(key: string, question: Question, epoch: number): PendingRead | undefined {
-    return this.reads.get(key)?.find((read) => read.isUpToDate(epoch) && read.isFor(question));
+  /** One with the same question that was issued since then, none of whose keys has been dropped meanwhile. */
+  find(key: string, question: Question, epoch: number, sinceMs: number): PendingRead | undefined {
+    return this.reads
+      .get(key)
+      ?.find((read) => read.terms.bornMs >= sinceMs && read.isUpToDate(epoch) && read.isFor(question));
   }
 
   add(read: PendingRead): void {

@@ -119,6 +119,7 @@ export class Caching implements CacheView {
       maxBytes: options.maxBytes ?? DEFAULT_MAX_BYTES,
       ttlMs: typeof options.ttl === "number" ? options.ttl : DEFAULT_TTL_MS,
       asksTtl: options.ttl === "server",
+      maxStaleMs,
       absentTtlMs: isOfCluster ? maxStaleMs : null,
       isFrozen: options.frozen === true,
       isBroadcast: options.mode === "broadcast",

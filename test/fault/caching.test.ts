@@ -13,7 +13,7 @@ import { randomSource } from "../support/random";
 import { serverKinds, sharedServer } from "../support/shared-servers";
 
 const LONG = process.env.SLUICE_LONG === "1";
-const ROUNDS = LONG ? 350_000 : 1500;
+const ROUNDS = LONG ? 500_000 : 1500;
 const IN_FLIGHT = 20;
 const CUT_EVERY = LONG ? 5000 : 150;
 const KEYS = 7;

@@ -1,7 +1,7 @@
 /**
  * Servers in memory that speak enough of the protocol for a client to live on them: texts that grow
- * (APPEND), lists that are waited for (BLPOP), channels, transactions, the handshake, CLIENT LIST and
- * CLIENT UNBLOCK, and the redirects of a cluster.
+ * (APPEND), lists that are waited for (BLPOP), channels, transactions, the handshake, CLIENT LIST,
+ * CLIENT UNBLOCK and CLIENT TRACKING, and the redirects of a cluster.
  */
 
 import { slotOfKey } from "../../src/command/slot";
@@ -11,7 +11,8 @@ import { type Listener, type Waiter, World } from "./world";
 
 const OK = "+OK\r\n";
 /** Commands whose first argument is a key, or a channel that has a slot. */
-const KEYED = /^(?:get|append|rpush|blpop|spublish|ssubscribe)$/;
+const KEYED = /^(?:get|mget|exists|set|del|append|rpush|blpop|spublish|ssubscribe)$/;
+const READS = /^(?:get|mget|exists)$/;
 
 export interface ClusterMap {
   readonly addresses: readonly string[];
@@ -117,6 +118,16 @@ export class SimulatedServer implements Host {
     this.sessions.delete(session.id);
   }
 
+  /** Whether the node hears of what becomes of the key: it has it, or would have it if there were one. */
+  holds(key: string): boolean {
+    const { cluster, address } = this;
+    if (cluster === null) return true;
+    const slot = slotOfKey(key);
+    const importer = cluster.importerOf(slot);
+    if (importer !== null) return importer === address;
+    return cluster.ownerOf(slot) === address || cluster.isReplicaOf(slot, address);
+  }
+
   onDemoted(): void {
     for (const session of this.sessions.values()) session.onDemoted();
   }
@@ -145,6 +156,16 @@ class Session implements Peer, Listener {
   private isBroken = false;
   private isAsking = false;
   private isReadonly = false;
+  private tracking: "optin" | "all" | "bcast" | null = null;
+  /** The next command is one whose keys are remembered. */
+  private isCaching = false;
+  /** The keys of the command under way are remembered. */
+  private isTold = false;
+  /** Keys that the client is told of once, and whether the node had them when it was asked. */
+  private readonly tracked = new Map<string, boolean>();
+  /** Said behind the reply of the command under way. */
+  private behind = "";
+  private isServing = false;
 
   constructor(
     private readonly server: SimulatedServer,
@@ -182,6 +203,35 @@ class Session implements Peer, Listener {
     this.say(this.push([kind, channel, message]));
   }
 
+  hearChange(key: string | null): void {
+    if (this.tracking === null) return;
+    if (key === null) {
+      this.tracked.clear();
+      this.invalidate("_\r\n");
+    } else if (this.server.holds(key) && (this.tracked.delete(key) || this.tracking === "bcast"))
+      this.invalidate(`*1\r\n${bulk(key)}`);
+  }
+
+  private invalidate(keys: string): void {
+    const push = `>2\r\n${bulk("invalidate")}${keys}`;
+    if (this.isServing) this.behind += push;
+    else this.say(push);
+  }
+
+  /** Keys that leave or come are told of; servers say nothing of those that are missing. */
+  private tellOfMoved(): void {
+    const { server, tracking, tracked } = this;
+    if (tracking === null) return;
+    for (const [key, had] of tracked) {
+      const has = server.holds(key);
+      if (has === had) continue;
+      tracked.set(key, has);
+      if (!server.world.texts.has(key)) continue;
+      tracked.delete(key);
+      this.invalidate(`*1\r\n${bulk(key)}`);
+    }
+  }
+
   /** The node has become a replica: nothing is handed out here any more. */
   onDemoted(): void {
     if (this.blocked !== null)
@@ -189,6 +239,7 @@ class Session implements Peer, Listener {
   }
 
   onMoved(): void {
+    this.tellOfMoved();
     const { blocked } = this;
     const redirect = blocked === null ? null : this.redirect("blpop", blocked.key, false);
     if (redirect?.startsWith("-MOVED")) this.unblock(redirect);
@@ -217,11 +268,14 @@ class Session implements Peer, Listener {
 
   private serve(): void {
     let replies = "";
+    this.isServing = true;
     while (this.blocked === null) {
       const words = this.next();
       if (words === null) break;
-      replies += this.answer(words);
+      replies += this.answer(words) + this.behind;
+      this.behind = "";
     }
+    this.isServing = false;
     this.say(replies);
   }
 
@@ -267,6 +321,8 @@ class Session implements Peer, Listener {
     // Within MULTI it holds until EXEC.
     const isAsking = this.isAsking;
     if (this.queued === null) this.isAsking = name === "asking" || (name === "multi" && isAsking);
+    this.isTold = this.isCaching || this.tracking === "all";
+    this.isCaching = false;
     if (name === "multi") {
       this.queued = [];
       this.isBroken = false;
@@ -330,7 +386,10 @@ class Session implements Peer, Listener {
     const slot = slotOfKey(key);
     const importer = cluster.importerOf(slot);
     const owner = cluster.ownerOf(slot);
-    if (((this.isReadonly && name === "get") || name === "ssubscribe") && cluster.isReplicaOf(slot, address))
+    if (
+      ((this.isReadonly && READS.test(name)) || name === "ssubscribe") &&
+      cluster.isReplicaOf(slot, address)
+    )
       return null;
     // Channels are served by the owner until the slot is handed over.
     if (owner === address && /^s(?:publish|subscribe)$/.test(name)) return null;
@@ -344,11 +403,28 @@ class Session implements Peer, Listener {
     switch (name) {
       case "append": {
         const text = (world.texts.get(key) ?? "") + value;
-        world.texts.set(key, text);
+        world.write(key, text);
         return `:${text.length}\r\n`;
       }
+      case "set":
+        world.write(key, value);
+        return OK;
+      case "del": {
+        const count = world.texts.has(key) ? 1 : 0;
+        world.write(key, null);
+        return `:${count}\r\n`;
+      }
       case "get":
-        return bulk(world.texts.get(key) ?? null);
+        this.remember([key]);
+        return bulk(this.textOf(key));
+      case "exists":
+        this.remember([key]);
+        return `:${this.textOf(key) === null ? 0 : 1}\r\n`;
+      case "mget": {
+        const keys = words.slice(1);
+        this.remember(keys);
+        return `*${keys.length}\r\n${keys.map((one) => bulk(this.textOf(one))).join("")}`;
+      }
       case "rpush":
         return `:${world.push(key, value)}\r\n`;
       case "blpop":
@@ -391,6 +467,17 @@ class Session implements Peer, Listener {
           ? OK
           : `-ERR unknown command '${name}'\r\n`;
     }
+  }
+
+  /** A replica answers for a slot that is being moved, although its keys have left. */
+  private textOf(key: string): string | null {
+    const { server } = this;
+    return server.holds(key) ? (server.world.texts.get(key) ?? null) : null;
+  }
+
+  private remember(keys: readonly string[]): void {
+    if (this.isTold || this.tracking === "bcast")
+      for (const key of keys) this.tracked.set(key, this.server.holds(key));
   }
 
   /** On protocol 2, a connection with subscriptions does nothing else. */
@@ -437,6 +524,12 @@ class Session implements Peer, Listener {
         const wanted = first.toLowerCase() === "id" ? rest.map(Number) : [...sessions.keys()];
         return bulk(wanted.map((id) => `${sessions.get(id)?.row ?? ""}\n`).join(""));
       }
+      case "tracking":
+        this.tracking = rest[0] === "optin" || rest[0] === "bcast" ? rest[0] : "all";
+        return OK;
+      case "caching":
+        this.isCaching = true;
+        return OK;
       default:
         return OK;
     }
@@ -514,15 +607,19 @@ export class MovingSlots implements ClusterMap {
     return this.moved.has(partOf(slot));
   }
 
-  /** Begins to move the slots of a part, or ends the move under way. */
-  move(part: number, to: number): void {
-    if (this.importing !== null) {
-      this.owners[this.importing.part] = this.importing.to;
+  /** Begins to move the slots of a part, or ends the move under way. Returns the part that is concerned. */
+  move(part: number, to: number): number | null {
+    const { importing } = this;
+    if (importing !== null) {
+      this.owners[importing.part] = importing.to;
       this.importing = null;
-    } else if (this.owners[part % MovingSlots.parts] !== to) {
-      this.importing = { part: part % MovingSlots.parts, to };
-      this.moved.add(this.importing.part);
+      return importing.part;
     }
+    const wanted = part % MovingSlots.parts;
+    if (this.owners[wanted] === to) return null;
+    this.importing = { part: wanted, to };
+    this.moved.add(wanted);
+    return wanted;
   }
 
   /** The first replica of a shard becomes its master. */
@@ -539,7 +636,8 @@ export class MovingSlots implements ClusterMap {
   }
 }
 
-function partOf(slot: number): number {
+/** Slots move in so many parts. */
+export function partOf(slot: number): number {
   return Math.floor((slot * 12) / 16384);
 }
 

@@ -1,6 +1,7 @@
 /**
- * Thousands of lives of clients (of one server, of a cluster, of a master that sentinels tell) on a
- * virtual network, each made from its seed: see schedule.ts. A seed means another life once a schedule
+ * Thousands of lives of clients (of one server, of a cluster, of a master that sentinels tell; of a
+ * cluster or a server with a cache) on a
+ * virtual network, each made from its seed: see schedule.ts and cached-schedule.ts. A seed means another life once a schedule
  * draws otherwise. A seed that fails is printed, and fails again in the same way:
  * `node build/test/simulation/simulate.js cluster 1234 1`.
  */
@@ -28,9 +29,10 @@ const SCHEDULES = {
   client: IS_LONG ? 50_000 : 1000,
   cluster: IS_LONG ? 40_000 : 800,
   sentinel: IS_LONG ? 20_000 : 400,
+  cache: IS_LONG ? 100_000 : 800,
 };
 /** Fewest states that so many schedules reach. */
-const STATES = { client: 120, cluster: 4000, sentinel: 50 };
+const STATES = { client: 120, cluster: 4000, sentinel: 50, cache: 500 };
 /** Schedules of one process: many share the time that it takes to start, few divide the work evenly. */
 const LARGEST_PIECE = 2500;
 const PROCESSES = availableParallelism();
@@ -66,7 +68,7 @@ async function simulateAll(kind: string, count: number): Promise<Report> {
 describe("simulation", function () {
   this.timeout(LONG_MS);
 
-  for (const kind of ["client", "cluster", "sentinel"] as const) {
+  for (const kind of ["client", "cluster", "sentinel", "cache"] as const) {
     it(`${kind}: every schedule keeps its books`, async () => {
       const report = await simulateAll(kind, SCHEDULES[kind]);
       const { schedules, calls, acknowledged, steps, states } = report;

@@ -16,8 +16,16 @@ export interface Published {
 /** A connection that can be told something. */
 export interface Listener {
   hear(kind: "message" | "smessage", channel: string, message: string): void;
+  /** A key has changed; null: all have. */
+  hearChange(key: string | null): void;
   readonly channels: ReadonlySet<string>;
   readonly shardChannels: ReadonlySet<string>;
+}
+
+/** A text of a key from some moment on; null: the key is missing. */
+export interface Version {
+  readonly atMs: number;
+  readonly text: string | null;
 }
 
 /** A connection that waits for an element. */
@@ -34,8 +42,33 @@ export class World {
   readonly published: Published[] = [];
   /** Elements that servers have handed out. */
   readonly popped: string[] = [];
+  /** All texts that keys have had, in their order. */
+  readonly versions = new Map<string, Version[]>();
 
   constructor(readonly time: VirtualTime) {}
+
+  /** Changes the text of a key, and tells who listens. */
+  write(key: string, text: string | null): void {
+    if (text === null && !this.texts.has(key)) return;
+    if (text === null) this.texts.delete(key);
+    else this.texts.set(key, text);
+    this.note(key, text);
+    for (const listener of [...this.listeners]) listener.hearChange(key);
+  }
+
+  /** Forgets all texts. */
+  flush(): void {
+    for (const key of this.texts.keys()) this.note(key, null);
+    this.texts.clear();
+    for (const listener of [...this.listeners]) listener.hearChange(null);
+  }
+
+  private note(key: string, text: string | null): void {
+    const version = { atMs: this.time.nowMs, text };
+    const versions = this.versions.get(key);
+    if (versions === undefined) this.versions.set(key, [version]);
+    else versions.push(version);
+  }
 
   push(key: string, element: string): number {
     const list = this.lists.get(key) ?? [];

@@ -104,6 +104,7 @@ export class CacheModel {
       maxBytes: 1e6,
       ttlMs: 1e9,
       asksTtl: false,
+      maxStaleMs: 1e9,
       absentTtlMs: null,
       isFrozen: false,
       isBroadcast: false,

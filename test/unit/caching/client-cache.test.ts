@@ -31,6 +31,7 @@ class Stage implements Dispatcher {
         maxBytes: 1e6,
         ttlMs,
         asksTtl: false,
+        maxStaleMs,
         absentTtlMs: null,
         isFrozen: false,
         matches: null,
@@ -109,6 +110,31 @@ describe("a cache over a connection played by hand", () => {
     stage.answer("late");
     stage.answer("1");
     expect(await Promise.all([second.outcome, third.outcome])).to.deep.equal(["1", "1"]);
+  });
+
+  it("asks anew rather than wait for an answer that was asked for longer ago than answers may be old", async () => {
+    const stage = new Stage({ maxStaleMs: 40 });
+    const first = stage.call("get", "a");
+    await sleep(60);
+    const second = stage.call("get", "a");
+    const third = stage.call("get", "a");
+    expect(stage.sent).to.have.length(2);
+    stage.answer("old");
+    expect(await first.outcome).to.equal("old");
+    stage.answer("new");
+    expect(await Promise.all([second.outcome, third.outcome])).to.deep.equal(["new", "new"]);
+  });
+
+  it("asks anew for a caller who takes no answer that is as old as the one that is under way", async () => {
+    const stage = new Stage();
+    stage.call("get", "a");
+    await sleep(30);
+    const command = new Command(specOf("get"), ["a"], false, new PromiseCompletion());
+    command.ensureExtra().cacheTtlMs = 20;
+    stage.cache.dispatch(command);
+    expect(stage.sent).to.have.length(2);
+    stage.call("get", "a");
+    expect(stage.sent).to.have.length(2);
   });
 
   it("does not keep what was read of a key that changed meanwhile", async () => {
