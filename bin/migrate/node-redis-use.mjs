@@ -5,11 +5,12 @@
  */
 
 import { addDependency } from "./alias.mjs";
+import { readClientFiles } from "./client-files.mjs";
 import { fieldOf } from "./project.mjs";
-import { rewrite } from "./rewrite-calls.mjs";
 
 const PACKAGES = ["redis", "@redis/client"];
-const USES = /["'](?:redis|@redis\/client)["']/;
+/** Also what an earlier run made of it. */
+const HAS_CLIENTS = /["'](?:redis|@redis\/client|sluice)["']/;
 const CALLS = /\bcreate(?:Client|Cluster|Sentinel|ClientPool)\s*\(/g;
 const PAGE = "moving-from-node-redis.md";
 
@@ -20,29 +21,31 @@ function listCalls(file, text, plan) {
   }
 }
 
+function planCalls(project, plan) {
+  for (const rewriter of readClientFiles(project, HAS_CLIENTS)) {
+    const { file, text } = rewriter;
+    const { after, lines, notes } = rewriter.rewrite();
+    if (after !== text) plan.edits.push({ file, after, lines });
+    plan.notes.push(...notes.map((note) => ({ file, link: PAGE, ...note })));
+  }
+}
+
 /** @param wanted The specifier asked for on the command line; undefined keeps what is there, or takes the version. */
 export function planNodeRedis(project, wanted, version, plan) {
   const used = PACKAGES.filter((name) => fieldOf(project, name) !== undefined);
-  const files = project.sources.filter((file) => USES.test(project.read(file)));
+  const files = project.sources.filter((file) => HAS_CLIENTS.test(project.read(file)));
   if (files.length === 0 || used.length === 0) return;
-  if (wanted !== undefined || fieldOf(project, "sluice") === undefined)
-    addDependency(project, plan, "sluice", wanted ?? version);
+  const field = fieldOf(project, "sluice");
+  const isChosen = wanted === undefined || wanted === project.manifest[field]?.sluice;
+  if (field === undefined || !isChosen) addDependency(project, plan, "sluice", wanted ?? version);
   if (project.compiler === null) {
     plan.notes.push({
       text: "there is no TypeScript 5 or 6 in the project, so calls are listed and not rewritten (install it for the rewriting)",
       link: PAGE,
     });
   }
-  for (const file of files) {
-    const text = project.read(file);
-    if (project.compiler === null) {
-      listCalls(file, text, plan);
-      continue;
-    }
-    const { after, lines, notes } = rewrite(project.compiler, file, text);
-    if (after !== text) plan.edits.push({ file, after, lines });
-    plan.notes.push(...notes.map((note) => ({ file, link: PAGE, ...note })));
-  }
+  if (project.compiler === null) for (const file of files) listCalls(file, project.read(file), plan);
+  else planCalls(project, plan);
   plan.notes.push({
     text: `when nothing of it is left: take ${used.join(", ")} out of package.json`,
     link: PAGE,

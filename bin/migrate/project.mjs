@@ -10,6 +10,8 @@ const LOCKS = {
   yarn: ["yarn.lock"],
   bun: ["bun.lock", "bun.lockb"],
 };
+/** Files that only one of them reads, for a project without a lock file. */
+const SETTINGS = { "pnpm-workspace.yaml": "pnpm", ".yarnrc.yml": "yarn", "bunfig.toml": "bun" };
 const NOT_SOURCES = new Set(["node_modules", "dist", "build", "coverage", "out", "vendor"]);
 const SOURCE = /(?<!\.d)\.(?:[cm]?[jt]s|[jt]sx)$/;
 const OTHER = /^(?:\.env.*|Dockerfile.*|.*\.ya?ml|.*\.sh)$/;
@@ -26,7 +28,8 @@ function managerOf(folder, manifest, wanted) {
     LOCKS[name].some((file) => existsSync(join(folder, file))),
   );
   if (found.length > 1) throw new Error(`lock files of ${found.join(" and ")}: say which by --manager`);
-  return found[0] ?? "npm";
+  const setting = Object.keys(SETTINGS).find((file) => existsSync(join(folder, file)));
+  return found[0] ?? SETTINGS[setting] ?? "npm";
 }
 
 /** Paths from the folder, with / on every system; symbolic links are not followed. */

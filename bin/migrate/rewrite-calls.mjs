@@ -1,14 +1,23 @@
-/** Rewrites calls of node-redis in one file, by the syntax tree of the project's TypeScript. */
+/**
+ * Rewrites calls of node-redis in one file, by the syntax tree of the project's TypeScript. Which names are clients is
+ * learned first, also from the files that this one imports (`client-files.mjs` leads from file to file).
+ */
 
 import { createRequire } from "node:module";
+import { exportsOf, importsOf } from "./module-names.mjs";
 
 const { Redis } = createRequire(import.meta.url)("../../built/index.js");
 
 const MAKERS = new Set(["createClient", "createCluster", "createSentinel", "createClientPool"]);
+/** node-redis goes there without an address. */
+const DEFAULT_ADDRESS = '"redis://localhost:6379"';
 const CLIENT_TYPES = /\bRedisClientType\b|typeof createClient\b|\bRedisClientPoolType\b/;
 /** Options of SET: with a value, and without. */
 const SET_VALUES = new Set(["EX", "PX", "EXAT", "PXAT"]);
 const SET_FLAGS = new Set(["NX", "XX", "GET", "KEEPTTL"]);
+const STATES = new Set(["isOpen", "isReady"]);
+const OLD_IMPORT = /["'](?:redis|@redis\/client)["']/;
+const OWN_IMPORT = /["']sluice["']/;
 const ENDINGS = { close: "quit", quit: "quit", destroy: "disconnect", disconnect: "disconnect" };
 /** Spelled otherwise, or with other replies: people decide. */
 const OTHERWISE = {
@@ -30,20 +39,60 @@ const OTHERWISE = {
   executeIsolated: "duplicate()",
 };
 
-class Rewriter {
+export class Rewriter {
   constructor(ts, file, text) {
     this.ts = ts;
+    this.file = file;
     this.text = text;
+    /** A file that an earlier run rewrote: its clients are those of this package. */
+    this.isMoved = !OLD_IMPORT.test(text);
+    this.importsOwn = OWN_IMPORT.test(text);
     const kind = /\.(?:tsx|jsx)$/.test(file) ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
     this.source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, kind);
     this.clients = new Set();
+    /** Functions that return a client. */
+    this.makers = new Set();
+    /** Conditions that go with what they govern. */
+    this.dropped = new Set();
     this.edits = [];
     this.notes = [];
     this.hasUnknownMaker = false;
   }
 
-  run() {
-    this.visit(this.source, (node) => this.learn(node));
+  /**
+   * Learns which names are clients, as far as it can be known by now.
+   *
+   * @param {(specifier: string) => Map<string, "client" | "maker"> | undefined} exportsFrom of another file
+   * @returns {Map<string, "client" | "maker">} by the name under which other files get it
+   */
+  learnNames(exportsFrom) {
+    const { ts, source } = this;
+    for (const { from, imported, local } of importsOf(ts, source)) {
+      const all = exportsFrom(from);
+      if (all === undefined) continue;
+      if (imported === "*") for (const [name, kind] of all) this.know(`${local}.${name}`, kind);
+      else this.know(local, all.get(imported));
+    }
+    this.visit(source, (node) => this.learn(node));
+    const found = new Map();
+    for (const { local, exported, from } of exportsOf(ts, source)) {
+      const all = from === undefined ? undefined : exportsFrom(from);
+      if (exported === "*") for (const [name, kind] of all ?? []) found.set(name, kind);
+      else if (from !== undefined) {
+        if (all?.has(local)) found.set(exported, all.get(local));
+      } else if (this.clients.has(local)) found.set(exported, "client");
+      else if (this.makers.has(local)) found.set(exported, "maker");
+    }
+    return found;
+  }
+
+  know(name, kind) {
+    if (kind === "client") this.clients.add(name);
+    if (kind === "maker") this.makers.add(name);
+  }
+
+  /** The text with its mechanical calls rewritten, one line for each change, and what is left to people. */
+  rewrite() {
     this.visit(this.source, (node) => this.change(node));
     this.changeImports();
     return this.result();
@@ -66,12 +115,14 @@ class Rewriter {
     this.edits.push({ start: node.getStart(), end: node.getEnd(), by });
   }
 
-  /** `a` or `this.a`: what a client is known by. */
+  /** `a`, `a.b` or `this.a`: what a client is known by. */
   nameOf(node) {
     const { ts } = this;
     if (ts.isIdentifier(node)) return node.text;
-    if (ts.isPropertyAccessExpression(node) && node.expression.kind === ts.SyntaxKind.ThisKeyword) {
-      return `this.${node.name.text}`;
+    if (node.kind === ts.SyntaxKind.ThisKeyword) return "this";
+    if (ts.isPropertyAccessExpression(node)) {
+      const owner = this.nameOf(node.expression);
+      return owner === undefined ? undefined : `${owner}.${node.name.text}`;
     }
     if (ts.isNonNullExpression(node) || ts.isParenthesizedExpression(node))
       return this.nameOf(node.expression);
@@ -85,7 +136,10 @@ class Rewriter {
     if (ts.isAwaitExpression(node) || ts.isParenthesizedExpression(node) || ts.isAsExpression(node)) {
       return this.isMade(node.expression);
     }
+    if (ts.isNewExpression(node)) return this.importsOwn && node.expression.getText() === "Redis";
     if (!ts.isCallExpression(node)) return false;
+    const maker = this.nameOf(node.expression);
+    if (maker !== undefined && this.makers.has(maker)) return true;
     if (ts.isIdentifier(node.expression)) return MAKERS.has(node.expression.text);
     if (!ts.isPropertyAccessExpression(node.expression)) return false;
     const { name, expression } = node.expression;
@@ -104,16 +158,47 @@ class Rewriter {
     if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken) {
       if (this.isMade(node.right)) learnName(node.left);
     }
+    this.learnFunction(node);
     if (ts.isPropertyDeclaration(node)) {
-      const isTyped = node.type !== undefined && CLIENT_TYPES.test(node.type.getText());
+      const isTyped = this.isClientType(node.type);
       if (isTyped || this.isMade(node.initializer)) this.clients.add(`this.${node.name.getText()}`);
     }
-    if ((ts.isParameter(node) || ts.isVariableDeclaration(node)) && node.type !== undefined) {
-      if (!CLIENT_TYPES.test(node.type.getText())) return;
+    if (ts.isParameter(node) || ts.isVariableDeclaration(node)) {
+      if (!this.isClientType(node.type)) return;
       learnName(node.name);
       // A parameter with a modifier is a property as well.
       if (node.modifiers?.length > 0) this.clients.add(`this.${node.name.getText()}`);
     }
+  }
+
+  isClientType(node) {
+    if (node === undefined) return false;
+    const text = node.getText();
+    return CLIENT_TYPES.test(text) || (this.importsOwn && text === "Redis");
+  }
+
+  /** `function get() { return client; }`, also as an arrow function, and async. */
+  learnFunction(node) {
+    const { ts } = this;
+    const isNamed = ts.isFunctionDeclaration(node) && node.name !== undefined;
+    const isArrow =
+      ts.isVariableDeclaration(node) && node.initializer && ts.isArrowFunction(node.initializer);
+    if (!isNamed && !isArrow) return;
+    const made = isNamed ? node : node.initializer;
+    if (made.body !== undefined && this.givesClient(made.body)) this.makers.add(node.name.getText());
+  }
+
+  givesClient(body) {
+    const { ts } = this;
+    const isOne = (expression) =>
+      expression !== undefined && (this.isClient(expression) || this.isMade(expression));
+    if (!ts.isBlock(body)) return isOne(body);
+    const look = (node) => {
+      if (ts.isFunctionLike(node)) return false;
+      if (ts.isReturnStatement(node)) return isOne(node.expression);
+      return ts.forEachChild(node, (child) => look(child) || undefined) ?? false;
+    };
+    return look(body);
   }
 
   isClient(node) {
@@ -133,6 +218,12 @@ class Rewriter {
 
   change(node) {
     const { ts } = this;
+    if (ts.isIfStatement(node) && this.isConnectIfClosed(node)) {
+      this.dropped.add(node.expression);
+      this.dropStatement(node);
+      return;
+    }
+    if (ts.isPropertyAccessExpression(node)) this.noteState(node);
     if (!ts.isCallExpression(node)) return;
     if (ts.isIdentifier(node.expression) && MAKERS.has(node.expression.text)) {
       this.changeMaker(node);
@@ -148,12 +239,54 @@ class Rewriter {
     this.changeCall(node, name);
   }
 
+  /** `if (!client.isOpen) await client.connect();`, with or without braces, and nothing else in it. */
+  isConnectIfClosed({ expression: condition, thenStatement, elseStatement }) {
+    const { ts } = this;
+    if (elseStatement !== undefined || !ts.isPrefixUnaryExpression(condition)) return false;
+    if (condition.operator !== ts.SyntaxKind.ExclamationToken || !this.isState(condition.operand))
+      return false;
+    const isBlock = ts.isBlock(thenStatement);
+    if (isBlock && thenStatement.statements.length !== 1) return false;
+    const only = isBlock ? thenStatement.statements[0] : thenStatement;
+    if (!ts.isExpressionStatement(only)) return false;
+    let call = only.expression;
+    while (ts.isAwaitExpression(call) || ts.isVoidExpression(call)) call = call.expression;
+    if (!ts.isCallExpression(call) || !ts.isPropertyAccessExpression(call.expression)) return false;
+    return call.expression.name.text === "connect" && this.isClient(call.expression.expression);
+  }
+
+  isState(node) {
+    return (
+      this.ts.isPropertyAccessExpression(node) && STATES.has(node.name.text) && this.isClient(node.expression)
+    );
+  }
+
+  noteState(node) {
+    if (!this.isState(node) || this.dropped.has(node.parent)) return;
+    this.note(node, `${node.name.text}: here status === "ready"; commands wait until it is`);
+  }
+
   dropConnect(node, expression) {
     const { ts } = this;
     let statement = node.parent;
     while (ts.isAwaitExpression(statement) || ts.isVoidExpression(statement)) statement = statement.parent;
-    if (ts.isExpressionStatement(statement) && this.isClient(expression)) this.replace(statement, "");
+    const isStatement = ts.isExpressionStatement(statement) && this.isClient(expression);
+    const isInBlock = ts.isBlock(statement.parent) || ts.isSourceFile(statement.parent);
+    if (isStatement && isInBlock) this.dropStatement(statement);
+    // What an `if` governs stays a statement, or it would govern the next one.
+    else if (isStatement) this.replace(statement, "{}");
     else this.edits.push({ start: expression.getEnd(), end: node.getEnd(), by: "" });
+  }
+
+  /** With its line, if nothing else stands there. */
+  dropStatement(node) {
+    const { text } = this;
+    const start = text.lastIndexOf("\n", node.getStart() - 1) + 1;
+    const next = text.indexOf("\n", node.getEnd());
+    const end = next < 0 ? text.length : next + 1;
+    const isAlone = text.slice(start, end).trim() === node.getText();
+    if (isAlone) this.edits.push({ start, end, by: "" });
+    else this.replace(node, "");
   }
 
   changeMaker(node) {
@@ -173,7 +306,7 @@ class Rewriter {
     const fields = this.fieldsOf(options);
     if (fields === null) return null;
     const names = Object.keys(fields);
-    if (names.length === 1 && names[0] === "url") return fields.url.getText();
+    if (names.length === 1 && names[0] === "url") return this.addressOf(fields.url);
     const made = [];
     for (const [name, value] of Object.entries(fields)) {
       if (name === "username" || name === "password") made.push(`${name}: ${value.getText()}`);
@@ -187,6 +320,12 @@ class Rewriter {
       } else return null;
     }
     return `{ ${made.join(", ")} }`;
+  }
+
+  /** A variable of the environment may be undefined, which `new Redis()` does not take for an address. */
+  addressOf(node) {
+    const text = node.getText();
+    return /^process\.env(?:\.\w+|\[[^\]]+\])$/.test(text) ? `${text} ?? ${DEFAULT_ADDRESS}` : text;
   }
 
   /** Values by name; null where a name is computed or something is spread. */
@@ -209,6 +348,8 @@ class Rewriter {
       return;
     }
     if (method in OTHERWISE) {
+      // What exists in both may have been mended since the file was moved.
+      if (this.isMoved && method in Redis.prototype) return;
       this.note(node, `${method}(): here ${OTHERWISE[method]}`);
       return;
     }
@@ -350,16 +491,11 @@ class Rewriter {
       if (start < at) continue;
       const line = text.slice(0, start).split("\n").length;
       lines.push(
-        `${line}: ${text.slice(start, end).replaceAll(/\s+/g, " ")} → ${by === "" ? "(nothing)" : by}`,
+        `${line}: ${text.slice(start, end).trim().replaceAll(/\s+/g, " ")} → ${by === "" ? "(nothing)" : by}`,
       );
       after += text.slice(at, start) + by;
       at = end;
     }
     return { after: after + text.slice(at), lines, notes: this.notes };
   }
-}
-
-/** The text with its mechanical calls rewritten, one line for each change, and what is left to people. */
-export function rewrite(ts, file, text) {
-  return new Rewriter(ts, file, text).run();
 }

@@ -268,6 +268,76 @@ const cluster = new Redis.Cluster([], { redisOptions: { commandTimeout: 100 } })
     expect(await output()).to.deep.equal(before);
   });
 
+  describe("a client of node-redis that several files use", () => {
+    const STORE = `import { createClient, type RedisClientType } from "redis";
+export const client = createClient({ url: process.env.REDIS_URL });
+export async function getClient() {
+  if (!client.isOpen) await client.connect();
+  return client;
+}
+export async function open(isWanted: boolean): Promise<void> {
+  if (isWanted) await client.connect();
+  if (!client.isReady) { await client.connect(); }
+  console.log(client.isOpen);
+}
+export type { RedisClientType };
+`;
+    const FILES = {
+      "package.json": { private: true, dependencies: { redis: "^5.0.0" } },
+      "lib/store.ts": STORE,
+      "lib/index.ts": 'export * from "./store.js";\nexport { client as shared } from "./store.js";\n',
+      "named.ts": 'import { client } from "./lib/store.js";\nawait client.hGetAll("a");\n',
+      "space.ts": 'import * as store from "./lib/store";\nawait store.client.hGetAll("a");\n',
+      "through.ts": 'import { shared } from "./lib";\nawait shared.zRangeWithScores("a", 0, -1);\n',
+      "getter.js":
+        'const { getClient } = require("./lib/store");\nasync function f() {\n  const c = await getClient();\n  await c.hGetAll("a");\n}\n',
+      "other.ts": 'import { client } from "./elsewhere.js";\nawait client.hGetAll("a");\n',
+    };
+
+    async function moved(): Promise<{ directory: string; plan: Plan }> {
+      const directory = project(FILES);
+      mkdirSync(join(directory, "node_modules"));
+      const compiler = join(await installTools(), "node_modules", "typescript-5.9");
+      symlinkSync(compiler, join(directory, "node_modules", "typescript"));
+      return { directory, plan: await migrate(directory, "--write") };
+    }
+
+    it("is one in each of them, however it is imported", async () => {
+      const { plan } = await moved();
+      for (const file of ["named.ts", "space.ts", "getter.js"]) {
+        expect(editOf(plan, file), file).to.include('.hgetall("a")');
+      }
+      expect(plan.edits.some(({ file }) => file === "other.ts")).to.equal(false);
+      const places = plan.notes.map(({ file, line, text }) => `${file}:${line} ${text.slice(0, 18)}`);
+      expect(places).to.include("through.ts:2 zRangeWithScores()");
+      expect(places).to.include("lib/store.ts:10 isOpen: here statu");
+    });
+
+    it("needs no connect(), and nothing behind a condition runs under it instead", async () => {
+      const { plan } = await moved();
+      const store = editOf(plan, "lib/store.ts");
+      expect(store).to.include('new Redis(process.env.REDIS_URL ?? "redis://localhost:6379")');
+      expect(store).to.include("getClient() {\n  return client;\n}");
+      expect(store).to.include("if (isWanted) {}\n  console.log");
+    });
+
+    it("has what is left listed again by a second run, as long as node-redis is a dependency", async () => {
+      const { directory } = await moved();
+      const plan = await migrate(directory);
+      expect(plan.edits).to.deep.equal([]);
+      const texts = plan.notes.map(({ text }) => text).join();
+      expect(texts).to.include("zRangeWithScores(): here");
+      expect(texts).to.include("take redis out of package.json");
+    });
+  });
+
+  it("knows a manager by its settings where there is no lock file yet", async () => {
+    const plan = await migrate(
+      project({ "package.json": MANIFEST, ".yarnrc.yml": "nodeLinker: node-modules\n" }),
+    );
+    expect(editOf(plan, "package.json")).to.include("resolutions");
+  });
+
   it("lists calls of node-redis where no compiler can be asked", async () => {
     const directory = project({
       "package.json": { private: true, dependencies: { redis: "^5.0.0" } },

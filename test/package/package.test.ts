@@ -112,13 +112,15 @@ describe("package", function () {
       "AGENTS.md",
       "CHANGELOG.md",
       "README.md",
+      "SECURITY.md",
       "package.json",
       "built/index.js",
       "built/index.mjs",
+      "examples/pipeline.js",
     ]);
     const strange = paths.filter(
       (path) =>
-        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README)\.md|docs\/[\w-]+\.md|bin\/.*\.mjs|package\.json)$/.test(
+        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README|SECURITY)\.md|docs\/[\w-]+\.md|examples\/[\w-]+\.m?js|bin\/.*\.mjs|package\.json)$/.test(
           path,
         ),
     );
@@ -142,7 +144,7 @@ describe("package", function () {
   });
 
   it("stays under its size", () => {
-    const code = tarball.files.filter(({ path }) => /\.m?js$/.test(path));
+    const code = tarball.files.filter(({ path }) => /\.m?js$/.test(path) && !path.startsWith("examples/"));
     const sizeOf = (files: typeof code): number => files.reduce((sum, { size }) => sum + size, 0);
     const kit = code.filter(({ path }) => TEST_KIT.test(path));
     const aside = code.filter(({ path }) => ASIDE.test(path));

@@ -40,6 +40,7 @@ const OTHER_FILES = [
   "AGENTS.md",
   "CHANGELOG.md",
   "README.md",
+  "SECURITY.md",
   "package.json",
   "built/index.js",
   "built/index.js.map",
@@ -101,7 +102,7 @@ describe("supply chain", function () {
     const strange = paths.filter((path) => {
       if (OTHER_FILES.includes(path) || existsSync(join(root, "bin", path.slice("bin/".length))))
         return false;
-      if (/^docs\/[\w-]+\.md$/.test(path)) return false;
+      if (/^(?:docs\/[\w-]+\.md|examples\/[\w-]+\.m?js)$/.test(path)) return false;
       const module = /^built\/(.+?)(?:\.d\.ts|\.js|\.js\.map)$/.exec(path)?.[1];
       return module === undefined || !existsSync(join(root, "src", "subpaths", `${module}.ts`));
     });
