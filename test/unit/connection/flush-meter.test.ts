@@ -1,0 +1,236 @@
+/** The meter of flushes over a queue, in virtual time: counts, round trips, stalls, and what listeners of `sluice:flush` hear. */
+
+import { tracingChannel } from "node:diagnostics_channel";
+import { expect } from "chai";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { CommandQueue } from "../../../src/connection/command-queue";
+import type { FlushMeter } from "../../../src/connection/flush-meter";
+import type { FlushContext } from "../../../src/observability/work-channels";
+import { Ending } from "../../support/ending";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+
+type Modules = typeof import("../../../src/connection/flush-meter") &
+  typeof import("../../../src/util/scheduling");
+
+const SERVER = { serverAddress: "10.0.0.1", serverPort: 6379 };
+
+describe("FlushMeter", () => {
+  let home: InVirtualTime<Modules>;
+  let queue: CommandQueue;
+  let meter: FlushMeter;
+  /** Milliseconds of the round trips that were measured. */
+  let trips: number[];
+  const made: Command[] = [];
+
+  before(() => {
+    home = inVirtualTime(() => ({
+      ...require("../../../src/connection/flush-meter"),
+      ...require("../../../src/util/scheduling"),
+    }));
+  });
+  afterEach(() => {
+    for (const one of made.splice(0)) one.fail(new Error("the test is over"));
+  });
+
+  function live(work: () => Promise<void>): Promise<void> {
+    return home.live(async () => {
+      queue = new CommandQueue();
+      meter = new home.modules.FlushMeter(queue, undefined, () => SERVER);
+      trips = [];
+      const { roundTrips } = meter.counts;
+      roundTrips.note = (ms) => void trips.push(Math.round(ms * 10) / 10);
+      await work();
+    });
+  }
+
+  /** One flush of these commands, as the writer does it. */
+  function flush(names: readonly string[], bytes = 10 * names.length, isStalled = false): void {
+    for (const name of names) {
+      const command = new Command(specOf(name), ["k", "0"], false, new Ending());
+      made.push(command);
+      queue.push(command);
+    }
+    meter.begin(home.modules.clockMs());
+    for (const _ of names) {
+      queue.advance();
+      queue.wroteCommand();
+    }
+    meter.end(bytes, isStalled);
+  }
+
+  function answer(count: number, bytes = 5 * count): void {
+    for (let i = 0; i < count; i++) queue.shift();
+    meter.arrived(bytes, home.modules.clockMs());
+  }
+
+  it("counts flushes, commands and bytes", () =>
+    live(async () => {
+      flush(["get"]);
+      flush(["get", "get", "get"], 77);
+      answer(4, 20);
+      const { flushes, written, bytesWritten, bytesRead, flushSizes } = meter.counts;
+      expect([flushes, written, bytesWritten, bytesRead]).to.deep.equal([2, 4, 87, 20]);
+      expect(flushSizes.slice(0, 3)).to.deep.equal([1, 1, 0]);
+    }));
+
+  it("measures from the write of a flush to the read that holds its first reply", () =>
+    live(async () => {
+      flush(["get", "get"]);
+      await home.pass(7);
+      answer(1);
+      expect(trips).to.deep.equal([7]);
+      // The second reply belongs to the same flush.
+      await home.pass(100);
+      answer(1);
+      expect(trips).to.deep.equal([7]);
+    }));
+
+  it("measures one round trip at a time, each of its own flush", () =>
+    live(async () => {
+      flush(["get"]);
+      await home.pass(3);
+      flush(["get"]);
+      await home.pass(3);
+      answer(1);
+      answer(1);
+      expect(trips).to.deep.equal([6]);
+      flush(["get"]);
+      await home.pass(2);
+      answer(1);
+      expect(trips).to.deep.equal([6, 2]);
+    }));
+
+  it("begins the next one when a flush has others before it, and leaves their time out", () =>
+    live(async () => {
+      flush(["get"]);
+      answer(1);
+      flush(["get", "get"]);
+      await home.pass(5);
+      answer(1);
+      await home.pass(5);
+      flush(["get"]);
+      // Of the two before it one is outstanding: its reply is not the one to that flush.
+      await home.pass(4);
+      answer(1);
+      expect(trips).to.deep.equal([0, 5]);
+      await home.pass(4);
+      answer(1);
+      expect(trips).to.deep.equal([0, 5, 8]);
+    }));
+
+  it("does not measure commands whose replies come when the server pleases", () =>
+    live(async () => {
+      flush(["blpop"]);
+      await home.pass(500);
+      answer(1);
+      expect(trips).to.deep.equal([]);
+      flush(["get"]);
+      await home.pass(1);
+      answer(1);
+      expect(trips).to.deep.equal([1]);
+    }));
+
+  it("tells how much longer the last round trip took than the quickest", () =>
+    live(async () => {
+      expect(meter.queuedMs).to.equal(0);
+      for (const ms of [4, 9]) {
+        flush(["get"]);
+        await home.pass(ms);
+        answer(1);
+      }
+      expect(meter.queuedMs).to.be.closeTo(5, 0.01);
+      flush(["get"]);
+      await home.pass(1);
+      answer(1);
+      expect(meter.queuedMs).to.equal(0);
+    }));
+
+  it("counts a stall once, until the socket drains or the connection ends", () =>
+    live(async () => {
+      flush(["get"], 10, true);
+      await home.pass(5);
+      flush(["get"], 10, true);
+      await home.pass(5);
+      meter.drained();
+      expect(meter.counts.stalls).to.equal(1);
+      expect(meter.counts.stalledMs).to.be.closeTo(10, 0.01);
+      await home.pass(50);
+      flush(["get"]);
+      meter.drained();
+      expect(meter.counts.stalledMs).to.be.closeTo(10, 0.01);
+      flush(["get"], 10, true);
+      await home.pass(2);
+      meter.close(() => new Error("closed"));
+      expect([meter.counts.stalls, Math.round(meter.counts.stalledMs)]).to.deep.equal([2, 12]);
+    }));
+
+  describe("told to listeners", () => {
+    let heard: [event: string, context: FlushContext][];
+    const channel = tracingChannel<unknown, FlushContext>("sluice:flush");
+    const note = (event: string) => (context: object) =>
+      void heard.push([event, { ...(context as FlushContext) }]);
+    const handlers = {
+      start: note("start"),
+      end: () => {},
+      asyncStart: () => {},
+      asyncEnd: note("over"),
+      error: note("error"),
+    };
+
+    beforeEach(() => {
+      heard = [];
+      channel.subscribe(handlers);
+    });
+    afterEach(() => void channel.unsubscribe(handlers));
+
+    it("names commands, bytes, cause and server, and ends with the first reply", () =>
+      live(async () => {
+        flush(["get", "get"], 33);
+        await home.pass(6);
+        answer(1);
+        answer(1);
+        expect(heard.map(([event]) => event)).to.deep.equal(["start", "over"]);
+        const [, begun] = heard[0] as [string, FlushContext];
+        expect(begun).to.deep.include({
+          ...SERVER,
+          commands: 2,
+          bytes: 33,
+          inFlight: 0,
+          cause: "run",
+          isStalled: false,
+        });
+        expect(heard[1]?.[1].roundTripMs).to.be.closeTo(6, 0.01);
+      }));
+
+    it("takes the cause that it was given, for one flush", () =>
+      live(async () => {
+        meter.cause = "early";
+        flush(["get"]);
+        flush(["get"]);
+        meter.drained();
+        flush(["get"]);
+        expect(heard.map(([, { cause, inFlight }]) => `${cause} ${inFlight}`)).to.deep.equal([
+          "early 0",
+          "turn 1",
+          "drain 2",
+        ]);
+        answer(3);
+        expect(heard.filter(([event]) => event === "over")).to.have.length(3);
+      }));
+
+    it("ends each flush with a reply of its own, or with the error of the connection", () =>
+      live(async () => {
+        flush(["get"]);
+        flush(["get", "get"]);
+        flush(["get"]);
+        answer(2);
+        expect(heard.filter(([event]) => event === "over")).to.have.length(2);
+        meter.close(() => new Error("closed"));
+        const errors = heard.filter(([event]) => event === "error");
+        expect(errors.map(([, { error }]) => error?.message)).to.deep.equal(["closed"]);
+        meter.close(() => new Error("closed again"));
+        expect(heard.filter(([event]) => event === "error")).to.have.length(1);
+      }));
+  });
+});

@@ -1,0 +1,91 @@
+/** Which replies change what the link knows of its connection, and what they change. */
+
+import { expect } from "chai";
+import { Batch, BatchKind } from "../../../src/command/batch";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
+import { StateReplies, type StateReplyDeps } from "../../../src/link/state-replies";
+import { Ending } from "../../support/ending";
+
+describe("StateReplies", () => {
+  const made: Command[] = [];
+  let told: string[];
+  let connection: { isMonitoring: boolean; setProtocol(protocol: number): void } | null;
+  let subscriptions: Subscriptions;
+  let replies: StateReplies;
+
+  beforeEach(() => {
+    told = [];
+    connection = { isMonitoring: false, setProtocol: (protocol) => void told.push(`RESP${protocol}`) };
+    subscriptions = new Subscriptions();
+    subscriptions.add(SubscriptionKind.Channel, Buffer.from("news"));
+    const current = {
+      get connection() {
+        return connection;
+      },
+    };
+    replies = new StateReplies({
+      current,
+      subscriptions,
+      databases: {
+        onSelected: (db: number) => void told.push(`selected ${db}`),
+        onExecSettled: (_exec: Command, reply: unknown) => void told.push(`exec ${JSON.stringify(reply)}`),
+      },
+      prepareFieldsets: () => void told.push("fieldsets"),
+      onQuit: () => void told.push("quit"),
+      onMonitoring: () => void told.push("monitoring"),
+    } as unknown as StateReplyDeps);
+  });
+  afterEach(() => {
+    for (const one of made.splice(0)) one.fail(new Error("the test is over"));
+  });
+
+  function follow(name: string, args: string[] = [], reply: unknown = "OK", kind?: BatchKind): string[] {
+    const one = new Command(specOf(name), args, false, new Ending());
+    made.push(one);
+    if (kind !== undefined) one.batch = new Batch(kind, 1, null);
+    replies.follow(one, reply as never);
+    return told;
+  }
+
+  it("follows SELECT, but not inside of a transaction, where it has only been queued", () => {
+    expect(follow("select", ["3"])).to.deep.equal(["selected 3"]);
+    expect(follow("select", ["4"], "QUEUED", BatchKind.Transaction)).to.deep.equal(["selected 3"]);
+    expect(follow("select", ["5"], "OK", BatchKind.Pipeline)).to.deep.equal(["selected 3", "selected 5"]);
+  });
+
+  it("tells the databases how a transaction has ended", () => {
+    follow("exec", [], ["OK"]);
+    expect(follow("discard")).to.deep.equal(['exec ["OK"]', 'exec "OK"']);
+  });
+
+  it("follows the protocol that HELLO has agreed on, and no other word of it", () => {
+    follow("hello", ["3"]);
+    follow("hello", ["2"]);
+    follow("hello");
+    expect(follow("hello", ["4"])).to.deep.equal(["RESP3", "RESP2"]);
+    expect(subscriptions.isEmpty).to.equal(false);
+  });
+
+  it("forgets with RESET what the server forgets: subscriptions, protocol, fieldsets", () => {
+    expect(follow("reset", [], "RESET")).to.deep.equal(["RESP2", "fieldsets"]);
+    expect(subscriptions.isEmpty).to.equal(true);
+  });
+
+  it("notes on the connection that the server prints what it executes", () => {
+    expect(follow("monitor")).to.deep.equal(["monitoring"]);
+    expect(connection?.isMonitoring).to.equal(true);
+  });
+
+  it("says that the server is about to close", () => {
+    expect(follow("quit")).to.deep.equal(["quit"]);
+  });
+
+  it("stands a connection that is gone by the time of the reply", () => {
+    connection = null;
+    follow("hello", ["3"]);
+    follow("reset", [], "RESET");
+    expect(follow("monitor")).to.deep.equal(["fieldsets", "monitoring"]);
+  });
+});
