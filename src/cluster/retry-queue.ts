@@ -9,11 +9,25 @@
  *                                      |
  *                                      '-- not all, or elsewhere (ASK, a node that was named): held
  *
- * A held slot waits until the node that had its commands has answered them or given them back, and
- * until the longest delay of those that came back is over. What came back was sent before the slot
- * was held, so it is older than all that lined up; replies of one node come in the order of sending.
- * Slots do not wait for each other, and all share one timer. A command answered TRYAGAIN waits alone:
- * its slot works for everybody else.
+ * A held slot waits for two things (`HeldSlot`): until the node that had its commands has answered
+ * them or given them back (`drain`), and until the longest delay of those that came back is over
+ * (`wait`). What came back (`returned`) was sent before the slot was held, so it is older than all
+ * that lined up (`arrivals`); replies of one node come in the order of sending. Slots do not wait
+ * for each other, and all share one timer. A command answered TRYAGAIN waits alone, and so does one
+ * without a slot: the slot works for all others.
+ *
+ * How a slot gets from held to sent:
+ *
+ *   giveBack, arrive, putBack --> reconsider --> readySlots --> sendReady --> send (the router)
+ *                                  ^   ^   |
+ *     noteGone: the youngest command   |   '-- not yet: the timer is set (`book`)
+ *     at the node has left it ---------'   |
+ *     onTimer: a delay is over, or --------'
+ *     the node took too long
+ *
+ * `sendReady` is a loop: what the router gives back while it sends is sent in the next round. A
+ * drain ends by a chain: when the youngest command of the slot at the node leaves it and older ones
+ * are still there, `noteGone` waits for the youngest of those.
  */
 
 import type { Command } from "../command/command";
@@ -60,19 +74,26 @@ function waitOf(delayMs: number): Wait {
   return delayMs === 0 ? NO_WAIT : { delayMs, dueMs: userClockMs() + delayMs };
 }
 
-/** The commands that a node has of a slot: they are waited for by its youngest command, one after the other. */
+/** The commands that a node still has of a slot, for which the slot waits. */
 interface Drain {
   readonly client: NodeClient;
+  /** The youngest of them. */
   readonly last: Command;
+  /** The slot waits no longer than this. */
   readonly limit: Wait;
 }
 
+/** A slot whose commands line up. */
 class HeldSlot {
+  /** Commands that a node gave back, oldest first. */
   returned: Command[] = [];
+  /** New commands, which go behind those. */
   arrivals: Command[] = [];
+  /** The delay that is not over, or `NO_WAIT`. */
   wait = NO_WAIT;
   /** News about its owner end the delay. */
   isHastened = false;
+  /** The commands at a node that have to end first, or null. */
   drain: Drain | null = null;
 
   constructor(readonly slot: number) {}
@@ -81,7 +102,7 @@ class HeldSlot {
     return this.returned.length + this.arrivals.length;
   }
 
-  /** When something is to be done. */
+  /** When the timer has to look at the slot: a drain comes first, the delay is looked at behind it. */
   get next(): Wait {
     return this.drain === null ? this.wait : this.drain.limit;
   }
@@ -188,10 +209,10 @@ export class RetryQueue {
         const slot = this.heldSlot(command.slot);
         slot.returned.push(command);
         slot.postpone(one);
-        this.look(slot);
+        this.reconsider(slot);
       }
     }
-    for (const command of gone) this.pass(command);
+    for (const command of gone) this.noteGone(command);
     this.sendReady();
   }
 
@@ -202,7 +223,7 @@ export class RetryQueue {
       const slot = this.heldSlot(command.slot);
       slot.arrivals.push(command);
       slot.postpone(terms);
-      this.look(slot);
+      this.reconsider(slot);
     }
   }
 
@@ -213,7 +234,7 @@ export class RetryQueue {
     const slot = this.heldSlot(first.slot);
     slot.returned.unshift(...commands);
     slot.postpone(terms);
-    this.look(slot);
+    this.reconsider(slot);
     this.sendReady();
   }
 
@@ -221,14 +242,14 @@ export class RetryQueue {
   hold(slot: number, client: NodeClient): void {
     if (slot < 0 || this.held.has(slot)) return;
     const last = client.lastOf(slot);
-    if (last !== null) this.drain(this.heldSlot(slot), client, last);
+    if (last !== null) this.awaitLast(this.heldSlot(slot), client, last);
   }
 
   /** Holds a slot until the node has answered the commands of it that are about to be sent there. */
   holdBehind(commands: readonly Command[], client: NodeClient): void {
     // One that blocks may take for ever, and waits for what others do.
     const last = commands.findLast((one) => !one.isSettled && (one.spec.flags & CommandFlag.Blocking) === 0);
-    if (last !== undefined && last.slot >= 0) this.drain(this.heldSlot(last.slot), client, last);
+    if (last !== undefined && last.slot >= 0) this.awaitLast(this.heldSlot(last.slot), client, last);
   }
 
   /** These slots have new owners: their commands may try at once; others keep their delays. */
@@ -242,7 +263,7 @@ export class RetryQueue {
     this.onDelayOver();
     for (const slot of hastened) {
       slot.wait = NO_WAIT;
-      this.look(slot);
+      this.reconsider(slot);
     }
     this.sendReady();
   }
@@ -293,7 +314,8 @@ export class RetryQueue {
     }
   }
 
-  private drain(slot: HeldSlot, client: NodeClient, last: Command): void {
+  /** The slot waits until the node has answered `last`, its youngest command of the slot, or given it back. */
+  private awaitLast(slot: HeldSlot, client: NodeClient, last: Command): void {
     const limit = slot.drain?.limit ?? waitOf(ORDER_LIMIT_MS);
     if (slot.drain !== null) this.drains.get(slot.drain.last)?.delete(slot);
     slot.drain = { client, last, limit };
@@ -303,7 +325,7 @@ export class RetryQueue {
       this.drains.set(last, new Set([slot]));
       last.ensureExtra().addHook(
         new DrainHook(() => {
-          this.pass(last);
+          this.noteGone(last);
           this.sendReady();
         }),
       );
@@ -311,8 +333,8 @@ export class RetryQueue {
     this.book(limit);
   }
 
-  /** A command is at its node no longer; perhaps older ones are. */
-  private pass(command: Command): void {
+  /** A command is at its node no longer: the slots that waited for it go on, or wait for the next older one. */
+  private noteGone(command: Command): void {
     const slots = this.drains.get(command);
     if (slots === undefined) return;
     this.drains.delete(command);
@@ -322,16 +344,16 @@ export class RetryQueue {
       // A command of another slot is waited for where it is known to be behind all of this slot. One of this slot may
       // have been given up while older ones are still at the node: those are waited for next.
       const last = command.slot === slot.slot ? drain.client.lastOf(slot.slot) : null;
-      if (last !== null) this.drain(slot, drain.client, last);
+      if (last !== null) this.awaitLast(slot, drain.client, last);
       else {
         slot.drain = null;
-        this.look(slot);
+        this.reconsider(slot);
       }
     }
   }
 
-  /** Whether the slot may go now, or when. */
-  private look(slot: HeldSlot): void {
+  /** Something has changed about the slot: it goes with the next `sendReady`, or the timer is set for it. */
+  private reconsider(slot: HeldSlot): void {
     if (slot.drain === null && slot.wait === NO_WAIT) this.readySlots.add(slot);
     else this.book(slot.next);
   }
@@ -344,19 +366,20 @@ export class RetryQueue {
       const slots = this.readySlots;
       this.readySlots = new Set();
       const leaving: Command[] = [];
-      for (const slot of slots) leaving.push(...this.release(slot));
+      for (const slot of slots) leaving.push(...this.takeReady(slot));
       for (const command of this.readyAlone.splice(0)) {
         if (this.isHeld(command.slot)) this.lineUp(command);
         else if (isWaiting(command)) leaving.push(command);
       }
       if (leaving.length > 0) this.send(leaving);
       // A command that goes another way follows: at once, unless its slot waits for those that went before.
-      for (const slot of slots) if (this.held.get(slot.slot) === slot) this.look(slot);
+      for (const slot of slots) if (this.held.get(slot.slot) === slot) this.reconsider(slot);
     }
     this.isSending = false;
   }
 
-  private release(slot: HeldSlot): Command[] {
+  /** The commands of the slot that go together; none if it was held again since it became ready. */
+  private takeReady(slot: HeldSlot): Command[] {
     if (this.held.get(slot.slot) !== slot || slot.drain !== null || slot.wait !== NO_WAIT) return [];
     const run = slot.takeRun();
     if (slot.size === 0) this.held.delete(slot.slot);
@@ -389,7 +412,7 @@ export class RetryQueue {
     for (const slot of this.held.values()) {
       if (slot.drain !== null && isOver(slot.drain.limit, nowMs)) this.giveUpDrain(slot, slot.drain);
       if (isOver(slot.wait, nowMs)) slot.wait = NO_WAIT;
-      this.look(slot);
+      this.reconsider(slot);
     }
     this.sendReady();
   }

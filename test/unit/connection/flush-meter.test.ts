@@ -11,7 +11,8 @@ import { Ending } from "../../support/ending";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 type Modules = typeof import("../../../src/connection/flush-meter") &
-  typeof import("../../../src/util/scheduling");
+  typeof import("../../../src/util/scheduling") &
+  typeof import("../../../src/command/batch");
 
 const SERVER = { serverAddress: "10.0.0.1", serverPort: 6379 };
 
@@ -27,6 +28,7 @@ describe("FlushMeter", () => {
     home = inVirtualTime(() => ({
       ...require("../../../src/connection/flush-meter"),
       ...require("../../../src/util/scheduling"),
+      ...require("../../../src/command/batch"),
     }));
   });
   afterEach(() => {
@@ -44,14 +46,21 @@ describe("FlushMeter", () => {
     });
   }
 
+  function newCommand(name: string): Command {
+    const command = new Command(specOf(name), ["k", "0"], false, new Ending());
+    made.push(command);
+    return command;
+  }
+
   /** One flush of these commands, as the writer does it. */
-  function flush(names: readonly string[], bytes = 10 * names.length, isStalled = false): void {
-    for (const name of names) {
-      const command = new Command(specOf(name), ["k", "0"], false, new Ending());
-      made.push(command);
-      queue.push(command);
-    }
-    meter.begin(home.modules.clockMs());
+  function flush(
+    names: readonly string[],
+    bytes = 10 * names.length,
+    isStalled = false,
+    idleSinceMs = home.modules.clockMs(),
+  ): void {
+    for (const name of names) queue.push(newCommand(name));
+    meter.begin(idleSinceMs);
     for (const _ of names) {
       queue.advance();
       queue.wroteCommand();
@@ -84,6 +93,23 @@ describe("FlushMeter", () => {
       await home.pass(100);
       answer(1);
       expect(trips).to.deep.equal([7]);
+    }));
+
+  it("takes the time of an idle connection from it, and looks at the clock for a busy one", () =>
+    live(async () => {
+      const sinceMs = home.modules.clockMs();
+      await home.pass(2);
+      flush(["get"], 10, false, sinceMs);
+      await home.pass(7);
+      answer(1);
+      flush(["get"]);
+      answer(1);
+      flush(["get", "get"]);
+      answer(1);
+      flush(["get"], 10, false, sinceMs);
+      await home.pass(3);
+      answer(2);
+      expect(trips).to.deep.equal([9, 0, 0, 3]);
     }));
 
   it("measures one round trip at a time, each of its own flush", () =>
@@ -201,6 +227,19 @@ describe("FlushMeter", () => {
           isStalled: false,
         });
         expect(heard[1]?.[1].roundTripMs).to.be.closeTo(6, 0.01);
+      }));
+
+    it("counts the batches that begin in it", () =>
+      live(async () => {
+        new home.modules.Batch(home.modules.BatchKind.Pipeline, 1, null).start();
+        queue.push(newCommand("get"));
+        meter.begin(home.modules.clockMs());
+        for (let i = 0; i < 2; i++) new home.modules.Batch(home.modules.BatchKind.Pipeline, 1, null).start();
+        queue.advance();
+        queue.wroteCommand();
+        meter.end(10, false);
+        expect(heard[0]?.[1].batches).to.equal(2);
+        answer(1);
       }));
 
     it("takes the cause that it was given, for one flush", () =>

@@ -1,5 +1,6 @@
 /** The writer over a scripted socket: what leaves at once, what waits for what, and what happens when the socket takes no more. */
 
+import { tracingChannel } from "node:diagnostics_channel";
 import { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { expect } from "chai";
@@ -9,8 +10,10 @@ import { CommandQueue } from "../../../src/connection/command-queue";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import type { WriteListener } from "../../../src/connection/flush-encoder";
 import { FlushMeter } from "../../../src/connection/flush-meter";
+import { flushScheduler } from "../../../src/connection/flush-scheduler";
 import { ScriptMemory } from "../../../src/connection/script-memory";
 import { Writer, type WriterOptions, type WriterSource } from "../../../src/connection/writer";
+import type { FlushContext } from "../../../src/observability/work-channels";
 import { Ending } from "../../support/ending";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -40,6 +43,7 @@ class Source implements WriterSource {
 /** Keeps what it is given, and says what the test wants it to say. */
 class Taker {
   readonly chunks: Buffer[] = [];
+  readonly corks: string[] = [];
   /** The answer to `write`, and the bytes that the stream then says it holds. */
   takesMore = true;
   held = 0;
@@ -47,11 +51,14 @@ class Taker {
 
   constructor(readonly socket: Duplex) {
     Object.defineProperty(socket, "writableLength", { get: () => this.held });
-    socket.write = ((chunk: Buffer) => {
+    socket.write = ((chunk: Buffer, onWritten?: () => void) => {
       if (this.thrown !== null) throw this.thrown;
       this.chunks.push(chunk);
+      if (onWritten !== undefined) setImmediate(onWritten);
       return this.takesMore;
     }) as Duplex["write"];
+    socket.cork = () => void this.corks.push("cork");
+    socket.uncork = () => void this.corks.push("uncork");
   }
 
   /** The words of the ECHOs of each write. */
@@ -68,6 +75,7 @@ describe("Writer", () => {
   let source: Source;
   let taker: Taker;
   let writer: Writer;
+  let meter: FlushMeter;
   const made: Command[] = [];
   let listener: { isTracing: boolean; onWrite: (command: Command) => void };
 
@@ -80,13 +88,19 @@ describe("Writer", () => {
       onWrite: (command) => listener.onWrite(command),
     };
     const all: WriterOptions = { highWaterBytes: 1 << 20, flushPolicy: "adaptive", ...options };
-    writer = new Writer(source, all, new FlushMeter(source.queue), tracer);
+    meter = new FlushMeter(source.queue);
+    writer = new Writer(source, all, meter, tracer);
     writer.attach(socket);
   }
 
-  function call(word: unknown): Command {
+  function newCall(word: unknown): Command {
     const command = new Command(specOf("echo"), [word as string], false, new Ending());
     made.push(command);
+    return command;
+  }
+
+  function call(word: unknown): Command {
+    const command = newCall(word);
     source.queue.push(command);
     writer.onQueued();
     return command;
@@ -173,6 +187,9 @@ describe("Writer", () => {
     expect(taker.chunks).to.deep.equal([]);
     call("last");
     expect(String(Buffer.concat(taker.chunks)).match(/echo\r\n/gi)).to.have.length(8192);
+    // Several pieces of memory are one write to the kernel.
+    expect(taker.chunks.length).to.be.above(1);
+    expect(taker.corks).to.deep.equal(["cork", "uncork"]);
     expect(source.queue.unsent).to.equal(0);
   });
 
@@ -277,6 +294,118 @@ describe("Writer", () => {
       }
       expect(taker.words).to.deep.equal(["first", "second", "third"]);
     }
+  });
+
+  it("counts each write, with its bytes and its commands", async () => {
+    open(ofUser());
+    call("a");
+    call("b");
+    await runEnd();
+    const { flushes, written, bytesWritten } = meter.counts;
+    expect([flushes, written, bytesWritten]).to.deep.equal([1, 2, taker.chunks[0]?.length]);
+    expect(taker.corks).to.deep.equal([]);
+  });
+
+  describe("by the word of the pacer", () => {
+    const { pacer } = flushScheduler;
+    let isOpen: boolean;
+    let isDue: boolean;
+    let asked: [question: string, ...figures: number[]][];
+    let causes: (string | undefined)[];
+    const flushes = tracingChannel<unknown, FlushContext>("sluice:flush");
+    const nothing = (): void => {};
+    const handlers = {
+      start: (context: object) => void causes.push((context as FlushContext).cause),
+      ...{ end: nothing, asyncStart: nothing, asyncEnd: nothing, error: nothing },
+    };
+
+    beforeEach(() => {
+      [isOpen, isDue, asked, causes] = [false, false, [], []];
+      pacer.isOpen = (inFlight, answered) => {
+        asked.push(["open", inFlight, answered]);
+        return isOpen;
+      };
+      pacer.isDue = (gathered, inFlight, toCome) => {
+        asked.push(["due", gathered, inFlight, toCome]);
+        return isDue;
+      };
+      flushes.subscribe(handlers);
+    });
+    afterEach(() => {
+      flushes.unsubscribe(handlers);
+      Reflect.deleteProperty(pacer, "isOpen");
+      Reflect.deleteProperty(pacer, "isDue");
+    });
+
+    /** Eight commands are in flight; a read has come that answers six of them. */
+    async function read(): Promise<void> {
+      open(new Socket());
+      source.isGathering = true;
+      for (let i = 0; i < 8; i++) call("x");
+      await turn();
+      source.isGathering = false;
+      writer.noteRead();
+      answer(6);
+      [taker.chunks.length, causes.length] = [0, 0];
+    }
+
+    it("writes the first one behind a read, when it may", async () => {
+      await read();
+      isOpen = true;
+      call("a");
+      expect(taker.words).to.deep.equal(["a"]);
+      expect(asked).to.deep.equal([["open", 2, 6]]);
+      expect(causes).to.deep.equal(["early"]);
+    });
+
+    it("counts answers from the last read on, and from the end of the turn", async () => {
+      await read();
+      writer.noteRead();
+      answer(1);
+      call("a");
+      await turn();
+      call("b");
+      expect(asked).to.deep.equal([
+        ["open", 1, 1],
+        ["open", 2, 0],
+      ]);
+      expect(causes).to.deep.equal(["turn"]);
+    });
+
+    it("writes what has gathered when it is time, and asks no sooner than it was told to", async () => {
+      await read();
+      call("a");
+      [pacer.untilLook, isDue] = [2, true];
+      call("b");
+      expect(asked.slice(1)).to.deep.equal([]);
+      call("c");
+      // Eight were open before the read; of those two are left, and three more have come.
+      expect(asked.slice(1)).to.deep.equal([["due", 3, 2, 3]]);
+      expect(taker.words).to.deep.equal(["a b c"]);
+      expect(causes).to.deep.equal(["early"]);
+    });
+
+    it("lets nothing out early that its connection gathers", async () => {
+      await read();
+      call("a");
+      source.isGathering = true;
+      [pacer.untilLook, isDue] = [1, true];
+      call("b");
+      expect(taker.words).to.deep.equal([]);
+      await turn();
+      expect(taker.words).to.deep.equal(["a b"]);
+    });
+
+    it("writes what is too much to wait whatever it says", async () => {
+      await read();
+      for (let i = 0; i < 8191; i++) source.queue.push(newCall("x"));
+      call("a");
+      expect(taker.chunks).to.deep.equal([]);
+      pacer.untilLook = 1;
+      call("b");
+      expect(taker.chunks).not.to.deep.equal([]);
+      expect(causes).to.deep.equal(["size"]);
+    });
   });
 
   it("finishes when all is written, and says so once", async () => {

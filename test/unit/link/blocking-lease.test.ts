@@ -194,4 +194,23 @@ describe("BlockingLease", () => {
     first?.fail(new ConnectionClosedError());
     expect(extras).to.have.length(2);
   });
+
+  it("begins anew when its client does: with new connections, as many as it may have", () => {
+    block("a");
+    block("b").fulfil(null, SHAPE);
+    lease.close(() => {});
+    block("c");
+    block("d");
+    expect(extras.map(({ told }) => told.at(-1))).to.deep.equal(["a", "b", "c", "d"]);
+    block("e");
+    expect(extras).to.have.length(4);
+  });
+
+  it("has a connection free once, whoever says it again", () => {
+    block("a").fulfil(null, SHAPE);
+    extras[0]?.onTaken();
+    block("b");
+    block("c");
+    expect(extras.map(({ told }) => told.at(-1))).to.deep.equal(["b", "c"]);
+  });
 });
