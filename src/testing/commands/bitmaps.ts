@@ -57,7 +57,6 @@ function bitRange(
   { size, isBits }: { size: number; isBits: boolean },
 ): BitRange | null {
   const total = isBits ? size * 8 : size;
-  if (start < 0 && end < 0 && start > end) return null;
   const from = Math.max(0, start < 0 ? start + total : start);
   const to = Math.min(total - 1, Math.max(0, end < 0 ? end + total : end));
   if (from > to) return null;
@@ -98,6 +97,8 @@ function bitcount(caller: Caller, args: readonly string[]): ReplyValue {
   const end = args.length > 3 ? integerOf(at(args, 3)) : -1;
   const isBits = args.length === 5 && unitOf(args, 4);
   const value = caller.database.readString(key) ?? "";
+  // BITPOS does not look at the order of two places that are counted from the end.
+  if (start < 0 && end < 0 && start > end) return 0;
   const range = bitRange(start, end, { size: value.length, isBits });
   return range === null ? 0 : countBits(value, range);
 }
@@ -108,8 +109,8 @@ function bitpos(caller: Caller, args: readonly string[]): ReplyValue {
   if (!caller.engine.version.isModern && caller.database.readString(at(args, 1)) === undefined) {
     return bit === 1 ? -1 : 0;
   }
-  const start = args.length > 3 ? integerOf(at(args, 3)) : 0;
   if (args.length > 6) throw syntaxError();
+  const start = args.length > 3 ? integerOf(at(args, 3)) : 0;
   const isBits = args.length === 6 && unitOf(args, 5);
   const hasEnd = args.length > 4;
   const end = hasEnd ? integerOf(at(args, 4)) : -1;

@@ -5,7 +5,7 @@
 
 import { type ScoredMember, SortedSetValue } from "../keyspace/sorted-set-value";
 import { matchesGlob } from "../protocol/glob";
-import { integerOf } from "../protocol/numbers";
+import { formatSeventeen, integerOf } from "../protocol/numbers";
 import { BLOCKED, ErrorReply, NULL_ARRAY, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import { at, blockingTimeout, following, NOT_POSITIVE, syntaxError, word } from "./arguments";
@@ -390,7 +390,9 @@ function zscan(caller: Caller, args: readonly string[]): ReplyValue {
   const { pattern } = options;
   const found = page.keys.filter((member) => pattern === null || matchesGlob(pattern, member));
   if (options.hasNoScores) return [page.cursor, found];
-  const pairs = found.flatMap((member) => [member, scoreText(caller, zset.scoreOf(member) as number)]);
+  // Of a sorted set in its big form every server prints the score with 17 digits.
+  const show = zset.isBig ? formatSeventeen : (value: number) => scoreText(caller, value);
+  const pairs = found.flatMap((member) => [member, show(zset.scoreOf(member) as number)]);
   return [page.cursor, pairs];
 }
 

@@ -17,6 +17,7 @@ import { BLOCKED, ErrorReply, NULL_ARRAY, OK, type ReplyValue } from "../protoco
 import type { Caller, Handlers } from "../server/model";
 import { at, following, syntaxError, word, wrongWords } from "./arguments";
 import { parseId, rangeEnd } from "./stream-ids";
+import { countUpTo, hasHolesFrom } from "./stream-info";
 import { readRequest, type StreamRead, showEntry, showStreams, streamOf, waitOrNull } from "./streams";
 
 const NO_KEY =
@@ -158,22 +159,30 @@ function deliverNew(caller: Caller, { stream, group, consumer, request }: Delive
   const entries = stream.range(group.lastId + 1n, MAX_ID).slice(0, request.count || undefined);
   const { now } = caller.engine.clock;
   for (const { id } of entries) {
+    countRead(caller, { stream, group, id });
     group.lastId = id;
-    if (group.entriesRead !== null) group.entriesRead++;
     if (!request.isNoAck)
       group.pending.set(id, { id, consumer: consumer.name, deliveredAt: now, deliveries: 1 });
   }
   if (entries.length > 0) {
     group.consumers.set(consumer.name, consumer);
     consumer.activeAt = now;
-    countRead(stream, group);
   }
   return entries.map(showEntry);
 }
 
-/** Known again once the group has read to the end, or from the very start. */
-function countRead(stream: StreamValue, group: ConsumerGroup): void {
-  if (group.lastId === stream.lastId) group.entriesRead = stream.entriesAdded;
+/** One more, or as many as there must have been up to this entry, where that is not certain. */
+function countRead(
+  caller: Caller,
+  { stream, group, id }: { stream: StreamValue; group: ConsumerGroup; id: StreamId },
+): void {
+  const { isModern } = caller.engine.version;
+  const first = stream.entries[0]?.id ?? 0n;
+  const isCertain = isModern
+    ? group.lastId >= first && !hasHolesFrom(stream, group.lastId)
+    : !hasHolesFrom(stream, id);
+  if (group.entriesRead !== null && isCertain) group.entriesRead++;
+  else if (stream.entriesAdded > 0) group.entriesRead = countUpTo(stream, id);
 }
 
 /** The entries that the consumer has got before and not acknowledged; deleted entries have no fields. */

@@ -35,7 +35,7 @@ function shown(entry: StreamEntry | undefined): ReplyValue {
 }
 
 /** How many entries there were up to an id; null where that cannot be known. */
-function countUpTo(value: StreamValue, id: StreamId): number | null {
+export function countUpTo(value: StreamValue, id: StreamId): number | null {
   const { entriesAdded, lastId, maxDeletedId, size } = value;
   const first = value.entries[0]?.id ?? 0n;
   if (entriesAdded === 0) return 0;
@@ -46,14 +46,19 @@ function countUpTo(value: StreamValue, id: StreamId): number | null {
   return id === first ? entriesAdded - size + 1 : null;
 }
 
+/** An entry from this id on was deleted. */
+export function hasHolesFrom({ size, maxDeletedId }: StreamValue, id: StreamId): boolean {
+  return size > 0 && maxDeletedId !== 0n && id <= maxDeletedId;
+}
+
 /** Entries behind the group, where that can be known. */
 function lagOf(caller: Caller, value: StreamValue, group: ConsumerGroup): number | null {
   if (value.entriesAdded === 0) return 0;
   const first = value.entries[0]?.id;
   const isAtStart = first !== undefined && group.lastId < first && value.maxDeletedId < first;
   if (isAtStart && caller.engine.version.name === "8.2") return value.size;
-  const hasHoles = value.size > 0 && value.maxDeletedId !== 0n && group.lastId <= value.maxDeletedId;
-  if (group.entriesRead !== null && !hasHoles) return value.entriesAdded - group.entriesRead;
+  if (group.entriesRead !== null && !hasHolesFrom(value, group.lastId))
+    return value.entriesAdded - group.entriesRead;
   const read = countUpTo(value, group.lastId);
   return read === null ? null : value.entriesAdded - read;
 }

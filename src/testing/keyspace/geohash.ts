@@ -8,6 +8,7 @@ export interface Place {
   readonly latitude: number;
 }
 
+const HALF_WORD = 32;
 const STEP = 26;
 const CELLS = 2 ** STEP;
 export const MAX_LATITUDE = 85.05112878;
@@ -50,12 +51,19 @@ export function scoreOfPlace(place: Place): number {
   return Number(encode(place, OWN));
 }
 
-/** The middle of the cell that a score names. */
+/** A score as 64 bits, as the processors of servers convert one that does not fit. */
+function wordOf(score: number): bigint {
+  if (score >= 2 ** 64) return 0n;
+  if (score < -(2 ** 63)) return 1n << 63n;
+  return BigInt.asUintN(64, BigInt(Math.trunc(score)));
+}
+
+/** The middle of the cell that a score names; a score that no place has lies at the edge. */
 export function placeOfScore(score: number): Place {
-  const bits = BigInt(Math.trunc(score));
+  const bits = wordOf(score);
   let latitude = 0;
   let longitude = 0;
-  for (let bit = STEP - 1; bit >= 0; bit--) {
+  for (let bit = HALF_WORD - 1; bit >= 0; bit--) {
     const pair = Number((bits >> BigInt(2 * bit)) & 3n);
     latitude = latitude * 2 + (pair & 1);
     longitude = longitude * 2 + (pair >> 1);

@@ -53,7 +53,8 @@ export class SortedSetValue {
       if (old.score === score) return false;
       this.ordered.splice(this.position(old), 1);
     }
-    const node = { member, score };
+    // A listpack keeps whole scores as integers, which have no -0.
+    const node = { member, score: score === 0 && !this.isBig ? 0 : score };
     this.nodes.set(member, node);
     const { ordered } = this;
     const last = ordered[ordered.length - 1];

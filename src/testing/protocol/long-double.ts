@@ -8,6 +8,7 @@ const MANTISSA_BITS = 64;
 const DECIMALS = 17;
 const TEN = 10n;
 const MAX_POWER = 4_932;
+const MAX_BINARY_POWER = 16_383;
 
 /** `mantissa` × 2^`exponent`. */
 interface LongDouble {
@@ -41,10 +42,21 @@ function round(numerator: bigint, denominator: bigint, exponent: number): LongDo
 
 const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d+))?$/;
 
-/** A decimal number; null if it is none, is empty or lies out of range. */
+const HEXADECIMAL = /^([+-]?)0x([\da-f]*)(?:\.([\da-f]*))?(?:p([+-]?\d+))?$/i;
+
+function parseHexadecimal(text: string): LongDouble | null {
+  const match = HEXADECIMAL.exec(text);
+  if (match === null) return null;
+  const [, sign = "", whole = "", fraction = "", power = "0"] = match;
+  const exponent = Number(power) - 4 * fraction.length;
+  if (whole + fraction === "" || Math.abs(exponent) > MAX_BINARY_POWER) return null;
+  return round(BigInt(`0x${whole}${fraction}`) * (sign === "-" ? -1n : 1n), 1n, exponent);
+}
+
+/** A decimal or hexadecimal number; null if it is none, is empty or lies out of range. */
 export function parseLongDouble(text: string): LongDouble | null {
   const match = DECIMAL.exec(text);
-  if (match === null) return null;
+  if (match === null) return parseHexadecimal(text);
   const [, sign = "", whole = "", fraction = "", power = "0"] = match;
   if (whole + fraction === "") return null;
   const digits = BigInt(`${whole}${fraction}`) * (sign === "-" ? -1n : 1n);

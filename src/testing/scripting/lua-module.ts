@@ -3,6 +3,8 @@
  * Loaded when the first script comes; whoever runs scripts installs the package.
  */
 
+import { runInThisContext } from "node:vm";
+
 /** The interpreter's C interface, as the package exports it; pointers are numbers. */
 export interface LuaModule {
   readonly HEAPU8: Uint8Array;
@@ -40,8 +42,14 @@ export interface LuaModule {
   _lua_checkstack(state: number, extra: number): number;
 }
 
-const MISSING =
-  "TestServer runs scripts with the package wasmoon-lua5.1, which is not installed: npm install --save-dev wasmoon-lua5.1";
+const PACKAGE = "wasmoon-lua5.1";
+const MISSING = `TestServer runs scripts with the package ${PACKAGE}, which is not installed: npm install --save-dev ${PACKAGE}`;
+/** Codes of Node for a module that is not there. */
+const NOT_FOUND: readonly unknown[] = ["ERR_MODULE_NOT_FOUND", "MODULE_NOT_FOUND"];
+
+const OUTER_LOADER = "process.getBuiltinModule('node:module').createRequire";
+
+type LuaPackage = typeof import("wasmoon-lua5.1");
 
 let loading: Promise<LuaModule> | null = null;
 let loaded: LuaModule | null = null;
@@ -50,17 +58,38 @@ export function loadedLua(): LuaModule | null {
   return loaded;
 }
 
+/**
+ * Jest runs tests in a context of its own in which nothing can be imported late, neither this package
+ * nor what it imports itself. The loader of Node, which is outside of that context, can.
+ */
+function requireOutside(): LuaPackage {
+  const createRequire = runInThisContext(OUTER_LOADER) as typeof import("node:module").createRequire;
+  return createRequire(__filename)(PACKAGE) as LuaPackage;
+}
+
+async function initialize(): Promise<LuaModule> {
+  const { LuaApi } = await import("wasmoon-lua5.1").catch(requireOutside);
+  const { module } = await LuaApi.initialize();
+  return module as unknown as LuaModule;
+}
+
+function failureOf(error: NodeJS.ErrnoException): Error {
+  const message = NOT_FOUND.includes(error.code)
+    ? MISSING
+    : `TestServer could not load the package ${PACKAGE}, which runs scripts: ${error.message}`;
+  return new Error(message, { cause: error });
+}
+
 /** Loads it once in a process. Rejects with what to install. */
 export function loadLua(): Promise<LuaModule> {
-  loading ??= import("wasmoon-lua5.1").then(
-    async ({ LuaApi }) => {
-      const { module } = await LuaApi.initialize();
-      loaded = module as unknown as LuaModule;
-      return loaded;
+  loading ??= initialize().then(
+    (module) => {
+      loaded = module;
+      return module;
     },
-    (error: Error) => {
+    (error: NodeJS.ErrnoException) => {
       loading = null;
-      throw new Error(MISSING, { cause: error });
+      throw failureOf(error);
     },
   );
   return loading;

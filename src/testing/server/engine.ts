@@ -130,8 +130,7 @@ export class Engine implements ServerEngine, DatabaseListener {
     try {
       reply = entry.run(caller, args);
     } catch (error) {
-      if (!(error instanceof ErrorReply)) throw error;
-      return error;
+      return error instanceof ErrorReply ? error : defectOf(entry, error as Error);
     }
     const { session } = caller;
     if (session?.trackingMode && (entry.flags & Flag.Readonly) !== 0)
@@ -227,4 +226,11 @@ function quote(text: string): string {
 function notSupported(entry: CommandEntry, version: ServerVersion): string {
   const name = entry.name.replace("|", " ").toUpperCase();
   return `ERR TestServer does not support ${name} of version ${version.name}; test it with RealServer`;
+}
+
+/** A defect of the test server itself is told, with its place, by the reply: others go on, and nobody waits. */
+function defectOf({ name }: CommandEntry, error: Error): ErrorReply {
+  const [place = ""] = /[^/\\(]+:\d+:\d+/.exec(error.stack ?? "") ?? [];
+  const what = `${error.message} (${place})`.replaceAll(/\s+/g, " ");
+  return new ErrorReply(`ERR TestServer has a defect in ${name.toUpperCase()}, please report it: ${what}`);
 }

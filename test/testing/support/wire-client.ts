@@ -48,6 +48,23 @@ function encode(args: readonly string[]): string {
   return `*${args.length}\r\n${args.map((arg) => `$${arg.length}\r\n${arg}\r\n`).join("")}`;
 }
 
+/** Longer than any command of a program takes, on a busy machine too. */
+const SILENCE_MS = 20_000;
+
+/** The connection was closed with replies outstanding, as by a server that crashed. */
+export class ServerGone extends Error {
+  constructor(readonly answered: number) {
+    super(`The server closed the connection behind ${answered} replies`);
+  }
+}
+
+/** Nothing came for longer than any command takes. */
+export class ServerSilent extends Error {
+  constructor(readonly answered: number) {
+    super(`The server has not answered for ${SILENCE_MS} ms, behind ${answered} replies`);
+  }
+}
+
 export class WireClient {
   private text = "";
   private readonly replies: ReplyTree[] = [];
@@ -55,11 +72,13 @@ export class WireClient {
   private wanted = 0;
   private done: (() => void) | null = null;
   private failed: ((error: Error) => void) | null = null;
+  private silence: NodeJS.Timeout | null = null;
 
   private constructor(private readonly socket: Socket) {
     socket.on("data", (chunk) => this.take(chunk.toString("latin1")));
-    socket.on("close", () => this.failed?.(new Error("The server closed the connection")));
-    socket.on("error", (error) => this.failed?.(error));
+    socket.on("close", () => this.fail(new ServerGone(this.replies.length)));
+    // "close" follows.
+    socket.on("error", () => {});
   }
 
   static connect(target: NetConnectOpts): Promise<WireClient> {
@@ -82,11 +101,11 @@ export class WireClient {
     return new Promise((resolve, reject) => {
       this.failed = reject;
       this.done = () => {
-        this.done = null;
-        this.failed = null;
+        this.rest();
         resolve(this.replies.splice(0, count));
       };
       this.settle();
+      if (this.socket.destroyed) this.fail(new ServerGone(this.replies.length));
     });
   }
 
@@ -111,6 +130,25 @@ export class WireClient {
   }
 
   private settle(): void {
-    if (this.replies.length >= this.wanted) this.done?.();
+    if (this.replies.length >= this.wanted) {
+      this.done?.();
+      return;
+    }
+    if (this.failed === null) return;
+    if (this.silence !== null) clearTimeout(this.silence);
+    this.silence = setTimeout(() => this.fail(new ServerSilent(this.replies.length)), SILENCE_MS);
+  }
+
+  private fail(error: Error): void {
+    const { failed } = this;
+    this.rest();
+    failed?.(error);
+  }
+
+  private rest(): void {
+    if (this.silence !== null) clearTimeout(this.silence);
+    this.silence = null;
+    this.done = null;
+    this.failed = null;
   }
 }
