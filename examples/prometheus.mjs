@@ -18,10 +18,19 @@ const counters = {
   redis_connections_lost_total: ["Connections lost", ({ connections }) => connections.lost],
 };
 const gauges = {
-  redis_queue_commands: ["Commands that wait, by where", ({ queues }) => queues, "queue"],
+  redis_queue_commands: [
+    "Commands that wait, by where",
+    ({ queues }) => pick(queues, /^(?!.*Bytes)/),
+    "queue",
+  ],
+  redis_queue_bytes: ["Bytes that wait, by where", ({ queues }) => pick(queues, /Bytes$/), "queue"],
   redis_round_trip_seconds: ["Mean round trip", ({ roundTrip }) => (roundTrip.meanMs ?? 0) / 1000],
   redis_round_trip_p99_seconds: ["99th percentile", ({ roundTrip }) => (roundTrip.p99Ms ?? 0) / 1000],
 };
+
+function pick(record, names) {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => names.test(name)));
+}
 
 function expose(Metric, figures) {
   for (const [name, [help, read, label]] of Object.entries(figures)) {

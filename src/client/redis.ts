@@ -37,7 +37,15 @@ import { watchOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
 import { RedisEvents } from "./redis-events";
-import { type LinkStats, type RedisStats, readBounds, readCache, readCommands, readLink } from "./stats";
+import {
+  type LinkStats,
+  type RedisStats,
+  readBounds,
+  readCache,
+  readCommands,
+  readLink,
+  shownOf,
+} from "./stats";
 import type { RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
 /** The state of the present connection. */
@@ -380,7 +388,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   [SUMMARY](): ClientSummary {
     const { status, server, queues } = linkStatsOf(this);
-    return { server, status, version: this[LINK].connection?.serverVersion ?? null, queues: { ...queues } };
+    return { server, status, version: this[LINK].connection?.serverVersion ?? null, queues: shownOf(queues) };
   }
 
   override [OBSERVE](size: number): BatchObserver | null {
@@ -391,10 +399,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 /** The known facts about the server and the connections to it. */
 export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
   const { lanes, lease } = redis[PARTS];
-  const gathered = gatheredOf(redis).length + (lease?.waitingCount ?? 0);
+  const gathered = gatheredOf(redis);
   const server = redis[TRACER].place();
   const counts = lanes?.totals ?? redis[EVENTS].counts;
-  return readLink(redis[LINK], counts, { gathered, server, status: redis.status, lanes });
+  return readLink(redis[LINK], counts, { gathered, lease, server, status: redis.status, lanes });
 }
 
 /** All that has not reached a link. */

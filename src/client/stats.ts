@@ -4,11 +4,14 @@
  */
 
 import type { CacheStats } from "../caching/cache-report";
+import type { Command } from "../command/command";
 import type { Tally } from "../command/promise-completion";
+import { bytesOf } from "../command/size";
 import type { LineCounts } from "../connection/line-counts";
 import type { LinkLane } from "../lanes/lane";
 import type { LaneSet } from "../lanes/lane-set";
 import type { Admission } from "../link/admission";
+import type { BlockingLease } from "../link/blocking-lease";
 import type { Link } from "../link/link";
 import { clockMs } from "../util/scheduling";
 
@@ -57,6 +60,14 @@ export interface QueueStats {
   readonly unsent: number;
   /** For their reply. */
   readonly inFlight: number;
+  /**
+   * The same in bytes of arguments (characters of strings). A queue of more than 64 commands is not added up:
+   * the figure is then the mean of a few of them, spread over all of it, times their number.
+   */
+  readonly offlineBytes: number;
+  readonly gatheredBytes: number;
+  readonly unsentBytes: number;
+  readonly inFlightBytes: number;
   /** Bytes that the socket holds because the system takes no more. */
   readonly socketBytes: number;
 }
@@ -157,8 +168,15 @@ interface Surroundings {
   readonly status: string;
   /** Address of the server. */
   readonly server: string;
-  readonly gathered: number;
+  readonly gathered: readonly Command[];
+  readonly lease: BlockingLease | null;
   readonly lanes: LaneSet | null;
+}
+
+/** Commands that wait above the links. */
+interface Waiting {
+  count: number;
+  bytes: number;
 }
 
 export function readCommands({ issued, fulfilled, failed, errors }: Tally): CommandStats {
@@ -177,7 +195,10 @@ export function readCache(caching: { stats(): CacheStats } | null): CacheStats |
 }
 
 export function readLink(link: Link, counts: LineCounts, surroundings: Surroundings): LinkStats {
-  const { status, server, gathered, lanes } = surroundings;
+  const { status, server, lease, lanes } = surroundings;
+  const gathered = waitingOf(surroundings.gathered);
+  gathered.count += lease?.waitingCount ?? 0;
+  gathered.bytes += lease?.waitingBytes ?? 0;
   const { meanMs, count } = counts.roundTrips;
   return Object.freeze({
     status,
@@ -190,19 +211,34 @@ export function readLink(link: Link, counts: LineCounts, surroundings: Surroundi
   });
 }
 
-function readQueues(links: readonly Link[], gathered: number): QueueStats {
-  const queues = { offline: 0, gathered, unsent: 0, inFlight: 0, socketBytes: 0 };
-  for (const { connection, offline, pending } of links) {
+function readQueues(links: readonly Link[], gathered: Waiting): QueueStats {
+  const queues = {
+    ...{ offline: 0, gathered: gathered.count, unsent: 0, inFlight: 0 },
+    ...{ offlineBytes: 0, gatheredBytes: gathered.bytes, unsentBytes: 0, inFlightBytes: 0 },
+    socketBytes: 0,
+  };
+  for (const { connection, offline, pending, queue } of links) {
     queues.offline += offline.length;
+    queues.offlineBytes += offline.bytes;
     queues.unsent += pending.unsent - offline.length;
+    queues.unsentBytes += queue?.unsentBytes ?? 0;
     queues.inFlight += pending.unanswered;
+    queues.inFlightBytes += queue?.bytesInFlight ?? 0;
     queues.socketBytes += connection?.socket?.writableLength ?? 0;
   }
   return Object.freeze(queues);
 }
 
+function waitingOf(commands: readonly Command[]): Waiting {
+  return { count: commands.length, bytes: bytesOf(commands) };
+}
+
 function readLane({ name, link, gatherer }: LinkLane): LaneStats {
-  return Object.freeze({ name, status: link.status, queues: readQueues([link], gatherer?.size ?? 0) });
+  return Object.freeze({
+    name,
+    status: link.status,
+    queues: readQueues([link], waitingOf(gatherer?.gathered ?? [])),
+  });
 }
 
 /** The facts that a cluster client adds to its nodes. */
@@ -213,7 +249,7 @@ interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bou
   /** By `RedirectKind`. */
   readonly redirects: readonly number[];
   /** Commands that wait above the nodes. */
-  readonly waiting: number;
+  readonly waiting: Waiting;
 }
 
 export function readCluster({ nodes, counts, redirects, waiting, ...own }: ClusterFigures): ClusterStats {
@@ -224,14 +260,23 @@ export function readCluster({ nodes, counts, redirects, waiting, ...own }: Clust
     ...readTraffic(counts),
     redirects: Object.freeze({ moved, ask, tryAgain, clusterDown, other: unfit + unnamed }),
     queues: Object.freeze({
-      offline: sum("offline") + waiting,
+      offline: sum("offline") + waiting.count,
       gathered: sum("gathered"),
       unsent: sum("unsent"),
       inFlight: sum("inFlight"),
+      offlineBytes: sum("offlineBytes") + waiting.bytes,
+      gatheredBytes: sum("gatheredBytes"),
+      unsentBytes: sum("unsentBytes"),
+      inFlightBytes: sum("inFlightBytes"),
       socketBytes: sum("socketBytes"),
     }),
     nodes: Object.freeze(Object.fromEntries(nodes.map((node) => [node.server, node]))),
   });
+}
+
+/** A few figures for people. */
+export function shownOf({ offline, gathered, unsent, inFlight, socketBytes }: QueueStats): object {
+  return { offline, gathered, unsent, inFlight, socketBytes };
 }
 
 function readTraffic(counts: LineCounts): Traffic {

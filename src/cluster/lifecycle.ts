@@ -9,6 +9,7 @@
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
+import { bytesOf, estimateSum } from "../command/size";
 import { AlreadyConnectingError, ConnectionClosedError } from "../errors";
 import { OneCause, withOneStack } from "../util/copy-error";
 import { Deque } from "../util/deque";
@@ -144,6 +145,11 @@ export class Lifecycle implements Gatekeeper {
     let count = 0;
     for (let i = 0; i < this.queue.length; i++) count += this.queue.peekAt(i)?.length ?? 0;
     return count;
+  }
+
+  /** Bytes of them, estimated from a few. */
+  get waitingBytes(): number {
+    return estimateSum(this.queue.length, (index) => bytesOf(this.queue.peekAt(index) ?? []));
   }
 
   /** Single commands that wait until the client is ready. */

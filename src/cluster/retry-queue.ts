@@ -33,6 +33,7 @@
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
+import { bytesOf } from "../command/size";
 import { Delay, userClockMs } from "../util/scheduling";
 import type { NodeClient } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
@@ -169,6 +170,13 @@ export class RetryQueue {
     let { size } = this.alone;
     for (const slot of this.held.values()) size += slot.size;
     return size;
+  }
+
+  /** Bytes of them, estimated from a few of each slot; of a transaction only those of EXEC. */
+  get bytes(): number {
+    let bytes = bytesOf([...this.alone.keys()]);
+    for (const { returned, arrivals } of this.held.values()) bytes += bytesOf(returned) + bytesOf(arrivals);
+    return bytes;
   }
 
   /** The commands that wait; of a transaction all members. */

@@ -68,6 +68,8 @@ export class Batch {
   isPartlyDone = false;
   /** Its EXEC was issued under a WATCH: it must not run on a connection that did not see the WATCH. */
   isGuarded = false;
+  /** An automatic batch that was held back until another one was answered. */
+  isHeld = false;
   /** Null while nobody listens. */
   trace: BatchTrace | null = null;
   /** Null: every command is sent as it is. */

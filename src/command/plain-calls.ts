@@ -14,6 +14,7 @@ import type { Batch } from "./batch";
 import { Command, CommandState, type Completion } from "./command";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "./command-spec";
 import { mapReply } from "./reply-mappers";
+import { estimateSum } from "./size";
 
 /** The collector of the answers; called once for each call, or once for the command made of it. */
 export interface CallCollector extends Completion {
@@ -109,6 +110,21 @@ export class PlainCalls {
       return;
     }
     this.collector.answer(index, value);
+  }
+
+  /** Bytes of the arguments of the calls `from` to `to - 1`, as `estimateSum` tells them. */
+  bytesOf(from: number, to: number, most: number): number {
+    // Those of calls that were given up are forgotten.
+    if (to <= from || this.length < to) return 0;
+    return estimateSum(to - from, (index) => this.sizeOf(from + index), most);
+  }
+
+  private sizeOf(index: number): number {
+    let size = 0;
+    for (let at = this.startOf(index); at < (this.ends[index] as number); at++) {
+      size += (this.args[at] as Argument).length;
+    }
+    return size;
   }
 
   /** The command that the call becomes. */

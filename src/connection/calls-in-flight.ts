@@ -11,6 +11,9 @@ import type { ReplyShape } from "../command/command-spec";
 import type { PlainCalls } from "../command/plain-calls";
 import { IGNORED } from "../command/promise-completion";
 
+/** There may be many such entries, each with many calls. */
+const CALLS_LOOKED_AT = 16;
+
 const SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 
 export class CallsInFlight {
@@ -51,6 +54,16 @@ export class CallsInFlight {
   /** Calls that are still to be written. */
   get unwritten(): number {
     return this.end - this.written;
+  }
+
+  /** Bytes of the calls that are written and not answered, estimated from a few. */
+  get bytesInFlight(): number {
+    return this.calls.bytesOf(this.next, this.written, CALLS_LOOKED_AT);
+  }
+
+  /** Bytes of the calls that are still to be written, estimated from a few. */
+  get unwrittenBytes(): number {
+    return this.calls.bytesOf(this.written, this.end, CALLS_LOOKED_AT);
   }
 
   finish(): void {

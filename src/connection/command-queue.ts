@@ -17,6 +17,7 @@ import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { mergedIn } from "../command/merged-commands";
 import type { PlainCalls } from "../command/plain-calls";
+import { estimateSum, sizeOf } from "../command/size";
 import { Deque } from "../util/deque";
 import { CallsInFlight } from "./calls-in-flight";
 import { STAYING } from "./wire-gate";
@@ -25,6 +26,9 @@ import { STAYING } from "./wire-gate";
 const FIRST_SWEEP = 8192;
 /** From this size on a batch waits in the backlog and is moved in as it is written. */
 const LARGE_BATCH = 1024;
+
+/** Batches of the backlog, and entries of each, that are looked at when their bytes are asked for. */
+const BATCH_LOOKED_AT = 16;
 
 export type QueueEntry = Command | CallsInFlight;
 
@@ -169,6 +173,34 @@ export class CommandQueue {
     return this.items.toArray().concat(this.waiting());
   }
 
+  /** Bytes of what is in flight, estimated from a few. */
+  get bytesInFlight(): number {
+    return estimateSum(this.sentMark, (index) => {
+      const entry = this.items.peekAt(index) as QueueEntry;
+      if (entry instanceof CallsInFlight) return entry.bytesInFlight;
+      return entry.state === CommandState.Dropped ? 0 : sizeOf(entry);
+    });
+  }
+
+  /** Bytes of what is unsent, estimated from a few. */
+  get unsentBytes(): number {
+    const { items, sentMark, backlog } = this;
+    const begun = this.writing?.unwrittenBytes ?? 0;
+    const moved = estimateSum(items.length - sentMark, (index) =>
+      unwrittenBytesOf(items.peekAt(sentMark + index) as QueueEntry),
+    );
+    const deferred = estimateSum(
+      backlog.length,
+      (place) => {
+        const { entries, next } = backlog.peekAt(place) as Cursor;
+        const sizeAt = (index: number): number => unwrittenBytesOf(entries[next + index] as QueueEntry);
+        return estimateSum(entries.length - next, sizeAt, BATCH_LOOKED_AT);
+      },
+      BATCH_LOOKED_AT,
+    );
+    return begun + moved + deferred;
+  }
+
   /** Takes the command that a reply has just arrived for; a call becomes one. */
   shift(): Command | undefined {
     const head = this.head();
@@ -296,6 +328,11 @@ export class CommandQueue {
     cursor.next = end;
     if (end === entries.length) this.backlog.shift();
   }
+}
+
+function unwrittenBytesOf(entry: QueueEntry): number {
+  if (entry instanceof CallsInFlight) return entry.unwrittenBytes;
+  return entry.isSettled ? 0 : sizeOf(entry);
 }
 
 /** The commands that one stands for. */

@@ -224,7 +224,9 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    const merging = commands[0]?.batch?.merging;
+    const batch = commands[0]?.batch;
+    const merging = batch?.merging;
+    if (batch?.isHeld === true) this.meter.isHeld = true;
     this.queue.pushBatch(merging ? (merging.plan(commands, this) as readonly Command[]) : commands);
     this.writer.onBatchQueued();
   }

@@ -34,6 +34,8 @@ interface Pending {
 export class FlushMeter {
   /** Why the next flush happens, if it is not for the usual reason. */
   cause: FlushCause | null = null;
+  /** The next flush has an automatic batch that was held back. */
+  isHeld = false;
   private place = 0;
   private inFlight = 0;
   private batches = 0;
@@ -76,6 +78,7 @@ export class FlushMeter {
     }
     if (this.isLogging || flushChannel.isHeard) this.tell(commands, bytes, isStalled);
     this.cause = null;
+    this.isHeld = false;
   }
 
   /** Bytes have been read and what they held has been answered. */
@@ -124,7 +127,9 @@ export class FlushMeter {
 
   private tell(commands: number, bytes: number, isStalled: boolean): void {
     const { inFlight, place, beganMs } = this;
-    const cause = this.cause ?? (inFlight > 0 ? "turn" : "run");
+    const usual = inFlight > 0 ? "turn" : "run";
+    const isWindow = this.isHeld && (this.cause ?? "early") === "early";
+    const cause = isWindow ? "window" : (this.cause ?? usual);
     const batches = Batch.started - this.batches;
     if (this.isLogging) debug("%d commands, %d bytes, %d in flight, by %s", commands, bytes, inFlight, cause);
     if (!flushChannel.isHeard) return;

@@ -9,6 +9,7 @@ import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
+import { sizeOf } from "../command/size";
 import { AbortError, BoundsExceededError } from "../errors";
 import { Deque } from "../util/deque";
 import { microtask } from "../util/scheduling";
@@ -222,10 +223,4 @@ function has({ commands, isBatch }: Entry, flag: number): boolean {
 
 function isSettled(command: Command): boolean {
   return command.isSettled;
-}
-
-function sizeOf(command: Command): number {
-  let size = 0;
-  for (const arg of command.args) size += arg.length;
-  return size;
 }

@@ -12,6 +12,7 @@ import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
+import { estimateSum, sizeOf } from "../command/size";
 import { ReplyError } from "../errors";
 import { Deque } from "../util/deque";
 
@@ -67,6 +68,11 @@ export class BlockingLease implements Dispatcher {
   /** Commands that wait for an extra connection. */
   get waitingCount(): number {
     return this.waiting.length;
+  }
+
+  /** Bytes of them, estimated from a few. */
+  get waitingBytes(): number {
+    return estimateSum(this.waiting.length, (index) => sizeOf(this.waiting.peekAt(index) as Command));
   }
 
   /** Ends all extra connections and what blocks on them. `refuse` gets what still waits for one. */

@@ -227,12 +227,16 @@ export class Link implements Dispatcher {
 
   /** Commands that have not settled: at the connection, and before it. */
   get pending(): Pending {
-    // Before a connection is ready, its queue holds nothing but the handshake.
-    const queue = this.status === "ready" ? this.connection?.queue : undefined;
+    const { queue } = this;
     return {
       unanswered: queue?.inFlight ?? 0,
       unsent: this.offline.length + (queue?.unsentCommands ?? 0),
     };
+  }
+
+  /** Undefined before a connection is ready: its queue holds nothing but the handshake. */
+  get queue(): Connection["queue"] | undefined {
+    return this.status === "ready" ? this.connection?.queue : undefined;
   }
 
   /** Nothing waits, and nothing is due from the server. */

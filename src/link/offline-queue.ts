@@ -5,6 +5,7 @@
 
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
+import { estimateSum, sizeOf } from "../command/size";
 import { Deque } from "../util/deque";
 
 const FIRST_SWEEP = 4096;
@@ -18,6 +19,11 @@ export class OfflineQueue {
 
   get length(): number {
     return this.items.length;
+  }
+
+  /** Bytes of what waits, estimated from a few. */
+  get bytes(): number {
+    return estimateSum(this.items.length, (index) => sizeOf(this.items.peekAt(index) as Command));
   }
 
   push(command: Command): void {

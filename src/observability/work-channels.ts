@@ -40,7 +40,7 @@ export interface PipelineContext extends ServerContext {
 }
 
 /** Why bytes leave. */
-export type FlushCause = "early" | "run" | "turn" | "size" | "drain" | "closing";
+export type FlushCause = "early" | "run" | "turn" | "window" | "size" | "drain" | "closing";
 
 /** One write to a socket; `asyncEnd` follows with its first reply, or with the loss of the connection. */
 export interface FlushContext extends ServerContext {
@@ -52,7 +52,8 @@ export interface FlushContext extends ServerContext {
   inFlight: number;
   /**
    * `early`: before the end of the run (`flushPolicy`). `run`: its end, nothing was in flight. `turn`:
-   * the end of the event-loop turn. `size`: many commands had gathered. `drain`: the socket takes bytes
+   * the end of the event-loop turn. `window`: an automatic batch that was held back until another one
+   * was answered. `size`: many commands had gathered. `drain`: the socket takes bytes
    * again. `closing`: the client is leaving.
    */
   cause: FlushCause;

@@ -50,7 +50,7 @@ export class AutoPipeliner implements Dispatcher {
   };
   private readonly onBatchDone = (): void => {
     this.inFlight--;
-    this.sendWhatMayGo();
+    this.sendWhatMayGo(true);
   };
   private readonly adaptive: AdaptiveWindow | null;
   private readonly window: { readonly size: number };
@@ -129,11 +129,12 @@ export class AutoPipeliner implements Dispatcher {
     while (this.pending.length > 0) this.sendBatch();
   }
 
-  private sendWhatMayGo(): void {
-    while (this.pending.length > 0 && this.inFlight < this.window.size) this.sendBatch();
+  private sendWhatMayGo(isHeld = false): void {
+    while (this.pending.length > 0 && this.inFlight < this.window.size) this.sendBatch(isHeld);
   }
 
-  private sendBatch(): void {
+  /** @param isHeld It had to wait for the answer to another one. */
+  private sendBatch(isHeld = false): void {
     const commands = this.takeBatch();
     if (this.gatheredFromMs !== 0) this.tellGathered();
     if (commands.length === 0) return;
@@ -141,6 +142,7 @@ export class AutoPipeliner implements Dispatcher {
     const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
     const batch = new Batch(BatchKind.Automatic, 0, onDone);
     batch.merging = this.options.merging ?? null;
+    batch.isHeld = isHeld;
     for (const command of commands) batch.add(command);
     const isNested = this.isSending;
     this.isSending = true;

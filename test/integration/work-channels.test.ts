@@ -123,6 +123,19 @@ describe("channels of the client's own work", () => {
       expect(context.roundTripMs).to.be.above(0);
     });
 
+    it("sluice:flush tells when automatic batches were held back by the window", async () => {
+      const redis = fixture.connect({ enableAutoPipelining: { maxInFlight: 1 } });
+      await untilReady(redis);
+      const heard = listen<FlushContext>("sluice:flush");
+      const paused = redis.client("PAUSE", 60, "WRITE");
+      const first = redis.set("a", 1);
+      await new Promise(setImmediate);
+      await Promise.all([paused, first, redis.set("a", 2), redis.set("a", 3)]);
+      const facts = heard.map(({ context: { commands, cause } }) => [commands, cause === "window"]);
+      expect(facts.at(-1)).to.deep.equal([2, true]);
+      expect(facts.slice(0, -1).some(([, isWindow]) => isWindow)).to.equal(false);
+    });
+
     it("sluice:flush tells of each write, and ends with its first reply", async () => {
       const redis = fixture.connect({ flushPolicy: "turn" });
       await untilReady(redis);

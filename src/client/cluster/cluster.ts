@@ -30,7 +30,7 @@ import {
 } from "../options/cluster-options";
 import { watchOptions } from "../options/live-options";
 import { flushesSoFar, isPatched, linkStatsOf, noteClient, Redis } from "../redis";
-import { type ClusterStats, readBounds, readCache, readCluster, readCommands } from "../stats";
+import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
 import type { ReplyMappingFromCluster, ReplyMappingMode } from "../types";
 import { type CacheView, ClusterChain } from "./cluster-chain";
 import { quitClusterWithin } from "./cluster-quit";
@@ -234,7 +234,10 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
       nodes: nodes.map((node) => linkStatsOf(node)),
       counts,
       redirects: redirector.counts,
-      waiting: lifecycle.waitingCount + retries.size,
+      waiting: {
+        count: lifecycle.waitingCount + retries.size,
+        bytes: lifecycle.waitingBytes + retries.bytes,
+      },
     });
   }
 
@@ -251,7 +254,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   [SUMMARY](): ClientSummary {
     const { status, nodes, queues } = this.stats();
     const server = Object.keys(nodes).map((name) => redactUrl(name));
-    return { server, status, queues: { ...queues } };
+    return { server, status, queues: shownOf(queues) };
   }
 
   /** Commands pass the nodes too, which are clients. */
