@@ -1,14 +1,22 @@
 /** `sluice/otel`: spans and metrics by the semantic conventions, with the SDK that users have. */
 
-import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
+import { context, type MeterProvider, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { registerInstrumentations } from "@opentelemetry/instrumentation";
-import type { DataPoint, Histogram } from "@opentelemetry/sdk-metrics";
+import {
+  type DataPoint,
+  type Histogram,
+  PeriodicExportingMetricReader,
+  type PushMetricExporter,
+  MeterProvider as SdkMeterProvider,
+} from "@opentelemetry/sdk-metrics";
 import {
   BasicTracerProvider,
+  BatchSpanProcessor,
   InMemorySpanExporter,
   type ReadableSpan,
   SimpleSpanProcessor,
+  type SpanExporter,
   type SpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { expect } from "chai";
@@ -273,6 +281,38 @@ describe("sluice/otel", function () {
       expect(redis.stats().commands.fulfilled).to.equal(redis.stats().commands.issued);
     });
 
+    it("a processor that blocks, or an exporter that never answers, changes nothing for commands", async () => {
+      const blocking = {
+        onStart() {},
+        onEnd() {
+          const end = performance.now() + 5;
+          while (performance.now() < end);
+        },
+        forceFlush: async () => {},
+        shutdown: async () => {},
+      } as unknown as SpanProcessor;
+      const silent = new BatchSpanProcessor({ export() {}, shutdown: async () => {} } as SpanExporter, {
+        maxExportBatchSize: 1,
+        maxQueueSize: 4,
+        scheduledDelayMillis: 1,
+        exportTimeoutMillis: 20,
+      });
+      start({ tracerProvider: new BasicTracerProvider({ spanProcessors: [blocking, silent] }) });
+      const before = redis.stats().commands;
+      for (let round = 0; round < 20; round++) {
+        await inRequest(async () => {
+          expect(await Promise.all([redis.set("a", round), redis.get("a")])).to.deep.equal([
+            "OK",
+            String(round),
+          ]);
+          expect(await redis.pipeline().get("a").exec()).to.deep.equal([[null, String(round)]]);
+        });
+      }
+      const after = redis.stats().commands;
+      expect([after.fulfilled - before.fulfilled, after.failed - before.failed]).to.deep.equal([60, 0]);
+      await silent.shutdown().catch(() => {});
+    });
+
     it("calls are counted by stats() as without", async () => {
       const before = redis.stats().commands;
       start();
@@ -400,6 +440,54 @@ describe("sluice/otel", function () {
         .get("sluice.flushed.commands")
         ?.points.find(({ attributes }) => attributes["db.client.connection.pool.name"] === pool);
       expect(written?.value).to.be.at.least(sum);
+    });
+
+    it("instruments that throw change nothing for commands", async () => {
+      const fail = (): never => {
+        throw new Error("exporter");
+      };
+      const instrumentThatFails = { record: fail, add: fail, addCallback() {}, removeCallback() {} };
+      const create = () => instrumentThatFails;
+      const meter = {
+        ...{ createHistogram: create, createObservableCounter: create, createObservableGauge: create },
+        ...{ createObservableUpDownCounter: create },
+        addBatchObservableCallback() {},
+        removeBatchObservableCallback() {},
+      };
+      start({ meterProvider: { getMeter: () => meter } as unknown as MeterProvider });
+      const auto = fixture.connectDirectly({ db: 3, enableAutoPipelining: { maxInFlight: 1 } });
+      await untilReady(auto);
+      for (const client of [redis, auto]) {
+        const failure = client.incr("text").catch((error: Error) => error.message);
+        expect(await Promise.all([client.set("a", 1), client.get("a")])).to.deep.equal(["OK", "1"]);
+        expect(await failure).to.match(/not an integer/);
+        expect(await client.pipeline().get("a").exec()).to.deep.equal([[null, "1"]]);
+        expect(await client.multi().get("a").exec()).to.deep.equal([[null, "1"]]);
+        expect(client.stats().commands.fulfilled + client.stats().commands.failed).to.equal(
+          client.stats().commands.issued,
+        );
+      }
+    });
+
+    it("an exporter of metrics that throws changes nothing for commands", async () => {
+      let exports = 0;
+      const exporter = {
+        export() {
+          exports++;
+          throw new Error("exporter");
+        },
+        forceFlush: async () => {},
+        shutdown: async () => {},
+      } as unknown as PushMetricExporter;
+      const reader = new PeriodicExportingMetricReader({
+        exporter,
+        exportIntervalMillis: 10,
+        exportTimeoutMillis: 10,
+      });
+      const provider = new SdkMeterProvider({ readers: [reader] });
+      start({ meterProvider: provider });
+      while (exports < 3) expect(await redis.get("text")).to.equal("geheim");
+      await provider.shutdown().catch(() => {});
     });
 
     it("how long automatic batches are gathered, one record for each", async () => {
