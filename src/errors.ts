@@ -485,7 +485,7 @@ export class SocketTimeoutError extends SluiceError {
 /**
  * The connection was not ready within `connectTimeout`.
  *
- * @advice nothing; if it does not end, is something else listening there?
+ * @advice nothing; if it does not end, look whether something else listens there
  * @section connections
  */
 export class ConnectTimeoutError extends SluiceError {

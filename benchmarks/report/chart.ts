@@ -12,6 +12,8 @@ import type { Machine, ScenarioResult } from "../support/results-store";
 
 export type Theme = "light" | "dark";
 
+/** In letters. */
+const CAPTION_WIDTH = 76;
 const THEMES: readonly Theme[] = ["light", "dark"];
 
 const INK: Record<Theme, { text: string; faint: string; grid: string }> = {
@@ -99,7 +101,26 @@ export function captionOf(
     ...lines,
     `${result.measuredAt.slice(0, 10)}, ${machine.processor}, ${machine.cpus} CPUs, Node ${machine.node.slice(1)}, ${result.server}, client and server on a CPU each`,
     versions.join(", "),
-  ].filter((line) => line !== "");
+  ].flatMap((line) => wrapped(line));
+}
+
+/**
+ * Lines that are no longer than a chart is wide. The width of a picture follows from them, by an estimate that is half
+ * as much again as what browsers draw; a long one leaves the right third of the picture empty.
+ */
+function wrapped(line: string): string[] {
+  const lines: string[] = [];
+  // "Redis 7.0.15" stays together where a line has commas to break at.
+  const units = line
+    .split(/(?<=,) /)
+    .flatMap((unit) => (unit.length > CAPTION_WIDTH ? unit.split(" ") : unit));
+  for (const word of units.filter((unit) => unit !== "")) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= CAPTION_WIDTH)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 function configOf(theme: Theme): Config {

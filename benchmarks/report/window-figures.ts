@@ -61,11 +61,13 @@ function runLine({ machine }: Results, result: ScenarioResult): string {
     return ops === undefined ? [] : [(ops.most - ops.least) / 2 / ops.median];
   });
   const widest = Math.round(Math.max(...spreads) * 100);
-  return (
-    `The run of ${measuredAt.slice(0, 16).replace("T", " ")} UTC: medians of ${rounds} rounds of ${measureMs} ms, ` +
-    `${server}, Node ${machine.node}, ${machine.cpus} CPUs. ` +
-    `Rounds of one row lie up to ±${widest} % apart in commands a second.`
-  );
+  const isOne = rounds === 1;
+  const line =
+    `The run of ${measuredAt.slice(0, 16).replace("T", " ")} UTC: ${isOne ? "one round" : `medians of ${rounds} rounds`} ` +
+    `of ${measureMs} ms, ${server}, Node ${machine.node}, ${machine.cpus} CPUs.`;
+  return isOne
+    ? `${line} With one round, differences of some per cent mean nothing.`
+    : `${line} Rounds of one row lie up to ±${widest} % apart in commands a second.`;
 }
 
 export function writeWindowPage(results: Results): void {
