@@ -296,6 +296,32 @@ describe("Writer", () => {
     }
   });
 
+  it("writes nothing from within the encoding of something else", async () => {
+    open(ofUser());
+    listener.isTracing = true;
+    listener.onWrite = () => writer.flushWhole();
+    call("a");
+    call("b");
+    await runEnd();
+    expect(taker.words).to.deep.equal(["a b"]);
+  });
+
+  it("treats what was handed over together as one command", async () => {
+    open(new Socket());
+    const queueBatch = (...words: string[]): void => {
+      source.queue.pushBatch(words.map(newCall));
+      writer.onBatchQueued();
+    };
+    queueBatch("a", "b");
+    expect(taker.words).to.deep.equal(["a b"]);
+    source.isGathering = true;
+    queueBatch("c", "d");
+    queueBatch("e");
+    expect(writer.isBooked).to.equal(true);
+    await turn();
+    expect(taker.words).to.deep.equal(["a b", "c d e"]);
+  });
+
   it("counts each write, with its bytes and its commands", async () => {
     open(ofUser());
     call("a");
@@ -383,6 +409,32 @@ describe("Writer", () => {
       expect(asked.slice(1)).to.deep.equal([["due", 3, 2, 3]]);
       expect(taker.words).to.deep.equal(["a b c"]);
       expect(causes).to.deep.equal(["early"]);
+    });
+
+    it("expects nobody to ask again once the turn has ended", async () => {
+      await read();
+      call("a");
+      await turn();
+      call("b");
+      [pacer.untilLook] = [1];
+      call("c");
+      // Two of before, one of the last turn, two that gather: none of them was open before a read.
+      expect(asked.at(-1)).to.deep.equal(["due", 2, 3, -5]);
+    });
+
+    it("names the drain of the socket and the end of the client as causes", async () => {
+      open(ofUser());
+      [taker.takesMore, taker.held] = [false, 1000];
+      call("a");
+      await runEnd();
+      call("b");
+      [taker.takesMore, taker.held] = [true, 0];
+      taker.socket.emit("drain");
+      await turn();
+      call("c");
+      writer.finish(nothing);
+      expect(causes).to.deep.equal(["run", "drain", "closing"]);
+      expect(meter.counts.stalls).to.equal(1);
     });
 
     it("lets nothing out early that its connection gathers", async () => {

@@ -1,0 +1,158 @@
+/** Credentials that expire, in virtual time: when they are renewed, and what happens when that fails. */
+
+import { expect } from "chai";
+import type { CredentialRenewal, ExpiringCredentials } from "../../../src/link/credentials";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+
+const MINUTE_MS = 60_000;
+
+describe("CredentialRenewal", () => {
+  let home: InVirtualTime<typeof import("../../../src/link/credentials")>;
+  let renewal: CredentialRenewal;
+  let told: string[];
+  let source: () => ExpiringCredentials | Promise<ExpiringCredentials>;
+  let auth: (() => Promise<Error | null>) | null;
+
+  before(() => {
+    home = inVirtualTime(() => require("../../../src/link/credentials"));
+  });
+
+  function live(work: () => Promise<void>): Promise<void> {
+    return home.live(async () => {
+      told = [];
+      source = () => ({ password: "new" });
+      auth = async () => null;
+      renewal = new home.modules.CredentialRenewal({
+        credentials: () => {
+          told.push("asked");
+          return source();
+        },
+        authenticate: ({ password }) => {
+          told.push(auth === null ? "busy" : `AUTH ${password}`);
+          return auth?.() ?? null;
+        },
+        onCredentialError: ({ message }) => void told.push(message),
+      });
+      await work();
+      renewal.stop();
+      expect(home.time.pending).to.equal(0);
+    });
+  }
+
+  const inMs = (ms: number): number => Date.now() + ms;
+
+  it("keeps credentials of which nothing is known", () =>
+    live(async () => {
+      renewal.start({ password: "old" });
+      await home.pass(60 * MINUTE_MS);
+      expect(told).to.deep.equal([]);
+    }));
+
+  it("renews short ones when four fifths of their life are over", () =>
+    live(async () => {
+      renewal.start({ password: "old", expiresAt: inMs(100_000) });
+      await home.pass(79_999);
+      expect(told).to.deep.equal([]);
+      await home.pass(2);
+      expect(told).to.deep.equal(["asked", "AUTH new"]);
+    }));
+
+  it("renews long ones a minute before their end, however their end is told", () =>
+    live(async () => {
+      renewal.start({ password: "old", expiresAt: new Date(inMs(60 * MINUTE_MS)) });
+      await home.pass(59 * MINUTE_MS - 1);
+      expect(told).to.deep.equal([]);
+      await home.pass(2);
+      expect(told).to.deep.equal(["asked", "AUTH new"]);
+    }));
+
+  it("goes on with what the source has given", () =>
+    live(async () => {
+      source = () => ({ password: "new", expiresAt: inMs(10_000) });
+      renewal.start({ password: "old", expiresAt: inMs(10_000) });
+      await home.pass(8_100);
+      await home.pass(8_100);
+      expect(told).to.deep.equal(["asked", "AUTH new", "asked", "AUTH new"]);
+    }));
+
+  it("does not ask in a hurry for credentials that have expired already", () =>
+    live(async () => {
+      renewal.start({ password: "old", expiresAt: inMs(-MINUTE_MS) });
+      await home.pass(499);
+      expect(told).to.deep.equal([]);
+      await home.pass(2);
+      expect(told).to.deep.equal(["asked", "AUTH new"]);
+    }));
+
+  it("asks a source that fails again, each time later, and never later than half a minute", () =>
+    live(async () => {
+      source = () => {
+        throw new Error("no vault");
+      };
+      renewal.start({ password: "old", expiresAt: inMs(1000) });
+      const timesMs: number[] = [];
+      let seen = 0;
+      const beganMs = home.time.nowMs;
+      await home.pass(4 * MINUTE_MS, () => {
+        const asked = told.filter((word) => word === "asked").length;
+        if (asked > seen) timesMs.push(Math.round(home.time.nowMs - beganMs));
+        seen = asked;
+      });
+      const gaps = timesMs.slice(1).map((ms, index) => ms - (timesMs[index] as number));
+      expect(gaps.slice(0, 8)).to.deep.equal([500, 1000, 2000, 4000, 8000, 16_000, 30_000, 30_000]);
+      expect(told.slice(0, 4)).to.deep.equal(["asked", "no vault", "asked", "no vault"]);
+    }));
+
+  it("begins with the shortest pause again once a renewal has succeeded", () =>
+    live(async () => {
+      auth = async () => new Error("WRONGPASS");
+      renewal.start({ password: "old", expiresAt: inMs(1000) });
+      await home.pass(2000);
+      expect(told).to.deep.equal(["asked", "AUTH new", "WRONGPASS", "asked", "AUTH new", "WRONGPASS"]);
+      auth = async () => null;
+      source = () => ({ password: "new", expiresAt: inMs(1000) });
+      await home.pass(1000);
+      told.length = 0;
+      auth = async () => new Error("WRONGPASS");
+      await home.pass(800 + 500 + 100);
+      expect(told.filter((word) => word === "WRONGPASS")).to.have.length(2);
+    }));
+
+  it("tries AUTH again with the same credentials while it cannot be sent", () =>
+    live(async () => {
+      auth = null;
+      renewal.start({ password: "old", expiresAt: inMs(1000) });
+      await home.pass(800 + 200 + 200 + 10);
+      expect(told).to.deep.equal(["asked", "busy", "busy", "busy"]);
+      auth = async () => null;
+      await home.pass(200);
+      expect(told.slice(4)).to.deep.equal(["AUTH new"]);
+    }));
+
+  it("does nothing with what a source or a server says after the connection is gone", () =>
+    live(async () => {
+      for (const end of ["source", "failing source", "server"]) {
+        let release!: () => void;
+        const held = new Promise<void>((resolve) => {
+          release = resolve;
+        });
+        source = () => ({ password: "new" });
+        auth = async () => null;
+        if (end === "server") auth = () => held.then(() => new Error("too late"));
+        else {
+          source = async () => {
+            await held;
+            if (end === "failing source") throw new Error("too late");
+            return { password: "new" };
+          };
+        }
+        told.length = 0;
+        renewal.start({ password: "old", expiresAt: inMs(1000) });
+        await home.pass(810);
+        renewal.stop();
+        release();
+        await home.pass(MINUTE_MS);
+        expect(told, end).to.deep.equal(end === "server" ? ["asked", "AUTH new"] : ["asked"]);
+      }
+    }));
+});

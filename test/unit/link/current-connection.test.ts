@@ -1,0 +1,156 @@
+/** The way to the present connection: the database that each command runs on, and which commands go past the rest. */
+
+import { expect } from "chai";
+import { Batch, BatchKind } from "../../../src/command/batch";
+import { Command, Origin } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import type { Connection } from "../../../src/connection/connection";
+import { ConnectionState } from "../../../src/connection/connection-state";
+import { CurrentConnection } from "../../../src/link/current-connection";
+import { Ending } from "../../support/ending";
+
+describe("CurrentConnection", () => {
+  const made: Command[] = [];
+  let sent: string[];
+  let commands: Command[];
+  let selected: number[];
+  let recalled: Command[];
+  let holdsBack: boolean;
+  let connection: { state: ConnectionState; isWritable: boolean; dispatch(command: Command): void };
+  let current: CurrentConnection;
+
+  beforeEach(() => {
+    [sent, commands, selected, recalled, holdsBack] = [[], [], [], [], false];
+    connection = {
+      state: ConnectionState.Ready,
+      isWritable: true,
+      dispatch: (command) => {
+        commands.push(command);
+        made.push(command);
+        sent.push([command.spec.lowerName, ...command.args].join(" "));
+      },
+    };
+    current = new CurrentConnection(
+      (command) => void recalled.push(command),
+      () => holdsBack,
+      (db) => void selected.push(db),
+    );
+    current.connection = connection as unknown as Connection;
+    current.open(0);
+  });
+  afterEach(() => {
+    for (const one of made.splice(0)) one.fail(new Error("the test is over"));
+  });
+
+  function command(name: string, args: string[] = [], db = 0, kind?: BatchKind): Command {
+    const one = new Command(specOf(name), args, false, new Ending());
+    one.db = db;
+    made.push(one);
+    if (kind !== undefined) one.batch = new Batch(kind, 1, null);
+    return one;
+  }
+
+  it("selects the database of a command before it, once for those that follow", () => {
+    for (const [key, db] of [
+      ["a", 0],
+      ["b", 2],
+      ["c", 2],
+      ["d", 0],
+    ] as const)
+      current.send(command("get", [key], db));
+    expect(sent).to.deep.equal(["get a", "select 2", "get b", "get c", "select 0", "get d"]);
+    expect(selected).to.deep.equal([2, 0]);
+    const select = commands[1];
+    expect([select?.origin, select?.db]).to.deep.equal([Origin.Client, 0]);
+  });
+
+  it("follows what the commands of users select, and the database of a new connection", () => {
+    current.send(command("select", ["3"], 0));
+    current.send(command("get", ["a"], 3));
+    expect(sent).to.deep.equal(["select 3", "get a"]);
+    current.open(1);
+    current.send(command("get", ["b"], 1));
+    current.send(command("get", ["c"], 3));
+    expect(sent.slice(2)).to.deep.equal(["get b", "select 3", "get c"]);
+  });
+
+  it("is back at the database before MULTI when EXEC tells that it has not run", () => {
+    const exec = command("exec", [], 5);
+    for (const one of [command("multi"), command("select", ["5"]), exec]) current.send(one);
+    expect(selected).to.deep.equal([5]);
+    current.settle(exec, null);
+    expect(selected).to.deep.equal([5, 0]);
+    current.send(command("get", ["a"], 0));
+    expect(sent.at(-1)).to.equal("get a");
+    expect(sent).not.to.include("select 0");
+  });
+
+  it("sends later, and selects nothing for, a command that is held back for its fieldset", () => {
+    holdsBack = true;
+    current.send(command("himport", ["SET", "k", "f", "1"], 4));
+    expect(sent).to.deep.equal([]);
+    current.send(command("get", ["a"], 0));
+    expect(sent).to.deep.equal(["get a"]);
+    holdsBack = false;
+    current.send(command("himport", ["SET", "k", "f", "1"], 4));
+    expect(sent.slice(1)).to.deep.equal(["select 4", "himport SET k f 1"]);
+  });
+
+  it("gives a command that blocks, and only that, a way to be recalled", () => {
+    const [blocking, unlimited, plain] = [
+      command("blpop", ["a", "0"]),
+      command("blpop", ["b", "0"]),
+      command("get", ["c"]),
+    ];
+    blocking.ensureExtra();
+    plain.ensureExtra();
+    for (const one of [blocking, unlimited, plain]) current.send(one);
+    blocking.extra?.recall?.();
+    expect(recalled).to.deep.equal([blocking]);
+    expect(unlimited.extra).to.equal(null);
+    expect(plain.extra?.recall ?? null).to.equal(null);
+  });
+
+  it("sends again only while the connection is ready", () => {
+    expect(current.resend(command("get", ["a"]))).to.equal(true);
+    connection.state = ConnectionState.Draining;
+    expect([current.isReady, current.resend(command("get", ["b"]))]).to.deep.equal([false, false]);
+    current.connection = null;
+    expect([current.isReady, current.isWritable, current.resend(command("get", ["c"]))]).to.deep.equal([
+      false,
+      false,
+      false,
+    ]);
+    expect(sent).to.deep.equal(["get a"]);
+  });
+
+  it("lets commands of the handshake pass before ready, alone", () => {
+    const [auth, member, get] = [
+      command("auth", ["secret"]),
+      command("auth", ["secret"], 0, BatchKind.Pipeline),
+      command("get", ["a"]),
+    ];
+    const passing = (): boolean[] => [auth, member, get].map((one) => current.mayBypass(one));
+    expect(passing()).to.deep.equal([false, false, false]);
+    connection.state = ConnectionState.Handshaking;
+    expect(passing()).to.deep.equal([true, false, false]);
+    current.connection = null;
+    expect(passing()).to.deep.equal([false, false, false]);
+  });
+
+  it("ends on the server a transaction that was opened by hand when its EXEC is refused", () => {
+    current.send(command("multi"));
+    current.send(command("select", ["7"]));
+    current.discardInsteadOf(command("exec", [], 7));
+    expect(sent).to.deep.equal(["multi", "select 7", "discard"]);
+    expect(selected).to.deep.equal([7, 0]);
+    // The member of an explicit batch was never sent, nor was its MULTI.
+    current.discardInsteadOf(command("exec", [], 0, BatchKind.Transaction));
+    connection.state = ConnectionState.Closed;
+    current.discardInsteadOf(command("exec"));
+    expect(sent).to.have.length(3);
+    connection.state = ConnectionState.Ready;
+    current.discardInsteadOf(command("exec", [], 0, BatchKind.Automatic));
+    expect(sent.at(-1)).to.equal("discard");
+  });
+});

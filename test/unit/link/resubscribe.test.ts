@@ -1,0 +1,154 @@
+/** Restoring subscriptions: what is sent, what a refusal means, and how long subscribers heard nothing. */
+
+import { expect } from "chai";
+import { type Command, Origin } from "../../../src/command/command";
+import type { Connection } from "../../../src/connection/connection";
+import {
+  type SubscriptionGap as Gap,
+  SubscriptionKind,
+  Subscriptions,
+} from "../../../src/connection/subscriptions";
+import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import { restoreSubscriptions, type SubscriptionGap } from "../../../src/link/resubscribe";
+import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
+
+const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
+
+describe("restoreSubscriptions", () => {
+  let subscriptions: Subscriptions;
+  let commands: Command[];
+  let told: string[];
+
+  beforeEach(() => {
+    subscriptions = new Subscriptions();
+    [commands, told] = [[], []];
+  });
+  afterEach(() => {
+    for (const one of commands) one.fail(new Error("the test is over"));
+  });
+
+  function restore(): string[] {
+    const connection = { dispatch: (command: Command) => void commands.push(command) };
+    restoreSubscriptions(
+      connection as unknown as Connection,
+      subscriptions,
+      ({ message }) => void told.push(message),
+      () => void told.push("restored"),
+    );
+    return commands.map(({ spec, args }) => [spec.lowerName, ...args.map(String)].join(" "));
+  }
+
+  function subscribe(kind: SubscriptionKind, ...names: string[]): void {
+    for (const name of names) subscriptions.add(kind, Buffer.from(name));
+  }
+
+  it("asks for channels and patterns with one command each, for sharded channels one by one", () => {
+    subscribe(SubscriptionKind.Channel, "a", "b");
+    subscribe(SubscriptionKind.Pattern, "p*", "q*");
+    subscribe(SubscriptionKind.Shard, "s", "t");
+    expect(restore()).to.deep.equal(["subscribe a b", "psubscribe p* q*", "ssubscribe s", "ssubscribe t"]);
+    expect(new Set(commands.map(({ origin }) => origin))).to.deep.equal(new Set([Origin.Restore]));
+  });
+
+  it("keeps names byte for byte", () => {
+    subscriptions.add(SubscriptionKind.Channel, Buffer.from([0xff, 0x00, 0x80]));
+    restore();
+    expect(commands[0]?.args).to.deep.equal([Buffer.from([0xff, 0x00, 0x80])]);
+  });
+
+  it("is done when the last of them is answered, whatever the answer", () => {
+    subscribe(SubscriptionKind.Channel, "a");
+    subscribe(SubscriptionKind.Shard, "s", "t");
+    restore();
+    commands[0]?.fulfil(1, SHAPE);
+    commands[1]?.fail(new ReplyError("NOPERM no"));
+    expect(told).to.deep.equal(["NOPERM no"]);
+    commands[2]?.fulfil(1, SHAPE);
+    expect(told).to.deep.equal(["NOPERM no", "restored"]);
+  });
+
+  it("forgets what the server refuses, and nothing else", () => {
+    subscribe(SubscriptionKind.Channel, "a", "b");
+    subscribe(SubscriptionKind.Pattern, "a");
+    restore();
+    commands[0]?.fail(new ReplyError("NOPERM no"));
+    expect([
+      subscriptions.size(SubscriptionKind.Channel),
+      subscriptions.size(SubscriptionKind.Pattern),
+    ]).to.deep.equal([0, 1]);
+  });
+
+  it("keeps all of them when the connection is lost meanwhile: the next one asks again", () => {
+    subscribe(SubscriptionKind.Channel, "a");
+    restore();
+    commands[0]?.fail(new ConnectionClosedError());
+    expect(told).to.deep.equal([]);
+    expect(subscriptions.size(SubscriptionKind.Channel)).to.equal(1);
+  });
+
+  it("sends nothing without subscriptions", () => {
+    expect(restore()).to.deep.equal([]);
+    expect(told).to.deep.equal([]);
+  });
+});
+
+describe("SubscriptionGap", () => {
+  let home: InVirtualTime<
+    typeof import("../../../src/link/resubscribe") & typeof import("../../../src/connection/subscriptions")
+  >;
+  let subscriptions: Subscriptions;
+  let gap: SubscriptionGap;
+  let gaps: Gap[];
+
+  before(() => {
+    home = inVirtualTime(() => ({
+      ...require("../../../src/link/resubscribe"),
+      ...require("../../../src/connection/subscriptions"),
+    }));
+  });
+
+  function live(work: () => Promise<void>): Promise<void> {
+    return home.live(async () => {
+      gaps = [];
+      subscriptions = new home.modules.Subscriptions();
+      gap = new home.modules.SubscriptionGap(subscriptions, undefined, (one) => void gaps.push(one));
+      await work();
+    });
+  }
+
+  const listen = (): void => subscriptions.add(SubscriptionKind.Channel, Buffer.from("news"));
+
+  it("lasts from the first loss to the restoring, through lost attempts between", () =>
+    live(async () => {
+      listen();
+      gap.begin();
+      await home.pass(300);
+      gap.begin();
+      await home.pass(200);
+      gap.end();
+      expect(gaps).to.deep.equal([{ channels: ["news"], patterns: [], shardChannels: [], lastedMs: 500 }]);
+      await home.pass(100);
+      gap.end();
+      expect(gaps).to.have.length(1);
+    }));
+
+  it("is none without subscriptions, when it begins or when it ends", () =>
+    live(async () => {
+      gap.begin();
+      listen();
+      gap.end();
+      gap.begin();
+      subscriptions.clear();
+      gap.end();
+      expect(gaps).to.deep.equal([]);
+    }));
+
+  it("is not told when the client has ended instead", () =>
+    live(async () => {
+      listen();
+      gap.begin();
+      gap.end(new ConnectionClosedError());
+      gap.end();
+      expect(gaps).to.deep.equal([]);
+    }));
+});
