@@ -72,22 +72,25 @@ function examplePages(): Page[] {
   return [{ path: "examples/index.md", content: index }, ...pages];
 }
 
+/** A page with data for a component of its own, and the paragraphs around it. */
+function componentPage(
+  path: string,
+  title: string,
+  data: { readonly name: string; readonly value: unknown },
+  paragraphs: readonly string[],
+): Page {
+  const json = JSON.stringify(data.value).replaceAll("<", "\\u003c");
+  const script = `<script setup>\nconst ${data.name} = ${json};\n</script>`;
+  return { path, content: [`# ${title}`, script, ...paragraphs].map((one) => `${one}\n`).join("\n") };
+}
+
 /** A page to step through what real programs wrote. */
 function writesPage(all: readonly Recording[]): Page {
-  const data = JSON.stringify(all).replaceAll("<", "\\u003c");
-  const text = [
-    "# What leaves in which write",
-    "",
-    `<script setup>\nconst recordings = ${data};\n</script>`,
-    "",
+  return componentPage("writes.md", "What leaves in which write", { name: "recordings", value: all }, [
     "Recorded from real programs on a [test server](./testing-server.md) 5 ms away, when this site was built: each box is one write of the client, or one piece of replies.",
-    "",
     '<RecordedWrites :recordings="recordings" />',
-    "",
     "What one callback issues leaves in one write. On a connection on which a reply is outstanding, so does what other callbacks of the same turn of the event loop issue. More: [pipelining](./pipelining.md), [auto-pipelining](./auto-pipelining.md).",
-    "",
-  ];
-  return { path: "writes.md", content: text.join("\n") };
+  ]);
 }
 
 /** Pages with a program in them, which are nothing to read. */
@@ -95,22 +98,12 @@ const SHOWN_ONLY = new Set(["writes.md", "playground.md"]);
 
 /** A page to write programs and see what they send. */
 function playgroundPage(): Page {
-  const data = JSON.stringify(PLAYGROUND_PROGRAMS).replaceAll("<", "\\u003c");
-  const text = [
-    "# Playground",
-    "",
-    `<script setup>\nconst programs = ${data};\n</script>`,
-    "",
+  return componentPage("playground.md", "Playground", { name: "programs", value: PLAYGROUND_PROGRAMS }, [
     "Write a program, run it, and see what it sends in which write. The client and a [test server](./testing-server.md) run in this page: nothing is installed and nothing leaves your browser.",
-    "",
     '<PlayGround :programs="programs" />',
-    "",
     "`redis` is a connected client (a `Cluster` with more than one server), `server` the [TestServer](./testing-server.md), with its `faults`, `state` and `advance()`. `sleep(ms)` waits, `console.log` prints. The program starts anew with an empty server each time, is ended after 20 seconds, and Ctrl+Enter runs it.",
-    "",
     "A browser has no `process.nextTick` and no `setImmediate`: a microtask and a message stand in their place. A connection in memory is no socket of the system, so nothing leaves before the end of the run (`early`). Figures of time are those of your browser and tell nothing about a server; see [benchmarks](./benchmarks.md).",
-    "",
-  ];
-  return { path: "playground.md", content: text.join("\n") };
+  ]);
 }
 
 /** The menu follows the list of pages in docs/README.md. */

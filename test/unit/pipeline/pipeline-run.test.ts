@@ -8,6 +8,7 @@ import type { PlainCalls } from "../../../src/command/plain-calls";
 import { PromiseCompletion, Tally } from "../../../src/command/promise-completion";
 import { ReplyError } from "../../../src/errors";
 import { type BatchSender, PipelineRun } from "../../../src/pipeline/pipeline-run";
+import type { Rows } from "../../../src/pipeline/transaction";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
@@ -88,6 +89,14 @@ describe("PipelineRun", () => {
       if (reply instanceof Error) command.fail(reply);
       else command.fulfil(reply, SHAPE);
     }
+  }
+
+  /** The rows when just the commands with these keys were sent, and answered with "1", "2" and so on. */
+  async function rowsOf(keys: readonly string[]): Promise<Rows> {
+    const commands = sent();
+    expect(commands.map(({ args }) => args[0])).to.deep.equal(keys);
+    answerAll(commands, ...keys.map((_, index) => `${index + 1}`));
+    return (await run.outcome) ?? [];
   }
 
   const failure = (): Promise<Error> =>
@@ -195,10 +204,7 @@ describe("PipelineRun", () => {
     queue("set", "a", { no: "text" });
     queue("get", "b");
     run.start();
-    const commands = sent();
-    expect(commands.map(({ args }) => args[0])).to.deep.equal(["a", "b"]);
-    answerAll(commands, "1", "2");
-    const rows = (await run.outcome) ?? [];
+    const rows = await rowsOf(["a", "b"]);
     expect(rows.map(([error, value]) => error?.name ?? value)).to.deep.equal(["1", "ArgumentError", "2"]);
   });
 
@@ -211,10 +217,7 @@ describe("PipelineRun", () => {
     run.closeTransaction();
     queue("get", "after");
     run.start();
-    const commands = sent();
-    expect(commands.map(({ args }) => args[0])).to.deep.equal(["before", "after"]);
-    answerAll(commands, "1", "2");
-    const rows = (await run.outcome) ?? [];
+    const rows = await rowsOf(["before", "after"]);
     expect(rows[3]).to.deep.equal([broken]);
     for (const place of [1, 2, 4]) expect(rows[place]?.[0]?.message).to.contain("EXECABORT");
     expect([rows[0], rows[5]]).to.deep.equal([
