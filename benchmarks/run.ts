@@ -9,8 +9,10 @@ import { comparisonTable } from "./report/comparison";
 import { terminalTable } from "./report/format";
 import { goalTable } from "./report/goal-report";
 import { writePages } from "./report/pages";
+import { runtimesTable } from "./report/runtimes";
 import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./report/tables";
 import { scenarios } from "./scenario/all-scenarios";
+import { nameOfRuntime, RUNTIME_ROUNDS, RUNTIME_SIDES, runtimePlan } from "./scenario/runtimes";
 import { isSideName, REFERENCE_SIDE, SIDE_NAMES, type SideName } from "./sides/all-sides";
 import { BenchServers } from "./support/bench-servers";
 import { findPinning, type Pinning } from "./support/child-process";
@@ -37,6 +39,7 @@ const HELP = `npm run bench -- [options]
   --only=a,b           scenarios or rows whose id contains one of the words
   --sides=a,b          ${SIDE_NAMES.join(", ")}
   --before=<folder>    another build of sluice (its "built" folder) as the side "before"
+  --runtime=<path,...> the core rows on other executables (node, bun), stored beside the other results
   --rounds=<n>         most samples of each cell (default ${FULL_ROUNDS}); curves, counts and long rows have fewer
   --store, --no-store  keep the results (default: full runs with all sides are kept)
   --page               write all pages and pictures from the stored results, measure nothing
@@ -64,6 +67,7 @@ async function main(): Promise<void> {
       only: { type: "string" },
       sides: { type: "string" },
       before: { type: "string" },
+      runtime: { type: "string" },
       rounds: { type: "string" },
       store: { type: "boolean" },
       page: { type: "boolean", default: false },
@@ -76,7 +80,9 @@ async function main(): Promise<void> {
   if (values.page) return writePages(stored());
   if (values.before !== undefined) process.env.BENCH_BEFORE = path.resolve(values.before);
   const choices = choose(values);
-  const fresh = await measureAll(plan(choices), choices);
+  const runtimes = words(values.runtime);
+  const fresh =
+    runtimes.length > 0 ? await measureRuntimes(runtimes, choices) : await measureAll(plan(choices), choices);
   printEnd(fresh);
   if (!choices.isStored) return;
   writeResults(merge(readStored(), fresh));
@@ -155,6 +161,33 @@ async function measureAll(planned: readonly Planned[], choices: Choices): Promis
   } finally {
     await servers.stop();
   }
+  return results;
+}
+
+/** Each executable measures the core rows; the servers stay the same. */
+async function measureRuntimes(executables: readonly string[], choices: Choices): Promise<Results> {
+  const pinning = findPinning();
+  const servers = await BenchServers.find(pinning?.serverCpu);
+  const rounds = Math.min(choices.rounds, RUNTIME_ROUNDS);
+  const sides = RUNTIME_SIDES.filter((side) => choices.sides.includes(side));
+  const runtimes: Record<string, ScenarioResult> = {};
+  try {
+    for (const executable of executables) {
+      const title = nameOfRuntime(executable);
+      const budget = choices.isQuick ? QUICK : FULL;
+      const isPlanned = (side: SideName): boolean => sides.includes(side);
+      const sampler = new Sampler({ servers, pinning, rounds, budget, isPlanned, runtime: executable });
+      const result = startResult({ ...choices, rounds, sides }, pinning, servers);
+      for (const { scenario, row } of runtimePlan(choices.words)) {
+        result.rows[row.id] = summarize(await sampler.sampleRow(scenario, row), row.title);
+      }
+      runtimes[title] = { ...result, title };
+    }
+  } finally {
+    await servers.stop();
+  }
+  const results: Results = { machine: describeMachine(), scenarios: {}, runtimes };
+  print(terminalTable(runtimesTable(results)));
   return results;
 }
 

@@ -19,6 +19,7 @@ import { markdownTable, type Table } from "./format";
 import { goalTable, limitTable } from "./goal-report";
 import { GRID_MAPS, lostCells, writeGridMaps } from "./grid";
 import { missedSection } from "./missed";
+import { runtimesTable } from "./runtimes";
 import { detailTable, hasOverview, overviewTable, ratioTable, sidesIn } from "./tables";
 
 const PAGE = path.join(projectRoot, "benchmarks", "README.md");
@@ -41,6 +42,7 @@ export async function writeRecord(results: Results): Promise<void> {
     ...goalSections(results),
     missedSection(results),
     ...sections,
+    section("Other runtimes", RUNTIMES, runtimesTable(results)),
     section(
       "Socket writes and reads per 1,000 commands",
       "Client writes / client reads / server reads / server writes. The client's are its `write` and `read` system calls as Linux counts them, the server's its own counters; glide's native half uses other calls, so only the server's view is shown for it.",
@@ -151,6 +153,10 @@ CPU is the time of the whole client process (user and system, all threads) per c
 throughput and latency are medians. Judge by CPU first: it says how much of a core your service gives to its Redis
 client, and it hardly depends on what else the machine does.`;
 
+const RUNTIMES = `CPU µs per command of sluice / of ioredis / of raw+p, and in brackets sluice to raw+p. The server, the loads and the
+compiled files are the same; only the executable that runs the client differs. A dash is a sample that failed. The
+executables came from the npm packages \`node\` and \`bun\`.`;
+
 const METHOD = `## Method
 
 - Every sample is a fresh process: one side, one workload, one round. Rounds are interleaved, so that a disturbance hits
@@ -189,6 +195,7 @@ npm run bench -- --quick                   # one short round, stores nothing
 npm run bench -- --only=pipeline           # scenarios or rows whose id contains the word
 npm run bench -- --sides=sluice,ioredis    # some sides only
 npm run bench -- --before=../other/built   # another build of sluice as one more side
+npm run bench -- --runtime=/usr/local/bin/bun   # the core rows on another runtime; several paths, with commas
 npm run bench -- --list                    # ids of scenarios and rows
 npm run bench -- --page                    # writes this page again from the stored results
 \`\`\`

@@ -8,6 +8,7 @@ import { type LoadRow, measureLoad } from "../support/measure-load";
 import { LOAD_COLUMNS, type Scenario } from "../support/scenario";
 
 const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey", "redis-nt"];
+const STORAGE_SIDES: readonly SideName[] = [...SIDES, "raw+p"];
 const WITH_SEND_COMMAND: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey"];
 const CALLERS = { kind: "callers", width: 200, operations: "mixed16", autoPipelining: true } as const;
 const TURN = { kind: "turns", width: 1000, operations: "reads" } as const;
@@ -22,11 +23,11 @@ export const surroundings: Scenario<LoadRow> = {
     "`AsyncLocalStorage` as tracers and loggers use it: each of 200 callers runs in a context of its own. `sendCommand` of the class replaced by a function that calls it and looks at the promise, as tracers do that know no diagnostics channels; node-redis has no such method.",
   columns: LOAD_COLUMNS,
   rows: [
-    { id: "storage-off", title: "200 callers, no context", sides: SIDES, ...CALLERS, ...WARM },
+    { id: "storage-off", title: "200 callers, no context", sides: STORAGE_SIDES, ...CALLERS, ...WARM },
     {
       id: "storage-on",
       title: "200 callers, a context each",
-      sides: SIDES,
+      sides: STORAGE_SIDES,
       ...CALLERS,
       ...WARM,
       hasStorage: true,

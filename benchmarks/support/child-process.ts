@@ -46,11 +46,13 @@ export interface NodeCommand {
   readonly args: readonly string[];
   readonly flags?: readonly string[];
   readonly cpu?: number | undefined;
+  /** Another runtime than the one of this process. */
+  readonly executable?: string | undefined;
 }
 
 /** Runs a compiled file of the suite. Standard input is a pipe, so that a child can notice that its parent is gone. */
-export function spawnNode({ script, args, flags = [], cpu }: NodeCommand): ChildProcess {
-  const command = [process.execPath, ...flags, path.join(compiledFolder, script), ...args];
+export function spawnNode({ script, args, flags = [], cpu, executable }: NodeCommand): ChildProcess {
+  const command = [executable ?? process.execPath, ...flags, path.join(compiledFolder, script), ...args];
   if (cpu !== undefined) command.unshift("taskset", "-c", String(cpu));
   return spawn(command[0] as string, command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
 }

@@ -48,6 +48,8 @@ export interface Machine {
 export interface Results {
   readonly machine: Machine;
   readonly scenarios: Record<string, ScenarioResult>;
+  /** The same rows on other runtimes, by name and version. */
+  readonly runtimes?: Record<string, ScenarioResult>;
 }
 
 export const STORED_FILE = path.join(resultsFolder, "latest.json");
@@ -97,9 +99,13 @@ export function readStored(file: string = STORED_FILE): Results | undefined {
   return JSON.parse(fs.readFileSync(file, "utf8"), expand) as Results;
 }
 
-/** Scenarios of `fresh` take the place of those in `stored`; the others stay. */
+/** Scenarios and runtimes of `fresh` take the place of those in `stored`; the others stay. */
 export function merge(stored: Results | undefined, fresh: Results): Results {
-  return { machine: fresh.machine, scenarios: { ...stored?.scenarios, ...fresh.scenarios } };
+  return {
+    machine: fresh.machine,
+    scenarios: { ...stored?.scenarios, ...fresh.scenarios },
+    runtimes: { ...stored?.runtimes, ...fresh.runtimes },
+  };
 }
 
 export function writeResults(results: Results, file: string = STORED_FILE): void {

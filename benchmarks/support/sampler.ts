@@ -20,6 +20,8 @@ export interface SamplerOptions {
   readonly rounds: number;
   readonly budget: Budget;
   readonly isPlanned: (side: SideName) => boolean;
+  /** Executable that runs the samples; absent: the one that runs the suite. */
+  readonly runtime?: string;
 }
 
 export interface SideSamples {
@@ -78,6 +80,7 @@ export class Sampler {
       args: [JSON.stringify(job)],
       flags,
       cpu: this.options.pinning?.clientCpu,
+      executable: this.options.runtime,
     });
     return new Promise((resolve, reject) => {
       let output = "";

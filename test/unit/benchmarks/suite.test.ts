@@ -10,8 +10,15 @@ import { expect } from "chai";
 import { renderChart } from "../../../benchmarks/report/chart";
 import { curveSpec } from "../../../benchmarks/report/curves";
 import { formatFigure, formatSpread } from "../../../benchmarks/report/format";
+import { runtimesTable } from "../../../benchmarks/report/runtimes";
 import { overviewTable, ratioTable } from "../../../benchmarks/report/tables";
 import { scenarios } from "../../../benchmarks/scenario/all-scenarios";
+import {
+  nameOfRuntime,
+  RUNTIME_ROWS,
+  RUNTIME_SIDES,
+  runtimePlan,
+} from "../../../benchmarks/scenario/runtimes";
 import { BareReader } from "../../../benchmarks/sides/bare-reader";
 import { freshKey } from "../../../benchmarks/sides/operation";
 import { checkReply, operationsOf, textOf } from "../../../benchmarks/support/dataset";
@@ -100,6 +107,35 @@ describe("benchmark suite", () => {
     const result = resultOf({ sluice: [1e6, 2e6, 4e6], ioredis: [1e5, 1e5, 2e5] });
     expect(overviewTable(result).body).to.deep.equal([["a row", "2.00M / 0.25", "100k / 5.00"]]);
     expect(ratioTable(result).body).to.deep.equal([["a row", "20.0× / 0.05×"]]);
+  });
+
+  it("the rows of other runtimes exist, with every side that they are measured on", () => {
+    expect(runtimePlan([]).map(({ row }) => row.id)).to.have.members(RUNTIME_ROWS);
+    for (const { row } of runtimePlan([])) expect(row.sides, row.id).to.include.members(RUNTIME_SIDES);
+    expect(runtimePlan(["storage-on"]).map(({ row }) => row.id)).to.deep.equal(["storage-on"]);
+    expect(nameOfRuntime(process.execPath)).to.equal(`Node ${process.versions.node}`);
+  });
+
+  it("runtimes are columns in the order of their versions, and survive another run", () => {
+    const [id = ""] = RUNTIME_ROWS;
+    const on = (cpu: number): ScenarioResult => {
+      const result = resultOf({ sluice: [1e6 / cpu], ioredis: [1e5], "raw+p": [1e6] });
+      return { ...result, rows: { [id]: result.rows.row as never } };
+    };
+    const machine = describeMachine();
+    const old: Results = { machine, scenarios: {}, runtimes: { "Bun 1.0.0": on(4), "Node 9.1.0": on(3) } };
+    const merged = merge(old, { machine, scenarios: {}, runtimes: { "Node 24.0.0": on(2) } });
+    expect(runtimesTable(merged)).to.deep.equal({
+      head: ["CPU µs per command", "Node 9.1.0", "Node 24.0.0", "Bun 1.0.0"],
+      body: [
+        [
+          "a row",
+          "3.00 / 10.00 / 1.00 (3.00×)",
+          "2.00 / 10.00 / 1.00 (2.00×)",
+          "4.00 / 10.00 / 1.00 (4.00×)",
+        ],
+      ],
+    });
   });
 
   it("figures are short, spreads are half of the width over the median", () => {
