@@ -472,7 +472,7 @@ class Session implements Peer, Listener {
   /** A replica answers for a slot that is being moved, although its keys have left. */
   private textOf(key: string): string | null {
     const { server } = this;
-    return server.holds(key) ? (server.world.texts.get(key) ?? null) : null;
+    return this.isReadonly && !server.holds(key) ? null : (server.world.texts.get(key) ?? null);
   }
 
   private remember(keys: readonly string[]): void {
