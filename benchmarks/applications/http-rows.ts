@@ -5,6 +5,8 @@
 
 import { once } from "node:events";
 import type { AddressInfo, Server } from "node:net";
+import { openReader } from "../sides/cached-reader";
+import type { Address } from "../sides/side";
 import { spawnNode } from "../support/child-process";
 import { type Figures, Meter } from "../support/meter";
 import type { SampleContext } from "../support/scenario";
@@ -38,6 +40,7 @@ const WARM_REQUESTS = 15_000;
 /** A sample of a full run asks for so many. */
 const REQUESTS = 8000;
 const FULL_MS = 300;
+const CACHED_CONNECTIONS = 100;
 
 interface LoadAnswer {
   readonly answered: number;
@@ -105,9 +108,14 @@ export async function measureHttp(connections: number, context: SampleContext): 
   const floor = await measureUrl(`${url}/floor`, connections, context);
   const figures = await measureUrl(`${url}/redis`, connections, context);
   await side.close();
+  return withFloor(figures, floor);
+}
+
+function withFloor(figures: Figures, floor: Figures): Figures {
   const cpuMicros = figures.cpuMicros ?? Number.NaN;
   const floorMicros = floor.cpuMicros ?? Number.NaN;
-  return { ...figures, floorMicros, aboveFloorMicros: cpuMicros - floorMicros };
+  const cpuTimesFloor = cpuMicros / floorMicros;
+  return { ...figures, floorMicros, aboveFloorMicros: cpuMicros - floorMicros, cpuTimesFloor };
 }
 
 /** Three GETs at once, then one SETEX: four commands in two round trips. */
@@ -119,6 +127,44 @@ async function answerFrom(store: Store, id: number): Promise<unknown> {
   ]);
   await store.setex(`app:views:${id}`, SECONDS, `views ${id}`);
   return { user, cart, views };
+}
+
+/** Of so many requests, in which the fourth read may be of a key that nobody has asked for before, ... */
+const MISSING_OF = 10;
+/** ... so many are. */
+const MISSING = 4;
+
+/** Four GETs a request, of ten of which nine are in the cache of the client, if it has one; and the floor. */
+export async function measureCachedHttp(context: SampleContext): Promise<Figures> {
+  const reader = await openReader(context.sideName, context.target.nodes[0] as Address, true);
+  const { store, side } = await connectStore("ioredis", context.target);
+  for (let id = 0; id < USERS; id++)
+    for (const kind of ["user", "cart", "views"])
+      await store.setex(`app:${kind}:${id}`, SECONDS, `${kind} ${id}`);
+  await side.close();
+  const service = requirePackage<() => FastifyService>("fastify")();
+  let request = 0;
+  service.get("/redis", async () => {
+    const id = ++request % USERS;
+    const isMissing = request % MISSING_OF < MISSING;
+    const [user, cart, views, last] = await Promise.all([
+      reader.get(`app:user:${id}`),
+      reader.get(`app:cart:${id}`),
+      reader.get(`app:views:${id}`),
+      reader.get(isMissing ? `app:new:${request}` : `app:user:${(id + 1) % USERS}`),
+    ]);
+    return { user, cart, views, last };
+  });
+  service.get("/floor", async () => {
+    const id = ++request % USERS;
+    const last = request % MISSING_OF < MISSING ? null : `user ${(id + 1) % USERS}`;
+    return { user: `user ${id}`, cart: `cart ${id}`, views: `views ${id}`, last };
+  });
+  const url = await service.listen({ port: 0, host: HOST });
+  const floor = await measureUrl(`${url}/floor`, CACHED_CONNECTIONS, context);
+  const figures = await measureUrl(`${url}/redis`, CACHED_CONNECTIONS, context);
+  reader.close();
+  return withFloor(figures, floor);
 }
 
 /** A counter in the session: one GET and one SET with an expiry a request. */

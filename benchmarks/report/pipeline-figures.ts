@@ -1,10 +1,11 @@
-/** The figures of docs/pipelining.md, docs/pipelining-or-scripting.md and docs/fewer-commands.md, from stored results. */
+/** The figures of docs/pipelining.md, docs/pipelining-or-scripting.md, docs/fewer-commands.md and docs/caching.md, from stored results. */
 
 import fs from "node:fs";
 import path from "node:path";
 import { projectRoot } from "../support/project";
 import type { Results } from "../support/results-store";
 import { type Column, CPU, OPS } from "../support/scenario";
+import { cachedFigures } from "./cached-figures";
 import { fewerFigures } from "./fewer-figures";
 import { formatFigure, markdownTable, pickOf } from "./format";
 import { withFigures } from "./marked-place";
@@ -29,6 +30,7 @@ export const PIPELINE_PAGES: readonly FilledPage[] = [
   { file: path.join(projectRoot, "docs", "pipelining.md"), figures: depthFigures },
   { file: path.join(projectRoot, "docs", "pipelining-or-scripting.md"), figures: methodFigures },
   { file: path.join(projectRoot, "docs", "fewer-commands.md"), figures: fewerFigures },
+  { file: path.join(projectRoot, "docs", "caching.md"), figures: cachedFigures },
 ];
 
 /** Null while results are missing. */

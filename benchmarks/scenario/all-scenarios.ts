@@ -5,6 +5,7 @@ import { allocations } from "./allocations";
 import { applications } from "./applications";
 import { batchMemory } from "./batch-memory";
 import { cached } from "./cached";
+import { cachedHttp } from "./cached-http";
 import { callThenCompute } from "./call-then-compute";
 import { clusterGrowth, clusterReads } from "./cluster-load";
 import { fewerCommands } from "./fewer-commands";
@@ -64,6 +65,7 @@ export const scenarios: readonly Scenario[] = [
   surroundings,
   traced,
   cached,
+  cachedHttp,
   pubsub,
   idleClients,
   fewerCommands,

@@ -83,6 +83,37 @@ export const bounds: readonly Bound[] = [
   { row: "cached-awaited", ...CPU, digits: 3, most: 0.1 },
   { row: "cached-turn", ...CPU, digits: 3, most: 0.075 },
   { row: "cached-peek", ...CPU, digits: 3, most: 0.035 },
+  { row: "cached-awaited-ready", ...CPU, digits: 3, most: 0.1 },
+  { row: "cached-turn-ready", ...CPU, digits: 3, most: 0.075 },
+  { row: "cached-peek-ready", ...CPU, digits: 3, most: 0.035 },
+  {
+    row: "app-http-cached",
+    figure: "cpuTimesFloor",
+    title: "CPU a request, times the floor",
+    digits: 2,
+    most: 1.1,
+  },
+  {
+    row: "fewer-turn-get-on",
+    figure: "opsPerSecond",
+    title: "ops/s",
+    least: 1.5,
+    to: { row: "fewer-turn-get-off" },
+  },
+  {
+    row: "fewer-pipeline-get-on",
+    figure: "opsPerSecond",
+    title: "ops/s",
+    least: 1.6,
+    to: { row: "fewer-pipeline-get-off" },
+  },
+  {
+    row: "fewer-turn-get-on",
+    figure: "serverCpuMicros",
+    title: "server CPU µs/command",
+    most: 0.45,
+    to: { row: "fewer-turn-get-off" },
+  },
 ];
 
 /** Rows in which no peer is to be better in any of these by more than `NOISE`. */
