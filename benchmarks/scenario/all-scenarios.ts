@@ -8,6 +8,7 @@ import { cached } from "./cached";
 import { cachedHttp } from "./cached-http";
 import { callThenCompute } from "./call-then-compute";
 import { clusterGrowth, clusterReads } from "./cluster-load";
+import { failingTogether } from "./failing-together";
 import { fewerCommands } from "./fewer-commands";
 import { idleClients } from "./idle-clients";
 import { lines } from "./lines";
@@ -52,6 +53,7 @@ export const scenarios: readonly Scenario[] = [
   batchMemory,
   longBatch,
   queuedMemory,
+  failingTogether,
   allocations,
   loadCost,
   micro,

@@ -11,8 +11,8 @@ import type { RetryPolicy, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
 import type { QueuePosition } from "../link/link";
-import { describeCommand } from "../observability/redact";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
+import { describeCommand } from "../util/credentials";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
 

@@ -10,7 +10,7 @@
 
 import { ReplyError, SluiceError } from "../errors";
 import type { Argument, Reply } from "../protocol/resp-types";
-import { maskCredentials, maskName } from "../util/credentials";
+import { describeCommand } from "../util/credentials";
 import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
@@ -217,7 +217,7 @@ export class Command {
   /** How `util.inspect` shows it: credentials among the arguments are masked. */
   [INSPECT](_depth: number, style: object, inspect: (value: unknown, style: object) => string): string {
     const { name, args } = this;
-    return `Command ${inspect({ name: maskName(name, args), args: maskCredentials(name, args) }, style)}`;
+    return `Command ${inspect(describeCommand(name, args), style)}`;
   }
 
   ensureExtra(): CommandExtra {
@@ -265,7 +265,7 @@ export function issuedBy(origin: Origin, command: Command): Command {
 /** Notes the command on its error, unless it is there already or the error is somebody else's. */
 function nameCommand(error: Error, { name, args }: Command): void {
   if (!(error instanceof SluiceError || error instanceof ReplyError) || error.command !== undefined) return;
-  error.command = { name: maskName(name, args), args: maskCredentials(name, args) };
+  error.command = describeCommand(name, args);
 }
 
 /**

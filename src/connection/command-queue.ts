@@ -170,7 +170,8 @@ export class CommandQueue {
 
   /** All entries, in order. */
   entries(): QueueEntry[] {
-    return this.items.toArray().concat(this.waiting());
+    const items = this.items.toArray();
+    return this.backlogCount === 0 ? items : items.concat(this.waiting());
   }
 
   /** Bytes of what is in flight, estimated from a few. */
@@ -226,12 +227,10 @@ export class CommandQueue {
 
   /** Empties the queue: what was written and what was not, both in order. */
   takeAll(): { sent: Command[]; unsent: Command[] } {
-    const sent: Command[] = [];
-    const unsent: Command[] = [];
-    this.entries().forEach((entry, index) => {
-      if (entry instanceof CallsInFlight) unroll(entry, sent, unsent);
-      else (index < this.sentMark ? sent : unsent).push(...membersOf(entry));
-    });
+    const entries = this.entries();
+    const taken = areCommands(entries)
+      ? { sent: entries, unsent: entries.splice(this.sentMark) }
+      : unrollAll(entries, this.sentMark);
     this.items.clear();
     this.backlog.clear();
     this.writing = null;
@@ -239,7 +238,7 @@ export class CommandQueue {
     this.sentMark = 0;
     this.furtherCalls = 0;
     this.inFlight = 0;
-    return { sent, unsent };
+    return taken;
   }
 
   /** For tests: the counter that does not follow from the entries, or null. */
@@ -335,9 +334,20 @@ function unwrittenBytesOf(entry: QueueEntry): number {
   return entry.isSettled ? 0 : sizeOf(entry);
 }
 
-/** The commands that one stands for. */
-function membersOf(command: Command): readonly Command[] {
-  return mergedIn(command)?.members() ?? [command];
+/** Whether each entry is a command that stands for itself: no array is needed then but the one that is there. */
+function areCommands(entries: readonly QueueEntry[]): entries is Command[] {
+  return entries.every((entry) => !(entry instanceof CallsInFlight) && mergedIn(entry) === null);
+}
+
+/** The commands that the entries stand for: those before the mark were written, of calls those that say so. */
+function unrollAll(entries: readonly QueueEntry[], sentMark: number): { sent: Command[]; unsent: Command[] } {
+  const sent: Command[] = [];
+  const unsent: Command[] = [];
+  entries.forEach((entry, index) => {
+    if (entry instanceof CallsInFlight) unroll(entry, sent, unsent);
+    else (index < sentMark ? sent : unsent).push(...(mergedIn(entry)?.members() ?? [entry]));
+  });
+  return { sent, unsent };
 }
 
 function sum(numbers: readonly number[]): number {

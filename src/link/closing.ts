@@ -90,8 +90,8 @@ export function settleLeftovers(
 ): Leftovers {
   const options = causeOf(cause);
   const isKept = (command: Command): boolean => takeover?.takesOver(command) === true;
-  const kept = only(left, isKept);
-  const rest = only(left, (command) => !isKept(command));
+  const kept = takeover === null ? { sent: [], unsent: [] } : only(left, isKept);
+  const rest = takeover === null ? left : only(left, (command) => !isKept(command));
   const inDoubtError = withOneStack(() => new ClosedOutcomeUnknownError(options));
   const closedError = withOneStack(() => new ConnectionClosedError(options));
   for (const command of rest.sent) settleClosed(command, inDoubtError());
@@ -108,13 +108,10 @@ export function settleWaiting(
 ): void {
   const taken: Command[] = [];
   const cause = new OneCause();
+  const makeInDoubt = (): Error => inDoubt(makeError());
   for (const command of waiting) {
     if (takeover?.takesOver(command)) taken.push(command);
-    else if (command.mayHaveRun)
-      settleClosed(
-        command,
-        cause.next("in doubt", () => inDoubt(makeError())),
-      );
+    else if (command.mayHaveRun) settleClosed(command, cause.next("in doubt", makeInDoubt));
     else settleClosed(command, cause.next("not run", makeError));
   }
   if (taken.length > 0) takeover?.takeOver(taken, makeError());
@@ -134,13 +131,18 @@ const ENDS_WITH_CONNECTION: ReadonlySet<Origin> = new Set([
  */
 export function withoutRequests(left: Leftovers, cause?: Error): Leftovers {
   const answer = cause instanceof ParserError ? cause : null;
-  const isUsers = ({ origin }: Command): boolean => !ENDS_WITH_CONNECTION.has(origin);
-  for (const command of [...left.sent, ...left.unsent]) {
-    if (isUsers(command)) continue;
-    const isQuestion = command.origin === Origin.Question;
-    command.fail(isQuestion && answer !== null ? answer : new ConnectionClosedError());
+  const isUsers = ({ origin }: Command): boolean =>
+    origin === Origin.User || !ENDS_WITH_CONNECTION.has(origin);
+  let areAllUsers = true;
+  for (const commands of [left.sent, left.unsent]) {
+    for (const command of commands) {
+      if (isUsers(command)) continue;
+      areAllUsers = false;
+      const isQuestion = command.origin === Origin.Question;
+      command.fail(isQuestion && answer !== null ? answer : new ConnectionClosedError());
+    }
   }
-  return left.sent.every(isUsers) && left.unsent.every(isUsers) ? left : only(left, isUsers);
+  return areAllUsers ? left : only(left, isUsers);
 }
 
 function only(left: Leftovers, isWanted: (command: Command) => boolean): Leftovers {

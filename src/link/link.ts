@@ -545,12 +545,11 @@ export class Link implements Dispatcher {
       takeLate: () => (readyAtMs > 0 ? this.offline.takeWaiting() : []),
     };
     const again = sortLeftovers(left, rules);
-    const isWhole = ({ batch }: Command): boolean => batch === null || !batch.isPartlyDone;
-    const kept = again.every(isWhole) ? again : again.filter(isWhole);
-    for (const command of kept) if (command.state === CommandState.Sent) this.deps.counts.resent++;
-    this.offline.putBack(kept);
+    const isPartlyDone = ({ batch }: Command): boolean => batch?.isPartlyDone === true;
+    const partlyDone = again.filter(isPartlyDone);
+    const kept = partlyDone.length === 0 ? again : again.filter((command) => !isPartlyDone(command));
+    this.deps.counts.resent += this.offline.putBack(kept);
     this.session.onLoss((flag) => this.offline.has(flag));
-    const partlyDone = kept === again ? [] : again.filter((command) => !isWhole(command));
     settleWaiting(partlyDone, this.deps.takeover, () => this.closedError());
   }
 

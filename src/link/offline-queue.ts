@@ -46,15 +46,24 @@ export class OfflineQueue {
     this.requeued.push(command);
   }
 
-  /** Puts what a lost connection left before everything that waits, behind what was requeued. */
-  putBack(left: readonly Command[]): void {
-    const commands = this.requeued.length === 0 ? left : [...this.requeued, ...left];
-    this.requeued = [];
-    for (let i = commands.length - 1; i >= 0; i--) {
-      const command = commands[i] as Command;
+  /**
+   * Puts what a lost connection left before everything that waits, behind what was requeued.
+   * Returns how many of those that it left had been written.
+   */
+  putBack(left: readonly Command[]): number {
+    let written = 0;
+    for (const command of left) {
+      if (command.state === CommandState.Sent) written++;
+      if (!command.isSettled) command.state = CommandState.Queued;
+    }
+    if (this.items.length === 0) this.items = new Deque(left);
+    else for (let i = left.length - 1; i >= 0; i--) this.items.unshift(left[i] as Command);
+    for (const command of this.requeued.reverse()) {
       if (!command.isSettled) command.state = CommandState.Queued;
       this.items.unshift(command);
     }
+    this.requeued = [];
+    return written;
   }
 
   /** Whether a command with the flag waits here. */

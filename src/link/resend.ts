@@ -38,7 +38,7 @@ export interface ResendRules {
 const GUILTY_WITHIN_MS = 1000;
 
 /** Fails what may not go again and returns the rest in order. */
-export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
+export function sortLeftovers(left: Leftovers, rules: ResendRules): readonly Command[] {
   const oldest = left.sent.find((command) => command.state !== CommandState.Dropped);
   if (oldest !== undefined && (rules.livedMs < GUILTY_WITHIN_MS || !isBlocking(oldest)))
     oldest.noteLossAsOldest();
@@ -46,13 +46,21 @@ export function sortLeftovers(left: Leftovers, rules: ResendRules): Command[] {
   for (const command of left.sent) refuseIfBroken(command);
   let unsent = left.unsent.concat(rules.takeLate());
   unsent.forEach(refuseIfBroken);
-  for (const command of left.sent) sorter.take(command, true);
+  let again = only(left.sent, (command) => sorter.goesAgain(command, true));
   do {
-    for (const command of unsent) sorter.take(command, false);
+    const more = only(unsent, (command) => sorter.goesAgain(command, false));
+    if (more.length > 0) again = again.concat(more);
     unsent = rules.takeLate();
   } while (unsent.length > 0);
-  for (const { group } of sorter.again) if (group !== null) group.isStarted = false;
-  return sorter.again;
+  for (const { group } of again) if (group !== null) group.isStarted = false;
+  return again;
+}
+
+/** As `filter`; the very array if all of it is wanted, since a lost connection may leave very many commands. */
+function only(commands: readonly Command[], isWanted: (command: Command) => boolean): readonly Command[] {
+  const unwanted = commands.findIndex((command) => !isWanted(command));
+  if (unwanted < 0) return commands;
+  return commands.slice(0, unwanted).concat(commands.slice(unwanted + 1).filter(isWanted));
 }
 
 function isBlocking({ spec, args }: Command): boolean {
@@ -65,7 +73,6 @@ function refuseIfBroken({ isSettled, group }: Command): void {
 }
 
 class Sorter {
-  readonly again: Command[] = [];
   private isWatchBefore = false;
   private readonly ends = new OneCause();
   /** Why a command may not go again -> the errors of all that end so, by their names. */
@@ -73,16 +80,17 @@ class Sorter {
 
   constructor(private readonly rules: ResendRules) {}
 
-  take(command: Command, wasSent: boolean): void {
-    if (command.isSettled) return;
+  /** Fails the command unless it goes again. To be asked once for each command, in order. */
+  goesAgain(command: Command, wasSent: boolean): boolean {
+    if (command.isSettled) return false;
     const error = this.refusal(command, wasSent);
     if (error !== null) {
       failNamed(command, error);
-      return;
+      return false;
     }
     if ((command.spec.flags & CommandFlag.Watch) !== 0) this.isWatchBefore = true;
     if (wasSent) command.noteLossAfterWriting();
-    this.again.push(command);
+    return true;
   }
 
   /** The error that ends the command, or null when it goes again. */

@@ -4,14 +4,7 @@
  */
 
 import { type ErrorCommand, ReplyError } from "../errors";
-import {
-  type Argument,
-  credentialPositions,
-  MASK,
-  maskCredentials,
-  maskInText,
-  maskName,
-} from "../util/credentials";
+import { type Argument, credentialPositions, describeCommand, MASK, maskInText } from "../util/credentials";
 
 const HIDDEN = "?";
 /** Arguments and characters of each that the stack of an error shows. */
@@ -81,11 +74,6 @@ function shownOf(commandName: string, args: readonly unknown[]): number {
     return Number.isInteger(keys) && keys >= 0 ? 2 + keys : 0;
   }
   return 1;
-}
-
-/** Name and arguments of a command as errors carry them: credentials are masked, the rest stays. */
-export function describeCommand(name: string, args: readonly Argument[]): ErrorCommand {
-  return { name: maskName(name, args), args: maskCredentials(name, args) };
 }
 
 /** Attaches the command to an error of the server and masks what its message repeats of credentials. */

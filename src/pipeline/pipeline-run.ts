@@ -22,9 +22,9 @@ import { specOf } from "../command/command-table";
 import { type CallCollector, PlainCalls } from "../command/plain-calls";
 import type { Tally } from "../command/promise-completion";
 import type { BatchFacts } from "../observability/hooks";
-import { describeCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, type Teller, tellLater } from "../util/callback";
+import { describeCommand } from "../util/credentials";
 import { toError } from "../util/user-code";
 import {
   abortedTransaction,

@@ -13,29 +13,42 @@ export function copyError(error: Error, more: object = {}): Error {
  * loop several times as long as all else that is done about their commands.
  */
 class Template {
-  private readonly shared: object;
-  private readonly own: readonly (readonly [string, unknown])[];
+  private readonly Twin: new () => object;
 
   constructor(error: Error) {
     const { stack } = error;
-    // By this assertion libraries know an error.
-    const hidden: PropertyDescriptorMap = { [Symbol.toStringTag]: { value: "Error" } };
+    const shared: unknown = Object.getPrototypeOf(error);
+    const { code, ...others } = error as Error & { code?: unknown };
+    const own = Object.entries(others);
+    // Of a class of their own, the engine makes them no larger than they have to be.
+    class Twin {
+      declare code: unknown;
+      [name: string]: unknown;
+
+      constructor() {
+        if (code !== undefined) this.code = code;
+        for (let index = 0; index < own.length; index++) {
+          const [name, value] = own[index] as [string, unknown];
+          this[name] = value;
+        }
+      }
+    }
+    // By the tag assertion libraries know an error.
+    const hidden: PropertyDescriptorMap = {
+      [Symbol.toStringTag]: { value: "Error" },
+      constructor: { value: error.constructor },
+    };
     for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(error))) {
       if (descriptor.enumerable !== true) hidden[name] = descriptor;
     }
     // An accessor of the engine in some versions, which only its own errors can read.
     hidden["stack"] = { value: stack, writable: true, configurable: true };
-    this.shared = Object.create(Object.getPrototypeOf(error), hidden);
-    this.own = Object.entries(error);
+    Object.defineProperties(Object.setPrototypeOf(Twin.prototype, shared as object), hidden);
+    this.Twin = Twin;
   }
 
   makeTwin(): Error {
-    const twin = Object.create(this.shared);
-    for (let index = 0; index < this.own.length; index++) {
-      const [name, value] = this.own[index] as readonly [string, unknown];
-      twin[name] = value;
-    }
-    return twin;
+    return new this.Twin() as Error;
   }
 }
 

@@ -48,6 +48,25 @@ const FINDERS: Record<string, Finder> = {
   sentinel: findInSentinel,
 };
 
+/** A command as errors show it: credentials are masked. */
+interface ShownCommand {
+  readonly name: string;
+  readonly args: readonly Argument[];
+}
+
+// Names are few; the bound is for callers who make them up.
+const MAX_NAMES = 1000;
+/** Names of commands that carry no credentials, as they were looked up. Very many commands may fail together. */
+const harmless = new Set<string>();
+
+/** The command with its credentials masked; the very arguments when there is nothing to hide. */
+export function describeCommand(name: string, args: readonly Argument[]): ShownCommand {
+  if (harmless.has(name)) return { name, args };
+  if (harmless.size < MAX_NAMES && FINDERS[name.toLowerCase()] === undefined && !PHRASE.test(name))
+    harmless.add(name);
+  return { name: maskName(name, args), args: maskCredentials(name, args) };
+}
+
 /** Positions of the arguments that are credentials. Do not change the array. */
 export function credentialPositions(commandName: string, args: readonly unknown[]): readonly number[] {
   const find = FINDERS[commandName.toLowerCase()];
@@ -63,7 +82,7 @@ export function maskName(commandName: string, args: readonly unknown[]): string 
 }
 
 /** The arguments with their credentials masked; the very array when there is nothing to hide. */
-export function maskCredentials(commandName: string, args: readonly Argument[]): readonly Argument[] {
+function maskCredentials(commandName: string, args: readonly Argument[]): readonly Argument[] {
   const positions = credentialPositions(commandName, args);
   if (positions.length === 0) return args;
   const masked = args.slice();

@@ -3,12 +3,12 @@ import { expect } from "chai";
 import { ReplyError } from "../../../src/errors";
 import {
   attachCommand,
-  describeCommand,
   hideSecrets,
   redactArguments,
   redactOptions,
   redactUrl,
 } from "../../../src/observability/redact";
+import { describeCommand } from "../../../src/util/credentials";
 
 function split(text: string): [string, string[]] {
   const [name = "", ...args] = text.split(" ");
