@@ -5,6 +5,7 @@
 
 import { OptionError } from "../../errors";
 import { checkMerge } from "../merging";
+import { tellOfMistypedOptions } from "./mistyped-options";
 
 type OptionRecord = Record<string, unknown>;
 
@@ -25,8 +26,12 @@ export const NEEDS_RESP3 =
 const FLUSH_POLICIES = ["adaptive", "turn"];
 const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"];
 
-/** Checks the options, and puts what means the default in the place of null. Throws an `OptionError`. */
+/**
+ * Checks the options, puts what means the default in the place of null, and warns of names that are most likely
+ * mistyped. Throws an `OptionError`.
+ */
 export function checkOwnOptions(options: OptionRecord): void {
+  tellOfMistypedOptions(options);
   if (options["keyPrefix"] === null) options["keyPrefix"] = "";
   if (options["bounds"] === null) options["bounds"] = undefined;
   for (const [name, least] of Object.entries(NUMBERS)) checkNumber(name, options[name], least);
