@@ -1,5 +1,6 @@
 /**
- * Builds the documentation site into build/site/dist: `npm run docs`, with `-- --serve` also shows it.
+ * Builds the documentation site into build/site/dist: `npm run docs`, with `-- --serve` also shows it, and with
+ * `-- --base=/sluice/` for a place below the root of its host.
  * The generator has a package of its own in site/, which is installed when it is first needed.
  */
 
@@ -22,5 +23,7 @@ await mustRun(process.execPath, [join("build", "scripts", "site", "assemble.js")
 // Not imported above: it needs what is installed by now.
 const { bundlePlayground } = await import("./site/playground-bundle.mjs");
 await bundlePlayground(join(checkout, "build", "site", "public"));
-await mustRun(process.execPath, [vitepress, "build", "site"]);
-if (process.argv.includes("--serve")) await mustRun(process.execPath, [vitepress, "preview", "site"]);
+const base = process.argv.filter((argument) => argument.startsWith("--base="));
+await mustRun(process.execPath, [vitepress, "build", "site", ...base]);
+if (process.argv.includes("--serve"))
+  await mustRun(process.execPath, [vitepress, "preview", "site", ...base]);

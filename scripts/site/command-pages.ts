@@ -28,7 +28,7 @@ function pageOf(snapshots: readonly Snapshot[], row: TableRow): string {
   const word = row.name.toUpperCase();
   const doc = documentOf(snapshots, row.name);
   const sections = [
-    `---\ntitle: ${word}\ndescription: ${JSON.stringify(doc.summary ?? word)}\n---`,
+    `---\npageClass: command\ntitle: ${word}\ndescription: ${JSON.stringify(doc.summary ?? word)}\n---`,
     `# ${word}`,
     doc.summary ?? row.info.docs.summary ?? "",
     signatureSection(snapshots, row),

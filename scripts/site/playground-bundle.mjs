@@ -31,6 +31,7 @@ const SHIMMED = [
   "url",
   "util",
   "util/types",
+  "vm",
 ];
 /** Of packages. */
 const REPLACED = {

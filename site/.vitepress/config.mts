@@ -9,6 +9,11 @@ const site = dirname(dirname(fileURLToPath(import.meta.url)));
 const work = join(site, "..", "build", "site");
 const { version, navigation } = JSON.parse(readFileSync(join(work, "site.json"), "utf8"));
 
+/** Three commands in one write. */
+const ICON = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><path d="M2 4h9M2 8h12M2 12h9" stroke="#d55e00" stroke-width="2.5" stroke-linecap="round"/></svg>',
+)}`;
+
 export default defineConfig({
   title: "sluice",
   description: "Redis and Valkey client for Node.js: the ioredis API, pipelined all the way down",
@@ -16,6 +21,8 @@ export default defineConfig({
   outDir: join(work, "dist"),
   cacheDir: join(work, "cache"),
   lang: "en",
+  // Browsers ask for a favicon.ico at the root of the host otherwise.
+  head: [["link", { rel: "icon", href: ICON }]],
   cleanUrls: false,
   lastUpdated: false,
   markdown: { theme: { light: "github-light-high-contrast", dark: "github-dark-high-contrast" } },

@@ -122,3 +122,8 @@ export function inspect(value, depth = 4) {
     .map(([key, one]) => `${key}: ${inner(one)}`)
     .join(", ")}}`;
 }
+
+// vm: another way to a module that could not be imported; here every module is in the file.
+export function runInThisContext() {
+  throw new Error("A page has no loader of Node.js");
+}
