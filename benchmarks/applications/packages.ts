@@ -20,7 +20,8 @@ export function installPackages(): void {
   if (isSame && fs.existsSync(path.join(home, "node_modules"))) return;
   fs.mkdirSync(home, { recursive: true });
   for (const file of FILES) fs.copyFileSync(path.join(MANIFEST, file), path.join(home, file));
-  const words = ["ci", "--ignore-scripts", "--no-audit", "--no-fund"];
+  // Not `npm ci`: it refuses a lock file in which a binary for some other system is missing.
+  const words = ["install", "--no-save", "--ignore-scripts", "--no-audit", "--no-fund"];
   execFileSync("npm", words, { cwd: home, stdio: ["ignore", "ignore", "inherit"] });
 }
 
