@@ -32,6 +32,7 @@ const LOCK_FILES = [
   "package-lock.json",
   "benchmarks/applications/package-lock.json",
   "test/consumers/package-lock.json",
+  "test/package/runners/package-lock.json",
   "test/package/tools/package-lock.json",
 ];
 /** Beside the sub-paths. */

@@ -95,10 +95,12 @@ function bitcount(caller: Caller, args: readonly string[]): ReplyValue {
   const isValkey = caller.engine.version.product === "valkey";
   if (isValkey && args.length === 5) unitOf(args, 4);
   const end = args.length > 3 ? integerOf(at(args, 3)) : -1;
+  // BITPOS does not look at the order of two places that are counted from the end; Redis 7.0 does so before the unit.
+  const isReversed = start < 0 && end < 0 && start > end;
+  if (isReversed && !caller.engine.version.isModern) return 0;
   const isBits = args.length === 5 && unitOf(args, 4);
   const value = caller.database.readString(key) ?? "";
-  // BITPOS does not look at the order of two places that are counted from the end.
-  if (start < 0 && end < 0 && start > end) return 0;
+  if (isReversed) return 0;
   const range = bitRange(start, end, { size: value.length, isBits });
   return range === null ? 0 : countBits(value, range);
 }

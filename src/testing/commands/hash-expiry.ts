@@ -93,6 +93,8 @@ function expire(command: string, unit: ExpiryUnit): Handler {
     const { fields, condition } = fieldList(caller, args, 3);
     if (liveHash(database, key, now) === undefined) return fields.map(() => NO_FIELD);
     const hash = database.write(key, HashValue) as HashValue;
+    // Redis takes the form with times in it whatever becomes of the fields.
+    if (!isValkey) hash.expiries ??= new Map();
     const replies = fields.map((field) => {
       if (!hash.fields.has(field)) return NO_FIELD;
       if (!isAllowed(condition, hash.expiries?.get(field), time)) return NOT_MET;

@@ -149,6 +149,10 @@ function compare(a: Ranked, b: Ranked, isText: boolean): number {
   return a.score - b.score || compareText(a.element, b.element);
 }
 
+function beforeZero(text: string | null): string | null {
+  return text === null ? null : (text.split("\0", 1)[0] ?? "");
+}
+
 /** The elements in order; `BY` a name without `*` keeps the order that they have. */
 function inOrder(caller: Caller, source: string, request: SortRequest): string[] {
   const { elements, isSet } = elementsOf(caller, source);
@@ -164,7 +168,9 @@ function inOrder(caller: Caller, source: string, request: SortRequest): string[]
     isText = true;
   }
   const ranked = elements.map((element): Ranked => {
-    const key = by === null ? element : lookUp(caller, by, element);
+    const text = by === null ? element : lookUp(caller, by, element);
+    // What is not stored is compared as C compares texts: up to the first byte 0.
+    const key = isText && request.target === null ? beforeZero(text) : text;
     return { element, key, score: isText ? 0 : scoreOf(key, caller.engine.version) };
   });
   const sign = request.isDescending ? -1 : 1;

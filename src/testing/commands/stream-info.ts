@@ -54,6 +54,7 @@ export function hasHolesFrom({ size, maxDeletedId }: StreamValue, id: StreamId):
 /** Entries behind the group, where that can be known. */
 function lagOf(caller: Caller, value: StreamValue, group: ConsumerGroup): number | null {
   if (value.entriesAdded === 0) return 0;
+  if (value.size === 0 && caller.engine.version.name === "8.2") return 0;
   const first = value.entries[0]?.id;
   const isAtStart = first !== undefined && group.lastId < first && value.maxDeletedId < first;
   if (isAtStart && caller.engine.version.name === "8.2") return value.size;

@@ -142,7 +142,7 @@ export class NoAnswer extends Error {
   ) {
     const lines = program.map((one) => `    ${wordsOf(one)}`).join("\n");
     super(
-      `the ${side} server does not answer ${wordsOf(command)}: ${cause.message}\n  of the program\n${lines}`,
+      `the ${side} server gave no reply from ${wordsOf(command)} on: ${cause.message}\n  of the program\n${lines}`,
       {
         cause,
       },
