@@ -46,8 +46,16 @@ function signatureSection(snapshots: readonly Snapshot[], row: TableRow): string
   const shapes = methodShapes(snapshots, row.name);
   const lines = shapes.flatMap((shape) => signatureLines({ name: row.name, wantsBuffers: false }, shape));
   if (lines.length === 0) return "";
-  const plain = lines.map((line) => line.replace(/\): Result<(.*), Context>;$/s, "): Promise<$1>;"));
-  return `\`\`\`ts\n${[...new Set(plain)].join("\n")}\n\`\`\``;
+  const plain = lines.map((line) =>
+    line
+      .replace(/\): Result<(.*), Context>;$/s, "): Promise<$1>;")
+      // What it gives in which mapping stands in the table below.
+      .replace(/Promise<ReplyShape<.*, Context\["mapping"\]>>;$/s, "Promise<Reply>;")
+      .replace(/(?:, )?callback\?: .*?(?=\]?\): Promise<)/s, ""),
+  );
+  const shown = plain.filter((line) => !line.includes("callback"));
+  const code = `\`\`\`ts\n${[...new Set(shown.length > 0 ? shown : plain)].join("\n")}\n\`\`\``;
+  return shown.length > 0 ? `${code}\n\nEach form also takes a callback as its last argument.` : code;
 }
 
 function replySection(row: TableRow): string {
