@@ -3,8 +3,18 @@
  * unanswered until EXEC is: what the server says to its members before ("OK", "QUEUED") settles
  * their rows once and does not keep it from being run again elsewhere.
  *
- * When a member is redirected, the server discards the transaction; it goes again, whole,
- * after the reply of EXEC has closed it. Members that are settled by then are stood in for.
+ * When a member is redirected, the server discards the transaction; it goes again, whole, after the
+ * reply of EXEC has closed it (`Redirector.onMemberError`):
+ *
+ *            first node                                       second node
+ *   MULTI    OK             settled                 stand-in  OK            nobody hears it
+ *   GET      QUEUED         settled                 stand-in  QUEUED        nobody hears it
+ *   SET      MOVED          withheld, not settled   SET       QUEUED        settled
+ *   EXEC     EXECABORT      not settled, redirected EXEC      [..., "OK"]   settled: all rows are told
+ *
+ * A member that is settled cannot be sent again, and yet the server must be told it again: a stand-in
+ * with the same arguments goes in its place. A member whose error is withheld goes again itself; its
+ * error is told only if the transaction goes nowhere (EXEC has settled).
  */
 
 import { Batch, BatchKind } from "../command/batch";
@@ -28,12 +38,15 @@ export interface PendingRedirect {
 }
 
 export class ClusterTransaction extends Batch {
+  /** The first redirect of a member in this run; it is followed when EXEC has been answered. */
   pending: PendingRedirect | null = null;
   /** Handed back by its link and not sent again yet. */
   isWaiting = false;
-  /** EXEC, or the DISCARD that closes it. */
+  /** EXEC, or the DISCARD that closes it; it stands for the transaction in the retry queue. */
   readonly closing: Command;
+  /** `nextRun` was asked for: it was sent, or is about to be. */
   private hasRun = false;
+  /** Members of this run that were redirected, with the errors that are not told. */
   private withheld: { command: Command; error: Error }[] = [];
 
   constructor(
@@ -67,20 +80,18 @@ export class ClusterTransaction extends Batch {
     for (const command of this.commands) command.fail(new AbortError(DISCARDED));
   }
 
-  /** The commands of the next run. */
+  /** The commands of the next run, the first one included. */
   nextRun(): Command[] {
     this.hasRun = true;
     this.pending = null;
     this.isWaiting = false;
     this.isStarted = false;
     this.isPartlyDone = false;
-    // Members go again as they are; doubles are replaced by new ones, so theirs is over now.
-    for (const { command, error } of this.withheld)
-      if (command.origin === Origin.StandIn) command.fail(error);
-    this.withheld = [];
+    this.endStandIns();
     return this.commands.map((command) => (command.isSettled ? this.standIn(command) : command));
   }
 
+  /** A member has settled; that alone does not count as an answer, since it can be stood in for. */
   override settleOne(): void {
     super.settleOne();
     this.isAnswered = false;
@@ -88,18 +99,24 @@ export class ClusterTransaction extends Batch {
     if (this.closing.isSettled && this.withheld.length > 0) this.tellWithheld();
   }
 
-  private standIn(command: Command): Command {
-    const double = issuedBy(
-      Origin.StandIn,
-      new Command(command.spec, command.args, command.wantsBuffers, IGNORED),
-    );
-    double.batch = this;
-    double.slot = this.slot;
-    const script = command.extra?.script ?? null;
-    if (script !== null) double.ensureExtra().script = script;
-    return double;
+  /** Each run has stand-ins of its own; those of the last one that were redirected are over. Members go again themselves. */
+  private endStandIns(): void {
+    const { withheld } = this;
+    this.withheld = [];
+    for (const { command, error } of withheld) if (command.origin === Origin.StandIn) command.fail(error);
   }
 
+  /** A command with the same arguments for the place of a settled member; nobody hears how it ends. */
+  private standIn({ spec, args, wantsBuffers, extra }: Command): Command {
+    const standIn = issuedBy(Origin.StandIn, new Command(spec, args, wantsBuffers, IGNORED));
+    standIn.batch = this;
+    standIn.slot = this.slot;
+    const script = extra?.script ?? null;
+    if (script !== null) standIn.ensureExtra().script = script;
+    return standIn;
+  }
+
+  /** EXEC has settled, so the transaction goes nowhere: its members fail with what they were told. */
   private tellWithheld(): void {
     const withheld = this.withheld;
     this.withheld = [];

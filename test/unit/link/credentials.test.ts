@@ -66,6 +66,14 @@ describe("CredentialRenewal", () => {
       expect(told).to.deep.equal(["asked", "AUTH new"]);
     }));
 
+  it("forgets the end of credentials that others have replaced", () =>
+    live(async () => {
+      renewal.start({ password: "old", expiresAt: inMs(1000) });
+      renewal.start({ password: "newer", expiresAt: inMs(60 * MINUTE_MS) });
+      await home.pass(MINUTE_MS);
+      expect(told).to.deep.equal([]);
+    }));
+
   it("goes on with what the source has given", () =>
     live(async () => {
       source = () => ({ password: "new", expiresAt: inMs(10_000) });

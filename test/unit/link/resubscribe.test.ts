@@ -1,5 +1,6 @@
 /** Restoring subscriptions: what is sent, what a refusal means, and how long subscribers heard nothing. */
 
+import { tracingChannel } from "node:diagnostics_channel";
 import { expect } from "chai";
 import { type Command, Origin } from "../../../src/command/command";
 import type { Connection } from "../../../src/connection/connection";
@@ -10,6 +11,7 @@ import {
 } from "../../../src/connection/subscriptions";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
 import { restoreSubscriptions, type SubscriptionGap } from "../../../src/link/resubscribe";
+import type { PubSubContext } from "../../../src/observability/work-channels";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -141,6 +143,52 @@ describe("SubscriptionGap", () => {
       subscriptions.clear();
       gap.end();
       expect(gaps).to.deep.equal([]);
+    }));
+
+  it("is told to listeners from its first loss to its end, with the server and the error", () =>
+    live(async () => {
+      const heard: [event: string, context: PubSubContext][] = [];
+      const note = (event: string) => (context: object) =>
+        void heard.push([event, { ...(context as PubSubContext) }]);
+      const nothing = (): void => {};
+      const handlers = {
+        start: note("start"),
+        asyncEnd: note("over"),
+        error: note("error"),
+        end: nothing,
+        asyncStart: nothing,
+      };
+      const channel = tracingChannel<unknown, PubSubContext>("sluice:pubsub");
+      channel.subscribe(handlers);
+      try {
+        const server = { serverAddress: "10.0.0.1", serverPort: 6379 };
+        gap = new home.modules.SubscriptionGap(
+          subscriptions,
+          () => server,
+          () => {},
+        );
+        gap.begin();
+        expect(heard).to.deep.equal([]);
+        listen();
+        gap.begin();
+        await home.pass(300);
+        gap.begin();
+        await home.pass(200);
+        gap.end();
+        gap.end();
+        expect(heard.map(([event]) => event)).to.deep.equal(["start", "over"]);
+        expect(heard[0]?.[1]).to.deep.include({ ...server, subscriptions: 1 });
+        expect(heard[1]?.[1].gapMs).to.be.closeTo(500, 0.01);
+        gap.begin();
+        gap.end(new Error("closed"));
+        expect(heard.slice(2).map(([event, { error }]) => `${event} ${error?.message}`)).to.deep.equal([
+          "start undefined",
+          "error closed",
+          "over closed",
+        ]);
+      } finally {
+        channel.unsubscribe(handlers);
+      }
     }));
 
   it("is not told when the client has ended instead", () =>
