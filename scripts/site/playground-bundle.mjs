@@ -4,8 +4,8 @@
  */
 
 import { copyFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join } from "node:path";
+import { builtinModules, createRequire } from "node:module";
+import { join, relative } from "node:path";
 import { build } from "esbuild";
 import { checkout } from "../run-command.mjs";
 
@@ -33,15 +33,17 @@ const SHIMMED = [
   "util/types",
   "vm",
 ];
-/** Of packages. */
+/** Made by packages of the site, which are asked for when they are needed: the site may not be installed. */
 const REPLACED = {
-  buffer: join(shims, "buffer.mjs"),
-  "buffer/": ofSite.resolve("buffer/"),
-  events: ofSite.resolve("events/"),
-  path: ofSite.resolve("path-browserify"),
-  stream: ofSite.resolve("readable-stream"),
-  "readable-stream": ofSite.resolve("readable-stream"),
+  buffer: () => join(shims, "buffer.mjs"),
+  "buffer/": () => ofSite.resolve("buffer/"),
+  events: () => ofSite.resolve("events/"),
+  path: () => ofSite.resolve("path-browserify"),
+  stream: () => ofSite.resolve("readable-stream"),
+  "readable-stream": () => ofSite.resolve("readable-stream"),
 };
+
+const entryPoints = { playground: join(shims, "worker.mjs") };
 
 const nodeModules = {
   name: "node-modules",
@@ -49,7 +51,7 @@ const nodeModules = {
     onResolve({ filter: /^(?:node:)?[a-z_]+(?:\/[a-z]*)?$/ }, ({ path }) => {
       const name = path.replace(/^node:/, "");
       if (SHIMMED.includes(name)) return { path: join(shims, "node.mjs") };
-      return REPLACED[name] === undefined ? null : { path: REPLACED[name] };
+      return REPLACED[name] === undefined ? null : { path: REPLACED[name]() };
     });
     onResolve({ filter: /^wasmoon-lua5\.1$/ }, () => ({ path: join(shims, "lua.mjs") }));
     onResolve({ filter: /^wasmoon-lua5\.1\/dist\/index\.js$/ }, () => ({ path: lua }));
@@ -60,7 +62,7 @@ const nodeModules = {
 /** @param {string} folder gets playground.js and what it loads */
 export async function bundlePlayground(folder) {
   await build({
-    entryPoints: { playground: join(shims, "worker.mjs") },
+    entryPoints,
     outdir: folder,
     bundle: true,
     minify: true,
@@ -74,4 +76,31 @@ export async function bundlePlayground(folder) {
     logOverride: { "import-is-undefined": "silent" },
   });
   copyFileSync(join(lua, "..", "liblua5.1.wasm"), join(folder, "liblua5.1.wasm"));
+}
+
+/** Modules of Node.js that the playground imports and that nothing takes the place of, each with its importer. */
+export async function missingModules() {
+  const missing = [];
+  const recorder = {
+    name: "recorder",
+    setup({ onResolve }) {
+      onResolve({ filter: /^[^./]/ }, ({ path, importer, kind }) => {
+        if (kind === "entry-point") return null;
+        const name = path.replace(/^node:/, "");
+        const isKnown = SHIMMED.includes(name) || REPLACED[name] !== undefined;
+        if (builtinModules.includes(name) && !isKnown)
+          missing.push(`${name}, ${relative(checkout, importer)}`);
+        return { path, external: true };
+      });
+    },
+  };
+  await build({
+    entryPoints,
+    bundle: true,
+    write: false,
+    format: "iife",
+    plugins: [recorder],
+    logLevel: "silent",
+  });
+  return missing;
 }
