@@ -181,12 +181,15 @@ async function writeCode() {
 const TESTING = { testing: "testing/index", "testing-mock": "testing/mock" };
 const MOCK = "testing-mock";
 
-/** The mock is a class over the class that users import, not over a copy of it. */
+/**
+ * The mock is a class over the class that users import, not over a copy of it. It takes that from the
+ * sub-paths: the entry itself may be what the mock stands in for.
+ */
 const clientStaysOutside = {
   name: "client-stays-outside",
   resolveId(specifier, importer) {
-    const isClient = specifier === "../index" && /[\\/]testing[\\/]mock\./.test(importer ?? "");
-    return isClient ? { id: "./index.js", external: true } : null;
+    const isClient = specifier.startsWith("../subpaths/") && /[\\/]testing[\\/]mock\./.test(importer ?? "");
+    return isClient ? { id: `${specifier.replace("../subpaths/", "./")}.js`, external: true } : null;
   },
 };
 

@@ -4,7 +4,9 @@
  * one address share a server, as they would elsewhere.
  */
 
-import { Cluster, type ClusterNode, type ClusterOptions, Redis } from "../index";
+import type { ClusterNode, ClusterOptions } from "../index";
+import { Cluster } from "../subpaths/cluster/index";
+import { Redis } from "../subpaths/Redis";
 import { memoryConnector } from "./memory-connector";
 import { TestServer, type TestServerOptions } from "./test-server";
 
