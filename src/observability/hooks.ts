@@ -66,7 +66,11 @@ interface Hooks {
 
 const KEY = Symbol.for("sluice.hooks.1");
 
-const shared = globalThis as unknown as Record<symbol, Hooks | undefined>;
-shared[KEY] ??= { call: null, batch: null, gathered: null, clients: new Set(), left: null };
+const shared = globalThis as unknown as Record<symbol, Hooks>;
+if (shared[KEY] === undefined) {
+  const made: Hooks = { call: null, batch: null, gathered: null, clients: new Set(), left: null };
+  // A getter: Jest empties the objects that a test file leaves as values on the global object, also under living clients.
+  Object.defineProperty(shared, KEY, { get: () => made });
+}
 
-export const hooks: Hooks = shared[KEY];
+export const hooks = shared[KEY] as Hooks;

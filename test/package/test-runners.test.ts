@@ -113,6 +113,7 @@ describe("the test kit in runners of tests", function () {
       });
       const passed = Number(runner.passed.exec(`${result.stdout}\n${result.stderr}`)?.[1]);
       expect(passed).to.be.at.least(snippets.length + 3);
+      expect(result.stderr).to.not.include("DeprecationWarning");
     });
   }
 });
