@@ -8,7 +8,7 @@
 import type { Dispatcher } from "../command/dispatcher";
 import type { LaneSet } from "../lanes/lane-set";
 import { Admission, type Bounds } from "../link/admission";
-import { BlockingLease, type BlockingLeaseOptions } from "../link/blocking-lease";
+import { BlockingLease, type LeaseOwner } from "../link/blocking-lease";
 import { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import {
   type CachedClient,
@@ -33,12 +33,12 @@ export interface ChainOptions extends AutoPipeliningOptions {
 /** Where a client keeps its chain. */
 export const PARTS: unique symbol = Symbol("parts");
 
-interface Lines extends Omit<BlockingLeaseOptions, "maxConnections"> {
+export interface Lines extends LeaseOwner {
   /** Null with one connection. */
   readonly lanes: LaneSet | null;
-  onGivenUp?(): void;
+  onGivenUp(): void;
   /** See `AutoPipelinerOptions`. */
-  onGathered?(ms: number): void;
+  onGathered(ms: number): void;
 }
 
 export class Chain {
@@ -65,10 +65,10 @@ export class Chain {
     this.bottom = bottom;
     const maxConnections = options.blockingConnections ?? 0;
     const gathered = this.gather();
-    this.lease = maxConnections > 0 ? new BlockingLease(gathered, { ...lines, maxConnections }) : null;
+    this.lease = maxConnections > 0 ? new BlockingLease(gathered, maxConnections, lines) : null;
     const { bounds } = options;
     this.admission =
-      bounds === undefined ? null : new Admission(this.lease ?? gathered, bounds, lines.onGivenUp);
+      bounds === undefined ? null : new Admission(this.lease ?? gathered, bounds, () => lines.onGivenUp());
     if (this.caching !== null) this.caching.cache.next = this.afterCache;
   }
 
@@ -116,7 +116,7 @@ export class Chain {
 
   private gather(): Dispatcher {
     const { lanes, bottom, lines } = this;
-    if (lanes === null) this.auto = this.makeAuto(bottom, lines.onGivenUp);
+    if (lanes === null) this.auto = this.makeAuto(bottom, () => lines.onGivenUp());
     else {
       lanes.gather((link) => this.makeAuto(link, () => link.session.loseMember()));
       this.auto = lanes.main.gatherer as AutoPipeliner | null;
@@ -124,9 +124,9 @@ export class Chain {
     return this.gathered;
   }
 
-  private makeAuto(next: Dispatcher, onGivenUp: (() => void) | undefined): AutoPipeliner | null {
+  private makeAuto(next: Dispatcher, onGivenUp: () => void): AutoPipeliner | null {
     const window = autoPipelinerOptions(this.options);
     if (window === null) return null;
-    return new AutoPipeliner(next, { ...window, onGivenUp, onGathered: this.lines.onGathered });
+    return new AutoPipeliner(next, { ...window, onGivenUp, onGathered: (ms) => this.lines.onGathered(ms) });
   }
 }

@@ -125,6 +125,9 @@ const IS_PLAIN: unique symbol = Symbol("isPlain");
 const LIMITER: unique symbol = Symbol("limiter");
 const VIEW_PROTOTYPE: unique symbol = Symbol("viewPrototype");
 
+/** Options that say whether anything has to be done to each command. */
+const LIMIT_OPTIONS = ["commandTimeout", "blockingTimeout", "showFriendlyErrorStack"];
+
 /** The methods of the command table, attached when the module is loaded. */
 export interface ClientBase<Mode extends ReplyMappingMode = "legacy"> extends ClientCommands<Mode> {}
 
@@ -175,7 +178,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter.isIdle;
     };
     heed();
-    watchOptions(options, ["commandTimeout", "blockingTimeout", "showFriendlyErrorStack"], heed);
+    watchOptions(options, LIMIT_OPTIONS, heed);
     for (const [name, definition] of Object.entries(options.scripts ?? {})) {
       this.defineCommand(name, definition);
     }

@@ -6,7 +6,7 @@ import { IGNORED } from "../command/promise-completion";
 import type { LeasedConnection } from "../link/blocking-lease";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
-import type { LinkDeps, LinkOptions } from "../link/link-options";
+import { type LinkDeps, type LinkOptions, withOthers } from "../link/link-options";
 
 export class LinkLine implements LeasedConnection {
   private readonly link: Link;
@@ -46,9 +46,7 @@ export class LinkLine implements LeasedConnection {
 /** Errors and traces are the client's; the status words of an extra connection are not. */
 function quiet(deps: LinkDeps, onTaken: () => void): LinkDeps {
   const { listener, takeover } = deps;
-  return {
-    ...deps,
-    credentials: () => deps.credentials(),
+  return withOthers(deps, {
     listener: {
       onStatus() {},
       onNamedError: (type, error) => listener.onNamedError(type, error),
@@ -68,5 +66,5 @@ function quiet(deps: LinkDeps, onTaken: () => void): LinkDeps {
         onTaken();
       },
     },
-  };
+  });
 }

@@ -57,7 +57,7 @@ interface MonitorLine {
 const MONITOR_HEAD = /^(\S+) \[(\d+) ([^\]]*)\]/;
 const MONITOR_WORD = /"((?:[^"\\]|\\.)*)"/g;
 
-export class RedisEvents implements LinkListener, MessageListener {
+export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Takeover {
   supervisor: LinkSupervisor | null = null;
   /** The word that an application has written to `status`; the next move of the link takes its place. */
   shownStatus: RedisStatus | null = null;
@@ -67,28 +67,48 @@ export class RedisEvents implements LinkListener, MessageListener {
 
   constructor(
     private readonly client: EventfulClient,
-    private readonly tracer: ClientTracer,
+    readonly tracer: ClientTracer,
   ) {}
 
-  /** The collaborators of the links of the client. */
-  linkDeps(): LinkDeps {
-    return {
-      identity: IDENTITY,
-      credentials: () => {
-        const { options } = this.client;
-        return typeof options.credentials === "function" ? options.credentials() : options;
-      },
-      listener: this,
-      messages: this,
-      tracer: this.tracer,
-      counts: this.counts,
-      redirects: (command, error) => this.redirects(command, error),
-      takeover: {
-        takesOver: (command) => this.supervisor?.takeover?.takesOver(command) === true,
-        takeOver: (commands, error) => this.supervisor?.takeover?.takeOver(commands, error),
-      },
-    };
+  // --- for the links of the client ---------------------------------------------------------
+
+  get identity(): ClientIdentity {
+    return IDENTITY;
   }
+
+  get listener(): LinkListener {
+    return this;
+  }
+
+  get messages(): MessageListener {
+    return this;
+  }
+
+  get takeover(): Takeover {
+    return this;
+  }
+
+  credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
+    const { options } = this.client;
+    return typeof options.credentials === "function" ? options.credentials() : options;
+  }
+
+  redirects(command: Command, error: Error): boolean {
+    const { supervisor } = this;
+    if (supervisor !== null) return supervisor.onReplyError?.(command, error) === true;
+    explain(error, hintOnReply(error.message));
+    return false;
+  }
+
+  takesOver(command: Command): boolean {
+    return this.supervisor?.takeover?.takesOver(command) === true;
+  }
+
+  takeOver(commands: readonly Command[], error: Error): void {
+    this.supervisor?.takeover?.takeOver(commands, error);
+  }
+
+  // --- events ------------------------------------------------------------------------------
 
   onStatus(status: LinkStatus, argument: unknown): void {
     this.shownStatus = null;
@@ -142,13 +162,6 @@ export class RedisEvents implements LinkListener, MessageListener {
   onMonitorLine(line: string): void {
     const { time, args, source, database } = parseMonitorLine(line);
     this.emitSafely("monitor", time, args, source, database);
-  }
-
-  private redirects(command: Command, error: Error): boolean {
-    const { supervisor } = this;
-    if (supervisor !== null) return supervisor.onReplyError?.(command, error) === true;
-    explain(error, hintOnReply(error.message));
-    return false;
   }
 
   private emitSafely(event: string, ...args: unknown[]): void {

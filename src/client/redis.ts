@@ -11,6 +11,7 @@ import type { Dispatcher } from "../command/dispatcher";
 import type { CommandQueue } from "../connection/command-queue";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
+import type { LinkDeps } from "../link/link-options";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
 import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
@@ -18,7 +19,7 @@ import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
-import { type CacheView, Chain, openLanes, PARTS } from "./chain";
+import { type CacheView, Chain, type Lines, openLanes, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
@@ -72,11 +73,12 @@ type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 export const LINK: unique symbol = Symbol("link");
 export const EVENTS: unique symbol = Symbol("events");
 const TRACER: unique symbol = Symbol("tracer");
+const HEED: unique symbol = Symbol("heed");
 
 const NO_OTHER_PROMISE =
   "sluice does not support plugging third-party Promise library anymore. Native Promise will be used.";
 
-const AUTO_PIPELINING = ["enableAutoPipelining", "autoPipeliningIgnoredCommands"];
+const LIVE_OPTIONS = ["enableAutoPipelining", "autoPipeliningIgnoredCommands", "socketTimeout"];
 const NO_QUEUE = { length: 0 };
 const NO_PEER = { remoteAddress: undefined, remotePort: undefined };
 
@@ -152,7 +154,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const self = this as unknown as Redis;
     const tracer = new ClientTracer(this);
     const events = new RedisEvents(self, tracer);
-    const deps = events.linkDeps();
+    const deps: LinkDeps = events;
     const makeLink = (own: typeof deps): Link => new Link(this.options, makeConnector(self), own);
     const lanes = openLanes(this.options, events, deps, makeLink);
     const link = makeLink(lanes?.mainDeps ?? deps);
@@ -160,38 +162,28 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
-    this[PARTS] = new Chain(
-      link,
-      this.options,
-      {
-        lanes,
-        makeConnection: (onTaken) => new LinkLine(this.options, makeConnector(self), deps, onTaken),
-        currentDb: () => link.session.db,
-        onGivenUp: () => link.session.loseMember(),
-        onGathered: (ms) => tellGathered(ms, this[SOURCE]),
-        // A transaction opened by hand goes on where it began; the rest will be refused.
-        isBoundToShared: () =>
-          link.isLeaving ||
-          link.session.isDelicate ||
-          link.mode !== "normal" ||
-          lanes?.lanes.holdsTransaction === true,
-      },
-      this,
-    );
+    this[PARTS] = new Chain(link, this.options, new RedisLines(self, link, lanes), this);
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = lanes ?? link;
     this[SOURCE] = new RedisSource(self, tracer, link);
     this[INITIALIZE]();
-    watchOptions(this.options, AUTO_PIPELINING, () => {
-      this[PARTS].renewAuto(link.status === "ready");
-      this[CHAIN] = this[PARTS].top;
-    });
-    watchOptions(this.options, ["socketTimeout"], () => {
-      const limitMs = this.options.socketTimeout ?? 0;
-      for (const one of lanes?.all ?? [{ link }]) one.link.connection?.limitSilence(limitMs);
-    });
+    this[HEED]();
     if (this.options.lazyConnect) emitLater(this, "wait");
     else this.connect().catch(() => {});
+  }
+
+  /** Follows the options that may be set at any time. */
+  private [HEED](): void {
+    watchOptions(this.options, LIVE_OPTIONS, (name) => {
+      const { [LINK]: link, [PARTS]: parts, options } = this;
+      if (name === "socketTimeout") {
+        for (const one of parts.lanes?.all ?? [{ link }])
+          one.link.connection?.limitSilence(options.socketTimeout ?? 0);
+        return;
+      }
+      parts.renewAuto(link.status === "ready");
+      this[CHAIN] = parts.top;
+    });
   }
 
   /** See docs/connecting.md for the words and the moves between them. */
@@ -451,6 +443,43 @@ class RedisSource implements TraceSource {
 
   nodesOfLast(): number {
     return 1;
+  }
+}
+
+/** The connections of a client, for the dispatchers above them. */
+class RedisLines implements Lines {
+  constructor(
+    private readonly redis: Redis,
+    private readonly link: Link,
+    readonly lanes: Lines["lanes"],
+  ) {}
+
+  makeConnection(onTaken: () => void): LinkLine {
+    const { redis } = this;
+    return new LinkLine(redis.options, makeConnector(redis), redis[EVENTS], onTaken);
+  }
+
+  currentDb(): number {
+    return this.link.session.db;
+  }
+
+  onGivenUp(): void {
+    this.link.session.loseMember();
+  }
+
+  onGathered(ms: number): void {
+    tellGathered(ms, this.redis[SOURCE]);
+  }
+
+  /** A transaction opened by hand goes on where it began; the rest will be refused. */
+  isBoundToShared(): boolean {
+    const { link, lanes } = this;
+    return (
+      link.isLeaving ||
+      link.session.isDelicate ||
+      link.mode !== "normal" ||
+      lanes?.lanes.holdsTransaction === true
+    );
   }
 }
 

@@ -9,6 +9,7 @@ import type { Command, Completion } from "./command";
 /** Codes that are told apart; error replies of scripts may begin with any word. */
 const MOST_CODES = 64;
 const OTHER = "OTHER";
+const NO_ERRORS: ReadonlyMap<string, number> = new Map();
 
 /** Is told how single calls end. A tracer puts its own in the place of the client's. */
 export interface CallListener {
@@ -21,8 +22,12 @@ export class Tally implements CallListener {
   issued = 0;
   fulfilled = 0;
   failed = 0;
+  private counted: Map<string, number> | null = null;
+
   /** Failures by the first word of the error reply, or by the code of the client's own error. */
-  readonly errors = new Map<string, number>();
+  get errors(): ReadonlyMap<string, number> {
+    return this.counted ?? NO_ERRORS;
+  }
 
   onFulfilled(): void {
     this.fulfilled++;
@@ -30,9 +35,11 @@ export class Tally implements CallListener {
 
   onFailed(error: Error): void {
     this.failed++;
+    this.counted ??= new Map();
+    const { counted } = this;
     let code = errorCode(error);
-    if (!this.errors.has(code) && this.errors.size >= MOST_CODES) code = OTHER;
-    this.errors.set(code, (this.errors.get(code) ?? 0) + 1);
+    if (!counted.has(code) && counted.size >= MOST_CODES) code = OTHER;
+    counted.set(code, (counted.get(code) ?? 0) + 1);
   }
 }
 

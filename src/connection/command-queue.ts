@@ -39,7 +39,8 @@ interface Cursor {
 
 export class CommandQueue {
   private items = new Deque<QueueEntry>();
-  private backlog = new Deque<Cursor>();
+  /** Made when the first large batch comes. */
+  private backlog: Deque<Cursor> | null = null;
   /** The last sent entry if only a part of its calls is written. */
   private writing: CallsInFlight | null = null;
 
@@ -150,8 +151,8 @@ export class CommandQueue {
       return merged === null ? isWanted(entry) : merged.lastOf(isWanted) !== undefined;
     };
     let last: QueueEntry | undefined;
-    for (let i = this.backlog.length - 1; i >= 0 && last === undefined; i--) {
-      last = this.backlog.peekAt(i)?.entries.findLast(wanted);
+    for (let i = (this.backlog?.length ?? 0) - 1; i >= 0 && last === undefined; i--) {
+      last = this.backlog?.peekAt(i)?.entries.findLast(wanted);
     }
     for (let i = this.items.length - 1; i >= 0 && last === undefined; i--) {
       const entry = this.items.peekAt(i);
@@ -190,16 +191,7 @@ export class CommandQueue {
     const moved = estimateSum(items.length - sentMark, (index) =>
       unwrittenBytesOf(items.peekAt(sentMark + index) as QueueEntry),
     );
-    const deferred = estimateSum(
-      backlog.length,
-      (place) => {
-        const { entries, next } = backlog.peekAt(place) as Cursor;
-        const sizeAt = (index: number): number => unwrittenBytesOf(entries[next + index] as QueueEntry);
-        return estimateSum(entries.length - next, sizeAt, BATCH_LOOKED_AT);
-      },
-      BATCH_LOOKED_AT,
-    );
-    return begun + moved + deferred;
+    return begun + moved + (backlog === null ? 0 : bytesOf(backlog));
   }
 
   /** Takes the command that a reply has just arrived for; a call becomes one. */
@@ -232,7 +224,7 @@ export class CommandQueue {
       ? { sent: entries, unsent: entries.splice(this.sentMark) }
       : unrollAll(entries, this.sentMark);
     this.items.clear();
-    this.backlog.clear();
+    this.backlog = null;
     this.writing = null;
     this.backlogCount = 0;
     this.sentMark = 0;
@@ -260,7 +252,7 @@ export class CommandQueue {
 
   /** Entries of the backlog. */
   private waiting(): QueueEntry[] {
-    return this.backlog.toArray().flatMap(({ entries, next }) => entries.slice(next));
+    return (this.backlog?.toArray() ?? []).flatMap(({ entries, next }) => entries.slice(next));
   }
 
   private pushEntry(entry: QueueEntry): void {
@@ -302,6 +294,7 @@ export class CommandQueue {
   }
 
   private defer(entries: readonly QueueEntry[]): void {
+    this.backlog ??= new Deque();
     this.backlog.push({ entries, next: 0 });
     this.backlogCount += entries.length;
     if (this.backlogCount >= this.sweepBacklogAt) this.sweepBacklog();
@@ -309,7 +302,7 @@ export class CommandQueue {
 
   /** As `sweep`, for whole batches of which nothing has been moved in. */
   private sweepBacklog(): void {
-    const all = this.backlog.toArray();
+    const all = this.backlog?.toArray() ?? [];
     const kept = all.filter(({ entries, next }) => next > 0 || !entries.every(isForgettable));
     this.backlog = new Deque(kept);
     this.backlogCount = kept.reduce((total, { entries, next }) => total + entries.length - next, 0);
@@ -318,20 +311,30 @@ export class CommandQueue {
 
   /** Moves the next part of the backlog in. It is about to be written, so nothing of it is swept. */
   private refill(): void {
-    const cursor = this.backlog.peekFront();
+    const cursor = this.backlog?.peekFront();
     if (cursor === undefined) return;
     const { entries } = cursor;
     const end = Math.min(cursor.next + LARGE_BATCH, entries.length);
     for (let i = cursor.next; i < end; i++) this.append(entries[i] as QueueEntry);
     this.backlogCount -= end - cursor.next;
     cursor.next = end;
-    if (end === entries.length) this.backlog.shift();
+    if (end === entries.length) this.backlog?.shift();
   }
 }
 
 function unwrittenBytesOf(entry: QueueEntry): number {
   if (entry instanceof CallsInFlight) return entry.unwrittenBytes;
   return entry.isSettled ? 0 : sizeOf(entry);
+}
+
+/** Bytes of the batches that wait, estimated from a few entries of a few. */
+function bytesOf(backlog: Deque<Cursor>): number {
+  const bytesAt = (place: number): number => {
+    const { entries, next } = backlog.peekAt(place) as Cursor;
+    const sizeAt = (index: number): number => unwrittenBytesOf(entries[next + index] as QueueEntry);
+    return estimateSum(entries.length - next, sizeAt, BATCH_LOOKED_AT);
+  };
+  return estimateSum(backlog.length, bytesAt, BATCH_LOOKED_AT);
 }
 
 /** Whether each entry is a command that stands for itself: no array is needed then but the one that is there. */

@@ -118,7 +118,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private readonly pushes: PushRouter;
   private readonly decoding: number;
   private socketTimeout: SocketTimeout | null = null;
-  private halfClose: () => void = () => {};
+  /** The way in which the stream itself ends. */
+  private socketEnd: Duplex["end"] | null = null;
   private readonly tracer: WriteListener;
   private readonly meter: FlushMeter;
   private readonly writer: Writer;
@@ -136,7 +137,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
     this.limitSilence(options.socketTimeoutMs);
     this.tracer = deps.tracer ?? NO_TRACER;
-    this.meter = new FlushMeter(this.queue, deps.counts, deps.tracer?.server?.bind(deps.tracer));
+    this.meter = new FlushMeter(this.queue, deps.counts, deps.tracer);
     this.writer = new Writer(this, options, this.meter, this.tracer);
     this.pushes = new PushRouter(this.queue, deps, options.stringNumbers);
   }
@@ -207,6 +208,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   markReady(): void {
     this.state = move(this.state, ConnectionState.Ready);
     this.readyAtMs = clockMs();
+    this.parser.forgetFrames();
   }
 
   /** For how long it has been ready. */
@@ -248,7 +250,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   /** As `end`, behind everything that was handed over before, which is written first. */
   finish(): void {
     if (!this.beginToDrain()) return;
-    this.writer.finish(this.halfClose);
+    this.writer.finish(() => this.halfClose());
   }
 
   /** Closes at once; `error` is reported first. */
@@ -345,6 +347,10 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     return true;
   }
 
+  private halfClose(): void {
+    if (this.socketEnd !== null) Reflect.apply(this.socketEnd, this.socket, []);
+  }
+
   private get isInSubscriberMode(): boolean {
     return this.shape.protocol === 2 && !this.deps.subscriptions.isEmpty;
   }
@@ -427,7 +433,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   /** A user who ends the stream means the end behind what was issued before. */
   private watchEnd(socket: Duplex): void {
     const { end } = socket;
-    this.halfClose = () => Reflect.apply(end, socket, []);
+    this.socketEnd = end;
     socket.end = ((...args: unknown[]) => {
       // A peer that has closed takes nothing more: what is unsent goes to the next connection.
       if (this.state < ConnectionState.Draining && !socket.readableEnded) this.writer.flushWhole();

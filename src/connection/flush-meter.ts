@@ -12,6 +12,7 @@ import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
 import { CallsInFlight } from "./calls-in-flight";
 import type { CommandQueue } from "./command-queue";
+import type { WriteListener } from "./flush-encoder";
 import { LineCounts } from "./line-counts";
 
 /** Their replies come when the server pleases. */
@@ -52,7 +53,7 @@ export class FlushMeter {
   constructor(
     private readonly queue: CommandQueue,
     readonly counts: LineCounts = new LineCounts(),
-    private readonly server: (() => ServerContext) | undefined = undefined,
+    private readonly tracer: Pick<WriteListener, "server"> | null = null,
   ) {}
 
   /** A flush is about to be filled; the connection has looked at the clock if nothing was in flight. */
@@ -133,7 +134,7 @@ export class FlushMeter {
     const batches = Batch.started - this.batches;
     if (this.isLogging) debug("%d commands, %d bytes, %d in flight, by %s", commands, bytes, inFlight, cause);
     if (!flushChannel.isHeard) return;
-    const { serverAddress, serverPort } = this.server?.() ?? NOWHERE;
+    const { serverAddress, serverPort } = this.tracer?.server?.() ?? NOWHERE;
     const context = flushChannel.begin({
       serverAddress,
       serverPort,

@@ -20,7 +20,7 @@ export class RoundTrips {
   meanMs: number | null = null;
   count = 0;
   /** Step and period of each of the first few: a connection that is idle needs no table. */
-  private readonly first: number[] = [];
+  private first: readonly number[] = [];
   private counts: Uint32Array | null = null;
   private period = 0;
 
@@ -29,7 +29,8 @@ export class RoundTrips {
       this.meanMs === null ? roundTripMs : this.meanMs + (roundTripMs - this.meanMs) * WEIGHT_OF_ONE;
     this.count++;
     if (this.counts === null && this.first.length < FEW * 2) {
-      this.first.push(stepOf(roundTripMs), Math.floor(nowMs / PERIOD_MS));
+      // A list that grows by itself makes room for 16 more.
+      this.first = this.first.concat(stepOf(roundTripMs), Math.floor(nowMs / PERIOD_MS));
     } else this.add(this.counts ?? this.makeTable(), stepOf(roundTripMs), nowMs);
   }
 
@@ -61,7 +62,7 @@ export class RoundTrips {
     for (let i = 0; i < first.length; i += 2) {
       this.add(table, first[i] as number, (first[i + 1] as number) * PERIOD_MS);
     }
-    first.length = 0;
+    this.first = [];
     return table;
   }
 

@@ -9,7 +9,7 @@ import type { Command } from "../command/command";
 import { LineCounts } from "../connection/line-counts";
 import { ConnectionClosedError } from "../errors";
 import type { Link, QueuePosition } from "../link/link";
-import type { LinkDeps } from "../link/link-options";
+import { type LinkDeps, withOthers } from "../link/link-options";
 import { isConnected, type LinkStatus } from "../link/link-state";
 import { type Gatherer, LinkLane } from "./lane";
 import { Lanes } from "./lanes";
@@ -57,8 +57,7 @@ export class LaneSet {
   ) {
     const { deps } = owner;
     const { listener } = deps;
-    this.mainDeps = {
-      ...deps,
+    this.mainDeps = withOthers(deps, {
       listener: {
         onStatus: (status, argument) => this.onMainStatus(status, argument),
         onNamedError: (type, error) => listener.onNamedError(type, error),
@@ -66,7 +65,7 @@ export class LaneSet {
         onGap: (gap) => listener.onGap(gap),
       },
       redirects: (command, error) => this.noteTaken(deps.redirects(command, error)),
-    };
+    });
   }
 
   /** Makes the other lanes beside the main link. */
@@ -199,25 +198,26 @@ export class LaneSet {
     this.counts.push(counts);
     let untold: Error | null = null;
     const lane: LinkLane = new LinkLane(
-      this.owner.makeLink({
-        ...deps,
-        counts,
-        messages: null,
-        listener: {
-          onStatus: (status) => {
-            if (status === "end" && untold !== null && !this.closing.has(lane)) this.tell(untold);
-            if (status === "end" || status === "ready") untold = null;
-            this.onLaneStatus(lane, status);
+      this.owner.makeLink(
+        withOthers(deps, {
+          counts,
+          messages: null,
+          listener: {
+            onStatus: (status) => {
+              if (status === "end" && untold !== null && !this.closing.has(lane)) this.tell(untold);
+              if (status === "end" || status === "ready") untold = null;
+              this.onLaneStatus(lane, status);
+            },
+            onNamedError: (type, error) => {
+              // Without the main connection either, the main link tells of the same trouble.
+              if (type === "error" && this.main.link.status !== "ready") untold = error;
+              else deps.listener.onNamedError(type, error);
+            },
+            onSelect() {},
+            onGap() {},
           },
-          onNamedError: (type, error) => {
-            // Without the main connection either, the main link tells of the same trouble.
-            if (type === "error" && this.main.link.status !== "ready") untold = error;
-            else deps.listener.onNamedError(type, error);
-          },
-          onSelect() {},
-          onGap() {},
-        },
-      }),
+        }),
+      ),
       name,
     );
     return lane;

@@ -25,9 +25,7 @@ export interface LeasedConnection extends Dispatcher {
   close(): void;
 }
 
-export interface BlockingLeaseOptions {
-  /** Most extra connections; further blocking commands wait for one. */
-  readonly maxConnections: number;
+export interface LeaseOwner {
   /** `onTaken` is called when the command that has the connection goes on elsewhere. */
   makeConnection(onTaken: () => void): LeasedConnection;
   /** Database that the next command is issued for. */
@@ -45,7 +43,9 @@ export class BlockingLease implements Dispatcher {
   constructor(
     /** Replaced when auto-pipelining is switched on or off. */
     public next: Dispatcher,
-    private readonly options: BlockingLeaseOptions,
+    /** Most extra connections; further blocking commands wait for one. */
+    private readonly maxConnections: number,
+    private readonly owner: LeaseOwner,
   ) {}
 
   dispatch(command: Command): void {
@@ -87,11 +87,11 @@ export class BlockingLease implements Dispatcher {
   }
 
   private isForLease({ spec, args }: Command): boolean {
-    return (flagsFor(spec, args) & CommandFlag.Blocking) !== 0 && !this.options.isBoundToShared();
+    return (flagsFor(spec, args) & CommandFlag.Blocking) !== 0 && !this.owner.isBoundToShared();
   }
 
   private lend(command: Command): void {
-    command.db = this.options.currentDb();
+    command.db = this.owner.currentDb();
     this.waiting.push(command);
     this.serve();
   }
@@ -122,9 +122,9 @@ export class BlockingLease implements Dispatcher {
   }
 
   private makeConnection(): LeasedConnection | null {
-    if (this.connections.size >= this.options.maxConnections) return null;
+    if (this.connections.size >= this.maxConnections) return null;
     // Commands that go on elsewhere may settle late, or never without a connection: it is free at once.
-    const connection: LeasedConnection = this.options.makeConnection(() => {
+    const connection: LeasedConnection = this.owner.makeConnection(() => {
       const hook = this.connections.get(connection);
       if (hook) this.giveBack(hook, connection.isUsable);
     });

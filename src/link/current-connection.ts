@@ -13,17 +13,20 @@ import { ConnectionState } from "../connection/connection-state";
 import type { Reply } from "../protocol/resp-types";
 import { SelectedDb } from "./selected-db";
 
+export interface CurrentOwner {
+  /** The caller of a written blocking command has given up. */
+  recall(command: Command): void;
+  /** True when a command that uses fieldsets is sent later. */
+  holdsBack(command: Command): boolean;
+  onSelect(db: number): void;
+}
+
 export class CurrentConnection {
   connection: Connection | null = null;
   /** Database of the server's side after all that was dispatched. */
   private selected = new SelectedDb(0);
 
-  constructor(
-    private readonly recall: (command: Command) => void,
-    /** True when a command that uses fieldsets is sent later. */
-    private readonly holdsBack: (command: Command) => boolean,
-    private readonly onSelect: (db: number) => void,
-  ) {}
+  constructor(private readonly owner: CurrentOwner) {}
 
   /** A connection was opened; its handshake selects `db`. */
   open(db: number): void {
@@ -40,12 +43,12 @@ export class CurrentConnection {
   }
 
   send(command: Command): void {
-    if ((command.spec.flags & CommandFlag.Fieldsets) !== 0 && this.holdsBack(command)) return;
+    if ((command.spec.flags & CommandFlag.Fieldsets) !== 0 && this.owner.holdsBack(command)) return;
     if (command.db !== this.selected.db) this.select(command.db);
     this.note(command);
     // Without limits it cannot be given up.
     if ((command.spec.flags & CommandFlag.Blocking) !== 0 && command.extra !== null) {
-      command.extra.recall = () => this.recall(command);
+      command.extra.recall = () => this.owner.recall(command);
     }
     this.connection?.dispatch(command);
   }
@@ -108,6 +111,6 @@ export class CurrentConnection {
   }
 
   private tell(before: number): void {
-    if (this.selected.db !== before) this.onSelect(this.selected.db);
+    if (this.selected.db !== before) this.owner.onSelect(this.selected.db);
   }
 }

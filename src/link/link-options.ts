@@ -86,6 +86,14 @@ export interface LinkDeps {
 /** One stretch of output; see docs/decisions on how it was measured. */
 const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
 
+/** Those of a link, with some in the place of others. */
+export function withOthers(deps: LinkDeps, others: Partial<LinkDeps>): LinkDeps {
+  const { identity, listener, messages, tracer, counts, takeover } = deps;
+  const credentials = (): ReturnType<LinkDeps["credentials"]> => deps.credentials();
+  const redirects: LinkDeps["redirects"] = (command, error) => deps.redirects(command, error);
+  return { identity, listener, messages, tracer, counts, takeover, credentials, redirects, ...others };
+}
+
 export function connectionOptions(options: LinkOptions): ConnectionOptions {
   return {
     highWaterBytes: options.highWaterBytes ?? DEFAULT_HIGH_WATER_BYTES,

@@ -13,8 +13,13 @@ import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
-import { Connection, type ConnectionDeps } from "../connection/connection";
-import { type Credentials, request, type ServerInfo } from "../connection/handshake";
+import {
+  Connection,
+  type ConnectionDeps,
+  type ConnectionLife,
+  type ReplyJudge,
+} from "../connection/connection";
+import { type ClientIdentity, type Credentials, request, type ServerInfo } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import {
   AlreadyConnectingError,
@@ -26,6 +31,7 @@ import {
   type TimeoutDetails,
   WatchLostError,
 } from "../errors";
+import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 import {
   causeOf,
@@ -38,10 +44,10 @@ import {
   withoutRequests,
 } from "./closing";
 import { type AbstractConnector, takesAnyServer } from "./connector";
-import { CredentialRenewal, type ExpiringCredentials } from "./credentials";
-import { CurrentConnection } from "./current-connection";
-import { ErrorReplies } from "./error-replies";
-import { explainTrouble, explainTurnedAway } from "./establishment";
+import { type CredentialHost, CredentialRenewal, type ExpiringCredentials } from "./credentials";
+import { CurrentConnection, type CurrentOwner } from "./current-connection";
+import { ErrorReplies, type ErrorReplyDeps } from "./error-replies";
+import { type EstablishmentOwner, explainTrouble, explainTurnedAway } from "./establishment";
 import { connectionOptions, type LinkDeps, type LinkOptions, retryPolicyOf, serverOf } from "./link-options";
 import { isConnected, type LinkMode, type LinkStatus, modeRefusal, moveLink } from "./link-state";
 import { LinkWatch } from "./link-watch";
@@ -49,9 +55,9 @@ import { OfflineQueue } from "./offline-queue";
 import { Reconnection } from "./reconnection";
 import { sortLeftovers } from "./resend";
 import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
-import { DatabaseChanges } from "./selected-db";
+import { DatabaseChanges, type DatabaseDeps, type SelectedDb, type UnansweredCommand } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
-import { StateReplies } from "./state-replies";
+import { StateReplies, type StateReplyDeps } from "./state-replies";
 import { Unblocker } from "./unblocker";
 
 /** Commands that need more than being passed on. */
@@ -67,15 +73,26 @@ export interface Pending {
   readonly unsent: number;
 }
 
-export class Link implements Dispatcher {
+/** Each part of a link calls it back by an interface of its own. A closure for each of these calls would hold memory for every idle client. */
+type CalledByParts = ConnectionLife &
+  ReplyJudge &
+  EstablishmentOwner &
+  CurrentOwner &
+  DatabaseDeps &
+  ErrorReplyDeps &
+  StateReplyDeps &
+  CredentialHost;
+
+export class Link implements Dispatcher, CalledByParts {
   readonly subscriptions = new Subscriptions(() => this.chooseRoad());
   readonly offline = new OfflineQueue();
   readonly session: Session;
-  private readonly current: CurrentConnection;
-  private readonly databases: DatabaseChanges;
+  readonly current: CurrentConnection;
+  readonly databases: DatabaseChanges;
   private readonly reconnection: Reconnection;
   private readonly errorReplies: ErrorReplies;
-  private readonly unblocker: Unblocker;
+  private readonly stateReplies: StateReplies;
+  readonly unblocker: Unblocker;
   private readonly watch: LinkWatch;
   private readonly renewal: CredentialRenewal;
   private readonly connectionDeps: ConnectionDeps;
@@ -95,29 +112,15 @@ export class Link implements Dispatcher {
     private readonly deps: LinkDeps,
   ) {
     this.session = new Session(options.db ?? 0, (exec) => this.databases.onExecSettled(exec, null));
-    this.current = new CurrentConnection(
-      (command) => this.unblocker.recall(command),
-      (command) => this.errorReplies.fieldsets.holdsBack(command),
-      (db) => deps.listener.onSelect(db),
-    );
-    this.databases = this.makeDatabases();
-    this.reconnection = this.makeReconnection();
-    this.unblocker = new Unblocker({
-      options,
-      current: this.current,
-      waiting: this.offline,
-      credentials: () => deps.credentials(),
-    });
-    this.errorReplies = this.makeErrorReplies();
+    this.current = new CurrentConnection(this);
+    this.databases = new DatabaseChanges(this, options.db ?? 0);
+    this.reconnection = new Reconnection(options, connector, this);
+    this.unblocker = new Unblocker(this);
+    this.errorReplies = new ErrorReplies(this);
+    this.stateReplies = new StateReplies(this);
     this.watch = new LinkWatch(this, deps);
-    this.renewal = new CredentialRenewal({
-      credentials: () => deps.credentials(),
-      authenticate: (credentials) => this.authenticate(credentials),
-      onCredentialError: (error) => this.report("error", error),
-    });
-    this.gap = new SubscriptionGap(this.subscriptions, deps.tracer?.server?.bind(deps.tracer), (gap) =>
-      deps.listener.onGap(gap),
-    );
+    this.renewal = new CredentialRenewal(this);
+    this.gap = new SubscriptionGap(this.subscriptions, deps);
     this.connectionDeps = this.makeConnectionDeps();
   }
 
@@ -270,97 +273,113 @@ export class Link implements Dispatcher {
 
   // --- parts -------------------------------------------------------------------------------
 
-  private makeDatabases(): DatabaseChanges {
-    const pending = () => [...(this.connection?.queue.pending() ?? []), ...this.offline.pending()];
-    const deps = { issued: this.session.selected, sent: this.current, pending };
-    return new DatabaseChanges(deps, this.options.db ?? 0);
-  }
-
-  private makeReconnection(): Reconnection {
-    const { deps } = this;
-    return new Reconnection(this.options, this.connector, {
-      identity: deps.identity,
-      credentials: () => deps.credentials(),
-      onUnreachable: (error) => this.onUnreachable(error),
-      onNamedError: (type, error) => this.report(type, error),
-      onEstablished: (info, credentials) => this.onEstablished(info, credentials),
-      onRefused: (error) => this.onRefused(error),
-    });
-  }
-
-  private makeErrorReplies(): ErrorReplies {
-    const { options, current, databases, unblocker, deps } = this;
-    return new ErrorReplies({
-      options,
-      current,
-      waiting: this.offline,
-      databases,
-      unblocker,
-      redirects: (command, error) => deps.redirects(command, error),
-      keep: (command) => this.keep(command),
-      reconnect: () => this.leaveConnection(true, false),
-      onTurnedAway: (error) => this.onTurnedAway(error),
-      onError: (error) => this.report("error", error),
-    });
-  }
-
-  private makeStateReplies(): StateReplies {
-    return new StateReplies({
-      current: this.current,
-      subscriptions: this.subscriptions,
-      databases: this.databases,
-      prepareFieldsets: () => this.errorReplies.fieldsets.prepareAll(),
-      onQuit: () => {
-        this.hasQuit = true;
-        // Not every proxy closes after QUIT as servers do.
-        this.connection?.end();
-      },
-      onMonitoring: () => {
-        if (this.options.monitor) this.setStatus("monitoring");
-      },
-    });
-  }
-
   private makeConnectionDeps(): ConnectionDeps {
-    const { deps, errorReplies } = this;
-    const stateReplies = this.makeStateReplies();
-    return {
-      life: {
-        onOpen: () => this.onOpen(),
-        onConnectionError: (error) => this.onConnectionError(error),
-        onAwake: () => this.watch.wake(),
-        onClose: () => this.onClose(),
-      },
-      replies: {
-        onReplyError: (command, error) => errorReplies.judge(command, error),
-        onStateReply: (command, reply) => {
-          stateReplies.follow(command, reply);
-          this.chooseRoad();
-        },
-      },
-      subscriptions: this.subscriptions,
-      messages: deps.messages,
-      tracer: deps.tracer,
-      counts: deps.counts,
-    };
+    const { messages, tracer, counts } = this.deps;
+    const { subscriptions } = this;
+    return { life: this, replies: this, subscriptions, messages, tracer, counts };
+  }
+
+  // --- called by its parts -----------------------------------------------------------------
+
+  get identity(): ClientIdentity {
+    return this.deps.identity;
+  }
+
+  get waiting(): OfflineQueue {
+    return this.offline;
+  }
+
+  get issued(): SelectedDb {
+    return this.session.selected;
+  }
+
+  get sent(): CurrentConnection {
+    return this.current;
+  }
+
+  unanswered(): UnansweredCommand[] {
+    return [...(this.connection?.queue.pending() ?? []), ...this.offline.pending()];
+  }
+
+  credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
+    return this.deps.credentials();
+  }
+
+  onReplyError(command: Command, error: Error): boolean {
+    return this.errorReplies.judge(command, error);
+  }
+
+  onStateReply(command: Command, reply: Reply): void {
+    this.stateReplies.follow(command, reply);
+    this.chooseRoad();
+  }
+
+  redirects(command: Command, error: Error): boolean {
+    return this.deps.redirects(command, error);
+  }
+
+  reconnect(): void {
+    this.leaveConnection(true, false);
+  }
+
+  recall(command: Command): void {
+    this.unblocker.recall(command);
+  }
+
+  holdsBack(command: Command): boolean {
+    return this.errorReplies.fieldsets.holdsBack(command);
+  }
+
+  onSelect(db: number): void {
+    this.deps.listener.onSelect(db);
+  }
+
+  prepareFieldsets(): void {
+    this.errorReplies.fieldsets.prepareAll();
+  }
+
+  onQuit(): void {
+    this.hasQuit = true;
+    // Not every proxy closes after QUIT as servers do.
+    this.connection?.end();
+  }
+
+  onMonitoring(): void {
+    if (this.options.monitor) this.setStatus("monitoring");
+  }
+
+  onNamedError(type: string, error: Error): void {
+    this.report(type, error);
+  }
+
+  onError(error: Error): void {
+    this.report("error", error);
+  }
+
+  onCredentialError(error: Error): void {
+    this.report("error", error);
+  }
+
+  onAwake(): void {
+    this.watch.wake();
   }
 
   // --- the connection ----------------------------------------------------------------------
 
-  private onOpen(): void {
+  onOpen(): void {
     this.setStatus("connect");
     this.current.open(this.databases.agreed);
     this.reconnection.introduce(this.databases.toCome());
   }
 
-  private onConnectionError(error: Error): void {
+  onConnectionError(error: Error): void {
     // An error reply that nothing had asked for, in front of the handshake.
     if (error instanceof ReplyError) this.onTurnedAway(error);
     else this.report("error", explainTrouble(error, this.connection, Boolean(this.options.tls)));
   }
 
   /** The connector failed: no socket, no `close`, no retry of its own. */
-  private onUnreachable(error: Error): void {
+  onUnreachable(error: Error): void {
     this.dropConnection();
     this.report("error", error);
     this.reconnection.fail(error);
@@ -368,7 +387,7 @@ export class Link implements Dispatcher {
     this.failAll(() => error, true);
   }
 
-  private onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
+  onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
     const { connector } = this;
     if (!takesAnyServer(connector) && !callUser(() => connector.check(info.fields()))) {
@@ -389,17 +408,17 @@ export class Link implements Dispatcher {
   }
 
   /** The handshake was refused: what waits fails with the reason, then comes the next attempt. */
-  private onRefused(error: Error): void {
+  onRefused(error: Error): void {
     this.failAll(() => error);
     this.report("error", error);
     this.leaveConnection(true, false);
   }
 
-  private onTurnedAway(error: Error): void {
+  onTurnedAway(error: Error): void {
     this.onRefused(explainTurnedAway(error));
   }
 
-  private onClose(): void {
+  onClose(): void {
     const { connection } = this;
     this.renewal.stop();
     if (connection === null) return;
@@ -427,7 +446,7 @@ export class Link implements Dispatcher {
   }
 
   /** Null when AUTH cannot be sent now. */
-  private authenticate({ username, password }: Credentials): Promise<Error | null> | null {
+  authenticate({ username, password }: Credentials): Promise<Error | null> | null {
     const { connection, session, mode } = this;
     if (connection === null || !this.current.isReady) return null;
     if (mode !== "normal" || session.isInTransaction) return null;
@@ -554,7 +573,7 @@ export class Link implements Dispatcher {
   }
 
   /** A command that was taken and not sent when its connection was lost. */
-  private keep(command: Command): void {
+  keep(command: Command): void {
     if (this.isLeaving) failLate([command], () => this.closedError(), this.deps.takeover);
     else this.offline.push(command);
     this.chooseRoad();

@@ -6,16 +6,15 @@
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import type { Connection } from "../connection/connection";
-import {
-  type SubscriptionGap as Gap,
-  gapOf,
-  SubscriptionKind,
-  type Subscriptions,
-} from "../connection/subscriptions";
+import type { WriteListener } from "../connection/flush-encoder";
+import { gapOf, SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
 import type { ServerContext } from "../observability/channels";
 import { type PubSubContext, pubSubChannel } from "../observability/work-channels";
 import { clockMs } from "../util/scheduling";
+import type { LinkListener } from "./link-options";
+
+const NOWHERE: ServerContext = { serverAddress: "", serverPort: undefined };
 
 /** The time that subscriptions are without a connection, for those who listen. */
 export class SubscriptionGap {
@@ -26,8 +25,10 @@ export class SubscriptionGap {
 
   constructor(
     private readonly subscriptions: Subscriptions,
-    private readonly server: (() => ServerContext) | undefined,
-    private readonly onGap: (gap: Gap) => void,
+    private readonly deps: {
+      readonly tracer: Pick<WriteListener, "server"> | null;
+      readonly listener: Pick<LinkListener, "onGap">;
+    },
   ) {}
 
   /** The connection was lost. */
@@ -35,7 +36,7 @@ export class SubscriptionGap {
     if (this.subscriptions.isEmpty) this.sinceMs = null;
     else this.sinceMs ??= clockMs();
     if (this.subscriptions.isEmpty || this.context !== null || !pubSubChannel.isHeard) return;
-    const { serverAddress, serverPort } = this.server?.() ?? { serverAddress: "", serverPort: undefined };
+    const { serverAddress, serverPort } = this.deps.tracer?.server?.() ?? NOWHERE;
     this.beganMs = clockMs();
     const subscriptions = this.subscriptions.count;
     this.context = pubSubChannel.begin({ serverAddress, serverPort, subscriptions });
@@ -46,7 +47,7 @@ export class SubscriptionGap {
     const { context, sinceMs } = this;
     this.sinceMs = null;
     if (error === undefined && sinceMs !== null && !this.subscriptions.isEmpty) {
-      this.onGap(gapOf(this.subscriptions, sinceMs));
+      this.deps.listener.onGap(gapOf(this.subscriptions, sinceMs));
     }
     if (context === null) return;
     this.context = null;

@@ -105,6 +105,12 @@ export class SelectedDb {
   }
 }
 
+/** A command, or the calls of a pipeline, that runs on a database. */
+export interface UnansweredCommand {
+  db: number;
+  readonly spec?: Command["spec"];
+}
+
 /** The state that `DatabaseChanges` corrects. */
 export interface DatabaseDeps {
   /** In the order of issue. */
@@ -112,7 +118,7 @@ export interface DatabaseDeps {
   /** In the order of sending, on the present connection. */
   readonly sent: { settle(exec: Command, reply: Reply): void; setDb(db: number): void };
   /** The unanswered commands, in order. */
-  pending(): readonly { db: number; readonly spec?: Command["spec"] }[];
+  unanswered(): readonly UnansweredCommand[];
 }
 
 /** Follows what the server says about databases. */
@@ -131,7 +137,7 @@ export class DatabaseChanges {
   toCome(): { readonly db: number; readonly otherDbs: readonly number[] } {
     const selected = new SelectedDb(this.agreed);
     const others = new Set<number>();
-    for (const command of this.deps.pending()) {
+    for (const command of this.deps.unanswered()) {
       if (command.db !== selected.db) {
         others.add(command.db);
         selected.select(command.db);
@@ -151,19 +157,15 @@ export class DatabaseChanges {
 
   /** Whether the SELECTs of a transaction count is known: by the reply to EXEC, or null when it did not run. */
   onExecSettled(exec: Command, reply: Reply): void {
-    const { issued, sent, pending } = this.deps;
+    const { issued, sent } = this.deps;
     const correction = issued.settle(exec, reply);
     sent.settle(exec, reply);
-    if (correction !== null) relabel(pending(), exec, correction);
+    if (correction !== null) relabel(this.deps.unanswered(), exec, correction);
   }
 }
 
 /** Commands behind EXEC, until the next SELECT, were issued for a database that it has not selected. */
-function relabel(
-  commands: readonly { db: number; readonly spec?: Command["spec"] }[],
-  exec: Command,
-  { from, to }: Correction,
-): void {
+function relabel(commands: readonly UnansweredCommand[], exec: Command, { from, to }: Correction): void {
   for (let i = (commands as readonly unknown[]).indexOf(exec) + 1; i < commands.length; i++) {
     const command = commands[i] as (typeof commands)[number];
     if (((command.spec?.flags ?? 0) & CommandFlag.Select) !== 0) return;

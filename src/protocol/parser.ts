@@ -89,6 +89,11 @@ export class Parser {
     this.builder = new ReplyBuilder(sink);
   }
 
+  /** Gives back the memory of nested replies that have been read. */
+  forgetFrames(): void {
+    this.builder.forgetFrames();
+  }
+
   /** Where the next read shall land. Ask again before every read: the memory is shared. */
   reserve(): Uint8Array {
     return this.passing.room ?? this.input.reserve(this.neededBytes);

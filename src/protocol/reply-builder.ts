@@ -34,7 +34,7 @@ export class ReplyBuilder {
   refusal = "";
   private outcome: Outcome = Outcome.Value;
   private depth = 0;
-  private readonly frames: ReplyFrame[] = [];
+  private frames: ReplyFrame[] = [];
   /** Depth of the outermost open attribute, 0 if there is none. */
   private attributeDepth = 0;
   private replyFailure: Error | null = null;
@@ -63,6 +63,11 @@ export class ReplyBuilder {
     this.isIdle = false;
     this.outcome = Outcome.Push;
     this.decoding = Decode.Buffers | Decode.Messages;
+  }
+
+  /** Gives back the memory of what was read so far, between two replies. */
+  forgetFrames(): void {
+    if (this.depth === 0) this.frames = [];
   }
 
   /** The reply that has begun was read in another way. */

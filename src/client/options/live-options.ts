@@ -8,12 +8,12 @@ type OptionRecord = Record<string, unknown>;
 
 interface Watcher {
   readonly names: readonly string[];
-  readonly onChange: () => void;
+  readonly onChange: (name: string) => void;
 }
 
 interface Live {
   readonly values: OptionRecord;
-  readonly watchers: Watcher[];
+  watchers: readonly Watcher[];
 }
 
 /** Where an options object keeps its live ones; copying passes it over. */
@@ -59,14 +59,20 @@ export function completeOptions(
 }
 
 /** Calls `onChange` whenever one of these properties is set. */
-export function watchOptions(options: object, names: readonly string[], onChange: () => void): void {
+export function watchOptions(
+  options: object,
+  names: readonly string[],
+  onChange: (name: string) => void,
+): void {
   const record = options as LiveOptions;
   for (const name of names) {
     if (record[LIVE] === undefined || !Object.hasOwn(record[LIVE].values, name)) {
       define(record, name, record[name], Object.hasOwn(record, name));
     }
   }
-  record[LIVE]?.watchers.push({ names, onChange });
+  const live = record[LIVE] as Live;
+  // A list that grows by itself makes room for 16 more.
+  live.watchers = live.watchers.concat({ names, onChange });
 }
 
 function define(options: LiveOptions, name: string, value: unknown, isListed: boolean): void {
@@ -100,7 +106,7 @@ function makeAccessor(name: string, enumerable: boolean): PropertyDescriptor & T
       values[name] = next;
       // An option that was not given is not listed, until it is.
       if (!enumerable) Object.defineProperty(this, name, accessorOf(name, true));
-      for (const { names, onChange } of watchers) if (names.includes(name)) onChange();
+      for (const { names, onChange } of watchers) if (names.includes(name)) onChange(name);
     },
   };
 }

@@ -38,7 +38,7 @@ describe("FlushMeter", () => {
   function live(work: () => Promise<void>): Promise<void> {
     return home.live(async () => {
       queue = new CommandQueue();
-      meter = new home.modules.FlushMeter(queue, undefined, () => SERVER);
+      meter = new home.modules.FlushMeter(queue, undefined, { server: () => SERVER });
       trips = [];
       const { roundTrips } = meter.counts;
       roundTrips.note = (ms) => void trips.push(Math.round(ms * 10) / 10);

@@ -53,8 +53,7 @@ describe("BlockingLease", () => {
       dispatch: ({ args }) => void shared.push(String(args[0])),
       dispatchBatch: (commands) => void shared.push(commands.map(({ args }) => args[0]).join("+")),
     };
-    lease = new BlockingLease(next, {
-      maxConnections: 2,
+    lease = new BlockingLease(next, 2, {
       makeConnection: (onTaken) => {
         const extra = new Extra(onTaken);
         extras.push(extra);

@@ -30,11 +30,11 @@ describe("CurrentConnection", () => {
         sent.push([command.spec.lowerName, ...command.args].join(" "));
       },
     };
-    current = new CurrentConnection(
-      (command) => void recalled.push(command),
-      () => holdsBack,
-      (db) => void selected.push(db),
-    );
+    current = new CurrentConnection({
+      recall: (command) => void recalled.push(command),
+      holdsBack: () => holdsBack,
+      onSelect: (db) => void selected.push(db),
+    });
     current.connection = connection as unknown as Connection;
     current.open(0);
   });

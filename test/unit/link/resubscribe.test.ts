@@ -113,7 +113,10 @@ describe("SubscriptionGap", () => {
     return home.live(async () => {
       gaps = [];
       subscriptions = new home.modules.Subscriptions();
-      gap = new home.modules.SubscriptionGap(subscriptions, undefined, (one) => void gaps.push(one));
+      gap = new home.modules.SubscriptionGap(subscriptions, {
+        tracer: null,
+        listener: { onGap: (one) => void gaps.push(one) },
+      });
       await work();
     });
   }
@@ -162,11 +165,10 @@ describe("SubscriptionGap", () => {
       channel.subscribe(handlers);
       try {
         const server = { serverAddress: "10.0.0.1", serverPort: 6379 };
-        gap = new home.modules.SubscriptionGap(
-          subscriptions,
-          () => server,
-          () => {},
-        );
+        gap = new home.modules.SubscriptionGap(subscriptions, {
+          tracer: { server: () => server },
+          listener: { onGap() {} },
+        });
         gap.begin();
         expect(heard).to.deep.equal([]);
         listen();
