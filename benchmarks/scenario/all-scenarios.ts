@@ -11,6 +11,7 @@ import { clusterGrowth, clusterReads } from "./cluster-load";
 import { failingTogether } from "./failing-together";
 import { fewerCommands } from "./fewer-commands";
 import { idleClients } from "./idle-clients";
+import { lanes } from "./lanes";
 import { lines } from "./lines";
 import { loadCost } from "./load-cost";
 import {
@@ -64,6 +65,7 @@ export const scenarios: readonly Scenario[] = [
   callThenCompute,
   ownPace,
   lines,
+  lanes,
   surroundings,
   traced,
   cached,

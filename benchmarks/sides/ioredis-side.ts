@@ -63,7 +63,7 @@ export class IoredisSide implements ClientSide {
 
   async connect(target: Target, choices: ConnectChoices): Promise<void> {
     const Redis = this.load();
-    const { autoPipelining, maxInFlight, protocol } = choices;
+    const { autoPipelining, maxInFlight, protocol, connections } = choices;
     const flushPolicy = choices.flushPolicy ?? this.flushPolicy;
     if (choices.isPatched === true) patch(Redis);
     const enableAutoPipelining =
@@ -73,7 +73,13 @@ export class IoredisSide implements ClientSide {
       if (Redis.Cluster === undefined) throw new Error(`${this.name} has no Cluster`);
       client = new Redis.Cluster(target.nodes, { enableAutoPipelining });
     } else {
-      client = new Redis({ ...lineOptions(target, choices), enableAutoPipelining, flushPolicy, protocol });
+      client = new Redis({
+        ...lineOptions(target, choices),
+        enableAutoPipelining,
+        flushPolicy,
+        protocol,
+        connections,
+      });
     }
     client.on("error", (error) => process.stderr.write(`${this.name}: ${error.message}\n`));
     await new Promise<void>((resolve) => {

@@ -73,6 +73,15 @@ export function startDelayProxy(
   return startHelper("support/delay-proxy.js", [to.host, String(to.port), String(roundTripMs)], cpu);
 }
 
+/** A line to a server that takes so much from it in a second. */
+export function startNarrowLine(
+  to: Address,
+  megabytesPerSecond: number,
+  cpu: number | undefined,
+): Promise<HelperServer> {
+  return startHelper("support/narrow-line.js", [to.host, String(to.port), String(megabytesPerSecond)], cpu);
+}
+
 export interface SlowServerOptions {
   readonly commandMicros: number;
   readonly roundTripMs: number;

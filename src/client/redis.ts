@@ -11,7 +11,6 @@ import type { Dispatcher } from "../command/dispatcher";
 import type { CommandQueue } from "../connection/command-queue";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
-import type { LinkDeps } from "../link/link-options";
 import type { OfflineQueue } from "../link/offline-queue";
 import { TcpConnector } from "../link/tcp-connector";
 import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
@@ -68,10 +67,12 @@ type RedisArguments =
   | [portOrPath: number | string, options: RedisOptions]
   | [path: string]
   | [options: RedisOptions];
+type LinkDeps = ConstructorParameters<typeof Link>[2];
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 export const LINK: unique symbol = Symbol("link");
 export const EVENTS: unique symbol = Symbol("events");
+
 const TRACER: unique symbol = Symbol("tracer");
 const HEED: unique symbol = Symbol("heed");
 
@@ -154,10 +155,9 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const self = this as unknown as Redis;
     const tracer = new ClientTracer(this);
     const events = new RedisEvents(self, tracer);
-    const deps: LinkDeps = events;
-    const makeLink = (own: typeof deps): Link => new Link(this.options, makeConnector(self), own);
-    const lanes = openLanes(this.options, events, deps, makeLink);
-    const link = makeLink(lanes?.mainDeps ?? deps);
+    const makeLink = (own: LinkDeps): Link => new Link(this.options, makeConnector(self), own);
+    const lanes = openLanes(this.options, events, events, makeLink);
+    const link = makeLink(lanes?.mainDeps ?? events);
     lanes?.begin(link);
     this[EVENTS] = events;
     this[LINK] = link;

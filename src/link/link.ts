@@ -31,7 +31,6 @@ import {
   type TimeoutDetails,
   WatchLostError,
 } from "../errors";
-import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 import {
   causeOf,
@@ -309,7 +308,7 @@ export class Link implements Dispatcher, CalledByParts {
     return this.errorReplies.judge(command, error);
   }
 
-  onStateReply(command: Command, reply: Reply): void {
+  onStateReply(command: Command, reply: Parameters<StateReplies["follow"]>[1]): void {
     this.stateReplies.follow(command, reply);
     this.chooseRoad();
   }

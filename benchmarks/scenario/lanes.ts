@@ -1,0 +1,119 @@
+/**
+ * Small reads while large values are read by the same client: a connection answers in order, so without a second one
+ * every small reply waits behind a large one.
+ */
+
+import { createSide, type SideName } from "../sides/all-sides";
+import type { IoredisLike, IoredisSide } from "../sides/ioredis-side";
+import type { Address } from "../sides/side";
+import { startNarrowLine } from "../support/child-process";
+import type { Figures } from "../support/meter";
+import { OPS, P50, P99, type Row, type SampleContext, type Scenario } from "../support/scenario";
+import { LatencyRecorder } from "../support/statistics";
+
+interface LanesRow extends Row {
+  /** Of each large value; 0: nothing large is read. */
+  readonly largeBytes: number;
+  /** Of the line from the server; absent: the loopback device. */
+  readonly megabytesPerSecond?: number;
+  readonly connections?: { readonly lanes: number; readonly bulk: number };
+}
+
+const MEBIBYTE = 1024 * 1024;
+const ONLY_SLUICE: readonly SideName[] = ["sluice", "before"];
+const ALL: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey"];
+const BULK = { lanes: 1, bulk: 1 };
+const NARROW = { megabytesPerSecond: 100 };
+/** So that a p99 stands on some hundreds of samples although each may take a tenth of a second. */
+const LEAST_MEASURE_MS = 3000;
+
+export const lanes: Scenario<LanesRow> = {
+  id: "lanes",
+  rounds: 3,
+  title: "Small beside large",
+  about:
+    "One caller awaits small GETs, one after another, while another caller of the same client awaits GETs of a large value: over a line of 100 MB/s that all connections share, and over the loopback device. With `connections: { bulk: 1 }` what is large has a connection of its own. Operations are the small ones.",
+  columns: [OPS, P50, P99],
+  rows: [
+    { id: "lanes-line-alone", title: "100 MB/s, alone", sides: ALL, largeBytes: 0, ...NARROW },
+    {
+      id: "lanes-line-one",
+      title: "100 MB/s, beside 8 MiB, one connection",
+      sides: ALL,
+      largeBytes: 8 * MEBIBYTE,
+      ...NARROW,
+    },
+    {
+      id: "lanes-line-bulk",
+      title: "100 MB/s, beside 8 MiB, bulk: 1",
+      sides: ONLY_SLUICE,
+      largeBytes: 8 * MEBIBYTE,
+      connections: BULK,
+      ...NARROW,
+    },
+    { id: "lanes-loopback-alone", title: "loopback, alone", sides: ALL, largeBytes: 0 },
+    {
+      id: "lanes-loopback-one",
+      title: "loopback, beside 1 MiB, one connection",
+      sides: ALL,
+      largeBytes: MEBIBYTE,
+    },
+    {
+      id: "lanes-loopback-bulk",
+      title: "loopback, beside 1 MiB, bulk: 1",
+      sides: ONLY_SLUICE,
+      largeBytes: MEBIBYTE,
+      connections: BULK,
+    },
+  ],
+  measure: measureLanes,
+};
+
+async function measureLanes(row: LanesRow, context: SampleContext): Promise<Figures> {
+  const { megabytesPerSecond, connections, largeBytes } = row;
+  const to = context.target.nodes[0] as Address;
+  const line =
+    megabytesPerSecond === undefined
+      ? undefined
+      : await startNarrowLine(to, megabytesPerSecond, context.serverCpu);
+  const side = createSide(context.sideName) as IoredisSide;
+  const nodes = [line?.address ?? to];
+  await side.connect({ nodes, isCluster: false }, { autoPipelining: false, connections });
+  const client = side.connected();
+  await client.set("small:1", "0123456789abcdef");
+  if (largeBytes > 0) await client.set("large:1", Buffer.alloc(largeBytes, "x"));
+  const figures = await readBeside(client, largeBytes > 0, context);
+  await client.set("large:1", "");
+  await side.close();
+  line?.stop();
+  return figures;
+}
+
+async function readBeside(client: IoredisLike, hasLarge: boolean, context: SampleContext): Promise<Figures> {
+  const { warmMs, measureMs } = context.budget;
+  let isOver = false;
+  const readLarge = async (): Promise<void> => {
+    while (!isOver) await client.getBuffer("large:1");
+  };
+  const large = hasLarge ? readLarge() : Promise.resolve();
+  await readSmall(client, Math.max(warmMs, LEAST_MEASURE_MS / 3));
+  const figures = await readSmall(client, Math.max(measureMs, LEAST_MEASURE_MS));
+  isOver = true;
+  await large;
+  return figures;
+}
+
+async function readSmall(client: IoredisLike, forMs: number): Promise<Figures> {
+  const latencies = new LatencyRecorder();
+  const startMs = performance.now();
+  let nowMs = startMs;
+  let operations = 0;
+  while (nowMs - startMs < forMs) {
+    await client.get("small:1");
+    const doneMs = performance.now();
+    latencies.record(doneMs - nowMs);
+    nowMs = doneMs;
+    operations++;
+  }
+  return { opsPerSecond: operations / ((nowMs - startMs) / 1000), ...latencies.quantiles() };
+}
