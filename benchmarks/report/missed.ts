@@ -129,6 +129,11 @@ thread.
   nine hits in ten reads leave most of those.
 - **Merged commands**: written by hand with MGET and one promise for each key, a turn has 1.47 times the commands a second, a
   pipeline 1.68 times ([decision 0016](../docs/decisions/0016-coalesce-and-merge.md)).
+- **Small beside large on the loopback device**: client and server have one thread each, and both are busy with the large
+  value, whatever connection it is on ([decision 0015](../docs/decisions/0015-lanes.md)).
+- **Idle subscribers** are asked by \`PING\` about every four seconds, so that a dead line under them is noticed; no other
+  client here does ([decision 0011](../docs/decisions/0011-who-asks-for-listeners.md)). Idle clients are asked nothing: after
+  the one look behind their last reply they cost what ioredis's do.
 - The other lines have no profile. Those within a few hundredths of their goal change sides from run to run.
 
 \`\`\`sh

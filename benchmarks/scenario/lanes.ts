@@ -15,7 +15,7 @@ interface LanesRow extends Row {
   /** Of each large value; 0: nothing large is read. */
   readonly largeBytes: number;
   /** Of the line from the server; absent: the loopback device. */
-  readonly megabytesPerSecond?: number;
+  readonly line?: { readonly megabytesPerSecond: number; readonly roundTripMs: number };
   readonly connections?: { readonly lanes: number; readonly bulk: number };
 }
 
@@ -23,7 +23,9 @@ const MEBIBYTE = 1024 * 1024;
 const ONLY_SLUICE: readonly SideName[] = ["sluice", "before"];
 const ALL: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey"];
 const BULK = { lanes: 1, bulk: 1 };
-const NARROW = { megabytesPerSecond: 100 };
+const NEAR = { line: { megabytesPerSecond: 100, roundTripMs: 0 } };
+/** As far as the line on which waiting behind large values was first measured. */
+const FAR = { line: { megabytesPerSecond: 100, roundTripMs: 8 } };
 /** So that a p99 stands on some hundreds of samples although each may take a tenth of a second. */
 const LEAST_MEASURE_MS = 3000;
 
@@ -32,24 +34,40 @@ export const lanes: Scenario<LanesRow> = {
   rounds: 3,
   title: "Small beside large",
   about:
-    "One caller awaits small GETs, one after another, while another caller of the same client awaits GETs of a large value: over a line of 100 MB/s that all connections share, and over the loopback device. With `connections: { bulk: 1 }` what is large has a connection of its own. Operations are the small ones.",
+    "One caller awaits small GETs, one after another, while another caller of the same client awaits GETs of a large value: over a line of 100 MB/s that all connections share, with a round trip of 8 ms and without, and over the loopback device. With `connections: { bulk: 1 }` what is large has a connection of its own. Operations are the small ones.",
   columns: [OPS, P50, P99],
   rows: [
-    { id: "lanes-line-alone", title: "100 MB/s, alone", sides: ALL, largeBytes: 0, ...NARROW },
+    { id: "lanes-far-alone", title: "100 MB/s, 8 ms, alone", sides: ALL, largeBytes: 0, ...FAR },
     {
-      id: "lanes-line-one",
-      title: "100 MB/s, beside 8 MiB, one connection",
+      id: "lanes-far-one",
+      title: "100 MB/s, 8 ms, beside 8 MiB, one connection",
       sides: ALL,
       largeBytes: 8 * MEBIBYTE,
-      ...NARROW,
+      ...FAR,
     },
     {
-      id: "lanes-line-bulk",
-      title: "100 MB/s, beside 8 MiB, bulk: 1",
+      id: "lanes-far-bulk",
+      title: "100 MB/s, 8 ms, beside 8 MiB, bulk: 1",
       sides: ONLY_SLUICE,
       largeBytes: 8 * MEBIBYTE,
       connections: BULK,
-      ...NARROW,
+      ...FAR,
+    },
+    { id: "lanes-near-alone", title: "100 MB/s, no delay, alone", sides: ALL, largeBytes: 0, ...NEAR },
+    {
+      id: "lanes-near-one",
+      title: "100 MB/s, no delay, beside 8 MiB, one connection",
+      sides: ALL,
+      largeBytes: 8 * MEBIBYTE,
+      ...NEAR,
+    },
+    {
+      id: "lanes-near-bulk",
+      title: "100 MB/s, no delay, beside 8 MiB, bulk: 1",
+      sides: ONLY_SLUICE,
+      largeBytes: 8 * MEBIBYTE,
+      connections: BULK,
+      ...NEAR,
     },
     { id: "lanes-loopback-alone", title: "loopback, alone", sides: ALL, largeBytes: 0 },
     {
@@ -70,12 +88,9 @@ export const lanes: Scenario<LanesRow> = {
 };
 
 async function measureLanes(row: LanesRow, context: SampleContext): Promise<Figures> {
-  const { megabytesPerSecond, connections, largeBytes } = row;
+  const { connections, largeBytes } = row;
   const to = context.target.nodes[0] as Address;
-  const line =
-    megabytesPerSecond === undefined
-      ? undefined
-      : await startNarrowLine(to, megabytesPerSecond, context.serverCpu);
+  const line = row.line === undefined ? undefined : await startNarrowLine(to, row.line, context.serverCpu);
   const side = createSide(context.sideName) as IoredisSide;
   const nodes = [line?.address ?? to];
   await side.connect({ nodes, isCluster: false }, { autoPipelining: false, connections });

@@ -44,11 +44,11 @@ export const bounds: readonly Bound[] = [
   { row: "connect-500", figure: "rssKib", title: "RSS KiB each", digits: 1, most: 35 },
   { row: "connect-500", figure: "connectMicros", title: "CPU µs each", most: 1, to: { side: "iovalkey" } },
   {
-    row: "lanes-line-bulk",
+    row: "lanes-far-bulk",
     figure: "p50Micros",
     title: "p50 µs to alone",
     most: 1.3,
-    to: { row: "lanes-line-alone" },
+    to: { row: "lanes-far-alone" },
   },
   {
     row: "lanes-loopback-bulk",

@@ -76,10 +76,11 @@ export function startDelayProxy(
 /** A line to a server that takes so much from it in a second. */
 export function startNarrowLine(
   to: Address,
-  megabytesPerSecond: number,
+  { megabytesPerSecond, roundTripMs }: { megabytesPerSecond: number; roundTripMs: number },
   cpu: number | undefined,
 ): Promise<HelperServer> {
-  return startHelper("support/narrow-line.js", [to.host, String(to.port), String(megabytesPerSecond)], cpu);
+  const args = [to.host, ...[to.port, megabytesPerSecond, roundTripMs].map(String)];
+  return startHelper("support/narrow-line.js", args, cpu);
 }
 
 export interface SlowServerOptions {

@@ -1,10 +1,13 @@
 /**
  * A TCP proxy whose way back is a line that takes so many bytes a second; run as a process of its own.
  *
- *   node narrow-line.js <server host> <server port> <megabytes a second>     prints its port, ends when stdin closes
+ *   node narrow-line.js <server host> <server port> <megabytes a second> <round trip in ms>
+ *
+ * It prints its port and ends when stdin closes.
  *
  * All connections share the line and are served by turns, 16 KiB at a time, as flows share a real one. What a server
- * has written beyond a quarter of a mebibyte waits in its socket.
+ * has written beyond a quarter of a mebibyte waits in its socket. Replies are held back by the round trip, which to a
+ * client is the same as half of it in each direction.
  */
 
 import net from "node:net";
@@ -21,12 +24,23 @@ interface Flow {
   heldBytes: number;
 }
 
+/** What has left the line and is on its way. */
+interface Parcel {
+  readonly dueMs: number;
+  readonly to: net.Socket;
+  readonly part: Buffer;
+}
+
 class NarrowLine {
+  private readonly underWay: Parcel[] = [];
   private waiting: Flow[] = [];
   private freeAtMs = 0;
   private isBooked = false;
 
-  constructor(private readonly bytesPerMs: number) {}
+  constructor(
+    private readonly bytesPerMs: number,
+    private readonly roundTripMs: number,
+  ) {}
 
   carry(flow: Flow, bytes: Buffer): void {
     if (flow.heldBytes === 0) this.waiting.push(flow);
@@ -38,7 +52,7 @@ class NarrowLine {
   }
 
   private book(): void {
-    if (this.isBooked || this.waiting.length === 0) return;
+    if (this.isBooked || this.waiting.length + this.underWay.length === 0) return;
     this.isBooked = true;
     setImmediate(this.deliver);
   }
@@ -52,13 +66,21 @@ class NarrowLine {
       const part = flow?.parts.shift();
       if (flow === undefined || part === undefined) break;
       this.freeAtMs += part.length / this.bytesPerMs;
-      if (flow.to.writable) flow.to.write(part);
+      this.underWay.push({ dueMs: nowMs + this.roundTripMs, to: flow.to, part });
       flow.heldBytes -= part.length;
       if (flow.heldBytes > 0) this.waiting.push(flow);
       if (flow.heldBytes < MOST_HELD_BYTES) flow.from.resume();
     }
+    this.arrive(nowMs);
     this.book();
   };
+
+  private arrive(nowMs: number): void {
+    const later = this.underWay.findIndex(({ dueMs }) => dueMs > nowMs);
+    for (const { to, part } of this.underWay.splice(0, later < 0 ? this.underWay.length : later)) {
+      if (to.writable) to.write(part);
+    }
+  }
 }
 
 function serve(host: string, port: number, line: NarrowLine): void {
@@ -77,5 +99,5 @@ function serve(host: string, port: number, line: NarrowLine): void {
   process.stdin.on("close", () => process.exit(0));
 }
 
-const [host, port, megabytesPerSecond] = process.argv.slice(2);
-serve(host as string, Number(port), new NarrowLine(Number(megabytesPerSecond) * 1000));
+const [host, port, megabytesPerSecond, roundTripMs] = process.argv.slice(2);
+serve(host as string, Number(port), new NarrowLine(Number(megabytesPerSecond) * 1000, Number(roundTripMs)));
