@@ -9,6 +9,12 @@ import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handlers } from "../server/model";
 import { at, syntaxError, word } from "./arguments";
 import { parseId } from "./stream-ids";
+import {
+  deleteReferences,
+  isReferenced,
+  isReferenceStrategy,
+  type ReferenceStrategy,
+} from "./stream-references";
 import { streamOf } from "./streams";
 
 /** The answers for one id. */
@@ -16,24 +22,18 @@ const NOT_FOUND = -1;
 const DELETED = 1;
 const STILL_REFERENCED = 2;
 
-type Strategy = "KEEPREF" | "DELREF" | "ACKED";
-
 interface Deletion {
-  readonly strategy: Strategy;
+  readonly strategy: ReferenceStrategy;
   readonly ids: readonly string[];
-}
-
-function isStrategy(text: string): text is Strategy {
-  return text === "KEEPREF" || text === "DELREF" || text === "ACKED";
 }
 
 /** `[KEEPREF|DELREF|ACKED] IDS count id …`, in either order; the last list counts. */
 function deletionOf(args: readonly string[], from: number): Deletion {
-  let strategy: Strategy | null = null;
+  let strategy: ReferenceStrategy | null = null;
   let ids: readonly string[] | null = null;
   for (let index = from; index < args.length; index++) {
     const option = word(args, index);
-    if (isStrategy(option) && strategy === null) strategy = option;
+    if (isReferenceStrategy(option) && strategy === null) strategy = option;
     else if (option === "IDS" && index + 1 < args.length) {
       const count = parseInteger(at(args, index + 1));
       if (count === null || count < 1) throw new ErrorReply("ERR Number of IDs must be a positive integer");
@@ -49,16 +49,10 @@ function deletionOf(args: readonly string[], from: number): Deletion {
   return { strategy: strategy ?? "KEEPREF", ids };
 }
 
-/** Whether a group has it pending, or has not come to it yet. */
-function isReferenced(stream: StreamValue, id: StreamId): boolean {
-  for (const group of stream.groups.values()) if (group.lastId < id || group.pending.has(id)) return true;
-  return false;
-}
-
 /** Deletes one entry as the strategy says. */
-function deleteEntry(stream: StreamValue, id: StreamId, strategy: Strategy): number {
+function deleteEntry(stream: StreamValue, id: StreamId, strategy: ReferenceStrategy): number {
   if (strategy === "ACKED" && isReferenced(stream, id)) return STILL_REFERENCED;
-  if (strategy === "DELREF") for (const group of stream.groups.values()) group.pending.delete(id);
+  if (strategy === "DELREF") deleteReferences(stream, id);
   return stream.delete(id) ? DELETED : NOT_FOUND;
 }
 

@@ -18,6 +18,7 @@ import { BLOCKED, ErrorReply, MapReply, NULL_ARRAY, OK, type ReplyValue } from "
 import type { Caller, Handlers } from "../server/model";
 import { at, following, NO_SUCH_KEY, syntaxError, word } from "./arguments";
 import { INVALID_ID, parseId, rangeEnd } from "./stream-ids";
+import { TrimOptions } from "./stream-trimming";
 
 const TOO_SMALL = "ERR The ID specified in XADD is equal or smaller than the target stream top item";
 
@@ -27,61 +28,6 @@ export function streamOf(caller: Caller, key: string): StreamValue | undefined {
 
 export function showEntry({ id, fields }: StreamEntry): ReplyValue {
   return [idText(id), fields];
-}
-
-interface Trim {
-  strategy: "MAXLEN" | "MINID";
-  isApproximate: boolean;
-  length: number;
-  minimum: StreamId;
-  limit: number;
-}
-
-interface TrimReading {
-  readonly trim: Trim | null;
-  readonly next: number;
-}
-
-/** MAXLEN or MINID with what follows it; `next` is the argument behind. */
-function readTrim(args: readonly string[], from: number): TrimReading {
-  const strategy = word(args, from);
-  if (strategy !== "MAXLEN" && strategy !== "MINID") return { trim: null, next: from };
-  let index = from + 1;
-  const sign = args[index];
-  const isApproximate = sign === "~";
-  // A sign with nothing behind it is taken for the threshold.
-  if ((sign === "~" || sign === "=") && index + 1 < args.length) index++;
-  const threshold = args[index++];
-  if (threshold === undefined) throw syntaxError();
-  const trim: Trim = { strategy, isApproximate, length: 0, minimum: 0n, limit: -1 };
-  if (strategy === "MAXLEN") {
-    trim.length = integerOf(threshold);
-    if (trim.length < 0) throw new ErrorReply("ERR The MAXLEN argument must be >= 0.");
-  } else trim.minimum = parseId(threshold);
-  return { trim, next: index };
-}
-
-function readLimit(args: readonly string[], index: number, trim: Trim | null): void {
-  const limit = integerOf(following(args, index));
-  if (limit < 0) throw new ErrorReply("ERR The LIMIT argument must be >= 0.");
-  if (trim === null)
-    throw new ErrorReply("ERR syntax error, LIMIT cannot be used without specifying a trimming strategy");
-  trim.limit = limit;
-}
-
-function checkLimit(trim: Trim | null): void {
-  if (trim !== null && trim.limit >= 0 && !trim.isApproximate) {
-    throw new ErrorReply("ERR syntax error, LIMIT cannot be used without the special ~ option");
-  }
-}
-
-/** An approximate trim takes whole nodes only. */
-function trimStream(caller: Caller, stream: StreamValue, trim: Trim): number {
-  const excess =
-    trim.strategy === "MAXLEN" ? Math.max(0, stream.size - trim.length) : stream.indexOf(trim.minimum);
-  if (!trim.isApproximate) return stream.removeFirst(excess);
-  const node = caller.engine.configuration.number("stream-node-max-entries") || 100;
-  return stream.removeFirst(excess === stream.size ? excess : Math.floor(excess / node) * node);
 }
 
 /** `*`, `5-*`, `5-1` or `5`. */
@@ -101,35 +47,25 @@ function newId(caller: Caller, text: string, last: StreamId): StreamId {
 }
 
 interface Addition {
-  trim: Trim | null;
+  readonly options: TrimOptions;
   creates: boolean;
   /** Where the id stands. */
   idAt: number;
 }
 
-function additionOf(args: readonly string[]): Addition {
-  const found: Addition = { trim: null, creates: true, idAt: 2 };
+function additionOf(caller: Caller, args: readonly string[]): Addition {
+  const options = new TrimOptions(caller);
+  const found: Addition = { options, creates: true, idAt: 2 };
   while (found.idAt < args.length) {
-    const option = word(args, found.idAt);
-    if (option === "NOMKSTREAM") {
+    if (word(args, found.idAt) === "NOMKSTREAM") {
       found.creates = false;
       found.idAt++;
-    } else if (option === "LIMIT") {
-      readLimit(args, found.idAt, found.trim);
-      found.idAt += 2;
     } else {
-      const { trim, next } = readTrim(args, found.idAt);
-      if (trim === null) break;
-      if (found.trim !== null) {
-        throw new ErrorReply(
-          "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
-        );
-      }
-      found.trim = trim;
+      const next = options.read(args, found.idAt);
+      if (next === found.idAt) break;
       found.idAt = next;
     }
   }
-  checkLimit(found.trim);
   return found;
 }
 
@@ -143,13 +79,14 @@ function checkNewId(id: StreamId, stream: StreamValue | undefined, text: string)
 }
 
 function xadd(caller: Caller, args: readonly string[]): ReplyValue {
-  const { trim, creates, idAt } = additionOf(args);
+  const { options, creates, idAt } = additionOf(caller, args);
   const fieldCount = args.length - idAt - 1;
   const text = args[idAt] ?? "";
   // The id is read before the fields are counted.
   if (text !== "*" && !/^\d{1,20}-\*$/.test(text) && idAt < args.length) {
     parseId(text);
   }
+  options.check(false);
   if (fieldCount < 2 || fieldCount % 2 === 1)
     throw new ErrorReply("ERR wrong number of arguments for 'xadd' command");
   const isGiven = text !== "*" && !text.endsWith("-*");
@@ -165,22 +102,22 @@ function xadd(caller: Caller, args: readonly string[]): ReplyValue {
   stream.lastId = id;
   stream.entriesAdded++;
   database.modified(key, "t", "xadd");
-  if (trim !== null && trimStream(caller, stream, trim) > 0) database.event(key, "t", "xtrim");
+  if (options.apply(stream) > 0) database.event(key, "t", "xtrim");
   return idText(id);
 }
 
 function xtrim(caller: Caller, args: readonly string[]): ReplyValue {
-  const { trim, next } = readTrim(args, 2);
-  if (trim === null) throw syntaxError();
-  for (let index = next; index < args.length; index += 2) {
-    if (word(args, index) !== "LIMIT") throw syntaxError();
-    readLimit(args, index, trim);
+  const options = new TrimOptions(caller);
+  for (let index = 2; index < args.length; ) {
+    const next = options.read(args, index);
+    if (next === index) throw syntaxError();
+    index = next;
   }
-  checkLimit(trim);
+  options.check(true);
   const { database } = caller;
   const key = at(args, 1);
   const stream = database.write(key, StreamValue);
-  const removed = stream === undefined ? 0 : trimStream(caller, stream, trim);
+  const removed = stream === undefined ? 0 : options.apply(stream);
   if (removed > 0) database.modified(key, "t", "xtrim");
   return removed;
 }

@@ -389,6 +389,8 @@ export const GRAMMAR: Readonly<Record<string, readonly string[]>> = {
   ],
   streams: [
     "xadd $key [NOMKSTREAM] [MAXLEN [(=|~)] $count] $newId {$field $value}",
+    "xadd $key [(KEEPREF|DELREF|ACKED)] MAXLEN [(=|~)] $count [(KEEPREF|ACKED)] $newId $field $value",
+    "xtrim $key [ACKED] (MAXLEN $count|MINID $streamId|MAXLEN ~ $count LIMIT $count) [(KEEPREF|DELREF|ACKED)]",
     "xadd $key $newId $field $value",
     "xadd $key MINID $streamId $newId $field $value",
     "xlen $key",
