@@ -199,11 +199,11 @@ async function runAll(directory, names, server) {
     console.log(`  ${counts.passed} passed, ${counts.failed} failed in ${seconds} s`);
   }
   console.log(`\n${packages.size} published packages passed: ${[...packages].sort().join(", ")}`);
-  return total;
+  return { ...total, packages: packages.size };
 }
 
 /**
- * Runs the programs; the sum of their counts.
+ * Runs the programs; the sum of their counts, and how many packages passed.
  * @param {{ isOriginal?: boolean, words?: readonly string[], kind?: string }} [choices]
  */
 export async function runConsumers(choices = {}) {
