@@ -201,6 +201,6 @@ npm run bench -- --page                    # writes this page again from the sto
 \`\`\`
 
 Results are stored in \`benchmarks/results/latest.json\`. After each run the terminal shows what changed against the
-stored ones. Micro-benchmarks of single rooms are in \`benchmarks/micro\` and run alone
+stored ones. Micro-benchmarks of single parts are in \`benchmarks/micro\` and run alone
 (\`node build/benchmarks/micro/<name>.js [word in the line]\`). What does not depend on the clock (allocations, socket
 writes and promises per command) is guarded by a test: \`npm run bench:counts\` shows those counts.`;

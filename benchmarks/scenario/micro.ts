@@ -1,5 +1,5 @@
 /**
- * The rooms alone, without a socket: runs single lines of `benchmarks/micro` and takes their figures into the results.
+ * The parts alone, without a socket: runs single lines of `benchmarks/micro` and takes their figures into the results.
  */
 
 import { once } from "node:events";
@@ -21,7 +21,7 @@ function row(file: string, line: string, title = line): MicroRow {
 
 export const micro: Scenario<MicroRow> = {
   id: "micro",
-  title: "The rooms alone",
+  title: "The parts alone",
   about:
     "Micro-benchmarks of encoder, parser, command queue, flush, promises and pipelines, with empty doubles for their neighbours. Time and bytes of heap for one operation; the least of 25 short rounds. Every file of `benchmarks/micro` has more lines than are shown here.",
   isOffline: true,

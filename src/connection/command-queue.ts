@@ -20,7 +20,7 @@ import type { PlainCalls } from "../command/plain-calls";
 import { estimateSum, sizeOf } from "../command/size";
 import { Deque } from "../util/deque";
 import { CallsInFlight } from "./calls-in-flight";
-import { STAYING } from "./wire-gate";
+import { STAYING } from "./write-filter";
 
 /** Unsent commands at which those that settled meanwhile (time limits) are swept out. */
 const FIRST_SWEEP = 8192;

@@ -13,7 +13,7 @@ import { toError } from "../util/user-code";
 import { CallsInFlight } from "./calls-in-flight";
 import type { CommandQueue } from "./command-queue";
 import type { ScriptMemory } from "./script-memory";
-import { passesGate } from "./wire-gate";
+import { beginWriting } from "./write-filter";
 
 /** So few commands share one flush if they are large, up to so many times the usual bytes. */
 const FEW = 16;
@@ -62,7 +62,7 @@ export class FlushEncoder {
     const { queue } = this;
     if (command.state === CommandState.Queued && isAlone(command)) {
       command.state = CommandState.Sent;
-    } else if (!passesGate(command, queue.answered + queue.inFlight)) return null;
+    } else if (!beginWriting(command, queue.answered + queue.inFlight)) return null;
     if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
     if (isTracing) this.listener.onWrite(command);
     queue.wroteCommand();

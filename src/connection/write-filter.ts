@@ -22,9 +22,9 @@ export const STAYING = CommandFlag.Select | CommandFlag.Watch | CommandFlag.Unwa
 const JUST_STARTED_MS = Number.EPSILON;
 
 /** True when the command is to be encoded now; `place` is its number in the order of writing. */
-export function passesGate(command: Command, place: number): boolean {
+export function beginWriting(command: Command, place: number): boolean {
   const merged = mergedIn(command);
-  if (merged !== null && !merged.begin((member) => passesGate(member, place))) {
+  if (merged !== null && !merged.begin((member) => beginWriting(member, place))) {
     command.state = CommandState.Dropped;
     return false;
   }
