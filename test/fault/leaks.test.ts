@@ -49,6 +49,22 @@ function keptBy({ clients, heapBytesPerClient }: LeakReport): number {
   return clients * heapBytesPerClient;
 }
 
+/**
+ * Compiled code comes late on a busy machine, and to an end. A leak takes three times as much from three times as many,
+ * so what counts is how much more those keep.
+ */
+async function settledReport(task: LeakTask): Promise<LeakReport> {
+  let last = await livesOf(task);
+  let report = last;
+  for (const times of [3, 9]) {
+    if (keptBy(report) < NOISE_BYTES) break;
+    const more = await livesOf({ ...task, count: times * task.count });
+    report = { ...more, heapBytesPerClient: (keptBy(more) - keptBy(last)) / more.clients };
+    last = more;
+  }
+  return report;
+}
+
 function expectNothingLeft(report: LeakReport, life: string): void {
   const { clients, alive, heapBytesPerClient, outsideBytesPerClient } = report;
   console.log(
@@ -87,13 +103,7 @@ describe("clients that were closed leave nothing", function () {
       const server = await sharedServer(ServerKind.Redis);
       const redis = { host: server.host, port: server.port };
       const lives = LONG ? Math.max(1000, count) : count;
-      let report = await livesOf({ life, count: lives, redis });
-      if (keptBy(report) >= NOISE_BYTES) {
-        // Compiled code comes late on a busy machine. A leak takes three times as much from three times as many.
-        const more = await livesOf({ life, count: 3 * lives, redis });
-        report = { ...more, heapBytesPerClient: (keptBy(more) - keptBy(report)) / more.clients };
-      }
-      expectNothingLeft(report, life);
+      expectNothingLeft(await settledReport({ life, count: lives, redis }), life);
       await untilOnlyWeAreConnected(server);
     });
   }
