@@ -21,9 +21,9 @@ const TEST_KIT = /^built\/testing/;
 const MAX_ASIDE_BYTES = 100 * 1024;
 const ASIDE = /^(?:built\/otel|bin\/)/;
 /** What one import adds to a program that is bundled and minified; what it is made of: docs/decisions/0012-bundler.md. */
-const MAX_BUNDLED_BYTES = 384_000;
+const MAX_BUNDLED_BYTES = 390_000;
 /** The same for the sub-path that has no cluster client. */
-const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 305_000;
+const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 310_000;
 const MAX_LOAD_RATIO = 0.5;
 const LOADS = 9;
 const INSTALL_TIMEOUT_MS = 120_000;
