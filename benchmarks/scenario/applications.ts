@@ -6,7 +6,7 @@ import { installPackages, versionsOfPackages } from "../applications/packages";
 import { measureQueue, type QueueWork } from "../applications/queue-rows";
 import type { SideName } from "../sides/all-sides";
 import type { Figures } from "../support/meter";
-import { OPS, P50, P99, type Row, type SampleContext, type Scenario } from "../support/scenario";
+import { type Column, OPS, P50, P99, type Row, type SampleContext, type Scenario } from "../support/scenario";
 
 interface ApplicationRow extends Row {
   run(context: SampleContext): Promise<Figures>;
@@ -37,20 +37,23 @@ function library(work: LibraryWork, title: string, sides: readonly SideName[] = 
   return { id: `app-${work}`, title, sides, run: (context) => measureLibrary(work, context) };
 }
 
+/** Of a service, beside the same service without Redis. */
+export const ABOVE_FLOOR: readonly Column[] = [
+  OPS,
+  { figure: "cpuMicros", title: "CPU µs each", digits: 1, pick: "least" },
+  { figure: "floorMicros", title: "CPU µs without Redis", digits: 1, pick: "least" },
+  { figure: "aboveFloorMicros", title: "CPU µs above that", digits: 1, pick: "least" },
+  P50,
+  P99,
+];
+
 export const applications: Scenario<ApplicationRow> = {
   id: "applications",
   rounds: 2,
   title: "What services run",
   about:
     "The packages themselves, each client in its place. HTTP: autocannon on the server's CPU, CPU is that of the service for a request; the floor is the same service answering from its own memory. BullMQ: jobs a second; with node-redis through the adapter that it brings. The others: calls a second, 50 callers each.",
-  columns: [
-    OPS,
-    { figure: "cpuMicros", title: "CPU µs each", digits: 1, pick: "least" },
-    { figure: "floorMicros", title: "CPU µs without Redis", digits: 1, pick: "least" },
-    { figure: "aboveFloorMicros", title: "CPU µs above that", digits: 1, pick: "least" },
-    P50,
-    P99,
-  ],
+  columns: ABOVE_FLOOR,
   rows: [
     http(100),
     http(200),
