@@ -65,6 +65,7 @@ function quiet(deps: LinkDeps, onTaken: () => void): LinkDeps {
         takeover.takeOver(commands, error);
         onTaken();
       },
+      madeWhole: (commands) => takeover.madeWhole(commands),
     },
   });
 }

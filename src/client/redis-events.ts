@@ -108,6 +108,10 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Tak
     this.supervisor?.takeover?.takeOver(commands, error);
   }
 
+  madeWhole(commands: readonly Command[]): readonly Command[] {
+    return this.supervisor?.takeover?.madeWhole(commands) ?? commands;
+  }
+
   // --- events ------------------------------------------------------------------------------
 
   onStatus(status: LinkStatus, argument: unknown): void {

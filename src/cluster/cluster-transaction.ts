@@ -40,6 +40,8 @@ export interface PendingRedirect {
 export class ClusterTransaction extends Batch {
   /** The first redirect of a member in this run; it is followed when EXEC has been answered. */
   pending: PendingRedirect | null = null;
+  /** A part of this run was answered: what is left must not go out alone. */
+  isPartlyDone = false;
   /** Handed back by its link and not sent again yet. */
   isWaiting = false;
   /** EXEC, or the DISCARD that closes it; it stands for the transaction in the retry queue. */
@@ -82,12 +84,12 @@ export class ClusterTransaction extends Batch {
 
   /** The commands of the next run, the first one included. */
   nextRun(): Command[] {
+    this.endStandIns();
     this.hasRun = true;
     this.pending = null;
     this.isWaiting = false;
     this.isStarted = false;
     this.isPartlyDone = false;
-    this.endStandIns();
     return this.commands.map((command) => (command.isSettled ? this.standIn(command) : command));
   }
 
@@ -107,8 +109,9 @@ export class ClusterTransaction extends Batch {
   }
 
   /** A command with the same arguments for the place of a settled member; nobody hears how it ends. */
-  private standIn({ spec, args, wantsBuffers, extra }: Command): Command {
+  private standIn({ spec, args, wantsBuffers, db, extra }: Command): Command {
     const standIn = issuedBy(Origin.StandIn, new Command(spec, args, wantsBuffers, IGNORED));
+    standIn.db = db;
     standIn.batch = this;
     standIn.slot = this.slot;
     const script = extra?.script ?? null;
@@ -128,6 +131,22 @@ export class ClusterTransaction extends Batch {
 export function transactionOf({ batch, slot }: Command): ClusterTransaction | null {
   const isOne = batch !== null && batch.kind === BatchKind.Transaction && slot !== UNROUTED;
   return isOne ? (batch as ClusterTransaction) : null;
+}
+
+/**
+ * The same commands in order, where each transaction of which a part was answered is a run of all of it. It keeps its
+ * place among the commands of its slot.
+ */
+export function madeWhole(commands: readonly Command[]): readonly Command[] {
+  if (!commands.some((command) => transactionOf(command)?.isPartlyDone === true)) return commands;
+  const begun = new Set<ClusterTransaction>();
+  return commands.flatMap((command) => {
+    const transaction = transactionOf(command);
+    if (transaction === null || (!transaction.isPartlyDone && !begun.has(transaction))) return command;
+    if (begun.has(transaction)) return [];
+    begun.add(transaction);
+    return transaction.nextRun();
+  });
 }
 
 /** Position after the transaction that begins at `start`. */

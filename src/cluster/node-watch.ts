@@ -7,6 +7,7 @@ import type { Command } from "../command/command";
 import type { Takeover } from "../link/closing";
 import type { LinkStatus } from "../link/link-state";
 import type { ClusterNode, NodeClient } from "./cluster-node";
+import { madeWhole } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
@@ -22,6 +23,7 @@ export class NodeWatch {
   readonly takeover: Takeover = {
     takesOver: (command) => this.deps().redirector.takesOver(command),
     takeOver: (commands, error) => this.deps().redirector.takeOver(this.node, commands, error),
+    madeWhole,
   };
   /** Set once it is made. */
   client: NodeClient | null = null;

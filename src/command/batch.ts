@@ -64,8 +64,6 @@ export class Batch {
   isStarted = false;
   /** A command of it may not be sent again, so none is. */
   isRefused = false;
-  /** A part of it was answered and the cluster can run all of it anew at another node: what is left must not go out alone. */
-  isPartlyDone = false;
   /** Its EXEC was issued under a WATCH: it must not run on a connection that did not see the WATCH. */
   isGuarded = false;
   /** An automatic batch that was held back until another one was answered. */

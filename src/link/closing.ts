@@ -28,6 +28,8 @@ export interface Takeover {
   takesOver(command: Command): boolean;
   /** The resend rules let all of them go again. */
   takeOver(commands: readonly Command[], error: Error): void;
+  /** The same commands in order, to be sent again here: each transaction of which a part was answered is whole again. */
+  madeWhole(commands: readonly Command[]): readonly Command[];
 }
 
 export function isQuit(command: Command): boolean {

@@ -563,12 +563,8 @@ export class Link implements Dispatcher, CalledByParts {
       takeLate: () => (readyAtMs > 0 ? this.offline.takeWaiting() : []),
     };
     const again = sortLeftovers(left, rules);
-    const isPartlyDone = ({ batch }: Command): boolean => batch?.isPartlyDone === true;
-    const partlyDone = again.filter(isPartlyDone);
-    const kept = partlyDone.length === 0 ? again : again.filter((command) => !isPartlyDone(command));
-    this.deps.counts.resent += this.offline.putBack(kept);
+    this.deps.counts.resent += this.offline.putBack(this.deps.takeover?.madeWhole(again) ?? again);
     this.session.onLoss((flag) => this.offline.has(flag));
-    settleWaiting(partlyDone, this.deps.takeover, () => this.closedError());
   }
 
   /** A command that was taken and not sent when its connection was lost. */

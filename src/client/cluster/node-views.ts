@@ -163,6 +163,7 @@ export function supervise(
     takeover: {
       takesOver: () => owner.isActive(),
       takeOver: (commands) => watcher.onOrphans(commands),
+      madeWhole: (commands) => commands,
     },
     onShardLost: (channel) => watcher.onShardLost(channel),
     onMessage: (message) => owner.onMessage(message),
