@@ -27,7 +27,7 @@ const GROUPS = [
   "types",
 ];
 /** Run again by `--long` on every one of these. */
-const NODE_VERSIONS = ["20", "22", "24"];
+const NODE_VERSIONS = ["20", "22", "24", "26"];
 const GROUPS_FOR_OTHER_NODES = [
   "testing",
   "unit",

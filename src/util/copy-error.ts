@@ -1,5 +1,7 @@
 /** Copies of errors: what one caller or tracer writes to its error must not show in those of others. */
 
+import { inspect } from "node:util";
+
 /** An error of the same class with the same text and the same own properties, and these besides. */
 export function copyError(error: Error, more: object = {}): Error {
   const { message, stack, cause } = error;
@@ -37,6 +39,8 @@ class Template {
     const hidden: PropertyDescriptorMap = {
       [Symbol.toStringTag]: { value: "Error" },
       constructor: { value: error.constructor },
+      // Node 24 and later print the cause of an error only if it is the error's own.
+      [inspect.custom]: { value: showWhole },
     };
     for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(error))) {
       if (descriptor.enumerable !== true) hidden[name] = descriptor;
@@ -50,6 +54,13 @@ class Template {
   makeTwin(): Error {
     return new this.Twin() as Error;
   }
+}
+
+/** What is printed of a twin: an error that has all of it by itself. */
+function showWhole(this: object): object {
+  const twins = Object.getPrototypeOf(this) as object;
+  const { [inspect.custom]: _, ...whole } = Object.getOwnPropertyDescriptors(twins) as PropertyDescriptorMap;
+  return Object.assign(Object.create(Object.getPrototypeOf(twins) as object, whole) as object, this);
 }
 
 /** Errors for all that one cause ends: each is its own, and all have the calls of the first in their stacks. */

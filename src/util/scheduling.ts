@@ -98,9 +98,11 @@ export class Delay {
     delayMs: number,
   ) {
     const { setTimeout, clearTimeout } = globalThis;
-    const timer = setTimeout(this.onDue, delayMs);
+    // Some versions of Node warn about a delay below zero, and about NaN.
+    const fromNowMs = delayMs > 0 ? delayMs : 0;
+    const timer = setTimeout(this.onDue, fromNowMs);
     this.stopPresent = () => clearTimeout(timer);
-    this.dueMs = clockMs() + delayMs;
+    this.dueMs = clockMs() + fromNowMs;
     if (isClockFaked()) this.join();
   }
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
-import { useFakeTimers } from "sinon";
+import sinon, { useFakeTimers } from "sinon";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
 import { Delay } from "../../../src/util/scheduling";
 
@@ -48,6 +48,18 @@ describe("scheduling", () => {
       expect(clock.countTimers()).to.equal(0);
     } finally {
       clock.restore();
+    }
+  });
+
+  it("a delay below zero, or none, is over at once: the timer is told zero", async () => {
+    const setTimer = sinon.spy(globalThis, "setTimeout");
+    try {
+      await Promise.all(
+        [-5, Number.NaN, 0].map((delayMs) => new Promise<void>((over) => new Delay(over, delayMs))),
+      );
+      expect(setTimer.args.map(([, delayMs]) => delayMs)).to.deep.equal([0, 0, 0]);
+    } finally {
+      setTimer.restore();
     }
   });
 
