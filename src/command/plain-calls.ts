@@ -116,14 +116,14 @@ export class PlainCalls {
   bytesOf(from: number, to: number, most: number): number {
     // Those of calls that were given up are forgotten.
     if (to <= from || this.length < to) return 0;
-    return estimateSum(to - from, (index) => this.sizeOf(from + index), most);
+    return estimateSum(to - from, (index) => this.sizeAt(from + index), most);
   }
 
-  private sizeOf(index: number): number {
+  /** Bytes of the arguments of one call. */
+  sizeAt(index: number): number {
+    const end = this.ends[index] as number;
     let size = 0;
-    for (let at = this.startOf(index); at < (this.ends[index] as number); at++) {
-      size += (this.args[at] as Argument).length;
-    }
+    for (let at = this.startOf(index); at < end; at++) size += (this.args[at] as Argument).length;
     return size;
   }
 

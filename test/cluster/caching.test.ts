@@ -301,6 +301,32 @@ for (const kind of serverKinds()) {
       expect(await client.get("{copy}")).to.equal("2");
     });
 
+    it("with scaleReads, drops an old answer of a replica as soon as that has the write, also after it took its master's office", async () => {
+      await fixture.untilReplicasAreListed();
+      const client = await open({ ttl: Number.POSITIVE_INFINITY, maxStale: 60_000 }, { scaleReads: "all" });
+      const until = async (key: string, value: string): Promise<void> => {
+        while ((await client.get(key)) !== value) await sleep(1);
+      };
+      // Everybody may answer, and what is kept of an answer that is too old must not stay.
+      for (let round = 1; round <= 60; round++) {
+        const key = `{copies}${round % 3}`;
+        const isAwaited = round % 2 === 0;
+        const written = client.set(key, String(round));
+        if (isAwaited) await written;
+        await client.get(key);
+        await until(key, String(round));
+      }
+      const { hits } = client.cache.stats();
+      const { owner } = await place("copies");
+      const successor = await fixture.cluster.failover(owner);
+      await successor.command("MSET", "{copies}0", "new", "{copies}1", "new", "{copies}2", "new");
+      for (const key of ["{copies}0", "{copies}1", "{copies}2"]) await until(key, "new");
+      await until("{copies}0", "new");
+      await fill(client, "{copies}0");
+      await client.get("{copies}0");
+      expect(client.cache.stats().hits).to.be.greaterThan(hits);
+    });
+
     if (kind === ServerKind.Redis) {
       it("stops within maxStale when a master is cut off from its cluster, though it still answers PING", async () => {
         const { owner } = await place("cut");

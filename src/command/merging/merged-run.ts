@@ -110,23 +110,25 @@ export class CommandRun extends MergedRun {
   }
 
   begin(passes: (member: Command) => boolean): boolean {
-    const live: Command[] = [];
-    const { twins } = this;
+    const { all, twins } = this;
+    // Nearly always all of them go on: then nothing has to be kept beside them.
+    const live = twins === null && all.every(goesOn) ? all : all.filter((one) => this.isAwaited(one, passes));
     const { args } = this.command;
-    const isOneKey = this.form?.isOneKey === true;
     args.length = 0;
-    for (const member of this.all) {
-      let isWaiting = goesOn(member) || passes(member);
-      if (twins !== null) {
-        for (const twin of twins.get(member) ?? []) isWaiting = passes(twin) || isWaiting;
-      }
-      if (!isWaiting) continue;
-      const from = isOneKey && live.length > 0 ? 1 : 0;
-      for (let index = from; index < member.args.length; index++) args.push(member.args[index] as Argument);
-      live.push(member);
+    let from = 0;
+    for (const { args: own } of live) {
+      for (let index = from; index < own.length; index++) args.push(own[index] as Argument);
+      if (this.form?.isOneKey === true) from = 1;
     }
     this.live = live;
     return live.length > 0;
+  }
+
+  /** Somebody waits for it: its caller, or one who asks the same. Each of them is asked, for it is noted that it is written. */
+  private isAwaited(member: Command, passes: (member: Command) => boolean): boolean {
+    let isAwaited = goesOn(member) || passes(member);
+    for (const twin of this.twins?.get(member) ?? []) isAwaited = passes(twin) || isAwaited;
+    return isAwaited;
   }
 
   fulfil(_command: Command, value: Reply, shape: ReplyShape): void {

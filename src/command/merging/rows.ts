@@ -3,6 +3,7 @@
 import type { Command } from "../command";
 import type { Argument, CommandSpec } from "../command-spec";
 import type { PlainCalls } from "../plain-calls";
+import { sizeOf } from "../size";
 import { UNROUTED } from "../slot";
 import { type Form, takes } from "./forms";
 
@@ -22,6 +23,8 @@ export interface Rows {
   specAt(row: number): CommandSpec;
   argsAt(row: number): number;
   arg(row: number, index: number): Argument;
+  /** Bytes of its arguments, characters of texts. */
+  bytesAt(row: number): number;
   /** Nothing but its outcome matters to anybody. */
   isFree(row: number): boolean;
   /** `UNROUTED` on one server. */
@@ -50,6 +53,10 @@ export class CommandRows implements Rows {
     return (this.commands[row] as Command).args[index] as Argument;
   }
 
+  bytesAt(row: number): number {
+    return sizeOf(this.commands[row] as Command);
+  }
+
   isFree(row: number): boolean {
     return this.test(this.commands[row] as Command);
   }
@@ -76,6 +83,10 @@ export class CallRows implements Rows {
 
   arg(row: number, index: number): Argument {
     return this.calls.args[this.calls.startOf(row) + index] as Argument;
+  }
+
+  bytesAt(row: number): number {
+    return this.calls.sizeAt(row);
   }
 
   isFree(): boolean {
@@ -126,21 +137,14 @@ class RunFinder {
     const key = rows.arg(from, 0);
     const slot = rows.slotAt(from);
     const most = Math.min(rows.length, from + MOST_MEMBERS);
-    let bytes = this.bytesOf(from);
+    let bytes = rows.bytesAt(from);
     let to = from + 1;
     for (; to < most && this.formAt(to) === form; to++) {
       if (form.isOneKey ? !isSame(rows.arg(to, 0), key) : rows.slotAt(to) !== slot) break;
-      bytes += this.bytesOf(to);
+      bytes += rows.bytesAt(to);
       if (bytes > MOST_BYTES) break;
     }
     return to;
-  }
-
-  private bytesOf(row: number): number {
-    const { rows } = this;
-    let bytes = 0;
-    for (let index = rows.argsAt(row) - 1; index >= 0; index--) bytes += rows.arg(row, index).length;
-    return bytes;
   }
 }
 
