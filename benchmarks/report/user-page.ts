@@ -46,6 +46,7 @@ const PICTURES: readonly { readonly file: string; readonly about: string; readon
 
 const ROWS: readonly string[] = [
   "app-http-100",
+  "app-http-cached",
   "sequential-get",
   "flight-50-16",
   "flight-1000-16",
@@ -115,7 +116,8 @@ const INTRODUCTION = `# Benchmarks
 sluice beside the other Redis clients for Node, each used in its best way for the task at hand, in one run. Judge by CPU
 first: it says how much of a core a service gives to its client, and it depends least on what else the machine does.
 This page is written by \`npm run bench\`; [the record](../benchmarks/README.md) has every row, the goals, what is
-missed and why, and the method.`;
+missed and why, and the method. What sending less saves has figures of its own: [a cache](caching.md#what-it-costs),
+[merged commands](fewer-commands.md#what-it-gains).`;
 
 const ABOUT_TABLE = `Client CPU per command (user and system, all threads, the least of all rounds), commands a second and 99th
 percentile of the time of one command, turn, batch or HTTP request (medians); in the HTTP row a request counts, with

@@ -19,6 +19,7 @@
  */
 
 import type { Command } from "../command/command";
+import { prepareCall } from "../command/command-factory";
 import { CommandFlag, type CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
@@ -126,7 +127,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   peek(name: string, ...args: unknown[]): unknown {
     let { peeked } = this;
     if (peeked.name !== name) this.peeked = peeked = methodOf(name);
-    const reply = this.look(peeked.spec, args, peeked.wantsBuffers);
+    const { spec, wantsBuffers } = peeked;
+    const reply = this.look(spec, args, wantsBuffers) ?? this.lookAsSent(spec, args, wantsBuffers);
     if (reply === null) return undefined;
     return reply.kind === ValueKind.Shared ? reply.value : copyOf(reply.value, reply.kind);
   }
@@ -143,6 +145,23 @@ export class ClientCache implements Dispatcher, ReadListener {
     // The arguments that are kept of such a call have the prefix, those of the caller have not.
     if (reply === null || reply.others !== null) return null;
     return this.isUsable(reply) ? this.hit(reply) : null;
+  }
+
+  /** Lists, bytes, and several keys under a prefix: looked up as the call would send them. */
+  private lookAsSent(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
+    const { prefix } = this;
+    if (prefix === null || (prefix === "" && args.every((arg) => typeof arg !== "object"))) return null;
+    let sent: readonly string[] | null;
+    try {
+      sent = argumentTexts(prepareCall(spec, [...args], prefix, false));
+    } catch {
+      // The call would be refused as well.
+      return null;
+    }
+    const key = sent?.[0];
+    if (sent === null || key === undefined) return null;
+    const reply = this.store.find(key, spec, sent, wantsBuffers);
+    return reply !== null && this.isUsable(reply) ? this.hit(reply) : null;
   }
 
   private isUsable(reply: CachedReply): boolean {

@@ -18,15 +18,18 @@ const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TTL_MS = 60_000;
 const DEFAULT_MAX_STALE_MS = 5000;
 
+type PeekedArgument = string | number | Buffer;
+
 /** The cache of a client, for its users. */
 export interface CacheView {
   /**
    * The answer to a read if it is in the cache, at once; undefined otherwise. Asks nothing of the server.
+   * Takes the arguments of the call.
    *
    * @example
    * const name = redis.cache.peek("hget", "user:1", "name");
    */
-  peek(command: string, ...args: (string | number)[]): unknown;
+  peek(command: string, ...args: (PeekedArgument | readonly PeekedArgument[])[]): unknown;
   /** Numbers since the client was made, and what the cache holds now. */
   stats(): CacheStats;
   /** Drops all answers. */

@@ -252,6 +252,35 @@ for (const kind of serverKinds()) {
       expect(await redis.mget("a", "b")).to.deep.equal(["1", "5"]);
     });
 
+    it("peeks with the arguments of a call: lists, bytes, numbers, several keys, with a prefix and without", async () => {
+      for (const keyPrefix of ["", "p:"]) {
+        const redis = await open(true, { keyPrefix });
+        await redis.mset("a", "1", "b", "2");
+        await redis.rpush("l", "x", "y");
+        await redis.mget(["a", "b"]);
+        await redis.get(Buffer.from("a"));
+        await redis.lrange("l", 0, 1);
+        const { cache } = redis;
+        const peeked = [
+          cache.peek("mget", "a", "b"),
+          cache.peek("mget", ["a", Buffer.from("b")]),
+          cache.peek("get", "a"),
+          cache.peek("get", Buffer.from("a")),
+          cache.peek("lrange", "l", 0, 1),
+          cache.peek("lrange", "l", "0", "1"),
+        ];
+        expect(peeked).to.deep.equal([["1", "2"], ["1", "2"], "1", "1", ["x", "y"], ["x", "y"]]);
+        expect(cache.stats().hits).to.equal(6);
+        for (const missing of [
+          cache.peek("mget", ["b", "a"]),
+          cache.peek("get", ["a", "b"]),
+          cache.peek("get"),
+        ]) {
+          expect(missing).to.equal(undefined);
+        }
+      }
+    });
+
     it("follows the terms of a view", async () => {
       const redis = await open({ match: ["none"] });
       await server.command("SET", "a", "1");

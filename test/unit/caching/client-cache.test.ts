@@ -1,7 +1,8 @@
 /** The cache over a connection that is played by hand: times, limits of callers, orders that servers seldom make. */
 
 import { expect } from "chai";
-import { ClientCache, Tracking } from "../../../src/caching/client-cache";
+import { ClientCache } from "../../../src/caching/client-cache";
+import { Tracking } from "../../../src/caching/tracking";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
