@@ -155,6 +155,11 @@ export class NodePool {
     }
   }
 
+  /** Another node names it as a master: whatever the last table says, it is sent to as one. */
+  promote(node: ClusterNode): void {
+    if (node.role !== "master") this.changeRole(node, "master");
+  }
+
   /** True while a node is silent although it owes answers. */
   get hasSuspect(): boolean {
     for (const node of this.nodes.values()) if (node.isSuspect) return true;

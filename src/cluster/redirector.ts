@@ -120,20 +120,12 @@ export class Redirector {
     this.deps.onStale(null);
   }
 
-  /** A node is being redialled: commands that wait there and whose slot has another owner go to that one. */
-  onLostOwner(node: ClusterNode): void {
-    const offline = node.client?.link.offline;
-    if (offline === undefined || offline.length === 0) return;
-    const moved: Command[] = [];
-    const kept: Command[] = [];
-    for (const command of offline.takeAll()) (this.hasOtherOwner(command, node) ? moved : kept).push(command);
-    offline.putBack(kept);
-    this.onLeft(node, moved);
-  }
-
-  /** A table has told the owners of all slots; these are new. */
+  /**
+   * A table has told the owners of all slots; these are new. What waits for a connection to a former owner leaves it,
+   * also where that is dialled for the first time: as a replica the node would answer reads.
+   */
   onNews(moved: readonly number[]): void {
-    for (const node of this.deps.pool.lost()) this.onLostOwner(node);
+    for (const node of this.deps.pool.list()) this.leadAway(node);
     this.deps.retries.onNews(moved);
   }
 
@@ -152,6 +144,19 @@ export class Redirector {
   }
 
   // --- inside ------------------------------------------------------------------------------
+
+  /** Commands that wait for a connection of the node and whose slot has another owner go to that one. */
+  private leadAway(node: ClusterNode): void {
+    const moved: Command[] = [];
+    for (const { offline } of node.client?.links ?? []) {
+      if (offline.length === 0) continue;
+      const kept: Command[] = [];
+      for (const command of offline.takeAll())
+        (this.hasOtherOwner(command, node) ? moved : kept).push(command);
+      offline.putBack(kept);
+    }
+    this.onLeft(node, moved);
+  }
 
   /** A redirected member discards the transaction: it goes again, whole, once EXEC has said so. */
   private onMemberError(
@@ -207,6 +212,7 @@ export class Redirector {
     }
     const target = redirect.target === null ? null : owners.nodeAt(redirect.target);
     if (target === null) return false;
+    pool.promote(target);
     detach(unit);
     const isAsk = redirect.kind === RedirectKind.Ask;
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
@@ -275,7 +281,7 @@ export class Redirector {
       node.avoidedUntilMs = clockMs() + AVOID_MS;
     } else if (owner !== target) {
       owners.move(slot, target);
-      if (owner?.isLost) this.onLostOwner(owner);
+      if (owner?.isLost) this.leadAway(owner);
     }
     this.deps.onStale(target);
   }

@@ -79,7 +79,6 @@ export class CachedSchedule {
   /** When the slots of a part began to move, or were there. */
   private readonly movesMs = new Map<number, number[]>();
   private readonly failoversMs: number[] = [];
-  private readonly failedOver = new Set<number>();
   private tokens = 0;
 
   constructor(
@@ -190,6 +189,7 @@ export class CachedSchedule {
       redisOptions: { ...this.commonOptions(), maxRetriesPerRequest: null } as object,
       dnsLookup: (address, callback) => callback(null, address, 4),
       clusterRetryStrategy: (times) => Math.min(10 + times * 2, 200),
+      clusterNodeRetryStrategy: this.seed % 4 === 3 ? (times) => Math.min(times * 5, 50) : null,
       slotsRefreshTimeout: 500,
       scaleReads: this.readsReplicas ? "all" : "master",
       retryDelayOnFailover: 20,
@@ -331,13 +331,7 @@ export class CachedSchedule {
     if (moved !== null) movesMs.set(moved, [...(movesMs.get(moved) ?? []), time.nowMs]);
   }
 
-  /**
-   * Once for each shard: a node that is a master for some milliseconds is still a replica to the client, which has
-   * sent it READONLY, and answers as one afterwards.
-   */
   private failOver(slots: MovingSlots, shard: number): void {
-    if (this.failedOver.has(shard)) return;
-    this.failedOver.add(shard);
     slots.failOver(shard);
     this.failoversMs.push(this.time.nowMs);
   }

@@ -235,6 +235,7 @@ export class Schedule {
       shardedSubscribers: true,
       dnsLookup: (address, callback) => callback(null, address, 4),
       clusterRetryStrategy: (times) => Math.min(10 + times * 2, 200),
+      clusterNodeRetryStrategy: this.seed % 4 === 3 ? (times) => Math.min(times * 5, 50) : null,
       slotsRefreshTimeout: 500,
       maxRedirections: random.of([4, 16]),
       scaleReads: random.of(["master", "master", "slave", "all"] as const),

@@ -100,7 +100,9 @@ export class NodeView implements NodeClient {
   setReadOnly(isReadOnly: boolean): void {
     const { redis } = this;
     redis.options.readOnly = isReadOnly;
-    if (this.link.status !== "ready") return;
+    // A handshake under way may have said otherwise; one that has not begun says it itself.
+    const { status } = this.link;
+    if (status !== "ready" && status !== "connect") return;
     (isReadOnly ? redis.readonly() : redis.readwrite()).catch(noop);
   }
 

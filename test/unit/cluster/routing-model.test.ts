@@ -42,6 +42,7 @@ class ModelNode {
 
   readonly client = {
     link: this.link,
+    links: [this.link],
     gathered: [],
     handOn: (): void => {},
     setReadOnly: (): void => {},

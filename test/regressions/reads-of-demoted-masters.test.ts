@@ -1,0 +1,146 @@
+/**
+ * With `scaleReads: "master"` no read is answered by a replica, also when the node has been a
+ * replica or a master before: the connection has sent READONLY only while the node is a replica, and
+ * what waits for a node that has stepped down goes to its successor.
+ */
+
+import type { Socket } from "node:net";
+import { expect } from "chai";
+import { waitUntil } from "../../scripts/servers/wait-until";
+import type { ClusterOptions } from "../../src/client/options/cluster-options";
+import type { Cluster } from "../../src/index";
+import { untilClusterReady } from "../support/cluster-fixture";
+import type { FakeNode } from "../support/fake-cluster";
+import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
+import { type FakeReply, NO_REPLY, status } from "../support/fake-server";
+
+const NAMES = ["first", "second"] as const;
+
+describe("cluster: a node that is master and replica by turns", () => {
+  const fixture = new FakeClusterFixture().install();
+  /** Number of the node that is the master. */
+  let master = 0;
+  let slotsAsked = 0;
+  /** Answers to HELLO and INFO are kept back while it is true. */
+  let isSlow = false;
+  let release: (() => void)[] = [];
+  let readonlySockets = new WeakSet<Socket>();
+
+  beforeEach(() => {
+    master = OWNER;
+    slotsAsked = 0;
+    isSlow = false;
+    release = [];
+    readonlySockets = new WeakSet();
+    for (const number of [0, 1]) serve(number);
+    tellTruth();
+  });
+
+  const node = (number: number): FakeNode => fixture.fake.node(number);
+
+  /** Reads answer with the name of the node, as replicas do behind READONLY. */
+  function serve(number: number): void {
+    node(number).script = ([name = "", first = ""], { socket }) => {
+      switch (name) {
+        case "readonly":
+          readonlySockets.add(socket);
+          return status("OK");
+        case "readwrite":
+          readonlySockets.delete(socket);
+          return status("OK");
+        case "info": {
+          if (!isSlow) return undefined;
+          const text = "loading:0\r\n";
+          release.push(() => socket.write(`$${text.length}\r\n${text}\r\n`));
+          return NO_REPLY;
+        }
+        case "cluster":
+          if (first.toLowerCase() === "slots") slotsAsked++;
+          return undefined;
+        case "get":
+          if (number === master || readonlySockets.has(socket)) return NAMES[number] as string;
+          return new Error(`MOVED ${SLOT} ${node(master).key}`);
+        default:
+          return undefined;
+      }
+    };
+  }
+
+  /** From now on the table names this master, whoever it is. */
+  function tell(number: number): void {
+    const address = (one: number): FakeReply[] => [node(one).server.host, node(one).server.port, `id${one}`];
+    const table: FakeReply = [[0, 16383, address(number), address(1 - number)]];
+    fixture.fake.slots = () => table;
+  }
+
+  function tellTruth(): void {
+    tell(master);
+  }
+
+  async function connect(options: ClusterOptions = {}): Promise<Cluster> {
+    const cluster = fixture.connect(options, [fixture.fake.seeds[OWNER]] as typeof fixture.fake.seeds);
+    await untilClusterReady(cluster);
+    return cluster;
+  }
+
+  for (const connections of [undefined, { lanes: 2 }]) {
+    const way = connections === undefined ? "one connection" : "lanes";
+
+    it(`was named by MOVED before any table has told of its role: ${way}`, async () => {
+      const cluster = await connect({ redisOptions: { connections } as object });
+      // It takes over for a moment, and no table tells of it.
+      master = OTHER;
+      expect(await cluster.get(KEY)).to.equal(NAMES[OTHER]);
+      master = OWNER;
+      expect(await cluster.get(KEY)).to.equal(NAMES[OWNER]);
+    });
+
+    it(`was used as a replica before it was promoted: ${way}`, async () => {
+      const cluster = await connect({ redisOptions: { connections } as object });
+      // The application asks the replica itself.
+      const keys = Array.from({ length: 8 }, (_, i) => `{${KEY}${i}}`);
+      const [replica] = cluster.nodes("slave");
+      for (const key of keys) expect(await replica?.get(key)).to.equal(NAMES[OTHER]);
+      master = OTHER;
+      tellTruth();
+      await cluster.refreshSlotsCache();
+      for (const key of keys) expect(await cluster.get(key)).to.equal(NAMES[OTHER]);
+      master = OWNER;
+      for (const key of keys) expect(await cluster.get(key)).to.equal(NAMES[OWNER]);
+    });
+  }
+
+  it("is promoted while its connection is being made", async () => {
+    const cluster = await connect();
+    const [replica] = cluster.nodes("slave");
+    isSlow = true;
+    const read = replica?.get(KEY);
+    await waitUntil(() => release.length > 0, { timeoutMs: 5000, what: "the handshake" });
+    master = OTHER;
+    tellTruth();
+    await cluster.refreshSlotsCache();
+    isSlow = false;
+    for (const go of release) go();
+    expect(await read).to.equal(NAMES[OTHER]);
+    expect(await cluster.get(KEY)).to.equal(NAMES[OTHER]);
+    master = OWNER;
+    expect(await cluster.get(KEY)).to.equal(NAMES[OWNER]);
+  });
+
+  it("is demoted while commands wait for its first connection", async () => {
+    // The table is asked for at the first node, over a connection that is the second one of it.
+    master = OTHER;
+    tellTruth();
+    const cluster = await connect();
+    isSlow = true;
+    const read = cluster.get(KEY);
+    await waitUntil(() => release.length > 0, { timeoutMs: 5000, what: "the handshake" });
+    master = OWNER;
+    tellTruth();
+    isSlow = false;
+    await cluster.refreshSlotsCache();
+    for (const go of release) go();
+    expect(await read).to.equal(NAMES[OWNER]);
+    expect(slotsAsked).to.be.above(1);
+  });
+});
