@@ -115,7 +115,7 @@ describe("cluster: a node that is master and replica by turns", () => {
     const [replica] = cluster.nodes("slave");
     isSlow = true;
     const read = replica?.get(KEY);
-    await waitUntil(() => release.length > 0, { timeoutMs: 5000, what: "the handshake" });
+    await waitUntil(async () => release.length > 0, { timeoutMs: 5000, what: "the handshake" });
     master = OTHER;
     tellTruth();
     await cluster.refreshSlotsCache();
@@ -134,7 +134,7 @@ describe("cluster: a node that is master and replica by turns", () => {
     const cluster = await connect();
     isSlow = true;
     const read = cluster.get(KEY);
-    await waitUntil(() => release.length > 0, { timeoutMs: 5000, what: "the handshake" });
+    await waitUntil(async () => release.length > 0, { timeoutMs: 5000, what: "the handshake" });
     master = OWNER;
     tellTruth();
     isSlow = false;
