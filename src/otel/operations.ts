@@ -148,16 +148,17 @@ export class Operations {
   }
 }
 
+/** In the order of the alphabet: the SDK sorts the names for each record, and is quicker when they are sorted. */
 function makeAttributes(name: string, target: Target): Attributes {
   const attributes: Attributes = {
-    "db.system.name": "redis",
-    "db.operation.name": name,
     "db.namespace": String(target.database),
-    "server.address": target.serverAddress,
+    "db.operation.name": name,
+    "db.system.name": "redis",
   };
-  if (target.serverPort !== undefined) attributes["server.port"] = target.serverPort;
   if (target.peerAddress !== undefined) attributes["network.peer.address"] = target.peerAddress;
   if (target.peerPort !== undefined) attributes["network.peer.port"] = target.peerPort;
+  attributes["server.address"] = target.serverAddress;
+  if (target.serverPort !== undefined) attributes["server.port"] = target.serverPort;
   return attributes;
 }
 

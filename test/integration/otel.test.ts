@@ -1,5 +1,6 @@
 /** `sluice/otel`: spans and metrics by the semantic conventions, with the SDK that users have. */
 
+import { createHook } from "node:async_hooks";
 import { context, type MeterProvider, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { registerInstrumentations } from "@opentelemetry/instrumentation";
@@ -319,6 +320,65 @@ describe("sluice/otel", function () {
       await Promise.all([redis.get("a"), redis.incr("text").catch(() => {})]);
       const after = redis.stats().commands;
       expect([after.fulfilled - before.fulfilled, after.failed - before.failed]).to.deep.equal([1, 1]);
+    });
+  });
+
+  describe("what it adds to a program", () => {
+    /** Promises and asynchronous resources of the client that come about while the work runs, and contexts entered. */
+    async function count(work: () => Promise<unknown>): Promise<Record<string, number>> {
+      const counts = { promises: 0, resources: 0, contexts: 0 };
+      const hook = createHook({
+        init(_id, type) {
+          if (type === "PROMISE") counts.promises++;
+          if (type.startsWith("sluice.")) counts.resources++;
+        },
+      });
+      const enter = manager.with;
+      manager.with = (...args) => {
+        counts.contexts++;
+        return Reflect.apply(enter, manager, args);
+      };
+      hook.enable();
+      try {
+        await work();
+      } finally {
+        hook.disable();
+        manager.with = enter;
+      }
+      return counts;
+    }
+
+    async function work(): Promise<void> {
+      for (let round = 0; round < 20; round++) {
+        await redis.get("a");
+        await redis.incr("text").catch(() => {});
+        await Promise.all([redis.get("a"), redis.get("b"), redis.set("a", 1)]);
+        await redis.pipeline().get("a").set("b", 1).exec();
+        await redis.multi().get("a").exec();
+      }
+    }
+
+    it("are no promise, no asynchronous resource and no context", async () => {
+      await work();
+      const alone = await count(work);
+      expect(alone.promises).to.be.above(200);
+      // The exporter of the other tests makes promises of its own.
+      let made = 0;
+      const counter = {
+        onStart() {},
+        onEnd: () => made++,
+        forceFlush: async () => {},
+        shutdown: async () => {},
+      };
+      const counting = new BasicTracerProvider({ spanProcessors: [counter as unknown as SpanProcessor] });
+      start({ tracerProvider: counting });
+      expect(await count(work)).to.deep.equal(alone);
+      expect(made).to.be.at.least(100);
+    });
+
+    it("are resources of the commands where each command has a span", async () => {
+      start({ spans: "command" });
+      expect((await count(work)).resources).to.be.above(100);
     });
   });
 
