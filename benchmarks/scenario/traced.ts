@@ -1,15 +1,24 @@
 /**
  * What tracing costs: every batch or command belongs to a request that has a span, with the instrumentation of the
- * client and without. Spans end in a processor that drops them, so that the client's part is what is measured.
+ * client and without. Spans end in a processor that drops them. The rows *by hand* are the yardstick: the program
+ * makes the same span and the same record itself, so that what is above them is the client's and what is below the SDK's.
  */
 
 import path from "node:path";
-import { context as contextApi, metrics, type Tracer, trace } from "@opentelemetry/api";
+import {
+  type Attributes,
+  context as contextApi,
+  metrics,
+  type Span,
+  SpanKind,
+  type Tracer,
+  trace,
+} from "@opentelemetry/api";
 import { AsyncLocalStorageContextManager } from "@opentelemetry/context-async-hooks";
 import { MeterProvider, MetricReader } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, type SpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { buildOf, createSide, type SideName } from "../sides/all-sides";
-import { type ClientSide, type Issue, isClientSide } from "../sides/side";
+import { type Address, type ClientSide, type Issue, isClientSide } from "../sides/side";
 import { Clock } from "../support/clock";
 import { operationsOf } from "../support/dataset";
 import { type Figures, Meter } from "../support/meter";
@@ -17,7 +26,7 @@ import { CPU, OPS, P50, P99, type Row, type SampleContext, type Scenario } from 
 import { LatencyRecorder } from "../support/statistics";
 
 type Shape = "pipeline" | "turn" | "single";
-type Mode = "off" | "on" | "stopped";
+type Mode = "off" | "on" | "hand" | "stopped";
 
 interface TracedRow extends Row {
   readonly shape: Shape;
@@ -30,6 +39,7 @@ const OWN_SIDES: readonly SideName[] = ["sluice", "before"];
 const MODES: readonly { mode: Mode; title: string; sides: readonly SideName[] }[] = [
   { mode: "off", title: "requests traced, Redis not", sides: SIDES },
   { mode: "on", title: "Redis traced", sides: SIDES },
+  { mode: "hand", title: "traced by hand", sides: OWN_SIDES },
   { mode: "stopped", title: "instrumentation loaded, nobody listens", sides: OWN_SIDES },
 ];
 const SHAPES: readonly { shape: Shape; width: number; title: string }[] = [
@@ -40,13 +50,16 @@ const SHAPES: readonly { shape: Shape; width: number; title: string }[] = [
 ];
 /** Requests at the same time, where each has one command. */
 const CALLERS = 50;
+/** Services are warm: the compiler is done with the SDK after some ten thousand spans. */
+const LEAST_WARM_MS = 2500;
+const LEAST_MEASURE_MS = 1000;
 
 export const traced: Scenario<TracedRow> = {
   id: "traced",
   rounds: 3,
   title: "Traced",
   about:
-    'Each pipeline, each `Promise.all` of 100 and each of 50 callers\' commands is a request with a span of its own. sluice has `instrument({ spans: "batch", metrics: true })` of `sluice/otel`, ioredis has `@opentelemetry/instrumentation-ioredis`, which makes a span for each command.',
+    'Each pipeline, each `Promise.all` of 100 and each of 50 callers\' commands is a request with a span of its own. sluice has `instrument({ spans: "batch", metrics: true })` of `sluice/otel`, ioredis has `@opentelemetry/instrumentation-ioredis`, which makes a span for each command. *Traced by hand*: no instrumentation, the program makes one span and one record of the duration for each request, with the attributes of the conventions, as the instrumentation does.',
   columns: [OPS, CPU, P50, P99],
   rows: SHAPES.flatMap(({ shape, width, title: shapeTitle }) =>
     MODES.map(({ mode, title, sides }) => ({
@@ -85,7 +98,7 @@ interface OwnTelemetry {
 }
 
 function instrument(side: SideName, mode: Mode): void {
-  if (mode === "off") return;
+  if (mode === "off" || mode === "hand") return;
   if (side === "ioredis") {
     // Patches the class when the module is loaded, which has not happened yet.
     const { IORedisInstrumentation } = require("@opentelemetry/instrumentation-ioredis") as {
@@ -100,14 +113,58 @@ function instrument(side: SideName, mode: Mode): void {
 }
 
 /** One request: a span around what it asks of Redis. */
-function requestOf(side: ClientSide, { shape, width }: TracedRow, tracer: Tracer): Issue {
+function requestOf(
+  side: ClientSide,
+  { shape, width, mode }: TracedRow,
+  tracer: Tracer,
+  place: Address,
+): Issue {
   const operations = operationsOf("mixed16");
   const ask = shape === "pipeline" ? side.bindBatch(operations, width) : turnOf(side, width);
+  const hand = mode === "hand" ? new HandTracer(width, place) : null;
   return () =>
     tracer.startActiveSpan("request", async (span) => {
+      const startMs = performance.now();
+      const own = hand?.start();
       await ask();
+      if (own !== undefined) hand?.end(own, startMs);
       span.end();
     });
+}
+
+/** The calls of the SDK that a program makes which traces its requests to Redis itself. */
+class HandTracer {
+  private readonly tracer = trace.getTracer("by hand");
+  private readonly duration = metrics.getMeter("by hand").createHistogram("db.client.operation.duration", {
+    unit: "s",
+    advice: { explicitBucketBoundaries: [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10] },
+  });
+  private readonly name: string;
+  private readonly shared: Attributes;
+  private readonly ofSpan: Attributes;
+
+  constructor(width: number, { host, port }: Address) {
+    this.name = width === 1 ? "GET" : "PIPELINE";
+    this.shared = {
+      "db.system.name": "redis",
+      "db.operation.name": this.name,
+      "db.namespace": "0",
+      "server.address": host,
+      "server.port": port,
+      "network.peer.address": host,
+      "network.peer.port": port,
+    };
+    this.ofSpan = width === 1 ? this.shared : { ...this.shared, "db.operation.batch.size": width };
+  }
+
+  start(): Span {
+    return this.tracer.startSpan(this.name, { kind: SpanKind.CLIENT, attributes: this.ofSpan });
+  }
+
+  end(span: Span, startMs: number): void {
+    this.duration.record((performance.now() - startMs) / 1000, this.shared);
+    span.end();
+  }
 }
 
 function turnOf(side: ClientSide, width: number): Issue {
@@ -126,7 +183,8 @@ async function measureTraced(row: TracedRow, context: SampleContext): Promise<Fi
   const side = createSide(context.sideName);
   if (!isClientSide(side)) throw new Error(`${side.name} offers no single commands`);
   await side.connect(context.target, { autoPipelining: false });
-  const request = requestOf(side, row, tracer);
+  const [place] = context.target.nodes as [Address];
+  const request = requestOf(side, row, tracer, place);
   const callers = row.shape === "single" ? CALLERS : 1;
   const pass = async (durationMs: number, latencies: LatencyRecorder): Promise<number> => {
     const clock = new Clock(durationMs, 0, 4);
@@ -142,11 +200,12 @@ async function measureTraced(row: TracedRow, context: SampleContext): Promise<Fi
     await Promise.all(Array.from({ length: callers }, caller));
     return done;
   };
-  await pass(context.budget.warmMs, new LatencyRecorder(1));
+  const { warmMs, measureMs } = context.budget;
+  await pass(Math.max(warmMs, LEAST_WARM_MS), new LatencyRecorder(1));
   const latencies = new LatencyRecorder();
   const meter = new Meter();
   meter.start();
-  const figures = await meter.stop(await pass(context.budget.measureMs, latencies));
+  const figures = await meter.stop(await pass(Math.max(measureMs, LEAST_MEASURE_MS), latencies));
   await side.close();
   return { ...figures, ...latencies.quantiles() };
 }

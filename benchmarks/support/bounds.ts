@@ -92,6 +92,7 @@ export const bounds: readonly Bound[] = [
     to: { row: "traced-single-1-off" },
     isDifference: true,
   },
+  { row: "traced-single-1-on", ...CPU, most: 1, to: { row: "traced-single-1-hand" } },
   { row: "traced-pipeline-100-stopped", ...CPU, most: 1.01, to: { row: "traced-pipeline-100-off" } },
   { row: "traced-single-1-stopped", ...CPU, most: 1.01, to: { row: "traced-single-1-off" } },
   { row: "cached-awaited", ...CPU, digits: 3, most: 0.1 },
