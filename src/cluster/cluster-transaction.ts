@@ -123,7 +123,8 @@ export class ClusterTransaction extends Batch {
   private tellWithheld(): void {
     const withheld = this.withheld;
     this.withheld = [];
-    for (const { command, error } of withheld) command.fail(error);
+    // A member whose caller has given up meanwhile has been told to its tracer as well.
+    for (const { command, error } of withheld) if (!command.isSettled) command.fail(error);
   }
 }
 

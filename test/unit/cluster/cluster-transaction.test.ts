@@ -53,7 +53,7 @@ describe("transaction groups", () => {
     );
   });
 
-  it("go again as a whole, with doubles for what is settled", () => {
+  it("go again as a whole, with stand-ins for what is settled", () => {
     const commands = transaction(command("get", "a"), command("get", "{a}b"));
     const group = makeTransaction(commands) as ClusterTransaction;
     const [multi, first, second, exec] = commands as [Command, Command, Command, Command];
@@ -79,6 +79,22 @@ describe("transaction groups", () => {
     exec.fail(new Error("given up"));
     expect(member.isSettled).to.equal(true);
     expect(await member.promise.catch((error: Error) => error.message)).to.equal("MOVED 1 h:1");
+  });
+
+  it("tell a tracer once of a member whose caller gave up while its error was withheld", () => {
+    const commands = transaction(command("get", "a"));
+    const group = makeTransaction(commands) as ClusterTransaction;
+    const [, member, exec] = commands as [Command, Command, Command];
+    const told: string[] = [];
+    const { reject } = member;
+    member.reject = (error) => {
+      told.push(error.message);
+      reject(error);
+    };
+    group.withhold(member, new Error("MOVED 1 h:1"));
+    member.fail(new Error("timed out"));
+    exec.fail(new Error("given up"));
+    expect(told).to.deep.equal(["timed out"]);
   });
 
   it("count as unanswered until EXEC is answered", () => {
