@@ -253,7 +253,9 @@ function writeModuleEntry(names) {
     if (main[name] === undefined) throw new Error(`${name} is announced but not there`);
   const code = [
     'import sluice from "./index.js";',
-    ...names.map((name) => `export const ${name} = sluice.${name};`),
+    // A bundler leaves out names that nobody imports; reading one of them may load a late part.
+    "const read = (name) => sluice[name];",
+    ...names.map((name) => `export const ${name} = /* @__PURE__ */ read("${name}");`),
     "export default sluice;",
     "",
   ];
