@@ -49,8 +49,9 @@ export class Merging implements BatchMerging {
 
   plan(given: readonly Command[], line: object): readonly Command[] {
     const knowledge = knowledgeOf(line);
-    const twins = this.coalesces ? findTwins(given, this.isFree) : null;
-    const commands = twins === null ? given : withoutTwins(given, twins);
+    const found = this.coalesces ? findTwins(given, this.isFree) : null;
+    const twins = found === null ? null : found.joined;
+    const commands = found === null ? given : found.sent;
     const rows = new CommandRows(commands, this.isFree);
     const runs = this.forms.size === 0 ? [] : findRuns(rows, this.forms);
     if (runs.length === 0 && twins === null) return given;
@@ -102,11 +103,6 @@ export class Merging implements BatchMerging {
     keep(rows.length);
     return planned;
   }
-}
-
-function withoutTwins(commands: readonly Command[], twins: ReadonlyMap<Command, readonly Command[]>) {
-  const left = new Set([...twins.values()].flat());
-  return commands.filter((command) => !left.has(command));
 }
 
 function argsAt(rows: Rows, row: number): Argument[] {

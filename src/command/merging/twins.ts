@@ -19,40 +19,42 @@ interface Leader {
 /** Letters, digits and the like are the same bytes in every reading. */
 const PLAIN_TEXT = /^[\x20-\x7e]*$/;
 
-/** Reads that need not be sent, by the one whose answer they get; null if there are none. */
-export function findTwins(
-  commands: readonly Command[],
-  isFree: (command: Command) => boolean,
-): Map<Command, Command[]> | null {
-  const found = new Map<Command, Command[]>();
-  const leaders = new Map<string, Leader[]>();
-  for (const command of commands) {
-    switch (effectOf(command.spec, command.args)) {
-      case Effect.None:
-        break;
-      case Effect.Cacheable:
-        if (isFree(command)) join(command, leaders, found);
-        break;
-      case Effect.Keys:
-        close(command, leaders);
-        break;
-      default:
-        leaders.clear();
-    }
-  }
-  return found.size > 0 ? found : null;
+export interface Twins {
+  /** Those that are sent, in order. */
+  readonly sent: readonly Command[];
+  /** Reads that need not be sent, by the one whose answer they get. */
+  readonly joined: ReadonlyMap<Command, readonly Command[]>;
 }
 
-function join(command: Command, leaders: Map<string, Leader[]>, found: Map<Command, Command[]>): void {
+/** Null if there are none. */
+export function findTwins(commands: readonly Command[], isFree: (command: Command) => boolean): Twins | null {
+  const sent: Command[] = [];
+  const joined = new Map<Command, Command[]>();
+  const leaders = new Map<string, Leader[]>();
+  for (const command of commands) {
+    const effect = effectOf(command.spec, command.args);
+    if (effect === Effect.Cacheable) {
+      const leader = isFree(command) ? leaderOf(command, leaders) : null;
+      if (leader !== null && leader !== command) {
+        const twins = joined.get(leader);
+        if (twins === undefined) joined.set(leader, [command]);
+        else twins.push(command);
+        continue;
+      }
+    } else if (effect === Effect.Keys) close(command, leaders);
+    else if (effect !== Effect.None) leaders.clear();
+    sent.push(command);
+  }
+  return joined.size > 0 ? { sent, joined } : null;
+}
+
+/** The read whose answer this one may have as well: itself if there is no other. Null if it names no key. */
+function leaderOf(command: Command, leaders: Map<string, Leader[]>): Command | null {
   const keys = keyNames(command);
   const [first] = keys;
-  if (first === undefined) return;
-  const known = leaders.get(first)?.find((leader) => leader.isOpen && asksTheSame(leader.command, command));
-  if (known !== undefined) {
-    const twins = found.get(known.command);
-    if (twins === undefined) found.set(known.command, [command]);
-    else twins.push(command);
-    return;
+  if (first === undefined) return null;
+  for (const leader of leaders.get(first) ?? []) {
+    if (leader.isOpen && asksTheSame(leader.command, command)) return leader.command;
   }
   const leader = { command, isOpen: true };
   for (const key of keys) {
@@ -60,6 +62,7 @@ function join(command: Command, leaders: Map<string, Leader[]>, found: Map<Comma
     if (readers === undefined) leaders.set(key, [leader]);
     else readers.push(leader);
   }
+  return command;
 }
 
 /** The reads of these keys are joined no more. */
