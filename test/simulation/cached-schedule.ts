@@ -100,7 +100,7 @@ export class CachedSchedule {
     const isCluster = random.chance(0.85);
     const shards = [1, 2, 3].map((n) => [`10.0.0.${n}:700${n}`]);
     if (random.chance(0.5)) for (const [i, shard] of shards.entries()) shard.push(`10.0.1.${i}:710${i}`);
-    this.slots = isCluster ? new MovingSlots(shards) : null;
+    this.slots = isCluster ? new MovingSlots(shards, time) : null;
     const addresses = this.slots?.addresses ?? ["10.0.0.1:7001"];
     for (const address of addresses) {
       const server = new SimulatedServer(address, this.world, true, this.slots);

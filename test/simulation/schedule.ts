@@ -84,7 +84,7 @@ export class Schedule {
     present.network = this.network;
     const shards = [1, 2, 3].map((n) => [`10.0.0.${n}:700${n}`]);
     if (random.chance(0.5)) for (const [i, shard] of shards.entries()) shard.push(`10.0.1.${i}:710${i}`);
-    this.slots = kind === "cluster" ? new MovingSlots(shards) : null;
+    this.slots = kind === "cluster" ? new MovingSlots(shards, time) : null;
     this.group = kind === "sentinel" ? this.makeGroup() : null;
     const addresses = this.slots?.addresses ?? this.group?.nodes ?? ["10.0.0.1:7001"];
     const knowsResp3 = random.chance(0.7);

@@ -52,6 +52,8 @@ class Blocked implements Waiter {
 
 /** Sentinel waits twice its failover-timeout, minutes by default: https://redis.io/docs/latest/operate/oss_and_stack/management/sentinel/ */
 const FAILOVER_PAUSE_MS = 5000;
+/** An election takes longer than what is on its way to a node: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#replica-election-and-promotion */
+const SHARD_PAUSE_MS = 300;
 
 /** A master, its replicas, and the sentinels that tell who is who. */
 export class SentinelGroup {
@@ -572,9 +574,14 @@ export class MovingSlots implements ClusterMap {
   /** Parts whose slots have moved, or begun to. */
   private readonly moved = new Set<number>();
   private importing: { readonly part: number; readonly to: number } | null = null;
+  /** When each shard may change its master again. */
+  private readonly nextFailoverMs: number[] = [];
 
   /** @param shards The addresses of each shard, its master first. */
-  constructor(readonly shards: string[][]) {
+  constructor(
+    readonly shards: string[][],
+    private readonly time: VirtualTime,
+  ) {
     for (let part = 0; part < MovingSlots.parts; part++) this.owners.push(part % shards.length);
   }
 
@@ -622,8 +629,11 @@ export class MovingSlots implements ClusterMap {
     return wanted;
   }
 
-  /** The first replica of a shard becomes its master. */
+  /** The first replica of a shard becomes its master, not again for a while, as in a `SentinelGroup`. */
   failOver(shard: number): void {
+    const { nowMs } = this.time;
+    if (nowMs < (this.nextFailoverMs[shard] ?? 0)) return;
+    this.nextFailoverMs[shard] = nowMs + SHARD_PAUSE_MS;
     const nodes = this.shards[shard] as string[];
     nodes.push(nodes.shift() as string);
     this.owners.forEach((owner, part) => {
