@@ -115,7 +115,8 @@ thread.
   twice the rounds is nearly twice the CPU: what overlaps has two rounds where one write a turn has one. ioredis is
   ahead with 10 callers at 5 µs (92,000 to 73,000 a second), because each of its ten writes takes it 5 µs: they reach a server that
   has woken up in two parts, where two halves written at once reach it as one
-  ([decision 0014](../docs/decisions/0014-flush-policy.md)).
+  ([decision 0014](../docs/decisions/0014-flush-policy.md)). Of the 166 cells below 1.05 times the ops/s of the best peer, 119
+  are above 0.95 times, and 22 below 0.9; those lie between 1 and 200 callers, 13 of them at 10 or 20.
 - **p99 of few callers** in samples of 0.1-0.2 s is that of compiling and of whatever else runs: compiler threads share the CPU of
   the client. A lone caller in the cell that was measured first had 1.4 ms after 0.2 s of warm-up, and 0.18 ms after 1.5 s; with other processes
   on the machine 1-4 ms, for every client, the length of a time slice. *BullMQ, 50 adders* and *rate-limiter-flexible* had
@@ -130,8 +131,21 @@ thread.
 - **Merged commands**: written by hand with MGET and one promise for each key, a turn has 1.47 times the commands a second, a
   pipeline 1.68 times. A turn that leaves in batches of 256, four of them under way, is as fast merged as written by hand,
   because the server works while the rest is issued ([decision 0016](../docs/decisions/0016-coalesce-and-merge.md)).
-- **Small beside large on the loopback device**: client and server have one thread each, and both are busy with the large
-  value, whatever connection it is on ([decision 0015](../docs/decisions/0015-lanes.md)).
+- **Small beside large on the loopback device**: in a process whose heap is small, full collections decide. Traces of
+  2026-11-23 (\`--trace-gc\`, the scheduler, TCP) show a client that reads nothing for 5-8 ms, up to thirty times a second:
+  a mark-compact of 5-11 ms, or a step of marking of up to 16 ms. The engine begins one when the Buffers that were made
+  since the last one, dead or not, and the old objects pass a limit that follows the size of the heap: 20-25 MB in the
+  sample, which holds 8 MB. Garbage of JavaScript makes the young part of the heap grow, and the limit with it: so ioredis,
+  which makes more of it, had 20 full collections in the same four seconds in which sluice had 63. What TCP sends twice
+  meanwhile is the consequence: nobody reads. Reads of 128 KiB to 1 MiB (1,083-1,217 a second) and one
+  write a turn (1,152) gave nothing over reads of 64 KiB (1,153-1,283); without the small block behind the value there were 874.
+  In a process that holds 60 MB of objects, as a service does, the same client has 1.47 times the small GETs of ioredis and
+  0.46 times its p99 (two rounds): the rows *heap of 60 MB*. A p99 of twice that of alone is out of reach there too: client and server
+  have one thread each, and both are busy with the large value for 0.3 ms, whatever connection it is on
+  ([decision 0015](../docs/decisions/0015-lanes.md)).
+- **200 handlers on Bun** had 16.93 µs after 0.2 s of warm-up, and 1.17 after one second; by fifths of a second from the
+  start: 5.8, 4.9, 1.7, 1.6, 1.2, 1.1, with as many commands in a write as on Node.js. Bun compiles later. So other runtimes now warm
+  up for a second; the other rows of that table are from before.
 - **Idle subscribers** are asked by \`PING\` about every four seconds, so that a dead line under them is noticed; no other
   client here does ([decision 0011](../docs/decisions/0011-who-asks-for-listeners.md)). Idle clients are asked nothing: after
   the one look behind their last reply they cost what ioredis's do.
