@@ -186,21 +186,26 @@ export class ClientTracer {
   onStatus(status: string): void {
     const attempt = this.attempt;
     const reason = this.reason;
-    debug("%s is now %s", this.place(), status);
+    // The words are put together for those who read them.
+    if (debug.enabled) debug("%s is now %s", this.place(), status);
     this.followWork(status, reason);
     if (status === "connecting") {
       this.begin();
       return;
     }
-    if (status === "connect") connectionDebug("connected to %s", this.place());
-    else if (status === "close")
-      connectionDebug("connection to %s is closed: %s", this.place(), reason ?? "no error");
+    if (connectionDebug.enabled) this.log(status, reason);
     if (attempt === null || status === "connect" || status === "monitoring") return;
     this.attempt = null;
     this.connecting = null;
     if (status === "ready") attempt.onFulfilled(undefined);
     else if (status === "end" && reason !== undefined) attempt.onFailed(reason);
     else attempt.onFailed(new ConnectionClosedError(reason === undefined ? undefined : { cause: reason }));
+  }
+
+  private log(status: string, reason: Error | undefined): void {
+    if (status === "connect") connectionDebug("connected to %s", this.place());
+    else if (status === "close")
+      connectionDebug("connection to %s is closed: %s", this.place(), reason ?? "no error");
   }
 
   /** The same as operations of `sluice:connection`. */
@@ -235,7 +240,7 @@ export class ClientTracer {
     this.reason = undefined;
     this.isLogging = commandDebug.enabled;
     this.isLoggingBatches = pipelineDebug.enabled;
-    connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
+    if (connectionDebug.enabled) connectionDebug("connecting to %s, attempt %d", this.place(), this.attempts);
     this.attempt = null;
     this.connecting = null;
     if (!isConnectTraced()) return;

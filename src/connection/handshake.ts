@@ -5,12 +5,12 @@
  */
 
 import { normalizeArguments } from "../command/argument-mappers";
-import { Command, issuedBy, Origin } from "../command/command";
+import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
 import { explain, hintOnDatabase, hintOnRefusal } from "../observability/hints";
-import type { Argument, Reply } from "../protocol/resp-types";
+import type { Reply } from "../protocol/resp-types";
 import type { Connection } from "./connection";
 import { ConnectionState } from "./connection-state";
 import { type Fieldset, prepareArgumentsOf, unpreparedFieldsets } from "./fieldsets";
@@ -66,12 +66,22 @@ export function request(connection: Connection, name: string, args: unknown[]): 
     return Promise.resolve(failed(new ConnectionClosedError()));
   }
   const completion = new RequestCompletion();
-  const encoded = normalizeArguments(args, name);
-  connection.dispatch(issuedBy(Origin.Connection, new Command(specOf(name), encoded, false, completion)));
+  dispatchOwn(connection, name, args, completion);
   return completion.promise.then(
     (value): Answer => ({ value, error: null, said: "" }),
     (error: Error): Answer => failed(error, completion.said ?? error.message),
   );
+}
+
+/** As `request`, for a completion of the caller's own. */
+export function dispatchOwn(
+  connection: Connection,
+  name: string,
+  args: unknown[],
+  completion: Completion,
+): void {
+  const encoded = normalizeArguments(args, name);
+  connection.dispatch(issuedBy(Origin.Connection, new Command(specOf(name), encoded, false, completion)));
 }
 
 /** Makes the server know a fieldset; null when it does. Until then it is among those that are unprepared. */
@@ -157,42 +167,115 @@ async function introduce(
   introduction: Introduction,
   protocol: 2 | 3,
 ): Promise<Answers> {
-  const ask = (name: string, ...args: Argument[]): Promise<Answer> => request(connection, name, args);
-  const { options, credentials, identity } = introduction;
-  const login = logIn(ask, credentials, protocol);
-  const selects = databasesOf(introduction).map((db) => ({ db, answer: ask("select", String(db)) }));
-  const rest: Promise<Answer>[] = [];
-  if (options.connectionName) rest.push(ask("client", "setname", options.connectionName));
-  if (options.readOnly) rest.push(ask("readonly"));
-  if (!options.disableClientInfo) {
-    const tag = options.clientInfoTag;
-    const name = tag ? `${identity.name}(${tag})` : identity.name;
-    rest.push(ask("client", "SETINFO", "LIB-VER", identity.version));
-    rest.push(ask("client", "SETINFO", "LIB-NAME", name));
-  }
-  // RESP3 has told it already. It is what the server knows this connection by.
-  const id = protocol === 2 && !options.disableClientInfo ? ask("client", "ID") : null;
-  const fieldsets = (options.himportFieldsets ?? []).map((one) => prepareFieldset(connection, one));
-  const info = options.enableReadyCheck ? ask("info") : null;
+  const { login, dbs, selected, formalities, id, fieldsets, info } = say(connection, introduction, protocol);
   const loginAnswer = await login;
-  if (protocol === 3 && loginAnswer?.error === null) {
-    connection.clientId = wholeNumber(fieldOf(loginAnswer.value, "id"));
-    connection.serverMode = String(fieldOf(loginAnswer.value, "mode") ?? "") || null;
-    const [server, version] = ["server", "version"].map((name) => fieldOf(loginAnswer.value, name));
-    if (version !== undefined) connection.serverVersion = `${String(server)} ${String(version)}`;
-  }
-  const isDowngraded = protocol === 3 && loginAnswer !== null && lacksResp3(loginAnswer.said);
+  if (loginAnswer !== null && protocol === 3) noteHello(connection, loginAnswer);
   if (protocol === 2) connection.setProtocol(2);
-  else if (loginAnswer?.error === null) connection.setProtocol(3);
-  await Promise.all(rest);
-  if (id !== null) connection.clientId = wholeNumber((await id).value);
+  const [selects, prepared, infoAnswer, idAnswer] = await Promise.all([
+    Promise.all(selected),
+    Promise.all(fieldsets),
+    info,
+    id,
+    formalities.answered,
+  ]);
+  if (idAnswer !== null) connection.clientId = wholeNumber(idAnswer.value);
   return {
-    isDowngraded,
+    isDowngraded: protocol === 3 && loginAnswer !== null && lacksResp3(loginAnswer.said),
     login: loginAnswer,
-    selects: await Promise.all(selects.map(async ({ db, answer }) => ({ db, answer: await answer }))),
-    fieldsets: await Promise.all(fieldsets),
-    info: await info,
+    selects: selects.map((answer, index) => ({ db: dbs[index] as number, answer })),
+    fieldsets: prepared,
+    info: infoAnswer,
   };
+}
+
+/** The answers to come, in the order in which they were asked for. */
+interface Said {
+  readonly login: Promise<Answer> | null;
+  readonly dbs: readonly number[];
+  readonly selected: readonly Promise<Answer>[];
+  readonly formalities: Formalities;
+  readonly id: Promise<Answer> | null;
+  readonly fieldsets: readonly Promise<Error | null>[];
+  readonly info: Promise<Answer> | null;
+}
+
+/**
+ * Sends the list, in the order of the fields. It is no part of the function that waits for the answers: the engine
+ * counts each wait as a call, so that after some hundred connections it would compile all of this.
+ */
+function say(connection: Connection, introduction: Introduction, protocol: 2 | 3): Said {
+  const { options, credentials } = introduction;
+  const words = wordsOfLogin(credentials, protocol);
+  const dbs = databasesOf(introduction);
+  return {
+    login: words === null ? null : request(connection, ...words),
+    dbs,
+    selected: dbs.map((db) => request(connection, "select", [String(db)])),
+    formalities: new Formalities(connection, introduction),
+    // RESP3 has told it already. It is what the server knows this connection by.
+    id: protocol === 2 && !options.disableClientInfo ? request(connection, "client", ["ID"]) : null,
+    fieldsets: (options.himportFieldsets ?? []).map((one) => prepareFieldset(connection, one)),
+    info: options.enableReadyCheck ? request(connection, "info", []) : null,
+  };
+}
+
+/**
+ * The commands of a handshake that the connection can do without: nobody looks at what they are answered, only
+ * that they are, and one promise stands for all.
+ */
+class Formalities implements Completion {
+  readonly promise = null;
+  /** Null if there are none. */
+  readonly answered: Promise<void> | null = null;
+  private unanswered = 0;
+  private settle: (() => void) | null = null;
+
+  constructor(
+    private readonly connection: Connection,
+    { options, identity }: Introduction,
+  ) {
+    const { connectionName, clientInfoTag: tag } = options;
+    if (connectionName) this.send("client", ["setname", connectionName]);
+    if (options.readOnly) this.send("readonly", []);
+    if (!options.disableClientInfo) {
+      this.send("client", ["SETINFO", "LIB-VER", identity.version]);
+      this.send("client", ["SETINFO", "LIB-NAME", tag ? `${identity.name}(${tag})` : identity.name]);
+    }
+    if (this.unanswered > 0) this.answered = new Promise((resolve) => (this.settle = resolve));
+  }
+
+  fulfil(): void {
+    if (--this.unanswered === 0) this.settle?.();
+  }
+
+  reject(): void {
+    this.fulfil();
+  }
+
+  private send(name: string, args: unknown[]): void {
+    if (this.connection.state === ConnectionState.Closed) return;
+    this.unanswered++;
+    dispatchOwn(this.connection, name, args, this);
+  }
+}
+
+/** Keeps what HELLO tells, a map that arrives as an object or as a flat list. */
+function noteHello(connection: Connection, { value, error }: Answer): void {
+  if (error !== null) return;
+  connection.setProtocol(3);
+  const told = (Array.isArray(value) ? mapOf(value) : (value ?? {})) as Record<string, Reply>;
+  connection.clientId = wholeNumber(told["id"]);
+  connection.serverMode = String(told["mode"] ?? "") || null;
+  if (told["version"] !== undefined) {
+    connection.serverVersion = `${String(told["server"])} ${String(told["version"])}`;
+  }
+}
+
+function mapOf(list: readonly Reply[]): Record<string, Reply> {
+  const map: Record<string, Reply> = Object.create(null);
+  for (let index = 0; index + 1 < list.length; index += 2)
+    map[String(list[index])] = list[index + 1] as Reply;
+  return map;
 }
 
 /** The databases to be selected, in this order; a fresh connection has 0. */
@@ -200,25 +283,16 @@ function databasesOf({ db, otherDbs = [] }: Databases): readonly number[] {
   return db === 0 && otherDbs.length === 0 ? [] : [...otherDbs, db];
 }
 
-function logIn(
-  ask: (name: string, ...args: Argument[]) => Promise<Answer>,
+function wordsOfLogin(
   { username, password }: Credentials,
   protocol: 2 | 3,
-): Promise<Answer> | null {
+): [name: string, args: unknown[]] | null {
   const hasCredentials = Boolean(username) || Boolean(password);
   if (protocol === 3) {
-    if (!hasCredentials) return ask("hello", "3");
-    return ask("hello", "3", "AUTH", username || "default", password ?? "");
+    return ["hello", hasCredentials ? ["3", "AUTH", username || "default", password ?? ""] : ["3"]];
   }
   if (!hasCredentials) return null;
-  return username ? ask("auth", username, password ?? "") : ask("auth", password ?? "");
-}
-
-/** A field of the answer to HELLO, a map that arrives as an object or as a flat list. */
-function fieldOf(reply: Reply, name: string): unknown {
-  if (!Array.isArray(reply)) return (reply as Record<string, unknown> | null)?.[name];
-  const at = reply.findIndex((element, index) => index % 2 === 0 && String(element) === name);
-  return at < 0 ? undefined : reply[at + 1];
+  return ["auth", username ? [username, password ?? ""] : [password ?? ""]];
 }
 
 function wholeNumber(value: unknown): number | null {

@@ -1,7 +1,8 @@
 /** Joins the watchdog to a link: probes the present peer, and resets a dead line. */
 
+import type { Command, Completion } from "../command/command";
 import type { Connection } from "../connection/connection";
-import { request } from "../connection/handshake";
+import { dispatchOwn } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import type { LinkDeps, LinkOptions } from "./link-options";
@@ -31,7 +32,9 @@ export interface WatchedLink {
   report(type: string, error: Error): void;
 }
 
-export class LinkWatch implements WatchdogOwner {
+export class LinkWatch implements WatchdogOwner, Completion {
+  /** As the completion of the PINGs that it sends: nobody waits for them. */
+  readonly promise = null;
   private readonly watchdog: Watchdog | null;
   private probing: Probing | null = null;
   /** The connection that must not be asked: its user has no right to PING. */
@@ -100,11 +103,14 @@ export class LinkWatch implements WatchdogOwner {
   /** A client that only listens waits for no reply: the one to this grows old when the line is dead. */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
-    if (isIdle && !this.link.session.isInTransaction) void this.ping(connection);
+    if (isIdle && !this.link.session.isInTransaction) dispatchOwn(connection, "ping", [], this);
   }
 
-  private async ping(connection: Connection): Promise<void> {
-    const { error } = await request(connection, "ping", []);
-    if (error instanceof ReplyError) this.refused = connection;
+  // --- Completion --------------------------------------------------------------------------
+
+  fulfil(): void {}
+
+  reject(_command: Command, error: Error): void {
+    if (error instanceof ReplyError) this.refused = this.link.connection;
   }
 }

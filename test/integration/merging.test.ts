@@ -10,6 +10,7 @@ import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer, RawReply } from "../support/fake-server";
 import { closeClient, matrix, untilReady } from "../support/matrix";
+import { onOneConnection } from "../support/one-connection";
 import { failureOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 import { serverKinds, sharedServer } from "../support/shared-servers";
@@ -32,41 +33,45 @@ async function callsOf(server: ServerProcess): Promise<Calls> {
 
 const READS = ["get", "hget", "sismember", "zscore"] as const;
 
-matrix(
-  "merged reads of one turn",
-  { autoPipelining: [false], replyMappings: ["legacy", "resp3"] },
-  async ({ connect, server }) => {
-    const redis = connect({ enableAutoPipelining: { merge: READS } });
-    await redis.hset("h", { a: "1", b: "2" });
-    await redis.sadd("s", "x");
-    await redis.zadd("z", 1.5, "m");
-    await redis.mset("k1", "é", "k2", "v2");
-    const ask = (): Promise<unknown[]> =>
-      Promise.all([
-        redis.hget("h", "a"),
-        redis.hgetBuffer("h", "b"),
-        redis.hget("h", "none"),
-        redis.sismember("s", "x"),
-        redis.sismember("s", "y"),
-        redis.zscore("z", "m"),
-        redis.zscore("z", "n"),
-        redis.get("k1"),
-        redis.getBuffer("k1"),
-        redis.get("k2"),
-        redis.get("k3"),
-      ]);
-    const singly = await ask();
-    await callsOf(server);
-    expect(await ask()).to.deep.equal(singly);
-    expect(singly.slice(0, 3)).to.deep.equal(["1", Buffer.from("2"), null]);
-    const calls = await callsOf(server);
-    expect(calls).to.include({ hmget: 1, smismember: 1, zmscore: 1, mget: 1 });
-    expect(calls).to.not.have.any.keys("hget", "sismember", "zscore", "get");
-  },
-);
+describe("fewer commands", () => {
+  onOneConnection();
+  matrix(
+    "merged reads of one turn",
+    { autoPipelining: [false], replyMappings: ["legacy", "resp3"] },
+    async ({ connect, server }) => {
+      const redis = connect({ enableAutoPipelining: { merge: READS } });
+      await redis.hset("h", { a: "1", b: "2" });
+      await redis.sadd("s", "x");
+      await redis.zadd("z", 1.5, "m");
+      await redis.mset("k1", "é", "k2", "v2");
+      const ask = (): Promise<unknown[]> =>
+        Promise.all([
+          redis.hget("h", "a"),
+          redis.hgetBuffer("h", "b"),
+          redis.hget("h", "none"),
+          redis.sismember("s", "x"),
+          redis.sismember("s", "y"),
+          redis.zscore("z", "m"),
+          redis.zscore("z", "n"),
+          redis.get("k1"),
+          redis.getBuffer("k1"),
+          redis.get("k2"),
+          redis.get("k3"),
+        ]);
+      const singly = await ask();
+      await callsOf(server);
+      expect(await ask()).to.deep.equal(singly);
+      expect(singly.slice(0, 3)).to.deep.equal(["1", Buffer.from("2"), null]);
+      const calls = await callsOf(server);
+      expect(calls).to.include({ hmget: 1, smismember: 1, zmscore: 1, mget: 1 });
+      expect(calls).to.not.have.any.keys("hget", "sismember", "zscore", "get");
+    },
+  );
+});
 
 for (const kind of serverKinds()) {
   describe(`fewer commands, ${kind}`, () => {
+    onOneConnection();
     let server: ServerProcess;
     const clients: Redis[] = [];
     const open = async (window: AutoPipeliningWindow, options: RedisOptions = {}): Promise<Redis> => {
@@ -333,6 +338,7 @@ describe("fewer commands over a bad line", () => {
 });
 
 describe("fewer commands, a scripted server", () => {
+  onOneConnection();
   let server: FakeServer;
   let redis: Redis;
   afterEach(async () => {

@@ -5,52 +5,47 @@
 
 import { OptionError } from "../../errors";
 import { checkMerge } from "../merging";
-import { tellOfMistypedOptions } from "./mistyped-options";
 
 type OptionRecord = Record<string, unknown>;
 
-/** Least value of each number; a limit may be `Infinity`. */
-const NUMBERS: Readonly<Record<string, number>> = {
-  highWaterBytes: 1,
-  maxLossesPerCommand: 1,
-  blockingConnections: 0,
-};
-const GROUPS: Readonly<Record<string, Readonly<Record<string, number>>>> = {
-  bounds: { maxCommands: 1, maxBytes: 1 },
-  cache: { maxBytes: 1, maxStale: 1 },
-  enableAutoPipelining: { maxInFlight: 1, maxCommands: 1, maxBytes: 1 },
-  watchdog: { idleMs: 0, probeTimeoutMs: 1 },
-};
+/** Least value of each number, of options and of what stands in them; a limit may be `Infinity`. */
+const LEAST: readonly (readonly [group: string | null, name: string, least: number])[] = [
+  [null, "highWaterBytes", 1],
+  [null, "maxLossesPerCommand", 1],
+  [null, "blockingConnections", 0],
+  ["bounds", "maxCommands", 1],
+  ["bounds", "maxBytes", 1],
+  ["cache", "maxBytes", 1],
+  ["cache", "maxStale", 1],
+  ["enableAutoPipelining", "maxInFlight", 1],
+  ["enableAutoPipelining", "maxCommands", 1],
+  ["enableAutoPipelining", "maxBytes", 1],
+  ["watchdog", "idleMs", 0],
+  ["watchdog", "probeTimeoutMs", 1],
+];
 export const NEEDS_RESP3 =
   'The option "cache" needs protocol 3: the server tells by RESP3 pushes what has changed';
 const FLUSH_POLICIES = ["adaptive", "turn"];
 const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"];
 
-/**
- * Checks the options, puts what means the default in the place of null, and warns of names that are most likely
- * mistyped. Throws an `OptionError`.
- */
+/** Checks the options, and puts what means the default in the place of null. Throws an `OptionError`. */
 export function checkOwnOptions(options: OptionRecord): void {
-  tellOfMistypedOptions(options);
   if (options["keyPrefix"] === null) options["keyPrefix"] = "";
   if (options["bounds"] === null) options["bounds"] = undefined;
-  for (const [name, least] of Object.entries(NUMBERS)) checkNumber(name, options[name], least);
-  for (const [name, fields] of Object.entries(GROUPS)) {
-    const group = options[name];
-    if (typeof group !== "object" || group === null) continue;
-    for (const [field, least] of Object.entries(fields)) {
-      const value = (group as OptionRecord)[field];
-      if (field === "maxInFlight" && value === "adaptive") continue;
-      checkNumber(`${name}.${field}`, value, least);
-    }
+  for (const [group, name, least] of LEAST) {
+    const holder = group === null ? options : options[group];
+    if (typeof holder !== "object" || holder === null) continue;
+    const value = (holder as OptionRecord)[name];
+    if (value === undefined || (name === "maxInFlight" && value === "adaptive")) continue;
+    checkNumber(group === null ? name : `${group}.${name}`, value, least);
   }
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
   checkConnections(options);
   checkMerge("enableAutoPipelining.merge", mergeOf(options["enableAutoPipelining"]));
-  checkCache((options["cache"] ?? {}) as OptionRecord);
-  const { policy } = (options["bounds"] ?? {}) as OptionRecord;
-  checkWord("bounds.policy", policy, ["wait", "reject"]);
+  if (options["cache"]) checkCache(options["cache"] as OptionRecord);
+  const bounds = options["bounds"] as OptionRecord | undefined;
+  if (bounds) checkWord("bounds.policy", bounds["policy"], ["wait", "reject"]);
 }
 
 /** A server has ten thousand places for clients, unless it is told otherwise. */

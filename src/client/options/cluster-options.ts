@@ -19,6 +19,7 @@ import type {
   RetryStrategy,
 } from "./common-options";
 import { copyFieldsets } from "./managed-fieldsets";
+import { tellOfMistypedOptions } from "./mistyped-options";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
 import { fill, optionsOfAddress, toWholeNumber } from "./resolve-options";
@@ -258,10 +259,12 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
     );
   }
   if (redisOptions?.cache) options["cache"] ??= redisOptions.cache;
+  tellOfMistypedOptions(options);
   checkOwnOptions(options);
   if (options["cache"] && redisOptions?.protocol === 2) throw new OptionError(NEEDS_RESP3);
   if (redisOptions !== undefined && redisOptions !== null) {
     const own: Record<string, unknown> = { ...redisOptions };
+    tellOfMistypedOptions(own);
     checkOwnOptions(own);
     checkConnections({ ...own, cache: options["cache"] });
     options["redisOptions"] = hideSecrets(own);
