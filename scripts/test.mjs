@@ -49,6 +49,8 @@ const REPEATED_BY_LONG = [
 const LONG_REPEATS = 10;
 /** The behaviours of the client hold on the project's own test server as well. */
 const TEST_SERVER = { only: "behaviours.test.js", servers: "test" };
+/** Several connections to each server where there is one: what is about one connection keeps out of it. */
+const WITH_LANES = { connections: "2+1", isShort: true };
 /** So many published packages at least pass on the project's own test server: docs/testing-server.md names the number. */
 const FEWEST_ON_TEST_SERVER = 30;
 /** More failing files than this are not the work of a busy neighbour. */
@@ -137,7 +139,7 @@ function compiledTests(group) {
 
 /** Runs a group, or the one file of it; `isShort` leaves out what only the long run adds. */
 async function runMocha(group, label, how = {}) {
-  const { node = process.execPath, only, isShort = false, isBeside = false, servers } = how;
+  const { node = process.execPath, only, isShort = false, isBeside = false, servers, connections } = how;
   const files = compiledTests(group).filter((path) => only === undefined || path.endsWith(only));
   if (files.length === 0) return;
   const startedAt = performance.now();
@@ -146,6 +148,7 @@ async function runMocha(group, label, how = {}) {
   const countsPath = join(scratch, `${label.replace(/\W/g, "-")}.json`);
   const env = { SLUICE_COUNTS: countsPath, SLUICE_TARGET: targetOf(group) };
   if (servers !== undefined) env.SLUICE_SERVERS = servers;
+  if (connections !== undefined) env.SLUICE_CONNECTIONS = connections;
   if (isLong) env.SLUICE_LONG = isShort ? "" : "1";
   if (options.hasDetails && node === process.execPath && !isShort) env.NODE_V8_COVERAGE = rawCoverage;
   const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
@@ -357,6 +360,7 @@ await tryAgainAlone();
 if (isLong) {
   await testSite();
   await repeatForLong();
+  await runMocha("integration", "integration, two lanes and bulk", WITH_LANES);
   await otherNodes();
   await otherRuntimes();
 }
