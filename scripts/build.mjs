@@ -81,9 +81,9 @@ function entryEnd(names) {
 }
 
 /** require() of a late part stays what it is, and import of it from the entry does not happen. */
-function latePlugin(names) {
+function latePlugin(names, late = LATE) {
   const lateFiles = new Map(
-    Object.entries(LATE).map(([module, file]) => [join(source, `${module}.ts`), file]),
+    Object.entries(late).map(([module, file]) => [join(source, `${module}.ts`), file]),
   );
   return {
     name: "late-parts",
@@ -111,17 +111,17 @@ function isExportGetter({ type, expression }) {
  * The bundler gives each name that parts share a getter of its own, because a binding could change;
  * none of ours does. One list at the end says the same in a tenth of the bytes.
  */
-const sharedNamesAsList = {
+const sharedNamesAsList = (core) => ({
   name: "shared-names-as-list",
   renderChunk(code, { name }) {
-    if (name !== CORE) return null;
+    if (name !== core) return null;
     const getters = parseSync(`${name}.js`, code).program.body.filter(isExportGetter);
     const first = getters[0];
     if (first === undefined) return null;
     const names = getters.map(({ expression }) => expression.arguments[1].value);
     const rest = code.slice(getters.at(-1).end);
     if (getters.some(({ start, end }) => code.slice(start, end).includes("return require"))) {
-      throw new Error("a name that core.js passes on has to be a binding of its own");
+      throw new Error(`a name that ${core}.js passes on has to be a binding of its own`);
     }
     const locals = getters.map(({ expression }) => {
       const get = expression.arguments[2].properties.find(({ key }) => key.name === "get");
@@ -133,7 +133,7 @@ const sharedNamesAsList = {
       map: null,
     };
   },
-};
+});
 
 function subpathEntries() {
   const files = readdirSync(subpaths, { recursive: true, encoding: "utf8" }).filter((path) =>
@@ -154,7 +154,7 @@ async function writeCode() {
     cwd: checkout,
     platform: "node",
     external: Object.keys(dependencies),
-    plugins: [latePlugin(names), sharedNamesAsList],
+    plugins: [latePlugin(names), sharedNamesAsList(CORE)],
     treeshake: { moduleSideEffects: false },
   });
   await bundle.write({
@@ -207,9 +207,35 @@ function externals({ dependencies, peerDependencies = {} }) {
   return [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
 }
 
+/** The parts of the test kit that only some tests need, with the file that each becomes. */
+const TESTING_LATE = {
+  "testing/commands/acl": "testing-acl",
+  "testing/commands/bitmaps": "testing-bitmaps",
+  "testing/commands/cluster": "testing-cluster-commands",
+  "testing/commands/connection-family": "testing-connections",
+  "testing/commands/dump": "testing-dump",
+  "testing/commands/hash-family": "testing-hashes",
+  "testing/commands/hyperloglog": "testing-hyperloglog",
+  "testing/commands/keys": "testing-keys",
+  "testing/commands/lists": "testing-lists",
+  "testing/commands/pubsub": "testing-pubsub",
+  "testing/commands/script-family": "testing-script-commands",
+  "testing/commands/server": "testing-server-commands",
+  "testing/commands/sets": "testing-sets",
+  "testing/commands/sort": "testing-sort",
+  "testing/commands/sorted-set-family": "testing-sorted-sets",
+  "testing/commands/stream-family": "testing-streams",
+  "testing/commands/strings": "testing-strings",
+  "testing/commands/transactions": "testing-transactions",
+  "testing/real/start-servers": "testing-real-servers",
+  "testing/scripting/scripting": "testing-scripting",
+  "testing/server/movable-keys": "testing-movable-keys",
+  "testing/test-cluster": "testing-cluster",
+};
+
 /** Programs of their own beside the client: their files, and how the one with what they share begins. */
 const ASIDE = [
-  { entries: TESTING, prefix: "testing", shared: "server" },
+  { entries: TESTING, prefix: "testing", shared: "server", late: TESTING_LATE },
   // The client never loads it, and it hears of the client without loading that.
   {
     entries: { otel: "otel/index", "otel-instrumentation": "otel/instrumentation" },
@@ -218,15 +244,56 @@ const ASIDE = [
   },
 ];
 
-async function writeAside({ entries, prefix, shared }) {
+const LATE_CALL = /require\("\.\/(?<file>[\w-]+)\.js"\)/g;
+
+/** The code of a late part as a function of what it shares with the others; made once for each such. Lines stay. */
+function asFactory(code, core) {
+  const begin =
+    "const made = new WeakMap(); module.exports = (shared) => made.get(shared) ?? fill({}, shared); " +
+    "function fill(exports, shared) { made.set(shared, exports); ";
+  return `${begin}${code.replaceAll(`require("./${core}.js")`, "shared")}\nreturn exports; }\n`;
+}
+
+/**
+ * A late part of the test kit is a function of what the parts share. Jest forgets modules between tests if it is told
+ * to: a part that took the shared classes with require() would get others than the server that loads it.
+ */
+function lateFactories(core, late) {
+  const files = new Set(Object.values(late));
+  return {
+    name: "late-factories",
+    renderChunk(code, { name }) {
+      const isLate = files.has(name);
+      const shared =
+        new RegExp(`const (\\w+) = require\\("\\./${core}\\.js"\\)`).exec(code)?.[1] ?? "exports";
+      const own = code.replace(LATE_CALL, (all, file) => {
+        if (!files.has(file)) return all;
+        if (isLate) throw new Error(`${name} needs ${file}: a late part may need only what is shared`);
+        return `${all}(${shared})`;
+      });
+      return own === code && !isLate ? null : { code: isLate ? asFactory(own, core) : own, map: null };
+    },
+  };
+}
+
+async function writeAside({ entries, prefix, shared, late = {} }) {
   const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
-  const input = Object.entries(entries).map(([name, module]) => [name, join(source, `${module}.ts`)]);
+  const modules = [
+    ...Object.entries(entries),
+    ...Object.entries(late).map(([module, name]) => [name, module]),
+  ];
+  const input = modules.map(([name, module]) => [name, join(source, `${module}.ts`)]);
   const bundle = await rolldown({
     input: Object.fromEntries(input),
     cwd: checkout,
     platform: "node",
     external: externals(manifest),
-    plugins: [clientStaysOutside],
+    plugins: [
+      clientStaysOutside,
+      latePlugin([], late),
+      lateFactories(`${prefix}-${shared}`, late),
+      sharedNamesAsList(shared),
+    ],
     treeshake: { moduleSideEffects: false },
   });
   await bundle.write({

@@ -9,7 +9,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMAND_ROWS } from "../../src/testing/generated/command-rows";
-import { ALL_HANDLERS } from "../../src/testing/server/handlers";
+import { handlerOf } from "../../src/testing/server/handlers";
 import { GRAMMAR } from "../../test/testing/support/command-grammar";
 import { repositoryRoot } from "../commands/snapshot";
 
@@ -36,9 +36,14 @@ function knownCommands(): Map<string, Known> {
   // A container is what its subcommands are.
   for (const name of [...found.keys()]) {
     const parent = name.split("|", 1)[0] ?? "";
-    if (parent !== name && ALL_HANDLERS[parent] === undefined) found.delete(parent);
+    const container = found.get(parent);
+    if (parent !== name && container !== undefined && !isSupported([parent, container])) found.delete(parent);
   }
   return found;
+}
+
+function isSupported([name, { group }]: readonly [string, Known]): boolean {
+  return handlerOf(name, group) !== null;
 }
 
 function comparedCommands(): ReadonlySet<string> {
@@ -65,13 +70,13 @@ function versionsOf({ versions }: Known): string {
 export function commandsPage(): string {
   const known = [...knownCommands()].filter(([name]) => !name.endsWith("|help")).sort();
   const compared = comparedCommands();
-  const supported = known.filter(([name]) => ALL_HANDLERS[name] !== undefined);
+  const supported = known.filter(isSupported);
   const groups = [...new Set(known.map(([, { group }]) => group))].sort();
   const list = (all: typeof known): string =>
     all.map(([name, one]) => shown(name) + versionsOf(one)).join(", ") || "–";
   const rows = groups.map((group) => {
     const inGroup = supported.filter(([, one]) => one.group === group);
-    const missing = known.filter(([name, one]) => one.group === group && ALL_HANDLERS[name] === undefined);
+    const missing = known.filter((one) => one[1].group === group && !isSupported(one));
     const proven = inGroup.filter(([name]) => compared.has(name));
     const rest = inGroup.filter(([name]) => !compared.has(name));
     return `| ${group} | ${list(proven)} | ${list(rest)} | ${list(missing)} |`;

@@ -13,14 +13,8 @@ export {
 export type { NodeChoice, ReplyFault } from "./faults/fault-switches";
 export type { RecordedCommand } from "./faults/wire-record";
 export { Certificates } from "./real/certificates";
-export {
-  RealCluster,
-  type RealClusterOptions,
-  RealSentinels,
-  type RealSentinelsOptions,
-  RealServer,
-  type RealServerOptions,
-} from "./real/real-server";
+export { RealCluster, RealSentinels, RealServer } from "./real/real-server";
+export type { RealClusterOptions, RealSentinelsOptions, RealServerOptions } from "./real/start-servers";
 export type { VersionName } from "./server/version";
 export type { PlainValue, ServerState } from "./server-state";
 export type { TestNode } from "./test-cluster";

@@ -11,7 +11,7 @@ import { Engine } from "./server/engine";
 import { Listener } from "./server/listener";
 import { DEFAULT_VERSION, serverVersion, type VersionName } from "./server/version";
 import { type ServerState, stateOf } from "./server-state";
-import { TestCluster, type TestNode } from "./test-cluster";
+import type { TestCluster, TestNode } from "./test-cluster";
 
 export interface TestServerOptions {
   /** Which server it answers as. Default: "8.2". */
@@ -42,6 +42,12 @@ export interface ServerSnapshot {
 }
 
 const MEMORY_PORT = 7_000;
+
+/** Loaded when the first cluster is made. */
+function makeCluster(...args: ConstructorParameters<typeof TestCluster>): TestCluster {
+  const parts = require("./test-cluster") as typeof import("./test-cluster");
+  return new parts.TestCluster(...args);
+}
 
 export class TestServer {
   readonly host = "127.0.0.1";
@@ -91,7 +97,7 @@ export class TestServer {
     const cluster =
       masters === undefined
         ? null
-        : new TestCluster(version, {
+        : makeCluster(version, {
             masters,
             replicas,
             ...(options.seed === undefined ? {} : { seed: options.seed }),
@@ -230,7 +236,7 @@ export class TestServer {
   /** Ends it. */
   async stop(): Promise<void> {
     await this.down();
-    for (const { scripting } of this.engines) scripting.close();
+    for (const engine of this.engines) engine.close();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

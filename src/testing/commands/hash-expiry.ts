@@ -8,7 +8,7 @@ import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import { at, word } from "./arguments";
 import type { ExpiryUnit } from "./expiry-options";
-import { liveHash } from "./hashes";
+import { liveHash } from "./live-hash";
 
 const NO_FIELD = -2;
 const NOT_MET = 0;

@@ -11,7 +11,7 @@ import { at, syntaxError, word } from "./arguments";
 import { growHash } from "./encodings";
 import { EXPIRY_OPTIONS } from "./expiry-options";
 import { fieldTime } from "./hash-expiry";
-import { liveHash } from "./hashes";
+import { liveHash } from "./live-hash";
 
 interface Request {
   /** Milliseconds since 1970; null if none is given. */

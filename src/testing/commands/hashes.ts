@@ -3,7 +3,6 @@
  * drops the fields whose time is over.
  */
 
-import type { Database } from "../keyspace/database";
 import { HashValue } from "../keyspace/values";
 import { matchesGlob } from "../protocol/glob";
 import { addLongDoubles, formatLongDouble, parseLongDouble } from "../protocol/long-double";
@@ -12,21 +11,9 @@ import { ErrorReply, MapReply, OK, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handlers } from "../server/model";
 import { at, syntaxError, word } from "./arguments";
 import { growHash } from "./encodings";
+import { liveHash } from "./live-hash";
 import { sample } from "./sampling";
 import { cursorOf, scanKeys, scanOptions } from "./scan";
-
-/** Removes fields whose time is over; an emptied hash is no key. */
-export function liveHash(database: Database, key: string, now: number): HashValue | undefined {
-  const hash = database.read(key, HashValue);
-  if (hash === undefined || hash.expiries === null) return hash;
-  let isDue = false;
-  for (const time of hash.expiries.values()) if (time <= now) isDue = true;
-  if (!isDue) return hash;
-  const own = database.write(key, HashValue) as HashValue;
-  for (const [field, time] of own.expiries ?? []) if (time <= now) own.delete(field);
-  database.modified(key, "h", "hexpired");
-  return database.removeIfEmpty(key, own) ? undefined : own;
-}
 
 function hashOf(caller: Caller, key: string): HashValue | undefined {
   return liveHash(caller.database, key, caller.engine.clock.now);

@@ -12,7 +12,7 @@ import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import type { ServerVersion } from "../server/version";
 import { at, following, syntaxError, word } from "./arguments";
-import { liveHash } from "./hashes";
+import { liveHash } from "./live-hash";
 
 interface SortRequest {
   isDescending: boolean;

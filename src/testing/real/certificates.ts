@@ -4,7 +4,6 @@
  * neither of them. Nothing secret is kept in the repository and nothing can expire there.
  */
 
-import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectionOptions } from "node:tls";
@@ -14,6 +13,7 @@ const VALID_DAYS = "2";
 const NEW_KEY = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
 
 function openssl(directory: string, ...args: string[]): void {
+  const { execFileSync } = require("node:child_process") as typeof import("node:child_process");
   execFileSync("openssl", args, { cwd: directory, stdio: ["ignore", "ignore", "pipe"] });
 }
 

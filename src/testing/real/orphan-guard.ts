@@ -5,7 +5,7 @@
  * process group of its own: whoever kills ours as a whole does not kill the guard with it.
  */
 
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { rmSync } from "node:fs";
 
 const GUARD_SCRIPT = `
@@ -53,6 +53,7 @@ function startGuard(): ChildProcess {
       process.kill(process.pid, signal);
     });
   }
+  const { spawn } = require("node:child_process") as typeof import("node:child_process");
   const child = spawn("/bin/sh", ["-c", GUARD_SCRIPT], {
     stdio: ["pipe", "ignore", "ignore"],
     detached: true,

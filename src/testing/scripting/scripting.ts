@@ -5,7 +5,7 @@
 
 import { createHash } from "node:crypto";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
-import type { Caller, CommandEntry, FunctionRun, ScriptHost, ScriptRun } from "../server/model";
+import type { Caller, FunctionRun, ScriptHost, ScriptRun } from "../server/model";
 import { BIT_OPERATIONS, bitOperation } from "./bit-operations";
 import { decodeJson, encodeJson } from "./cjson";
 import { packValue, unpackValues } from "./cmsgpack";
@@ -47,8 +47,8 @@ export class Scripting implements ScriptHost {
     });
   }
 
-  mustLoad(entry: CommandEntry): boolean {
-    return entry.group === "scripting" && loadedLua() === null;
+  get isLoaded(): boolean {
+    return loadedLua() !== null;
   }
 
   async load(): Promise<void> {

@@ -1,11 +1,12 @@
 /**
- * The commands of one server version: arity, flags and keys from the generated table, joined with
- * the handlers of the command families. A command without handler is known and not supported.
+ * The commands of one server version: arity, flags and keys from the generated table. Each finds its
+ * handler when it is first run. A command without handler is known and not supported.
  */
 
 import { help } from "../commands/help";
 import { COMMAND_ROWS } from "../generated/command-rows";
-import type { CommandEntry, CommandTable, Handlers } from "./model";
+import { handlerOf } from "./handlers";
+import type { CommandEntry, CommandTable, Handler } from "./model";
 import type { ServerVersion } from "./version";
 
 interface Row extends Omit<CommandEntry, "run" | "subcommands"> {
@@ -26,21 +27,41 @@ function parseRow(line: string): Row {
 
 let parsedRows: readonly Row[] | null = null;
 
-function buildTable(version: ServerVersion, handlers: Handlers): CommandTable {
+class TableEntry implements CommandEntry {
+  readonly name: string;
+  readonly arity: number;
+  readonly flags: number;
+  readonly keys: CommandEntry["keys"];
+  readonly group: string;
+  /** Undefined until it is asked for. */
+  private handler: Handler | null | undefined = undefined;
+
+  constructor(
+    row: Row,
+    readonly subcommands: CommandEntry["subcommands"],
+  ) {
+    this.name = row.name;
+    this.arity = row.arity;
+    this.flags = row.flags;
+    this.keys = row.keys;
+    this.group = row.group;
+  }
+
+  get run(): Handler | null {
+    if (this.handler === undefined) {
+      this.handler = handlerOf(this.name, this.group) ?? (this.name.endsWith("|help") ? help : null);
+    }
+    return this.handler;
+  }
+}
+
+function buildTable(version: ServerVersion): CommandTable {
   parsedRows ??= COMMAND_ROWS.map(parseRow);
   const table = new Map<string, CommandEntry>();
   for (const row of parsedRows) {
     if (!row.versions.includes(version.letter)) continue;
     const [parent = "", child] = row.name.split("|");
-    const entry: CommandEntry = {
-      name: row.name,
-      arity: row.arity,
-      flags: row.flags,
-      keys: row.keys,
-      group: row.group,
-      run: handlers[row.name] ?? (child === "help" ? help : null),
-      subcommands: child === undefined && CONTAINERS.has(parent) ? new Map() : null,
-    };
+    const entry = new TableEntry(row, child === undefined && CONTAINERS.has(parent) ? new Map() : null);
     if (child === undefined) table.set(parent, entry);
     else table.get(parent)?.subcommands?.set(child, entry);
   }
@@ -56,20 +77,11 @@ const CONTAINERS: ReadonlySet<string> = new Set(
 const tables = new Map<string, CommandTable>();
 
 /** The table of a version; made once in a process. */
-export function commandTable(version: ServerVersion, handlers: Handlers): CommandTable {
+export function commandTable(version: ServerVersion): CommandTable {
   let table = tables.get(version.name);
   if (table === undefined) {
-    table = buildTable(version, handlers);
+    table = buildTable(version);
     tables.set(version.name, table);
   }
   return table;
-}
-
-/** The words that are keys, by the entry's simple rule. */
-export function simpleKeys({ keys: [first, last, step] }: CommandEntry, args: readonly string[]): string[] {
-  if (first === 0) return [];
-  const end = last < 0 ? args.length + last : last;
-  const found: string[] = [];
-  for (let at = first; at <= end && at < args.length; at += step) found.push(args[at] as string);
-  return found;
 }

@@ -8,7 +8,6 @@ import { Clock } from "../keyspace/clock";
 import { Database, type DatabaseListener, type EventClass } from "../keyspace/database";
 import { Randomness } from "../keyspace/randomness";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
-import { Scripting } from "../scripting/scripting";
 import { Acl } from "./acl";
 import { EngineAlarm } from "./alarm";
 import { Blocking } from "./blocking";
@@ -16,9 +15,16 @@ import { keysOf } from "./command-keys";
 import { commandTable } from "./command-table";
 import { Configuration } from "./configuration";
 import { Flag } from "./flags";
-import { ALL_HANDLERS } from "./handlers";
 import { publishEvent } from "./keyspace-events";
-import type { Caller, ClientSession, ClusterPlace, CommandEntry, CommandTable, ServerEngine } from "./model";
+import type {
+  Caller,
+  ClientSession,
+  ClusterPlace,
+  CommandEntry,
+  CommandTable,
+  ScriptHost,
+  ServerEngine,
+} from "./model";
 import { PubSub } from "./pubsub";
 import { Tracking } from "./tracking";
 import type { ServerVersion } from "./version";
@@ -43,7 +49,6 @@ export class Engine implements ServerEngine, DatabaseListener {
   readonly pubsub: PubSub;
   readonly blocking: Blocking;
   readonly tracking: Tracking;
-  readonly scripting: Scripting;
   readonly faults: FaultSwitches;
   readonly alarm: EngineAlarm;
   readonly commands: CommandTable;
@@ -61,6 +66,7 @@ export class Engine implements ServerEngine, DatabaseListener {
   port = 0;
   private readonly databases: readonly Database[];
   private nextSessionId = 1;
+  private scriptHost: ScriptHost | null = null;
 
   constructor(
     readonly version: ServerVersion,
@@ -82,9 +88,8 @@ export class Engine implements ServerEngine, DatabaseListener {
     this.pubsub = new PubSub();
     this.blocking = new Blocking(this.clock);
     this.tracking = new Tracking(this.sessions);
-    this.scripting = new Scripting(version.product === "valkey");
     this.alarm = new EngineAlarm(this);
-    this.commands = commandTable(version, ALL_HANDLERS);
+    this.commands = commandTable(version);
     this.startedAt = this.clock.now;
     this.runId = this.random.hex(40);
   }
@@ -95,6 +100,20 @@ export class Engine implements ServerEngine, DatabaseListener {
 
   database(index: number): Database {
     return this.databases[index] as Database;
+  }
+
+  /** Loaded when the first script comes. */
+  get scripting(): ScriptHost {
+    if (this.scriptHost === null) {
+      const { Scripting } = require("../scripting/scripting") as typeof import("../scripting/scripting");
+      this.scriptHost = new Scripting(this.version.product === "valkey");
+    }
+    return this.scriptHost;
+  }
+
+  /** Gives back what scripts hold. */
+  close(): void {
+    this.scriptHost?.close();
   }
 
   takeSessionId(): number {

@@ -32,6 +32,7 @@ export interface CommandEntry {
   /** First key, last key (negative from the end) and step, counted from 1 after the command word. */
   readonly keys: readonly [number, number, number];
   readonly group: string;
+  /** Loads its family when it is first asked for; null if it is not supported. */
   readonly run: Handler | null;
   /** Null where the command has none. */
   readonly subcommands: Map<string, CommandEntry> | null;
@@ -203,8 +204,8 @@ export interface LibraryStore {
 
 /** Scripts and functions. */
 export interface ScriptHost {
-  /** Whether the command needs the interpreter and it is not there yet. */
-  mustLoad(entry: CommandEntry): boolean;
+  /** The interpreter is there. */
+  readonly isLoaded: boolean;
   load(): Promise<void>;
   /** Compiles a script; its SHA-1. */
   define(code: string): string;

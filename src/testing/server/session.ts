@@ -292,7 +292,11 @@ export class Session extends CallerState implements ClientSession {
       transaction.add(entry, args);
       return QUEUED;
     }
-    if (engine.scripting.mustLoad(entry) || (entry.name === "exec" && transaction?.needsScripting)) {
+    if (
+      entry.group === "scripting"
+        ? !engine.scripting.isLoaded
+        : entry.name === "exec" && transaction?.needsScripting
+    ) {
       return this.afterLoading(entry, args);
     }
     const reply = engine.call(this, entry, args);
