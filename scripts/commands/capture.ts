@@ -85,6 +85,7 @@ function addCommands(
       arity: Number(row[1]),
       flags: sortedWords(row[2]),
       keys: [Number(row[3]), Number(row[4]), Number(row[5])],
+      categories: sortedWords(row[6]),
       tips: sortedWords(row[7]),
       keySpecs: asRow(row[8]).map(keySpecOf),
       docs: docs.get(name) ?? {},

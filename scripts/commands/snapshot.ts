@@ -47,6 +47,8 @@ export interface CommandInfo {
   readonly flags: readonly string[];
   /** First key, last key, step; positions count from 1 after the command word. */
   readonly keys: readonly [number, number, number];
+  /** Of the access control list, as `@read`. */
+  readonly categories?: readonly string[];
   readonly tips: readonly string[];
   readonly keySpecs: readonly KeySpec[];
   readonly docs: CommandDoc;

@@ -28,7 +28,7 @@ interface Known {
 function knownCommands(): Map<string, Known> {
   const found = new Map<string, Known>();
   for (const row of COMMAND_ROWS) {
-    const [name = "", , , , , , group = "", letters = ""] = row.split(" ");
+    const [name = "", , , , , , , group = "", letters = ""] = row.split(" ");
     const known = found.get(name) ?? { group, versions: new Set<string>() };
     for (const letter of letters) known.versions.add(letter);
     found.set(name, known);
@@ -89,7 +89,7 @@ export function commandsPage(): string {
     "",
     `Of ${known.length} commands and subcommands of Redis 7.0, Redis 8.2 and Valkey 9.1 the [test server](testing-server.md) supports ${supported.length}; ${provenCount} of them are compared with the real servers on every run: random programs, in RESP2 and RESP3, with right and wrong arguments, reply by reply and then the whole keyspace. The others are answered as the documentation says and are tested by hand, or depend on what a test server does not have (INFO, CLIENT LIST). A version in parentheses has the command, the others do not know it.`,
     "",
-    "What is known to differ: the order of elements where servers promise none; random elements; figures of memory and load; the text of errors inside of `cjson.decode`; how much an approximate trim (`MAXLEN ~`) leaves; DBSIZE counts no key whose time has come; the texts of HELP; SORT of Redis 7.0 now and then refuses a number, because of an error that an earlier command left behind in the C library; FUNCTION crashes Redis 8.2 on some programs, which the comparison names and skips.",
+    "What is known to differ: the order of elements where servers promise none; random elements; figures of memory and load; the text of errors inside of `cjson.decode`; how much an approximate trim (`MAXLEN ~`) leaves; DBSIZE counts no key whose time has come; the texts of HELP; the last digits of a distance that STOREDIST keeps, which are those of the C library's sine; the order in which Redis 7.0 names single commands of a user; SORT of Redis 7.0 now and then refuses a number, because of an error that an earlier command left behind in the C library; FUNCTION crashes Redis 8.2 on some programs, which the comparison names and skips.",
     "",
     "| group | supported and compared | supported | not supported: a clear error |",
     "|---|---|---|---|",

@@ -4,25 +4,17 @@
 
 import { integerOf } from "../protocol/numbers";
 import { DoubleReply, ErrorReply, MapReply, OK, type ReplyValue, SetReply } from "../protocol/reply";
-import { categoryNames, isIn } from "../server/acl-categories";
+import { CATEGORIES, isIn } from "../server/acl-categories";
 import { refusalOf } from "../server/acl-check";
 import type { LogEntry } from "../server/acl-log";
 import { keysOf } from "../server/command-keys";
 import type { Caller, CommandEntry, Handlers } from "../server/model";
-import type { CommandRule, KeyPattern, Permissions, User } from "../server/user";
+import type { KeyPattern, Permissions, User } from "../server/user";
+import { allCommands, commandText } from "./acl-description";
 import { at, word, wrongWords } from "./arguments";
 import { sessionOf } from "./connection";
 
 const DEFAULT_LOG_ENTRIES = 10;
-
-function commandText(rules: readonly CommandRule[]): string {
-  return rules
-    .map(
-      ({ isAllowed, category, command }) =>
-        `${isAllowed ? "+" : "-"}${category === null ? command : `@${category}`}`,
-    )
-    .join(" ");
-}
 
 function keyText({ pattern, mayRead, mayWrite }: KeyPattern): string {
   if (mayRead && mayWrite) return `~${pattern}`;
@@ -30,13 +22,13 @@ function keyText({ pattern, mayRead, mayWrite }: KeyPattern): string {
 }
 
 /** Keys, channels and commands in the words of SETUSER. */
-function permissionWords(permissions: Permissions): string[] {
+function permissionWords(caller: Caller, permissions: Permissions): string[] {
   const channels = permissions.channelPatterns.map((pattern) => `&${pattern}`);
   return [
     ...permissions.keyPatterns.map(keyText),
     ...(permissions.channelPatterns.includes("*") ? [] : ["resetchannels"]),
     ...channels,
-    commandText(permissions.commandRules),
+    commandText(caller, permissions),
   ];
 }
 
@@ -47,18 +39,18 @@ function flagWords(user: User): string[] {
   return words;
 }
 
-function describe(user: User): string {
+function describe(caller: Caller, user: User): string {
   const words = [`user ${user.name}`, ...flagWords(user)];
   for (const password of user.passwords) words.push(`#${password}`);
-  words.push(...permissionWords(user));
-  for (const selector of user.selectors) words.push(`(${permissionWords(selector).join(" ")})`);
+  words.push(...permissionWords(caller, user));
+  for (const selector of user.selectors) words.push(`(${permissionWords(caller, selector).join(" ")})`);
   return words.join(" ");
 }
 
 function permissionPairs(caller: Caller, permissions: Permissions): ReplyValue[] {
   const pairs: ReplyValue[] = [
     "commands",
-    commandText(permissions.commandRules),
+    commandText(caller, permissions),
     "keys",
     permissions.keyPatterns.map(keyText).join(" "),
     "channels",
@@ -158,15 +150,17 @@ function deleteUsers(caller: Caller, args: readonly string[]): ReplyValue {
 
 function categories(caller: Caller, args: readonly string[]): ReplyValue {
   const name = args[2]?.toLowerCase();
-  if (name === undefined) return [...categoryNames()];
-  if (!categoryNames().includes(name)) throw new ErrorReply(`ERR Unknown category '${at(args, 2)}'`);
-  return [...caller.engine.commands.values()].filter((entry) => isIn(entry, name)).map((entry) => entry.name);
+  if (name === undefined) return [...CATEGORIES];
+  if (!CATEGORIES.includes(name)) throw new ErrorReply(`ERR Unknown category '${at(args, 2)}'`);
+  return allCommands(caller)
+    .filter((entry) => isIn(entry, name))
+    .map((entry) => entry.name);
 }
 
 export const aclHandlers: Handlers = {
   "acl|whoami": (caller) => sessionOf(caller).user.name,
   "acl|users": (caller) => [...caller.engine.acl.users.keys()].sort(),
-  "acl|list": (caller) => [...caller.engine.acl.users.values()].map(describe),
+  "acl|list": (caller) => [...caller.engine.acl.users.values()].map((user) => describe(caller, user)),
   "acl|getuser": getUser,
   "acl|setuser"(caller, args) {
     caller.engine.acl.setUser(at(args, 2), args.slice(3));

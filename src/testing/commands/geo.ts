@@ -5,6 +5,7 @@
 import {
   distanceBetween,
   distanceInside,
+  END_OF_SCORES,
   MAX_LATITUDE,
   type Place,
   placeOfScore,
@@ -191,6 +192,7 @@ class Search {
     const shape: Shape = { ...size, centre };
     const found: Found[] = [];
     for (const { member, score } of source.members) {
+      if (score < 0 || score >= END_OF_SCORES) continue;
       const place = placeOfScore(score);
       const distance = distanceInside(shape, place);
       if (distance === null) continue;

@@ -112,7 +112,8 @@ function combine(kind: Kind, { sources, aggregate }: AlgebraRequest): ScoredMemb
       else result.set(member, add(score, found, aggregate));
     }
   }
-  const sorted = new SortedSetValue();
+  // No listpack, which would forget the sign of -0.
+  const sorted = new SortedSetValue(undefined, undefined, true);
   for (const [member, score] of result) sorted.set(member, score);
   return [...sorted.members];
 }

@@ -11,6 +11,8 @@ export interface Place {
 const HALF_WORD = 32;
 const STEP = 26;
 const CELLS = 2 ** STEP;
+/** A search looks at the scores below. */
+export const END_OF_SCORES = 2 ** (2 * STEP);
 export const MAX_LATITUDE = 85.05112878;
 const EARTH_RADIUS_M = 6372797.560856;
 const ALPHABET = "0123456789bcdefghjkmnpqrstuvwxyz";

@@ -4,6 +4,7 @@
  */
 
 import { sliceLatin1 } from "../../protocol/native-slices";
+import { grisuDigits } from "./grisu";
 import { ErrorReply } from "./reply";
 
 export const NOT_AN_INTEGER = "ERR value is not an integer or out of range";
@@ -102,32 +103,13 @@ export function general(value: number, digits: number): string {
 /** Whole doubles up to here are printed as integers: half of the largest of 64 bits. */
 const MAX_AS_INTEGER = 2 ** 62;
 
-/** The shortest digits that read back as the same double, laid out as newer servers do. */
+/** Digits that read back as the same double, as newer servers print them. */
 export function formatShortest(value: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : infinityText(value);
   if (value === 0) return Object.is(value, -0) ? "-0" : "0";
   if (Number.isInteger(value) && Math.abs(value) <= MAX_AS_INTEGER) return BigInt(value).toString();
-  const [mantissa = "", power = "0"] = shortestInside(value).split("e");
-  const sign = mantissa.startsWith("-") ? "-" : "";
-  const digits = mantissa.replace(/[-.]/g, "");
-  return sign + layOut(digits, Number(power));
-}
-
-/**
- * The shortest digits that lie nearer to the double than to its neighbours. JavaScript also takes
- * digits that lie in the middle between two doubles, as 1e23 does; the servers do not.
- */
-function shortestInside(value: number): string {
-  const shortest = value.toExponential();
-  if (Math.abs(value) < 2 ** 53) return shortest;
-  const [mantissa = "", power = "0"] = shortest.split("e");
-  const digits = mantissa.replace(/[-.]/g, "");
-  const places = Number(power) - digits.length + 1;
-  if (places < 0) return shortest;
-  const distance = BigInt(digits) * 10n ** BigInt(places) - BigInt(Math.abs(value));
-  const unit = 2 ** (Math.floor(Math.log2(Math.abs(value))) - 52);
-  const isMiddle = (distance < 0n ? -distance : distance) * 2n === BigInt(unit);
-  return isMiddle ? value.toExponential(digits.length === 1 ? 15 : digits.length) : shortest;
+  const { text, power } = grisuDigits(Math.abs(value));
+  return (value < 0 ? "-" : "") + layOut(text, power);
 }
 
 /** Plain where it is not longer than about 17 characters, else with an exponent (fpconv's rule). */

@@ -9,7 +9,8 @@ import type { Denial } from "./acl-log";
 import { Flag } from "./flags";
 import type { Permissions, User } from "./user";
 
-function mayRun(user: Permissions, entry: AclSubject): boolean {
+/** Whether the rules allow a command, whatever its keys. */
+export function mayRun(user: Permissions, entry: AclSubject): boolean {
   let isAllowed = false;
   for (const rule of user.commandRules) {
     const fits =

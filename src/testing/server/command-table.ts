@@ -14,11 +14,13 @@ interface Row extends Omit<CommandEntry, "run" | "subcommands"> {
 }
 
 function parseRow(line: string): Row {
-  const [name = "", arity, flags = "0", first, last, step, group = "", versions = ""] = line.split(" ");
+  const [name = "", arity, flags = "0", categories = "0", ...rest] = line.split(" ");
+  const [first, last, step, group = "", versions = ""] = rest;
   return {
     name,
     arity: Number(arity),
     flags: Number.parseInt(flags, 16),
+    categories: Number.parseInt(categories, 16),
     keys: [Number(first), Number(last), Number(step)],
     group,
     versions,
@@ -31,6 +33,7 @@ class TableEntry implements CommandEntry {
   readonly name: string;
   readonly arity: number;
   readonly flags: number;
+  readonly categories: number;
   readonly keys: CommandEntry["keys"];
   readonly group: string;
   /** Undefined until it is asked for. */
@@ -43,6 +46,7 @@ class TableEntry implements CommandEntry {
     this.name = row.name;
     this.arity = row.arity;
     this.flags = row.flags;
+    this.categories = row.categories;
     this.keys = row.keys;
     this.group = row.group;
   }

@@ -29,6 +29,8 @@ export interface CommandEntry {
   readonly arity: number;
   /** Sum of `Flag` bits. */
   readonly flags: number;
+  /** Of the access control list: a sum of bits by the places in `CATEGORIES`. */
+  readonly categories: number;
   /** First key, last key (negative from the end) and step, counted from 1 after the command word. */
   readonly keys: readonly [number, number, number];
   readonly group: string;
