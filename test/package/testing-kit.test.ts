@@ -111,6 +111,28 @@ describe("the test kit of the packed package", function () {
     expect(await application.evaluate("kit.cjs", code)).to.deep.equal(RESULT);
   });
 
+  it("goes on when modules were forgotten, as Jest does between tests", async () => {
+    const code = `
+      const { TestServer } = require("ioredis/testing");
+      for (const path of Object.keys(require.cache)) delete require.cache[path];
+      const Redis = require("ioredis");
+      async function job() {
+        const server = await TestServer.start();
+        const redis = new Redis(server.url);
+        await redis.hset("a", "field", "1");
+        const refused = await redis.lpush("a", "1").catch((error) => error.message);
+        const kept = server.state.get("a");
+        await redis.quit();
+        await server.stop();
+        console.log(JSON.stringify([refused, kept]));
+      }
+      job();`;
+    expect(await application.evaluate("forgotten.cjs", code)).to.deep.equal([
+      "WRONGTYPE Operation against a key holding the wrong kind of value",
+      { field: "1" },
+    ]);
+  });
+
   it("works as an ES module", async () => {
     const code = `
       import Redis from "ioredis";

@@ -150,6 +150,7 @@ function deleteUsers(caller: Caller, args: readonly string[]): ReplyValue {
 
 function categories(caller: Caller, args: readonly string[]): ReplyValue {
   const name = args[2]?.toLowerCase();
+  if (args.length > 3) throw new ErrorReply(wrongWords("ACL", at(args, 1)));
   if (name === undefined) return [...CATEGORIES];
   if (!CATEGORIES.includes(name)) throw new ErrorReply(`ERR Unknown category '${at(args, 2)}'`);
   return allCommands(caller)

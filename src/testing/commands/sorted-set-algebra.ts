@@ -94,7 +94,9 @@ function requestOf(
 }
 
 function combine(kind: Kind, { sources, aggregate }: AlgebraRequest): ScoredMember[] {
-  const [first, ...others] = sources as [Scores, ...Scores[]];
+  // Servers begin with the smallest set, and sums of doubles depend on it.
+  const inOrder = kind === "diff" ? sources : [...sources].sort((a, b) => a.size - b.size);
+  const [first, ...others] = inOrder as [Scores, ...Scores[]];
   const result: Scores = new Map(first);
   for (const other of others) {
     if (kind === "union") {

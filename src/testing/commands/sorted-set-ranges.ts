@@ -56,8 +56,16 @@ function lexLimit(text: string): LexLimit {
   return { text: text.slice(1), isExclusive: text[0] === "(", infinity: 0 };
 }
 
-/** `isReverse`: the range is read from its end. */
-export function byLex(low: string, high: string, isReverse = false): RangeFinder {
+interface Reading {
+  /** From the end. */
+  readonly isReverse: boolean;
+  /** So many members are passed over. */
+  readonly offset: number;
+}
+
+const FROM_THE_START: Reading = { isReverse: false, offset: 0 };
+
+export function byLex(low: string, high: string, reading: Reading = FROM_THE_START): RangeFinder {
   const [min, max] = [lexLimit(low), lexLimit(high)];
   const isBefore: IsBefore = ({ member }) => {
     if (min.infinity !== 0) return min.infinity > 0;
@@ -70,17 +78,18 @@ export function byLex(low: string, high: string, isReverse = false): RangeFinder
   return (zset) => {
     const [first, last] = [zset.members[0], zset.members.at(-1)];
     if (first?.score === last?.score) return between(zset, isBefore, isInside);
-    return unevenRange(zset.members, { isBefore, isInside, isReverse });
+    return unevenRange(zset.members, { isBefore, isInside, ...reading });
   };
 }
 
 /**
  * Members of different scores are in no order of bytes. Servers look at both ends of the set first, then walk to the
- * first member that is not before the range and on while members are inside.
+ * first member that is not before the range and on while members are inside; those that LIMIT passes over they do not
+ * look at.
  */
 function unevenRange(
   members: readonly ScoredMember[],
-  { isBefore, isInside, isReverse }: { isBefore: IsBefore; isInside: IsBefore; isReverse: boolean },
+  { isBefore, isInside, isReverse, offset }: Reading & { isBefore: IsBefore; isInside: IsBefore },
 ): IndexRange | null {
   const [first, last] = [members[0] as ScoredMember, members.at(-1) as ScoredMember];
   if (isBefore(last) || !isInside(first)) return null;
@@ -89,9 +98,10 @@ function unevenRange(
   const isWithin: IsBefore = isReverse ? (node) => !isBefore(node) : isInside;
   let start = isReverse ? members.length - 1 : 0;
   while (members[start] !== undefined && !isReached(members[start] as ScoredMember)) start += step;
-  let end = start;
+  if (members[start] === undefined || !isWithin(members[start] as ScoredMember)) return null;
+  const passed = Math.min(Math.max(0, offset), isReverse ? start + 1 : members.length - start);
+  let end = start + step * passed;
   while (members[end] !== undefined && isWithin(members[end] as ScoredMember)) end += step;
-  if (start === end) return null;
   return isReverse ? { start: end + 1, end: start } : { start, end: end - 1 };
 }
 

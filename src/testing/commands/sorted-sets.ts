@@ -230,7 +230,7 @@ function rangeRequest(caller: Caller, args: readonly string[], from: number, for
       ? byRank(integerOf(first), integerOf(second), isReverse)
       : by === "score"
         ? byScore(low, high, !caller.engine.version.isModern)
-        : byLex(low, high, isReverse);
+        : byLex(low, high, { isReverse, offset });
   return { finder, isReverse, withScores: options.withScores, offset, count };
 }
 
