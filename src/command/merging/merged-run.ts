@@ -87,7 +87,7 @@ export class CommandRun extends MergedRun {
   ) {
     super(form, knowledge);
     const first = all[0] as Command;
-    const wantsBuffers = this.members().some((member) => member.wantsBuffers);
+    const wantsBuffers = all.some((one) => one.wantsBuffers || twins?.get(one)?.some(areBytes) === true);
     this.command = this.makeCommand(form?.spec ?? bare(first.spec), wantsBuffers, first.db);
     this.command.slot = first.slot;
   }
@@ -243,6 +243,10 @@ export class CallRun extends MergedRun {
     if (own instanceof Error) this.calls.commandAt(index).fail(own);
     else this.calls.answer(index, own, shape);
   }
+}
+
+function areBytes({ wantsBuffers }: Command): boolean {
+  return wantsBuffers;
 }
 
 /** Marks a member that nothing has to be asked about, as nearly all are. */
