@@ -136,8 +136,8 @@ thread.
   2026-11-23 (\`--trace-gc\`, the scheduler, TCP) show a client that reads nothing for 5-8 ms, up to thirty times a second:
   a mark-compact of 5-11 ms, or a step of marking of up to 16 ms. The engine begins one when the Buffers that were made
   since the last one, dead or not, and the old objects pass a limit that follows the size of the heap: 20-25 MB in the
-  sample, which holds 8 MB. Garbage of JavaScript makes the young part of the heap grow, and the limit with it: so ioredis,
-  which makes more of it, had 20 full collections in the same four seconds in which sluice had 63. What TCP sends twice
+  sample, which holds 8 MB. In four seconds (on a busy machine) sluice had 63 full collections and ioredis 20. Why fewer is
+  not known: a young part of the heap of 16 MiB from the start gave sluice nothing (932-1,310 a second, two runs). What TCP sends twice
   meanwhile is the consequence: nobody reads. Reads of 128 KiB to 1 MiB (1,083-1,217 a second) and one
   write a turn (1,152) gave nothing over reads of 64 KiB (1,153-1,283); without the small block behind the value there were 874.
   In a process that holds 60 MB of objects, as a service does, the same client has 1.47 times the small GETs of ioredis and
