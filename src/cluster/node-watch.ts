@@ -17,6 +17,7 @@ export interface NodeWatchDeps {
   readonly pool: NodePool;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
+  readonly owner: { onNodeError(error: Error, key: string): void };
 }
 
 export class NodeWatch {
@@ -53,8 +54,13 @@ export class NodeWatch {
     return this.deps().redirector.onReplyError(this.node, command, error);
   }
 
+  onNamedError(type: string, error: Error): void {
+    if (type === "error") this.deps().owner.onNodeError(error, this.node.key);
+    else if (type === "busy") this.onBusy();
+  }
+
   /** The node owes answers and is silent: perhaps another one has taken over. */
-  onBusy(): void {
+  private onBusy(): void {
     const { pool, refresher } = this.deps();
     if (pool.suspect(this.node.key)) refresher.request(null);
   }

@@ -1,5 +1,5 @@
 /**
- * What commands weigh: the bytes of their arguments (characters of strings). Nothing is counted while
+ * The weight of commands: the bytes of their arguments (characters of strings). Nothing is counted while
  * commands go their way; a queue is looked at when somebody asks, and a long one in samples.
  */
 

@@ -91,7 +91,7 @@ export class Unblocker {
     let pauseMs = 1;
     for (let next = this.next(connection); next !== undefined; next = this.next(connection)) {
       const outcome = await this.tell(connection, next);
-      // What is recalled by now belongs to the next connection.
+      // Calls that are recalled by now belong to the next connection.
       if (this.connection !== connection) break;
       if (outcome === "impossible") {
         for (const command of this.recalled.splice(0)) giveUp(command);

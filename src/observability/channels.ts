@@ -135,7 +135,8 @@ export function traceConnect(connectionEpoch: number, server: ServerContext): Tr
   });
 }
 
-function isHeard<Context extends object>(channel: Channel<Context>): boolean {
+/** True while somebody listens to any part of the operations. */
+export function isHeard<Context extends object>(channel: Channel<Context>): boolean {
   // Not `channel.hasSubscribers`: Node 20 has it only in its later releases.
   return (
     channel.start.hasSubscribers ||

@@ -6,7 +6,7 @@
  */
 
 import { type Channel, channel, type TracingChannel, tracingChannel } from "node:diagnostics_channel";
-import type { ServerContext } from "./channels";
+import { isHeard, type ServerContext } from "./channels";
 
 type Counts = Record<string, number>;
 
@@ -131,14 +131,7 @@ class WorkChannel<Context extends { error?: Error }> {
   }
 
   get isHeard(): boolean {
-    const { start, end, asyncStart, asyncEnd, error } = this.channel;
-    return (
-      start.hasSubscribers ||
-      asyncEnd.hasSubscribers ||
-      end.hasSubscribers ||
-      asyncStart.hasSubscribers ||
-      error.hasSubscribers
-    );
+    return isHeard(this.channel);
   }
 
   /** Begins an operation; the work that is done at once runs in the stores that tracers have bound. */

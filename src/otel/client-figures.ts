@@ -27,7 +27,7 @@ export interface Reading {
   /** Of several clients of one server the largest counts, not the sum. */
   readonly isMaximum?: boolean;
   read(stats: RedisStats): readonly Figure[];
-  /** What a cluster has besides the figures of its nodes; absent = nothing. */
+  /** The figures that a cluster has besides those of its nodes; absent = nothing. */
   readCluster?(stats: ClusterStats): readonly Figure[];
 }
 
@@ -37,7 +37,7 @@ type Figures = (readonly Figure[])[];
 export class ClientFigures {
   /** Sums of the counters; the other readings have empty lists. */
   private readonly sums = new Map<string, Figures>();
-  /** What the counters of a client said when they were last looked at. */
+  /** The counters of a client as they were when they were last looked at. */
   private readonly seen = new WeakMap<ObservedClient, Figures>();
 
   constructor(private readonly readings: readonly Reading[]) {}

@@ -56,7 +56,7 @@ class Template {
   }
 }
 
-/** What is printed of a twin: an error that has all of it by itself. */
+/** The error that is printed in the place of a twin: it has all of it by itself. */
 function showWhole(this: object): object {
   const twins = Object.getPrototypeOf(this) as object;
   const { [inspect.custom]: _, ...whole } = Object.getOwnPropertyDescriptors(twins) as PropertyDescriptorMap;

@@ -57,7 +57,7 @@ export class ClusterWiring {
 
   constructor(
     private readonly options: ClusterOptions,
-    private readonly owner: WiringOwner,
+    readonly owner: WiringOwner,
     caching: Caching | null,
   ) {
     this.onSlotMoved = caching === null ? null : (slot) => caching.onSlotMoved(slot);
@@ -246,15 +246,7 @@ export class ClusterWiring {
 
   private makeClient(node: ClusterNode): NodeClient {
     const watch = new NodeWatch(node, () => this);
-    watch.client = this.views.makeNode(node.address, node.role === "slave", {
-      onStatus: (status) => watch.onStatus(status),
-      onNamedError: (type, error) => {
-        if (type === "error") this.owner.onNodeError(error, node.key);
-        else if (type === "busy") watch.onBusy();
-      },
-      onReplyError: (command, error) => watch.onReplyError(command, error),
-      takeover: watch.takeover,
-    });
+    watch.client = this.views.makeNode(node.address, node.role === "slave", watch);
     return watch.client;
   }
 

@@ -169,7 +169,7 @@ function inOrder(caller: Caller, source: string, request: SortRequest): string[]
   }
   const ranked = elements.map((element): Ranked => {
     const text = by === null ? element : lookUp(caller, by, element);
-    // What is not stored is compared as C compares texts: up to the first byte 0.
+    // Values that are not stored are compared as C compares texts: up to the first byte 0.
     const key = isText && request.target === null ? beforeZero(text) : text;
     return { element, key, score: isText ? 0 : scoreOf(key, caller.engine.version) };
   });

@@ -113,7 +113,7 @@ function removeWithReferences(stream: StreamValue, excess: number): number {
   return stream.removeFirst(excess);
 }
 
-/** What a group still needs is passed over; MAXLEN goes on behind it until the stream is short enough. */
+/** Entries that a group still needs are passed over; MAXLEN goes on behind it until the stream is short enough. */
 function removeUnreferenced(stream: StreamValue, excess: number, { strategy }: Trim): number {
   const before = stream.size;
   const reach = strategy === "MAXLEN" ? before : excess;
