@@ -1,0 +1,186 @@
+/** One command for several: what it is sent with, and what each member is told. */
+
+import { expect } from "chai";
+import { Batch, BatchKind } from "../../../../src/command/batch";
+import { Command, CommandState } from "../../../../src/command/command";
+import { specOf } from "../../../../src/command/command-table";
+import { formsOf } from "../../../../src/command/merging/forms";
+import { LineKnowledge } from "../../../../src/command/merging/line-knowledge";
+import { CallRun, CommandRun } from "../../../../src/command/merging/merged-run";
+import { PlainCalls } from "../../../../src/command/plain-calls";
+import { PromiseCompletion } from "../../../../src/command/promise-completion";
+import { ReplyError } from "../../../../src/errors";
+
+const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
+const FORMS = formsOf(["get", "hget", "set", "rpush"]);
+const passes = (): boolean => true;
+
+function formOf(name: string) {
+  const form = FORMS.get(name);
+  if (form === undefined) throw new Error(`no form for ${name}`);
+  return form;
+}
+
+function command(name: string, ...args: string[]): Command {
+  const completion = new PromiseCompletion();
+  completion.promise.catch(() => {});
+  return new Command(specOf(name), args, false, completion);
+}
+
+function outcomes(commands: readonly Command[]): Promise<unknown[]> {
+  return Promise.all(commands.map(({ promise }) => promise.catch((error: Error) => error.message)));
+}
+
+describe("CommandRun", () => {
+  const knowledge = new LineKnowledge();
+
+  it("sends what all of them name, and gives each its element", async () => {
+    const members = [command("get", "a"), command("get", "b")];
+    const run = new CommandRun(formOf("get"), members, null, knowledge);
+    expect(run.begin(passes)).to.equal(true);
+    expect([run.command.name, run.command.args]).to.deep.equal(["mget", ["a", "b"]]);
+    run.fulfil(run.command, ["1", null], SHAPE);
+    expect(await outcomes(members)).to.deep.equal(["1", null]);
+  });
+
+  it("sends the key once where all have the same", () => {
+    const members = [command("hget", "k", "a"), command("hget", "k", "b")];
+    const run = new CommandRun(formOf("hget"), members, null, knowledge);
+    run.begin(passes);
+    expect(run.command.args).to.deep.equal(["k", "a", "b"]);
+  });
+
+  it("leaves out who has given up, and gives the others what is theirs", async () => {
+    const members = [command("get", "a"), command("get", "b"), command("get", "c")];
+    const [, second] = members as [Command, Command, Command];
+    const run = new CommandRun(formOf("get"), members, null, knowledge);
+    second.fail(new Error("timed out"));
+    expect(run.begin((member) => !member.isSettled)).to.equal(true);
+    expect(run.command.args).to.deep.equal(["a", "c"]);
+    expect(run.waiting).to.equal(2);
+    run.fulfil(run.command, ["1", "3"], SHAPE);
+    expect(await outcomes(members)).to.deep.equal(["1", "timed out", "3"]);
+  });
+
+  it("is not sent when all have given up", () => {
+    const run = new CommandRun(formOf("get"), [command("get", "a")], null, knowledge);
+    expect(run.begin(() => false)).to.equal(false);
+  });
+
+  it("is sent for those who ask the same when its first asker has given up, and shares no list among them", async () => {
+    const [first, twin] = [command("lrange", "k", "0", "-1"), command("lrange", "k", "0", "-1")];
+    const run = new CommandRun(null, [first], new Map([[first, [twin]]]), knowledge);
+    first.fail(new Error("timed out"));
+    expect(run.begin((member) => !member.isSettled)).to.equal(true);
+    const reply = ["x"];
+    run.fulfil(run.command, reply, SHAPE);
+    const [, told] = await outcomes([first, twin]);
+    expect(told).to.deep.equal(reply);
+    expect(told).to.not.equal(reply);
+  });
+
+  it("tells each push the length that it would have been told", async () => {
+    const members = [
+      command("rpush", "k", "a"),
+      command("rpush", "k", "b", "c"),
+      command("rpush", "k", "d", "e", "f"),
+    ];
+    const run = new CommandRun(formOf("rpush"), members, null, knowledge);
+    run.begin(passes);
+    expect(run.command.args).to.deep.equal(["k", "a", "b", "c", "d", "e", "f"]);
+    run.fulfil(run.command, 10, SHAPE);
+    expect(await outcomes(members)).to.deep.equal([5, 7, 10]);
+  });
+
+  it("fails all of them when the reply is not that of the form, each with an error of its own", async () => {
+    const members = [command("get", "a"), command("get", "b")];
+    const run = new CommandRun(formOf("get"), members, null, knowledge);
+    run.begin(passes);
+    run.fulfil(run.command, ["1"], SHAPE);
+    const errors = await Promise.all(members.map(({ promise }) => promise.catch((error: Error) => error)));
+    expect(errors[0]).to.be.instanceOf(Error);
+    expect(errors[0]).to.not.equal(errors[1]);
+    expect((errors[0] as Error).message)
+      .to.contain("1 elements")
+      .and.to.contain("of 2");
+  });
+
+  it("knows a refusal of the form from an error of its members, and remembers it", () => {
+    const line = new LineKnowledge();
+    const form = formOf("get");
+    const run = new CommandRun(form, [command("get", "a")], null, line);
+    expect(run.concernsMembers(new ReplyError("LOADING the dataset"))).to.equal(true);
+    expect(line.isRefused(form)).to.equal(false);
+    expect(run.concernsMembers(new ReplyError("NOPERM no mget"))).to.equal(false);
+    expect(line.isRefused(form)).to.equal(true);
+    // Identical reads are sent as one of them.
+    const same = new CommandRun(null, [command("get", "a")], null, line);
+    expect(same.concernsMembers(new ReplyError("NOPERM no get"))).to.equal(true);
+  });
+
+  it("notes the first answer of a batch once, and asks only of members with a life of their own", () => {
+    const batch = new Batch(BatchKind.Automatic, 0, null);
+    const members = [command("get", "a"), command("get", "b")];
+    for (const member of members) batch.add(member);
+    const run = new CommandRun(formOf("get"), members, null, knowledge);
+    run.begin(() => expect.fail("nothing has to be asked"));
+    expect(members.map(({ state }) => state)).to.deep.equal([CommandState.Sent, CommandState.Sent]);
+    run.fulfil(run.command, ["1", "2"], SHAPE);
+    expect([batch.isAnswered, batch.left]).to.deep.equal([true, 0]);
+  });
+});
+
+describe("CallRun", () => {
+  let told: unknown[];
+  let calls: PlainCalls;
+
+  beforeEach(() => {
+    told = [];
+    const tell = (index: number, value: unknown): void => {
+      told[index] = value instanceof Error ? value.message : value;
+    };
+    calls = new PlainCalls(new Batch(BatchKind.Pipeline, 3, null), {
+      promise: null,
+      answer: tell,
+      refuse: tell,
+      fulfil: (one, value) => tell(one.index, value),
+      reject: (one, error) => tell(one.index, error),
+    });
+  });
+
+  function runOf(name: string, ...rows: string[][]): CallRun {
+    for (const row of rows) calls.add(specOf(name), row, false);
+    return new CallRun({ form: formOf(name), from: 0, to: rows.length }, calls, new LineKnowledge());
+  }
+
+  it("sends the arguments of its rows and answers each row", () => {
+    const run = runOf("hget", ["k", "a"], ["k", "b"], ["k", "c"]);
+    expect(run.begin()).to.equal(true);
+    expect(run.command.args).to.deep.equal(["k", "a", "b", "c"]);
+    expect(calls.batch.isStarted).to.equal(true);
+    run.fulfil(run.command, ["1", null, "3"], SHAPE);
+    expect([told, calls.batch.isAnswered]).to.deep.equal([["1", null, "3"], true]);
+  });
+
+  it("gives one reply to all rows, or lengths that grow", () => {
+    const all = runOf("set", ["a", "1"], ["b", "2"]);
+    all.begin();
+    expect(all.command.args).to.deep.equal(["a", "1", "b", "2"]);
+    all.fulfil(all.command, "OK", SHAPE);
+    expect(told).to.deep.equal(["OK", "OK"]);
+  });
+
+  it("is not sent, and waits for nobody, once its calls are abandoned", () => {
+    const run = runOf("get", ["a"], ["b"]);
+    expect(run.waiting).to.equal(2);
+    calls.isAbandoned = true;
+    expect([run.waiting, run.begin()]).to.deep.equal([0, false]);
+  });
+
+  it("makes commands of its rows when it fails, and their outcome is that of the rows", () => {
+    const run = runOf("rpush", ["k", "a"], ["k", "b"]);
+    run.begin();
+    run.reject(run.command, new ReplyError("WRONGTYPE no list"));
+    expect(told).to.deep.equal(["WRONGTYPE no list", "WRONGTYPE no list"]);
+  });
+});
