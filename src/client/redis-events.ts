@@ -57,7 +57,7 @@ interface MonitorLine {
 const MONITOR_HEAD = /^(\S+) \[(\d+) ([^\]]*)\]/;
 const MONITOR_WORD = /"((?:[^"\\]|\\.)*)"/g;
 
-export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Takeover {
+export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
   supervisor: LinkSupervisor | null = null;
   /** The word that an application has written to `status`; the next move of the link takes its place. */
   shownStatus: RedisStatus | null = null;
@@ -84,8 +84,8 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Tak
     return this;
   }
 
-  get takeover(): Takeover {
-    return this;
+  get takeover(): Takeover | null {
+    return this.supervisor?.takeover ?? null;
   }
 
   credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
@@ -98,18 +98,6 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Tak
     if (supervisor !== null) return supervisor.onReplyError?.(command, error) === true;
     explain(error, hintOnReply(error.message));
     return false;
-  }
-
-  takesOver(command: Command): boolean {
-    return this.supervisor?.takeover?.takesOver(command) === true;
-  }
-
-  takeOver(commands: readonly Command[], error: Error): void {
-    this.supervisor?.takeover?.takeOver(commands, error);
-  }
-
-  madeWhole(commands: readonly Command[]): readonly Command[] {
-    return this.supervisor?.takeover?.madeWhole(commands) ?? commands;
   }
 
   // --- events ------------------------------------------------------------------------------
@@ -131,7 +119,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Tak
 
   /** Ends commands that have not reached a link, or lets who looks after this one take them elsewhere. */
   settleWaiting(commands: readonly Command[]): void {
-    settleWaiting(commands, this.supervisor?.takeover ?? null, () => new ConnectionClosedError());
+    settleWaiting(commands, this.takeover, () => new ConnectionClosedError());
   }
 
   onNamedError(type: string, error: Error): void {

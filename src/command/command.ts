@@ -249,7 +249,7 @@ export class Command {
   private abandon(error: Error): void {
     if (this.state >= CommandState.Settled) return;
     this.state = CommandState.Settled;
-    nameCommand(error, this);
+    nameCommand(error, this.name, this.args);
     if (this.extra !== null) this.extra.onFailed(error);
     this.completion.reject(this, error);
     if (this.batch !== null) this.batch.settleOne();
@@ -263,7 +263,7 @@ export function issuedBy(origin: Origin, command: Command): Command {
 }
 
 /** Notes the command on its error, unless it is there already or the error is somebody else's. */
-function nameCommand(error: Error, { name, args }: Command): void {
+export function nameCommand(error: Error, name: string, args: readonly Argument[]): void {
   if (!(error instanceof SluiceError || error instanceof ReplyError) || error.command !== undefined) return;
   error.command = describeCommand(name, args);
 }

@@ -11,7 +11,7 @@ import type { Argument, Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";
 import { captureArguments } from "./argument-mappers";
 import type { Batch } from "./batch";
-import { Command, CommandState, type Completion } from "./command";
+import { Command, CommandState, type Completion, nameCommand } from "./command";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "./command-spec";
 import { mapReply } from "./reply-mappers";
 import { estimateSum } from "./size";
@@ -53,7 +53,8 @@ export class PlainCalls {
   isAbandoned = false;
   /** Calls before this one are answered, or were made into commands. */
   private next = 0;
-  private made: Map<number, Command> | null = null;
+  /** By their places. */
+  private made: Command[] | null = null;
 
   constructor(
     /** The batch that their commands will share after a loss. */
@@ -112,6 +113,13 @@ export class PlainCalls {
     this.collector.answer(index, value);
   }
 
+  /** A call that is still one has failed: the error tells its command. */
+  fail(index: number, error: Error): void {
+    this.next = index + 1;
+    nameCommand(error, (this.specs[index] as CommandSpec).name, this.argumentsOf(index));
+    this.collector.refuse(index, error);
+  }
+
   /** Bytes of the arguments of the calls `from` to `to - 1`, as `estimateSum` tells them. */
   bytesOf(from: number, to: number, most: number): number {
     // Those of calls that were given up are forgotten.
@@ -129,7 +137,7 @@ export class PlainCalls {
 
   /** The command that the call becomes. */
   commandAt(index: number): Command {
-    const existing = this.made?.get(index);
+    const existing = this.made?.[index];
     if (existing !== undefined) return existing;
     const command = this.view(index, this.collector);
     command.index = index;
@@ -137,8 +145,8 @@ export class PlainCalls {
     command.batch = this.batch;
     // Its row is told already, so an error that still comes is nobody's.
     if (this.isAbandoned) command.state = CommandState.Settled;
-    this.made ??= new Map();
-    this.made.set(index, command);
+    this.made ??= [];
+    this.made[index] = command;
     return command;
   }
 
@@ -146,9 +154,12 @@ export class PlainCalls {
   abandon(error: Error): void {
     this.isAbandoned = true;
     for (let index = this.next; index < this.length; index++) {
-      if (this.made?.has(index) !== true) this.collector.refuse(index, error);
+      if (this.made?.[index] === undefined) this.collector.refuse(index, error);
     }
-    for (const command of this.made?.values() ?? []) command.fail(error);
+    // Where none was made there is a hole, which is passed over.
+    this.made?.forEach((command) => {
+      command.fail(error);
+    });
     this.collector = NOBODY;
     if (this.batch.isStarted) return;
     this.specs.length = 0;
@@ -158,7 +169,11 @@ export class PlainCalls {
 
   /** The call as a command to be looked at, which settles for `completion` alone. */
   view(index: number, completion: Completion): Command {
-    const args = this.args.slice(this.startOf(index), this.ends[index]);
-    return new Command(this.specs[index] as CommandSpec, args, this.wantsBuffers, completion);
+    const spec = this.specs[index] as CommandSpec;
+    return new Command(spec, this.argumentsOf(index), this.wantsBuffers, completion);
+  }
+
+  private argumentsOf(index: number): Argument[] {
+    return this.args.slice(this.startOf(index), this.ends[index]);
   }
 }

@@ -79,6 +79,15 @@ export class CallsInFlight {
     return command;
   }
 
+  /** Fails the calls that are not answered, each with the error that is made for it. */
+  fail(makeError: (isWritten: boolean) => Error): void {
+    while (!this.calls.isAbandoned && !this.isOver) {
+      const isWritten = this.isAwaited;
+      this.calls.fail(this.next++, makeError(isWritten));
+    }
+    this.finish();
+  }
+
   /** The oldest unanswered call as a command to be looked at; undefined if none is written. */
   oldest(): Command | undefined {
     return this.isAwaited ? this.calls.view(this.next, IGNORED) : undefined;

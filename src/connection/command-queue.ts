@@ -32,6 +32,12 @@ const BATCH_LOOKED_AT = 16;
 
 export type QueueEntry = Command | CallsInFlight;
 
+/** What is left unanswered, both in order: what was written, and what was not. */
+export interface Left<Entry> {
+  readonly sent: readonly Entry[];
+  readonly unsent: readonly Entry[];
+}
+
 interface Cursor {
   readonly entries: readonly QueueEntry[];
   next: number;
@@ -56,6 +62,9 @@ export class CommandQueue {
   inFlight = 0;
   /** Replies taken so far. */
   answered = 0;
+
+  /** Commands that stand for others may be among the entries. */
+  mayBeMerged = false;
 
   private sweepAt = FIRST_SWEEP;
   private sweepBacklogAt = FIRST_SWEEP;
@@ -217,12 +226,16 @@ export class CommandQueue {
     if (entry.isOver) this.leaveBehind(entry);
   }
 
-  /** Empties the queue: what was written and what was not, both in order. */
-  takeAll(): { sent: Command[]; unsent: Command[] } {
-    const entries = this.entries();
-    const taken = areCommands(entries)
-      ? { sent: entries, unsent: entries.splice(this.sentMark) }
-      : unrollAll(entries, this.sentMark);
+  /**
+   * Empties the queue: what was written and what was not, both in order; calls stay calls. An entry that is written in
+   * part stands among the sent ones, as the last.
+   */
+  takeAll(): Left<QueueEntry> {
+    const sent = this.entries();
+    const unsent = sent.splice(this.sentMark);
+    const taken = this.mayBeMerged
+      ? { sent: withMembers(sent), unsent: withMembers(unsent) }
+      : { sent, unsent };
     this.items.clear();
     this.backlog = null;
     this.writing = null;
@@ -337,28 +350,37 @@ function bytesOf(backlog: Deque<Cursor>): number {
   return estimateSum(backlog.length, bytesAt, BATCH_LOOKED_AT);
 }
 
-/** Whether each entry is a command that stands for itself: no array is needed then but the one that is there. */
-function areCommands(entries: readonly QueueEntry[]): entries is Command[] {
-  return entries.every((entry) => !(entry instanceof CallsInFlight) && mergedIn(entry) === null);
+/** The entries with what the merged ones among them stand for. */
+function withMembers(entries: readonly QueueEntry[]): QueueEntry[] {
+  return entries.flatMap((entry) =>
+    entry instanceof CallsInFlight ? entry : (mergedIn(entry)?.members() ?? entry),
+  );
 }
 
-/** The commands that the entries stand for: those before the mark were written, of calls those that say so. */
-function unrollAll(entries: readonly QueueEntry[], sentMark: number): { sent: Command[]; unsent: Command[] } {
-  const sent: Command[] = [];
-  const unsent: Command[] = [];
-  entries.forEach((entry, index) => {
-    if (entry instanceof CallsInFlight) unroll(entry, sent, unsent);
-    else (index < sentMark ? sent : unsent).push(...(mergedIn(entry)?.members() ?? [entry]));
-  });
-  return { sent, unsent };
+/** The entries as commands, those that calls become among them. */
+export function commandsOf(left: Left<QueueEntry>): Left<Command> {
+  const { sent, unsent } = left;
+  if (areCommands(sent) && areCommands(unsent)) return { sent, unsent };
+  const commands: { sent: Command[]; unsent: Command[] } = { sent: [], unsent: [] };
+  for (const entry of sent) unroll(entry, commands.sent, commands.unsent);
+  for (const entry of unsent) unroll(entry, commands.unsent, commands.unsent);
+  return commands;
+}
+
+function areCommands(entries: readonly QueueEntry[]): entries is readonly Command[] {
+  return entries.every((entry) => !(entry instanceof CallsInFlight));
 }
 
 function sum(numbers: readonly number[]): number {
   return numbers.reduce((total, one) => total + one, 0);
 }
 
-/** Every call that is not answered becomes a command. */
-function unroll(entry: CallsInFlight, sent: Command[], unsent: Command[]): void {
+/** A command as it is; every call that is not answered becomes one. */
+function unroll(entry: QueueEntry, sent: Command[], unsent: Command[]): void {
+  if (!(entry instanceof CallsInFlight)) {
+    sent.push(entry);
+    return;
+  }
   while (!entry.calls.isAbandoned && !entry.isOver) {
     (entry.isAwaited ? sent : unsent).push(entry.takeNext());
   }

@@ -229,6 +229,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     const batch = commands[0]?.batch;
     const merging = batch?.merging;
     if (batch?.isHeld === true) this.meter.isHeld = true;
+    if (merging) this.queue.mayBeMerged = true;
     this.queue.pushBatch(merging ? (merging.plan(commands, this) as readonly Command[]) : commands);
     this.writer.onBatchQueued();
   }
@@ -327,6 +328,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   // --- inside ----------------------------------------------------------------------------
 
   private pushPlanned(calls: PlainCalls, planned: Planned): void {
+    this.queue.mayBeMerged = true;
     for (const one of planned) {
       if ("from" in one) this.queue.pushCalls(calls, one.from, one.to);
       else this.queue.push(one);

@@ -6,6 +6,8 @@
 
 import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
+import { CallsInFlight } from "../connection/calls-in-flight";
+import { commandsOf, type Left, type QueueEntry } from "../connection/command-queue";
 import {
   AbortError,
   ClosedOutcomeUnknownError,
@@ -17,11 +19,8 @@ import {
 import { attachCommand } from "../observability/redact";
 import { copyError, OneCause, withOneStack, withoutStack, withStackOf } from "../util/copy-error";
 
-/** The commands that a lost connection has left unanswered, both in order. */
-export interface Leftovers {
-  readonly sent: readonly Command[];
-  readonly unsent: readonly Command[];
-}
+/** What a lost connection has left unanswered; calls of pipelines may still be calls. */
+export type Leftovers = Left<QueueEntry>;
 
 /** Sends commands elsewhere that outlive their link. */
 export interface Takeover {
@@ -32,8 +31,8 @@ export interface Takeover {
   madeWhole(commands: readonly Command[]): readonly Command[];
 }
 
-export function isQuit(command: Command): boolean {
-  return (command.spec.flags & CommandFlag.Quit) !== 0;
+export function isQuit(entry: QueueEntry): boolean {
+  return !(entry instanceof CallsInFlight) && (entry.spec.flags & CommandFlag.Quit) !== 0;
 }
 
 /** Fails a command that is not sent, or not again; the error tells which one it was. */
@@ -84,22 +83,41 @@ function inDoubt(error: Error): Error {
   return copyError(error, { code: "OUTCOME_UNKNOWN" });
 }
 
-/** Settles what a connection that was closed on purpose left behind; returns what will be taken over. */
+/**
+ * Settles what a connection that was closed on purpose left behind; returns what will be taken over. Where nothing is,
+ * calls fail without becoming commands, since there may be very many.
+ */
 export function settleLeftovers(
   left: Leftovers,
   takeover: Takeover | null,
   cause: Error | undefined,
 ): Leftovers {
+  if (takeover === null) {
+    settleEntries(left, cause);
+    return { sent: [], unsent: [] };
+  }
+  const isKept = (command: Command): boolean => takeover.takesOver(command);
+  const commands = commandsOf(left);
+  settleEntries(
+    only(commands, (command) => !isKept(command)),
+    cause,
+  );
+  return only(commands, isKept);
+}
+
+function settleEntries({ sent, unsent }: Leftovers, cause: Error | undefined): void {
   const options = causeOf(cause);
-  const isKept = (command: Command): boolean => takeover?.takesOver(command) === true;
-  const kept = takeover === null ? { sent: [], unsent: [] } : only(left, isKept);
-  const rest = takeover === null ? left : only(left, (command) => !isKept(command));
   const inDoubtError = withOneStack(() => new ClosedOutcomeUnknownError(options));
   const closedError = withOneStack(() => new ConnectionClosedError(options));
-  for (const command of rest.sent) settleClosed(command, inDoubtError());
-  for (const command of rest.unsent)
-    settleClosed(command, command.mayHaveRun ? inDoubtError() : closedError());
-  return kept;
+  const makeError = (mayHaveRun: boolean): Error => (mayHaveRun ? inDoubtError() : closedError());
+  for (const entry of sent) {
+    if (entry instanceof CallsInFlight) entry.fail(makeError);
+    else settleClosed(entry, inDoubtError());
+  }
+  for (const entry of unsent) {
+    if (entry instanceof CallsInFlight) entry.fail(makeError);
+    else settleClosed(entry, makeError(entry.mayHaveRun));
+  }
 }
 
 /** Settles what waited, unless it is taken over. */
@@ -133,21 +151,24 @@ const ENDS_WITH_CONNECTION: ReadonlySet<Origin> = new Set([
  */
 export function withoutRequests(left: Leftovers, cause?: Error): Leftovers {
   const answer = cause instanceof ParserError ? cause : null;
-  const isUsers = ({ origin }: Command): boolean =>
-    origin === Origin.User || !ENDS_WITH_CONNECTION.has(origin);
   let areAllUsers = true;
-  for (const commands of [left.sent, left.unsent]) {
-    for (const command of commands) {
-      if (isUsers(command)) continue;
+  for (const entries of [left.sent, left.unsent]) {
+    for (const entry of entries) {
+      if (entry instanceof CallsInFlight || isUsers(entry)) continue;
       areAllUsers = false;
-      const isQuestion = command.origin === Origin.Question;
-      command.fail(isQuestion && answer !== null ? answer : new ConnectionClosedError());
+      const isQuestion = entry.origin === Origin.Question;
+      entry.fail(isQuestion && answer !== null ? answer : new ConnectionClosedError());
     }
   }
   return areAllUsers ? left : only(left, isUsers);
 }
 
-function only(left: Leftovers, isWanted: (command: Command) => boolean): Leftovers {
+/** Calls are always a user's. */
+function isUsers(entry: QueueEntry): boolean {
+  return entry instanceof CallsInFlight || !ENDS_WITH_CONNECTION.has(entry.origin);
+}
+
+function only<Entry>(left: Left<Entry>, isWanted: (entry: Entry) => boolean): Left<Entry> {
   return { sent: left.sent.filter(isWanted), unsent: left.unsent.filter(isWanted) };
 }
 

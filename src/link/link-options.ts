@@ -88,10 +88,23 @@ const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
 
 /** Those of a link, with some in the place of others. */
 export function withOthers(deps: LinkDeps, others: Partial<LinkDeps>): LinkDeps {
-  const { identity, listener, messages, tracer, counts, takeover } = deps;
+  const { identity, listener, messages, tracer, counts } = deps;
   const credentials = (): ReturnType<LinkDeps["credentials"]> => deps.credentials();
   const redirects: LinkDeps["redirects"] = (command, error) => deps.redirects(command, error);
-  return { identity, listener, messages, tracer, counts, takeover, credentials, redirects, ...others };
+  return {
+    identity,
+    listener,
+    messages,
+    tracer,
+    counts,
+    // Who looks after a link may come after the link.
+    get takeover() {
+      return deps.takeover;
+    },
+    credentials,
+    redirects,
+    ...others,
+  };
 }
 
 export function connectionOptions(options: LinkOptions): ConnectionOptions {

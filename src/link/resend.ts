@@ -12,6 +12,7 @@ import { type Command, CommandState } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
+import { commandsOf } from "../connection/command-queue";
 import { AbortError, CommandLossError, OutcomeUnknownError, WatchLostError } from "../errors";
 import { OneCause } from "../util/copy-error";
 import { failNamed, type Leftovers } from "./closing";
@@ -39,14 +40,15 @@ const GUILTY_WITHIN_MS = 1000;
 
 /** Fails what may not go again and returns the rest in order. */
 export function sortLeftovers(left: Leftovers, rules: ResendRules): readonly Command[] {
-  const oldest = left.sent.find((command) => command.state !== CommandState.Dropped);
+  const { sent, unsent: notSent } = commandsOf(left);
+  const oldest = sent.find((command) => command.state !== CommandState.Dropped);
   if (oldest !== undefined && (rules.livedMs < GUILTY_WITHIN_MS || !isBlocking(oldest)))
     oldest.noteLossAsOldest();
   const sorter = new Sorter(rules);
-  for (const command of left.sent) refuseIfBroken(command);
-  let unsent = left.unsent.concat(rules.takeLate());
+  for (const command of sent) refuseIfBroken(command);
+  let unsent = notSent.concat(rules.takeLate());
   unsent.forEach(refuseIfBroken);
-  let again = only(left.sent, (command) => sorter.goesAgain(command, true));
+  let again = only(sent, (command) => sorter.goesAgain(command, true));
   do {
     const more = only(unsent, (command) => sorter.goesAgain(command, false));
     if (more.length > 0) again = again.concat(more);

@@ -210,6 +210,33 @@ describe("plain calls of a pipeline", function () {
     expect(counts.get("undefined")).to.equal(undefined);
   });
 
+  it("what ends with its client fails in the order of issue, each error with its command", async () => {
+    await connect({ watchdog: false });
+    fixture.proxy.stall(Direction.ToClient);
+    const told: unknown[] = [];
+    const note = (error?: Error | null): void => {
+      const { code, command } = error as unknown as {
+        code: string;
+        command: { name: string; args: string[] };
+      };
+      told.push([code, command.name, ...command.args]);
+    };
+    redis.set("a", "1", note).catch(() => {});
+    const rows = redis.pipeline().set("b", "2", note).get("c", note).exec() as Promise<Rows>;
+    redis.incr("d", note).catch(() => {});
+    redis.disconnect();
+    fixture.proxy.cutAll();
+    const errors = (await rows).map(([error]) => error);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(told).to.deep.equal([
+      ["OUTCOME_UNKNOWN", "set", "a", "1"],
+      ["OUTCOME_UNKNOWN", "set", "b", "2"],
+      ["OUTCOME_UNKNOWN", "get", "c"],
+      ["OUTCOME_UNKNOWN", "incr", "d"],
+    ]);
+    expect(errors[0]).to.not.equal(errors[1]);
+  });
+
   it("a reply too many between two writes ends the connection, too", async () => {
     const line = new HeldLine();
     redis = fixture.connect({

@@ -11,6 +11,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Command } from "../../src/command/command";
 import type { RetryPolicy } from "../../src/command/command-extra";
+import { commandsOf } from "../../src/connection/command-queue";
 import { Redis } from "../../src/index";
 import { sortLeftovers } from "../../src/link/resend";
 import { Direction, FaultProxy } from "./fault-proxy";
@@ -113,8 +114,9 @@ const byKey = new Map(Object.values(counters).map((counter) => [counter.key, cou
 function watchResending(): void {
   const original = sortLeftovers;
   const watched: typeof sortLeftovers = (left, rules) => {
-    const again = original(left, rules);
-    const sent = new Set<Command>(left.sent);
+    const commands = commandsOf(left);
+    const again = original(commands, rules);
+    const sent = new Set<Command>(commands.sent);
     for (const command of again) {
       const counter = sent.has(command) ? byKey.get(String(command.args[0])) : undefined;
       if (counter !== undefined && command.name === "incr") counter.sentAgain++;

@@ -11,7 +11,7 @@ import { specOf } from "../../../src/command/command-table";
 import { type CallCollector, PlainCalls } from "../../../src/command/plain-calls";
 import { IGNORED } from "../../../src/command/promise-completion";
 import { CallsInFlight } from "../../../src/connection/calls-in-flight";
-import { CommandQueue } from "../../../src/connection/command-queue";
+import { CommandQueue, commandsOf } from "../../../src/connection/command-queue";
 import { fixedRuns } from "../../support/properties";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -204,7 +204,7 @@ class Bench {
   }
 
   private lose(): void {
-    const { sent, unsent } = this.queue.takeAll();
+    const { sent, unsent } = commandsOf(this.queue.takeAll());
     const isLeft = ({ calls }: Unit): boolean => calls?.isAbandoned !== true;
     const numbers = (units: readonly Unit[]): string[] => units.filter(isLeft).map((one) => `${one.number}`);
     const still = (commands: readonly Command[]): unknown[] =>
@@ -253,7 +253,7 @@ describe("the command queue", () => {
     }
     expect(queue.contradiction()).to.equal(null);
     expect(queue.unsent).to.be.lessThan(8300);
-    const left = queue.takeAll().unsent;
+    const left = commandsOf(queue.takeAll()).unsent;
     expect(left.filter((command) => kept.includes(command))).to.deep.equal(kept);
     kept[0]?.fail(new Error("the connection is lost"));
   });

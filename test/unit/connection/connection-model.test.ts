@@ -11,6 +11,7 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { type CallCollector, PlainCalls } from "../../../src/command/plain-calls";
+import { commandsOf } from "../../../src/connection/command-queue";
 import { Connection } from "../../../src/connection/connection";
 import type { MessageListener } from "../../../src/connection/push-router";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
@@ -265,7 +266,7 @@ class Bench {
     const isTaken = peer.writableLength === 0;
     peer.destroy();
     while (!this.isClosed) await turn();
-    const { sent, unsent } = connection.queue.takeAll();
+    const { sent, unsent } = commandsOf(connection.queue.takeAll());
     // The peer may be stuck, with more in the buffer of the socket.
     if (isTaken) expect(sent.length).to.equal(arrived - peer.answered);
     else expect(sent.length).to.be.at.least(arrived - peer.answered);

@@ -6,7 +6,7 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PlainCalls } from "../../../src/command/plain-calls";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { CommandQueue } from "../../../src/connection/command-queue";
+import { CommandQueue, commandsOf } from "../../../src/connection/command-queue";
 import { FlushEncoder } from "../../../src/connection/flush-encoder";
 import { ScriptMemory } from "../../../src/connection/script-memory";
 import { OutputBuffer } from "../../../src/protocol/output-buffer";
@@ -37,7 +37,7 @@ function flushes(count: number, size: number, kind: string, highWaterBytes: numb
     output.release(output.take());
     return queue.inFlight - before;
   });
-  const { sent, unsent } = queue.takeAll();
+  const { sent, unsent } = commandsOf(queue.takeAll());
   for (const command of [...sent, ...unsent]) command.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
   return counts;
 }
