@@ -154,7 +154,7 @@ export function withoutRequests(left: Leftovers, cause?: Error): Leftovers {
   let areAllUsers = true;
   for (const entries of [left.sent, left.unsent]) {
     for (const entry of entries) {
-      if (entry instanceof CallsInFlight || isUsers(entry)) continue;
+      if (entry instanceof CallsInFlight || entry.origin === Origin.User || isUsers(entry)) continue;
       areAllUsers = false;
       const isQuestion = entry.origin === Origin.Question;
       entry.fail(isQuestion && answer !== null ? answer : new ConnectionClosedError());
