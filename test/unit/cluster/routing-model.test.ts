@@ -1,6 +1,7 @@
 /**
  * Router, redirector, retry queue, slot owners and node pool together, without a server: random
- * calls, moves of slots, lost connections and tables, against a model that knows only one sentence:
+ * calls and transactions, moves of slots, connections that are lost for good or dialled again, and
+ * tables, against a model that knows only one sentence:
  * every call settles once, and the calls of a slot run in the order in which they were made.
  */
 
@@ -8,6 +9,7 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { type SinonFakeTimers, useFakeTimers } from "sinon";
 import type { ClusterNode, NodeClient } from "../../../src/cluster/cluster-node";
+import { madeWhole } from "../../../src/cluster/cluster-transaction";
 import { NodePool } from "../../../src/cluster/node-pool";
 import { Redirector } from "../../../src/cluster/redirector";
 import { RetryQueue } from "../../../src/cluster/retry-queue";
@@ -29,6 +31,8 @@ const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 class ModelNode {
   given: Command[] = [];
   isAsking = false;
+  /** The transaction that is open on the connection. */
+  open: { readonly isAsking: boolean; isBroken: boolean; readonly queued: Command[] } | null = null;
   readonly link = {
     isLeaving: false,
     isIdle: true,
@@ -134,6 +138,18 @@ class ModelCluster {
     this.router.dispatchBatch(commands);
   }
 
+  /** MULTI, two calls of one key, EXEC. */
+  callAsTransaction(key: string): void {
+    const commands = ["multi", "append", "append", "exec"].map((name) => {
+      const ending = new Ending();
+      const args = name === "append" ? [key, String(this.calls.length)] : [];
+      const command = new Command(specOf(name), args, false, ending);
+      this.calls.push({ command, ending });
+      return command;
+    });
+    this.router.dispatchBatch(commands);
+  }
+
   /** The oldest command of a node gets its reply. */
   answer(index: number): boolean {
     const node = this.nodes[index] as ModelNode;
@@ -143,22 +159,55 @@ class ModelCluster {
     node.isAsking = command.spec.lowerName === "asking";
     if (node.isAsking && !command.isSettled) command.fulfil("OK", TEXT);
     if (command.isSettled) return true;
-    const error = this.refusal(command, index, isAsking);
-    if (error === null) {
-      this.log.get(String(command.args[0]))?.push(Number(command.args[1]));
-      command.fulfil(1, TEXT);
-    } else if (!this.redirector.onReplyError(this.at(index), command, error)) command.fail(error);
+    const error = this.run(node, command, index, isAsking);
+    if (error !== null && !this.redirector.onReplyError(this.at(index), command, error)) command.fail(error);
     return true;
   }
 
-  /** The connection is lost; what was not answered was not run either. */
-  lose(index: number): void {
+  /** Answers the command, or tells the error that it is answered with. */
+  private run(node: ModelNode, command: Command, index: number, isAsking: boolean): Error | null {
+    const { open } = node;
+    const name = command.spec.lowerName;
+    if (name === "multi") {
+      node.open = { isAsking, isBroken: false, queued: [] };
+      command.fulfil("OK", TEXT);
+      return null;
+    }
+    if (name === "exec") {
+      node.open = null;
+      if (open === null) return new ReplyError("ERR EXEC without MULTI");
+      if (open.isBroken) return new ReplyError("EXECABORT Transaction discarded because of previous errors.");
+      for (const one of open.queued) this.note(one);
+      command.fulfil(
+        open.queued.map(() => 1),
+        TEXT,
+      );
+      return null;
+    }
+    const error = this.refusal(command, index, open?.isAsking ?? isAsking);
+    if (error !== null && open !== null) open.isBroken = true;
+    if (error !== null) return error;
+    if (open === null) this.note(command);
+    else open.queued.push(command);
+    command.fulfil(open === null ? 1 : "QUEUED", TEXT);
+    return null;
+  }
+
+  private note({ args }: Command): void {
+    this.log.get(String(args[0]))?.push(Number(args[1]));
+  }
+
+  /** The connection is lost, or dialled again; what was not answered was not run either. */
+  lose(index: number, isDialledAgain: boolean): void {
     const node = this.nodes[index] as ModelNode;
     const left = node.given.splice(0).filter((one) => !one.isSettled);
     node.isAsking = false;
+    node.open = null;
     const isOwn = (one: Command): boolean => this.redirector.takesOver(one);
     for (const one of left) if (!isOwn(one)) one.fail(new ConnectionClosedError());
-    this.redirector.takeOver(this.at(index), left.filter(isOwn), new ConnectionClosedError());
+    const own = left.filter(isOwn);
+    if (isDialledAgain) node.given.push(...madeWhole(own));
+    else this.redirector.takeOver(this.at(index), own, new ConnectionClosedError());
   }
 
   /** A move begins, or ends. */
@@ -181,7 +230,8 @@ class ModelCluster {
   }
 
   giveUp(index: number): void {
-    this.calls[index % this.calls.length]?.command.fail(new Error("given up"));
+    const { command } = this.calls[index % this.calls.length] ?? {};
+    if (command?.batch === null) command.fail(new Error("given up"));
   }
 
   get isIdle(): boolean {
@@ -235,7 +285,20 @@ const step: fc.Arbitrary<{ readonly name: string; readonly run: Step }> = fc.one
       .tuple(key, node)
       .map(([k, n]) => ({ name: `move ${k} to ${n}`, run: (c: ModelCluster) => c.move(k, n) })),
   },
-  { weight: 1, arbitrary: node.map((n) => ({ name: `lose ${n}`, run: (c: ModelCluster) => c.lose(n) })) },
+  {
+    weight: 2,
+    arbitrary: key.map((k) => ({
+      name: `transaction ${k}`,
+      run: (c: ModelCluster) => c.callAsTransaction(k),
+    })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.tuple(node, fc.boolean()).map(([n, isDialledAgain]) => ({
+      name: isDialledAgain ? `dial ${n} again` : `lose ${n}`,
+      run: (c: ModelCluster) => c.lose(n, isDialledAgain),
+    })),
+  },
   { weight: 1, arbitrary: fc.constant({ name: "refresh", run: (c: ModelCluster) => c.refresh() }) },
   {
     weight: 1,
