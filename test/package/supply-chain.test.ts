@@ -27,6 +27,32 @@ interface Manifest {
   readonly files: readonly string[];
 }
 
+/** As `TESTING_LATE` of scripts/build.mjs names them. */
+const LATE_PARTS_OF_THE_TEST_KIT = [
+  "acl",
+  "bitmaps",
+  "cluster",
+  "cluster-commands",
+  "connections",
+  "dump",
+  "hashes",
+  "hyperloglog",
+  "keys",
+  "lists",
+  "movable-keys",
+  "pubsub",
+  "real-servers",
+  "script-commands",
+  "scripting",
+  "server-commands",
+  "sets",
+  "sort",
+  "sorted-sets",
+  "streams",
+  "strings",
+  "transactions",
+];
+
 const root = checkoutDirectory();
 const LOCK_FILES = [
   "package-lock.json",
@@ -72,6 +98,9 @@ const OTHER_FILES = [
   "built/otel-instrumentation.js.map",
   "built/otel-shared.js.map",
   "built/otel-rolldown-runtime.js",
+  ...LATE_PARTS_OF_THE_TEST_KIT.flatMap((name) =>
+    [".js", ".js.map"].map((end) => `built/testing-${name}${end}`),
+  ),
   "built/testing-mock.d.mts",
   "built/testing-mock.mjs",
   "built/testing-rolldown-runtime.js",
