@@ -252,7 +252,9 @@ function fitted(number: bigint, { isSigned, bits }: Field, overflow: Overflow): 
   const [low, high] = isSigned ? [-(1n << (size - 1n)), (1n << (size - 1n)) - 1n] : [0n, (1n << size) - 1n];
   if (number >= low && number <= high) return number;
   if (overflow === "FAIL") return null;
-  if (overflow === "SAT") return number < low ? low : high;
+  // Servers take the distance to the upper end in 64 bits: one that is too far below seems to be above.
+  const isTooFar = bits < 64 && BigInt.asIntN(64, high - number) < 0n;
+  if (overflow === "SAT") return number < low && !isTooFar ? low : high;
   return isSigned ? BigInt.asIntN(bits, number) : BigInt.asUintN(bits, number);
 }
 

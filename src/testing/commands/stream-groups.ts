@@ -375,7 +375,8 @@ interface Taking {
 }
 
 function take(group: ConsumerGroup, { entry, old, consumer, claim }: Taking): ReplyValue {
-  const counted = (old?.deliveries ?? 0) + (claim.isJustId ? 0 : 1);
+  // An entry that is only now pending counts as delivered before it is claimed.
+  const counted = (old?.deliveries ?? 1) + (claim.isJustId ? 0 : 1);
   const { deliveredAt } = claim;
   group.consumers.set(consumer.name, consumer);
   group.pending.set(entry.id, {
