@@ -99,6 +99,11 @@ export class Schedule {
     this.subscriptions = this.has.channels ? this.subscribe() : null;
   }
 
+  /** Nodes that are lost are dialled again, and others asked meanwhile, as if their slots had moved. */
+  private get isRedialling(): boolean {
+    return this.slots !== null && this.seed % 4 === 3;
+  }
+
   /** A master with one replica; sentinels are hosts too, and fail as others do. */
   private makeGroup(): SentinelGroup {
     const sentinels = ["10.1.0.1:26379", "10.1.0.2:26379"];
@@ -235,7 +240,7 @@ export class Schedule {
       shardedSubscribers: true,
       dnsLookup: (address, callback) => callback(null, address, 4),
       clusterRetryStrategy: (times) => Math.min(10 + times * 2, 200),
-      clusterNodeRetryStrategy: this.seed % 4 === 3 ? (times) => Math.min(times * 5, 50) : null,
+      clusterNodeRetryStrategy: this.isRedialling ? (times) => Math.min(times * 5, 50) : null,
       slotsRefreshTimeout: 500,
       maxRedirections: random.of([4, 16]),
       scaleReads: random.of(["master", "master", "slave", "all"] as const),
@@ -485,7 +490,7 @@ export class Schedule {
       if (times > 1 && this.policy !== "at-least-once")
         this.complain(`ran ${times} times under ${this.policy}`, [call]);
       if (at < 0) continue;
-      const isMoved = this.slots?.hasMoved(slotOfKey(call.key)) === true;
+      const isMoved = this.isRedialling || this.slots?.hasMoved(slotOfKey(call.key)) === true;
       const wasLate =
         isMoved && this.standstills.some(({ fromMs, toMs }) => call.atMs < toMs && call.settledAtMs > fromMs);
       if (!wasLate && at < (order.get(call.key) ?? -1))
