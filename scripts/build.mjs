@@ -351,12 +351,17 @@ function removeFiles(pattern) {
   }
 }
 
-/** Builds the code alone if a source file is newer than it. */
+/** Whether something of the source, or this script, is newer than what was made of it. */
+function isStale(path) {
+  if (!existsSync(path)) return true;
+  const inputs = readdirSync(source, { recursive: true, encoding: "utf8" }).map((name) => join(source, name));
+  const newest = Math.max(...[...inputs, import.meta.filename].map((input) => statSync(input).mtimeMs));
+  return statSync(path).mtimeMs <= newest;
+}
+
+/** Builds the code alone. */
 export async function buildCode({ ifStale = false } = {}) {
-  const made = join(built, "index.mjs");
-  const inputs = readdirSync(source, { recursive: true, encoding: "utf8" }).map((path) => join(source, path));
-  const newest = Math.max(...[...inputs, import.meta.filename].map((path) => statSync(path).mtimeMs));
-  if (ifStale && existsSync(made) && statSync(made).mtimeMs > newest) return;
+  if (ifStale && !isStale(join(built, "index.mjs"))) return;
   removeFiles(/\.m?js(?:\.map)?$/);
   writeModuleEntry(await writeCode());
   for (const one of ASIDE) await writeAside(one);
@@ -422,8 +427,12 @@ function markTypes(entry) {
   writeFileSync(path, `${text.slice(0, list.start)}export { ${words.join(", ")} };${text.slice(list.end)}`);
 }
 
-/** One file with everything, of which the entry and the sub-paths pass on what is public. */
-async function buildDeclarations() {
+/**
+ * Builds the declarations, which name values of the code: that is built before. One file holds everything, of which
+ * the entry and the sub-paths pass on what is public.
+ */
+export async function buildDeclarations({ ifStale = false } = {}) {
+  if (ifStale && !isStale(join(built, "declarations.d.ts"))) return;
   rmSync(declarations, { recursive: true, force: true });
   const compiler = [toolPath("typescript", "tsc"), "-p", "tsconfig.json"];
   await mustRun(process.execPath, [...compiler, "--emitDeclarationOnly", "--outDir", declarations]);

@@ -319,6 +319,9 @@ async function reportCoverage() {
   await run(process.execPath, [toolPath("c8", "c8"), "report", ...scope, ...forms]);
 }
 
+/** Tests of what users install, and of the documentation that is made of the declarations. */
+const DECLARATION_READERS = /^test\/(?:package|unit\/docs)\//;
+
 /** One command line's files, with every test's name and result: nothing is looked at that they do not need. */
 async function runFiles() {
   const files = chosenFiles.map(compiledPath);
@@ -329,7 +332,9 @@ async function runFiles() {
   }
   const isUnit = chosenFiles.every((path) => path.startsWith("test/unit/"));
   const env = { SLUICE_TARGET: targetOf(isUnit ? "unit" : "") };
-  if (env.SLUICE_TARGET === "built") await buildCode({ ifStale: true });
+  const readsDeclarations = chosenFiles.some((path) => DECLARATION_READERS.test(path));
+  if (env.SLUICE_TARGET === "built" || readsDeclarations) await buildCode({ ifStale: true });
+  if (readsDeclarations) await buildDeclarations({ ifStale: true });
   const mocha = [toolPath("mocha", "mocha"), ...(options.grep === undefined ? [] : ["-g", options.grep])];
   process.exit((await run(process.execPath, [...mocha, ...files], { env })) ?? 1);
 }
@@ -338,7 +343,7 @@ async function runFiles() {
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 await ensureInstalled();
 // These load what has only now been installed for certain.
-const { buildCode } = await import("./build.mjs");
+const { buildCode, buildDeclarations } = await import("./build.mjs");
 const { compile, compiledPath } = await import("./compile.mjs");
 await compile();
 if (chosenFiles.length > 0) await runFiles();
