@@ -65,7 +65,11 @@ function flattenFrom(args: unknown[], from: number, commandName: string): unknow
       continue;
     }
     try {
-      for (let inner = 0; inner < value.length; inner++) flat.push(value[inner]);
+      for (let inner = 0; inner < value.length; inner++) {
+        const item = value[inner];
+        // Holes are left out, as by Array.prototype.flat.
+        if (item !== undefined || inner in value) flat.push(item);
+      }
     } catch (cause) {
       throw new ArgumentError(commandName, index + 1, "its elements cannot be read", { cause });
     }

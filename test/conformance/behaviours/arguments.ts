@@ -46,6 +46,14 @@ export const arguments_ = group("arguments", (add) => {
   );
 
   add(
+    "holes of arrays are left out, what is undefined in them is not",
+    // biome-ignore lint/suspicious/noSparseArray: what the test is about
+    async (stage) => sent(stage, ["k", [, "a", , undefined, "b", ,], [[, "c", ,]]]),
+    ["k", "a", "", "b", ",c,"],
+    { isAlone: true },
+  );
+
+  add(
     "bytes of typed arrays",
     async (stage) => sent(stage, [new Uint8Array([65, 66]), new Uint8Array([67]).buffer]),
     ["AB", "C"],

@@ -1,6 +1,6 @@
 /** The key prefix: what it is put on, and what not. */
 
-import { group, type Stage } from "../behaviour";
+import { group, messageOf, type Stage } from "../behaviour";
 
 /** The arguments a server receives for calls of a client with a prefix. */
 async function sent(stage: Stage, calls: readonly (readonly [string, ...unknown[]])[]): Promise<string[]> {
@@ -123,6 +123,17 @@ export const prefixes = group("key prefix", (add) => {
     },
     [["p:a", "p:b", "p:c"], "1", Buffer.from("2"), "4"],
     { differs: "key prefix as Buffer" },
+  );
+
+  add(
+    "a key that is missing gets no prefix",
+    async (stage) => {
+      const redis = await stage.redis({ keyPrefix: "p:" });
+      const refused = await messageOf(redis.call("incr"));
+      return [refused, await redis.keys("*")];
+    },
+    ["ERR wrong number of arguments for 'incr' command", []],
+    { differs: "key prefix of a missing key" },
   );
 
   add(

@@ -116,7 +116,7 @@ describe("argument encoding", () => {
   it("agrees with flattening first and converting each value afterwards", () => {
     const scalar = fc.oneof(fc.string(), fc.double(), fc.bigInt(), fc.boolean(), fc.constant(null));
     fc.assert(
-      fc.property(fc.array(fc.oneof(scalar, fc.array(scalar))), (args) => {
+      fc.property(fc.array(fc.oneof(scalar, fc.array(scalar), fc.sparseArray(scalar))), (args) => {
         const expected = args.flat(1).flatMap((value) => normalizeArguments([value], "x"));
         expect(normalizeArguments(args, "x")).to.deep.equal(expected);
       }),
