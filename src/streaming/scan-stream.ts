@@ -5,6 +5,7 @@
  */
 
 import { Readable, type ReadableOptions } from "node:stream";
+import { callUser } from "../util/user-code";
 
 export interface ScanStreamOptions {
   /** Only elements that match this glob. Not prefixed by `keyPrefix`. */
@@ -60,7 +61,8 @@ export class ScanStream extends Readable {
         if (this.destroyed) return;
         this.cursor = cursor;
         if (cursor.length === 1 && String(cursor) === "0") this.isDrained = true;
-        this.push(elements);
+        // Listeners run in here: what they throw is no failure of a promise.
+        callUser(() => this.push(elements));
       },
       (error: Error) => this.destroy(error),
     );

@@ -88,6 +88,27 @@ describe("code of the user", () => {
     });
   });
 
+  it("a listener of a scan stream that throws is an uncaught exception, not a rejection", async () => {
+    const origins: string[] = [];
+    const note = (_error: Error, origin: string): void => void origins.push(origin);
+    process.on("uncaughtExceptionMonitor", note);
+    const thrown = await uncaughtDuring(() =>
+      withClient({}, async (redis) => {
+        const scanned = new Promise<void>((resolve) => {
+          redis.scanStream().on("data", () => {
+            resolve();
+            throw new Error("from a listener");
+          });
+        });
+        await scanned;
+        expect(await redis.ping()).to.equal("PONG");
+      }),
+    );
+    process.off("uncaughtExceptionMonitor", note);
+    expect(thrown).to.deep.equal(["from a listener"]);
+    expect(origins).to.deep.equal(["uncaughtException"]);
+  });
+
   describe("instead of sendCommand", () => {
     it("what it returns is what the caller gets, and nothing is rejected unheard", async () => {
       const thrown = await uncaughtDuring(() =>
