@@ -365,7 +365,9 @@ await tryAgainAlone();
 if (isLong) {
   await testSite();
   await repeatForLong();
-  await runMocha("integration", "integration, two lanes and bulk", WITH_LANES);
+  for (const group of ["integration", "cluster"]) {
+    await runMocha(group, `${group}, two lanes and bulk`, WITH_LANES);
+  }
   await otherNodes();
   await otherRuntimes();
 }

@@ -22,8 +22,8 @@ export interface NodeClient extends Dispatcher {
   readonly isIdle: boolean;
   /** Hands on what is gathered, although a batch may be unanswered. */
   handOn(): void;
-  /** Takes out what waits for a connection. */
-  takeWaiting(): Command[];
+  /** Takes out what waits for a connection and the test is true for, also what lanes hold back. */
+  takeWaiting(isWanted: (command: Command) => boolean): Command[];
   /** Ends all connections at once. */
   destroy(): void;
   /** The youngest command of a slot that was given to it and is not answered, or null; one that may block does not count. */

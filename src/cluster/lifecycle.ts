@@ -178,7 +178,9 @@ export class Lifecycle implements Gatekeeper {
   onEmpty(): void {
     if (this.status === "connect" || this.status === "ready") this.shut(false);
     else if (this.status !== "disconnecting") return;
-    this.close();
+    // It was told already, while connections of a failed attempt were still ending.
+    if (!this.isClosed) this.close();
+    else if (this.isLeaving) this.end();
   }
 
   // --- Gatekeeper --------------------------------------------------------------------------

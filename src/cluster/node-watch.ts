@@ -12,6 +12,8 @@ import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
 
+const all = (): boolean => true;
+
 /** The modules that act on it; they are made after the pool. */
 export interface NodeWatchDeps {
   readonly pool: NodePool;
@@ -23,7 +25,10 @@ export interface NodeWatchDeps {
 export class NodeWatch {
   readonly takeover: Takeover = {
     takesOver: (command) => this.deps().redirector.takesOver(command),
-    takeOver: (commands, error) => this.deps().redirector.takeOver(this.node, commands, error),
+    takeOver: (commands, error) => {
+      if (this.client?.links.some(({ status }) => status === "end")) this.noteUnreached();
+      this.deps().redirector.takeOver(this.node, commands, error);
+    },
     madeWhole,
   };
   /** Set once it is made. */
@@ -44,9 +49,15 @@ export class NodeWatch {
       if (isPresent) pool.regain(node);
     } else if (status === "reconnecting" && isPresent) this.onLost(client);
     else if (status === "end" && client !== null) {
-      if (!this.wasReady && isPresent) node.isDown = true;
+      this.noteUnreached();
       pool.onEnded(client);
     }
+  }
+
+  /** Its client ends. With lanes this is known before: one of them has ended, and its commands must not come here again. */
+  private noteUnreached(): void {
+    const { node, client } = this;
+    if (!this.wasReady && client !== null && node.client === client) node.isDown = true;
   }
 
   /** An error reply; true when the command goes to another node. */
@@ -68,7 +79,7 @@ export class NodeWatch {
   /** The connection was lost or could not be made, and is dialled again: perhaps another node takes over. */
   private onLost(client: NodeClient): void {
     const { pool, redirector, refresher } = this.deps();
-    if (pool.lose(this.node)) redirector.onLeft(this.node, client.takeWaiting());
+    if (pool.lose(this.node)) redirector.onLeft(this.node, client.takeWaiting(all));
     refresher.request(null);
   }
 }

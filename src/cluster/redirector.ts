@@ -147,14 +147,7 @@ export class Redirector {
 
   /** Commands that wait for a connection of the node and whose slot has another owner go to that one. */
   private leadAway(node: ClusterNode): void {
-    const moved: Command[] = [];
-    for (const { offline } of node.client?.links ?? []) {
-      if (offline.length === 0) continue;
-      const kept: Command[] = [];
-      for (const command of offline.takeAll())
-        (this.hasOtherOwner(command, node) ? moved : kept).push(command);
-      offline.putBack(kept);
-    }
+    const moved = node.client?.takeWaiting((command) => this.hasOtherOwner(command, node)) ?? [];
     this.onLeft(node, moved);
   }
 

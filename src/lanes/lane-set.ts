@@ -171,9 +171,10 @@ export class LaneSet {
     for (const { gatherer } of this.all) gatherer?.flush();
   }
 
-  /** Takes out what waits for a connection, in order for each slot. */
-  takeWaiting(): Command[] {
-    return [...this.all.flatMap(({ link }) => link.offline.takeAll()), ...this.lanes.takeHeld()];
+  /** Takes out what waits and the test is true for, in order for each slot. */
+  takeWaiting(isWanted: (command: Command) => boolean): Command[] {
+    const waiting = this.all.flatMap(({ link }) => link.offline.takeThose(isWanted));
+    return [...waiting, ...this.lanes.takeHeld(isWanted)];
   }
 
   private close(lane: LinkLane, isReconnect: boolean): void {
@@ -186,7 +187,7 @@ export class LaneSet {
   }
 
   private settleHeld(): void {
-    const held = this.lanes.takeHeld();
+    const held = this.lanes.takeHeld(() => true);
     if (held.length > 0) this.owner.settleWaiting(held);
   }
 

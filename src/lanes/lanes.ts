@@ -122,12 +122,20 @@ export class Lanes implements Dispatcher {
     return this.held.toArray().flatMap(({ commands }) => commands);
   }
 
-  /** Empties what is held, in order. */
-  takeHeld(): Command[] {
-    const commands = this.pendingHeld();
+  /** Takes out those held commands that the test is true for, in order; the others stay held. */
+  takeHeld(isWanted: (command: Command) => boolean): Command[] {
+    const taken: Command[] = [];
+    const entries = this.held.toArray();
     this.held.clear();
     this.heldCount = 0;
-    return commands;
+    for (const { commands, isBatch } of entries) {
+      const left: Command[] = [];
+      for (const command of commands) (isWanted(command) ? taken : left).push(command);
+      if (left.length === 0) continue;
+      this.held.push({ commands: left, isBatch });
+      this.heldCount += left.length;
+    }
+    return taken;
   }
 
   /** Something has happened to a connection: what was waited for may be over, or has to be asked for again. */

@@ -107,6 +107,20 @@ export class OfflineQueue {
     return requeued.length === 0 ? waiting : [...requeued, ...waiting];
   }
 
+  /** Takes out those that the test is true for, in order; the others stay where they are. */
+  takeThose(isWanted: (command: Command) => boolean): Command[] {
+    if (this.items.length === 0 && this.requeued.length === 0) return [];
+    const taken: Command[] = [];
+    const stays = (command: Command): boolean => {
+      const isTaken = isWanted(command);
+      if (isTaken) taken.push(command);
+      return !isTaken;
+    };
+    this.requeued = this.requeued.filter(stays);
+    this.items = new Deque(this.items.toArray().filter(stays));
+    return taken;
+  }
+
   /** As `takeAll`, without what was requeued. */
   takeWaiting(): Command[] {
     const all = this.items.toArray();

@@ -16,6 +16,7 @@ import { waitUntil } from "../../scripts/servers/wait-until";
 import type { Cluster } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { FakeCluster } from "../support/fake-cluster";
+import { onOneConnection } from "../support/one-connection";
 
 const KEYS = Array.from({ length: 60 }, (_, i) => `key:${i}`);
 
@@ -210,6 +211,7 @@ describe("cluster: names for TLS", () => {
   let fronts: Server[] = [];
   /** What each front was asked for as a name, in order. */
   let asked: string[][] = [];
+  onOneConnection();
   const fixture = new ClusterFixture();
 
   before(() => {

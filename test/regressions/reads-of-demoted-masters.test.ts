@@ -58,8 +58,11 @@ describe("cluster: a node that is master and replica by turns", () => {
           if (first.toLowerCase() === "slots") slotsAsked++;
           return undefined;
         case "get":
-          if (number === master || readonlySockets.has(socket)) return NAMES[number] as string;
+        case "sort": {
+          const answer = name === "get" ? (NAMES[number] as string) : [NAMES[number] as string];
+          if (number === master || readonlySockets.has(socket)) return answer;
           return new Error(`MOVED ${SLOT} ${node(master).key}`);
+        }
         default:
           return undefined;
       }
@@ -142,5 +145,23 @@ describe("cluster: a node that is master and replica by turns", () => {
     for (const go of release) go();
     expect(await read).to.equal(NAMES[OWNER]);
     expect(slotsAsked).to.be.above(1);
+  });
+
+  it("is demoted while lanes hold commands behind one that stands between all", async () => {
+    const keys = Array.from({ length: 8 }, (_, i) => `{${KEY}${i}}`);
+    master = OTHER;
+    tellTruth();
+    const cluster = await connect({ redisOptions: { connections: { lanes: 2 } } as object });
+    isSlow = true;
+    const sorted = cluster.sort(KEY, "BY", "weight:*");
+    const reads = keys.map((key) => cluster.get(key));
+    await waitUntil(async () => release.length > 0, { timeoutMs: 5000, what: "the handshake" });
+    master = OWNER;
+    tellTruth();
+    isSlow = false;
+    await cluster.refreshSlotsCache();
+    for (const go of release) go();
+    expect(await Promise.all(reads)).to.deep.equal(keys.map(() => NAMES[OWNER]));
+    expect(await sorted).to.deep.equal([NAMES[OWNER]]);
   });
 });

@@ -76,8 +76,9 @@ export class NodeView implements NodeClient {
     lanes?.flush();
   }
 
-  takeWaiting(): Command[] {
-    return this.redis[PARTS].lanes?.takeWaiting() ?? this.link.offline.takeAll();
+  takeWaiting(isWanted: (command: Command) => boolean): Command[] {
+    const { lanes } = this.redis[PARTS];
+    return lanes === null ? this.link.offline.takeThose(isWanted) : lanes.takeWaiting(isWanted);
   }
 
   destroy(): void {

@@ -308,6 +308,25 @@ describe("Lifecycle", () => {
     expect(words.length).to.equal(3);
   });
 
+  for (const leave of ["disconnect(true)", "quit()"] as const) {
+    it(`is closed once when connections of a failed attempt end behind ${leave}`, async () => {
+      await home.live(async () => {
+        parts.refresh = () => Promise.reject(new Error("nobody answers"));
+        parts.clients = [{ dispatch: () => {} }];
+        expect(await failure(life.connect())).to.contain("None of startup nodes");
+        if (leave === "quit()") void life.quit(async () => "OK");
+        else life.disconnect(true);
+        parts.clients = [];
+        life.onEmpty();
+        const end = leave === "quit()" ? ["end"] : [];
+        expect(words).to.deep.equal(["connecting", "close", "reconnecting", "disconnecting", ...end]);
+        parts.refresh = async () => {};
+        await home.pass(100);
+        expect(life.status).to.equal(leave === "quit()" ? "end" : "ready");
+      });
+    });
+  }
+
   it("begins anew when its last connection is lost; redirects go on", async () => {
     await home.live(async () => {
       await ready();

@@ -21,7 +21,7 @@ describe("NodeWatch", () => {
     told = [];
     [isFirstLoss, isSuspected, isTaken] = [true, true, false];
     node = new ClusterNode({ host: "h", port: 1 });
-    client = { takeWaiting: () => waiting } as never;
+    client = { takeWaiting: () => waiting, links: [] } as never;
     const deps = {
       pool: {
         regain: () => void told.push("regain"),
@@ -70,6 +70,16 @@ describe("NodeWatch", () => {
     never.client = client;
     never.onStatus("end");
     expect(node.isDown).to.equal(true);
+  });
+
+  it("calls a node down as soon as one of its connections has ended and gives commands back", () => {
+    const links = [{ status: "connecting" }, { status: "connecting" }];
+    Object.assign(client, { links });
+    watch.takeover.takeOver(waiting, new Error("it was lost"));
+    expect(node.isDown).to.equal(false);
+    Object.assign(links[1] as object, { status: "end" });
+    watch.takeover.takeOver(waiting, new Error("it was lost"));
+    expect([told, node.isDown]).to.deep.equal([["h:1 takes over 1", "h:1 takes over 1"], true]);
   });
 
   it("says nothing before its client is made", () => {

@@ -38,7 +38,6 @@ class ModelNode {
     isIdle: true,
     isWritable: true,
     connection: null,
-    offline: { length: 0, takeAll: (): Command[] => [], putBack: (): void => {} },
     session: { endedGuards: 0 },
     disconnect: (): void => {},
     dispatch: (): void => {},
@@ -47,6 +46,7 @@ class ModelNode {
   readonly client = {
     link: this.link,
     links: [this.link],
+    takeWaiting: (): Command[] => [],
     gathered: [],
     handOn: (): void => {},
     setReadOnly: (): void => {},

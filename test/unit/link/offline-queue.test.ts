@@ -28,7 +28,7 @@ function drained(queue: OfflineQueue): string[] {
   return keys(sent);
 }
 
-type Step = "push" | "requeue" | "putBack" | "settle" | "drain" | "takeAll" | "takeWaiting";
+type Step = "push" | "requeue" | "putBack" | "settle" | "drain" | "takeAll" | "takeThose" | "takeWaiting";
 
 describe("OfflineQueue", () => {
   afterEach(() => {
@@ -45,6 +45,7 @@ describe("OfflineQueue", () => {
         "settle",
         "drain",
         "takeAll",
+        "takeThose",
         "takeWaiting",
       ),
       { maxLength: 60 },
@@ -78,6 +79,14 @@ describe("OfflineQueue", () => {
             expect(keys(queue.takeAll())).to.deep.equal(keys([...requeued, ...waiting]));
             requeued = [];
             waiting = [];
+          } else if (step === "takeThose") {
+            const isWanted = ({ args }: Command): boolean => /[02468]$/.test(String(args[0]));
+            const taken = [...requeued, ...waiting].filter(isWanted);
+            expect(keys(queue.takeThose(isWanted))).to.deep.equal(keys(taken));
+            [requeued, waiting] = [requeued, waiting].map((all) => all.filter((one) => !isWanted(one))) as [
+              Command[],
+              Command[],
+            ];
           } else {
             expect(keys(queue.takeWaiting())).to.deep.equal(keys(waiting));
             waiting = [];
