@@ -276,7 +276,10 @@ export class Lifecycle implements Gatekeeper {
     refresher.start();
     this.events.onOpen();
     this.deps.retries.resume();
-    for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
+    // Code of the user that is called on the way may close it: what is left waits for the next life.
+    while (router.isOpen) {
+      const entry = this.queue.shift();
+      if (entry === undefined) return;
       const [first] = entry as [Command];
       if (entry.length > 1 || first.batch !== null) router.dispatchBatch(entry);
       else if (!first.isSettled) router.dispatch(first);

@@ -178,6 +178,24 @@ describe("Lifecycle", () => {
     });
   });
 
+  it("keeps what waits for the next life when code of the user closes it while it is being sent", async () => {
+    const [first, second] = [command("get", "a"), command("get", "b")];
+    life.admit([first]);
+    life.admit([second]);
+    let turns = 0;
+    parts.router.dispatch = (one) => {
+      if (++turns > 3) throw new Error("it goes round in a circle");
+      // As the router does while it is not open.
+      if (!parts.router.isOpen) life.admit([one]);
+      else {
+        parts.sent.push(String(one.args[0]));
+        life.disconnect(true);
+      }
+    };
+    await home.pass(0);
+    expect([parts.sent, life.waiting]).to.deep.equal([["a"], [second]]);
+  });
+
   it("is not ready while a node says that the cluster is not", async () => {
     await home.live(async () => {
       parts.against = new Error("the cluster is down");
