@@ -36,21 +36,20 @@ export class ClusterScanner {
 
   private async next(command: string, cursor: string | Buffer, args: unknown[]): Promise<ScanReply> {
     if (this.current === null) {
-      this.current = await this.nextNode();
+      await this.untilReady();
+      this.current = this.nextNode();
       cursor = "0";
     }
-    if (this.current === null) return ["0", []];
     const node = this.current;
+    if (node === null) return ["0", []];
     try {
-      const [following, elements] = await this.ask(node, command, [
-        cursor === BETWEEN ? "0" : cursor,
-        ...args,
-      ]);
+      const [following, elements] = await this.ask(node, command, [cursor, ...args]);
       this.failures = 0;
       if (String(following) !== "0") return [following, elements];
       this.done.add(node.key);
-      this.current = await this.nextNode();
-      return [this.current === null ? "0" : BETWEEN, elements];
+      // Whether the cluster is ready for the next master is asked by the next call: this page must not be lost to it.
+      this.current = null;
+      return [this.nextNode() === null ? "0" : BETWEEN, elements];
     } catch (error) {
       if (++this.failures > MAX_FAILURES || !isLoss(error as Error)) throw error;
       await sleep(PAUSE_MS);
@@ -61,8 +60,7 @@ export class ClusterScanner {
     }
   }
 
-  private async nextNode(): Promise<ClusterNode | null> {
-    await this.untilReady();
+  private nextNode(): ClusterNode | null {
     for (const node of this.wiring.slots.owners().keys()) if (!this.done.has(node.key)) return node;
     return null;
   }
