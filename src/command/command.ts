@@ -262,6 +262,13 @@ export function issuedBy(origin: Origin, command: Command): Command {
   return command;
 }
 
+/** A reply to the command has arrived: what it shares its fate with does not go again as a whole. */
+export function markAnswered(command: Command): void {
+  const { batch, extra } = command;
+  if (batch !== null && !batch.isAnswered) batch.noteAnswer();
+  if (extra !== null && extra.group !== null) extra.group.isAnswered = true;
+}
+
 /** Notes the command on its error, unless it is there already or the error is somebody else's. */
 export function nameCommand(error: Error, name: string, args: readonly Argument[]): void {
   if (!(error instanceof SluiceError || error instanceof ReplyError) || error.command !== undefined) return;

@@ -6,7 +6,7 @@
  */
 
 import type { Duplex } from "node:stream";
-import type { Command } from "../command/command";
+import { type Command, markAnswered } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
@@ -396,6 +396,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       return;
     }
     this.queue.shift();
+    markAnswered(command);
     if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.replies?.onStateReply(command, value);
     command.fulfil(command.isReadAsBuffers ? value : toText(value), this.shape);
   }
@@ -452,12 +453,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.socketTimeout?.stop();
     this.deps.life.onClose();
   }
-}
-
-function markAnswered(command: Command): void {
-  const { batch, extra } = command;
-  if (batch !== null && !batch.isAnswered) batch.noteAnswer();
-  if (extra !== null && extra.group !== null) extra.group.isAnswered = true;
 }
 
 function toText(value: Reply): Reply {

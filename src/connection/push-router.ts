@@ -7,7 +7,7 @@
  * command queue until the last one came.
  */
 
-import { Command } from "../command/command";
+import { Command, markAnswered } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import { ParserError } from "../errors";
 import { DecodedMessage, type Message, type MessageKind } from "../protocol/message";
@@ -110,6 +110,8 @@ export class PushRouter {
       if (!isEntry && kind === SubscriptionKind.Shard && name !== null) this.deps.messages?.onShardLost(name);
       return;
     }
+    // The first confirmation is an answer: what the command is a part of does not go again as a whole.
+    markAnswered(command);
     if (--this.left > 0) return;
     this.queue.shift();
     const count = message[2] as number;
