@@ -21,7 +21,7 @@ export class BulkSlots {
   /** Unanswered commands here that have keys of the slot. */
   private readonly counts = new Map<number, number>();
   /** Slots of commands that have ended without an answer, while the server may be at work on them. */
-  private doubted: (readonly number[])[] = [];
+  private readonly doubted: (readonly number[])[] = [];
   readonly large = new LargeCalls();
 
   constructor(
@@ -102,21 +102,21 @@ export class BulkSlots {
     microtask(() => this.settleDoubts());
   }
 
-  /** Finds out about commands that have ended without an answer. */
+  /** Finds out about commands that have ended without an answer. A fence tells of those alone that it was put behind. */
   settleDoubts(): void {
-    const { doubted } = this;
-    if (doubted.length === 0) return;
-    const settle = (): void => {
-      this.doubted = this.doubted.slice(doubted.length);
-      for (const slots of doubted) this.leave(slots);
-    };
-    if (!this.lane.isIdle) this.fences.ask(this.lane, () => this.onPassed(doubted.length));
-    else settle();
+    const count = this.doubted.length;
+    if (count === 0) return;
+    if (this.lane.isIdle) this.leaveDoubted(count);
+    else {
+      this.fences.ask(this.lane, () => {
+        this.leaveDoubted(count);
+        this.settleDoubts();
+      });
+    }
   }
 
-  private onPassed(count: number): void {
+  private leaveDoubted(count: number): void {
     for (const slots of this.doubted.splice(0, count)) this.leave(slots);
-    this.settleDoubts();
   }
 }
 
