@@ -11,8 +11,13 @@ const OWN_MODULES = `${sep}build${sep}src${sep}`;
 export interface InVirtualTime<T> {
   readonly modules: T;
   readonly time: VirtualTime;
-  /** From a beginning without timers, in this time; afterwards the process has its own again. */
+  /**
+   * From a beginning without timers, in this time; afterwards the process has its own again. Whatever else lives
+   * in the process (a server, a client that an earlier test has left) is in this time as well meanwhile.
+   */
   live(work: () => Promise<void>): Promise<void>;
+  /** The same for the modules alone, if they take their timers and their clock when they are loaded. */
+  liveAlone(work: () => Promise<void>): Promise<void>;
   /** Lets time pass; `look` is called with every step. */
   pass(ms: number, look?: () => void): Promise<void>;
 }
@@ -27,7 +32,16 @@ export function inVirtualTime<T>(load: () => T): InVirtualTime<T> {
   };
   forget();
   try {
-    return { modules: load(), time, live: (work) => live(time, work), pass: (...how) => pass(time, ...how) };
+    return {
+      modules: load(),
+      time,
+      live: (work) => live(time, work),
+      liveAlone: (work) => {
+        time.reset();
+        return work();
+      },
+      pass: (...how) => pass(time, ...how),
+    };
   } finally {
     leave();
     forget();

@@ -225,7 +225,7 @@ describe("the pool of nodes, on random programs", () => {
   for (const waitsForLost of [false, true]) {
     it(`opens and closes every client once, ${waitsForLost ? "waiting for" : "going round"} lost nodes`, async () => {
       await fc.assert(
-        fc.asyncProperty(steps, (program) => home.live(() => new Bench(waitsForLost).run(program))),
+        fc.asyncProperty(steps, (program) => home.liveAlone(() => new Bench(waitsForLost).run(program))),
         fixedRuns(150),
       );
     });

@@ -244,7 +244,7 @@ describe("the refresher, on random programs", () => {
 
   it("runs one at a time, spaced, and takes nothing from before a stop", async () => {
     await fc.assert(
-      fc.asyncProperty(steps, (program) => home.live(() => new Bench().run(program))),
+      fc.asyncProperty(steps, (program) => home.liveAlone(() => new Bench().run(program))),
       fixedRuns(400),
     );
   });

@@ -207,7 +207,7 @@ describe("the connections for shard channels, on random programs", () => {
 
   it("has every wanted channel where its slot is, and tells what was missed", async () => {
     await fc.assert(
-      fc.asyncProperty(steps, (program) => home.live(() => new Bench().run(program))),
+      fc.asyncProperty(steps, (program) => home.liveAlone(() => new Bench().run(program))),
       fixedRuns(400),
     );
   });
@@ -226,6 +226,8 @@ describe("the connections for shard channels, on random programs", () => {
     const subscribed: Step[] = [{ do: "ssubscribe", names: [name] }, ...first];
     // From here on the client subscribes by itself.
     const lost: Step[] = [{ do: "end", at: 0 }, { do: "wait", ms: 1100 }, ...first];
-    await home.live(() => new Bench().run([...subscribed, ...lost, ...moved(1), ...second, ...moved(0)]));
+    await home.liveAlone(() =>
+      new Bench().run([...subscribed, ...lost, ...moved(1), ...second, ...moved(0)]),
+    );
   });
 });
