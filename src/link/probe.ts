@@ -5,15 +5,14 @@
  * proxy, a limit of connections, an access rule) is no word about it.
  */
 
-import type { Socket } from "node:net";
 import type { ConnectionLife } from "../connection/connection";
 import { Connection } from "../connection/connection";
 import { type Credentials, handshake, request } from "../connection/handshake";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
+import { isArriving, isHeld, isHeldIn, numberIn, rowOf } from "./client-list";
 import { withoutRequests } from "./closing";
 import { connectionOptions, type LinkOptions } from "./link-options";
-import { alone } from "./side-connection";
-import { openSocket } from "./tcp-connector";
+import { alone, bareIntroduction, dialAgain, type Peer } from "./side-connection";
 import { Verdict } from "./watchdog";
 
 export interface ProbeTarget {
@@ -63,11 +62,8 @@ class Probe implements ConnectionLife, Probing {
 
   start(): void {
     const { options, connection } = this.target;
-    const { remoteAddress, remotePort } = connection.socket as Partial<Socket>;
-    const address = options.path ? { path: options.path } : { host: remoteAddress, port: remotePort };
-    const tls = options.tls && { servername: options.host, ...options.tls };
     this.timer = startTimer(() => this.onTimeout(), this.target.timeoutMs);
-    const socket = openSocket({ ...address, tls: tls || undefined }, this.connection.onread);
+    const socket = dialAgain(connection.socket as Peer, options, this.connection.onread);
     // With TLS long before the connection is open.
     socket.once("connect", () => {
       this.isAccepted = true;
@@ -103,13 +99,7 @@ class Probe implements ConnectionLife, Probing {
 
   private async ask(): Promise<void> {
     const { options, credentials, connection } = this.target;
-    const introduction = {
-      options: { protocol: options.protocol, disableClientInfo: true },
-      db: 0,
-      credentials,
-      identity: { name: "", version: "" },
-    };
-    const outcome = await handshake(this.connection, introduction, () => {});
+    const outcome = await handshake(this.connection, bareIntroduction(options, credentials), () => {});
     // It takes no more connections, or not with these credentials: no word about the other one.
     if (outcome.kind !== "ready") this.conclude(verdictOnRefusal(outcome));
     else {
@@ -150,10 +140,12 @@ class Probe implements ConnectionLife, Probing {
     if (isSameRun === false) return Verdict.Unknown;
     const { connection, silentMs } = this.target;
     const rows = list.split("\n").filter((row) => row.includes(" qbuf="));
-    const row = findOwn(rows, connection);
-    if (row === null) {
+    const row = rowOf(rows, connection);
+    if (row === undefined) {
+      // Somebody else may be held back in the command that the silent connection waits for.
+      const awaited = connection.queue.oldest()?.spec.lowerName;
       if (isSameRun === true && connection.clientId !== null) return Verdict.LineIsDead;
-      return rows.some((one) => isHeldIn(one, connection)) ? Verdict.ServerIsBusy : Verdict.Unknown;
+      return rows.some((one) => isHeldIn(one, awaited)) ? Verdict.ServerIsBusy : Verdict.Unknown;
     }
     const ageMs = numberIn(row, "age") * 1000;
     const idleMs = numberIn(row, "idle") * 1000;
@@ -177,30 +169,4 @@ class Probe implements ConnectionLife, Probing {
 function verdictOnRefusal(outcome: { kind: string; error?: Error }): Verdict {
   const isAtWork = outcome.error === undefined || /^(?:BUSY|LOADING)/.test(outcome.error.message);
   return isAtWork ? Verdict.ServerIsBusy : Verdict.Unknown;
-}
-
-/** The row of the silent connection: by its number, or by its address, which a network may have translated. */
-function findOwn(rows: readonly string[], { clientId, socket }: Connection): string | null {
-  if (clientId !== null) return rows.find((row) => numberIn(row, "id") === clientId) ?? null;
-  const { localAddress, localPort } = socket as Partial<Socket>;
-  const address = ` addr=${localAddress?.replace(/^::ffff:/, "")}:${localPort} `;
-  return rows.find((row) => row.includes(address)) ?? null;
-}
-
-/** Somebody is held back in the command that the silent connection waits for. */
-function isHeldIn(row: string, { queue }: Connection): boolean {
-  return isHeld(row) && / cmd=([^ |]*)/.exec(row)?.[1] === queue.oldest()?.spec.lowerName;
-}
-
-function numberIn(row: string, field: string): number {
-  return Number(new RegExp(`(?:^| )${field}=(\\d+)`).exec(row)?.[1] ?? Number.NaN);
-}
-
-function isHeld(row: string): boolean {
-  return /(?:^| )flags=\S*b/.test(row);
-}
-
-/** A large command is on its way: the server holds a part of it and has just read more. */
-function isArriving(row: string): boolean {
-  return / idle=[01] /.test(row) && / qbuf=[1-9]/.test(row);
 }

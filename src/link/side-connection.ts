@@ -4,11 +4,13 @@
  * about itself; its owner closes it.
  */
 
+import type { Duplex } from "node:stream";
 import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
-import { type Credentials, handshake } from "../connection/handshake";
+import { type Credentials, handshake, type Introduction } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import { startTimer, stopTimer } from "../util/scheduling";
 import { withoutRequests } from "./closing";
+import type { ReadHooks } from "./connector";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { openSocket } from "./tcp-connector";
 
@@ -33,6 +35,24 @@ export function canReach(options: LinkOptions, socket: Peer | null): boolean {
   return Boolean(options.path) || socket.remoteAddress !== undefined;
 }
 
+/** Opens another socket to the server that a socket leads to. */
+export function dialAgain(
+  { remoteAddress, remotePort }: Peer,
+  options: LinkOptions,
+  hooks: ReadHooks,
+): Duplex {
+  const { path } = options;
+  const address = path ? { path } : { host: remoteAddress, port: remotePort };
+  const tls = options.tls && { servername: options.host, ...options.tls };
+  return openSocket({ ...address, tls: tls || undefined }, hooks);
+}
+
+/** Says nothing about the client. */
+export function bareIntroduction({ protocol }: LinkOptions, credentials: Credentials): Introduction {
+  const identity = { name: "", version: "" };
+  return { options: { protocol, disableClientInfo: true }, db: 0, credentials, identity };
+}
+
 /** Resolves with a connection that is past its handshake, or with null. */
 export function openBeside(
   socket: Peer,
@@ -44,9 +64,7 @@ export function openBeside(
     settle = resolve;
   });
   const introduce = async (): Promise<void> => {
-    const identity = { name: "", version: "" };
-    const bare = { protocol: options.protocol, disableClientInfo: true };
-    const outcome = await handshake(connection, { options: bare, db: 0, credentials, identity }, nothing);
+    const outcome = await handshake(connection, bareIntroduction(options, credentials), nothing);
     if (outcome.kind === "ready") connection.markReady();
     else connection.destroy();
     settle(outcome.kind === "ready" ? connection : null);
@@ -65,9 +83,6 @@ export function openBeside(
     if (connection.readyAtMs === 0) connection.destroy();
   }, LONGEST_DIAL_MS);
   timer.unref();
-  const { path } = options;
-  const address = path ? { path } : { host: socket.remoteAddress, port: socket.remotePort };
-  const tls = options.tls && { servername: options.host, ...options.tls };
-  connection.attach(openSocket({ ...address, tls: tls || undefined }, connection.onread));
+  connection.attach(dialAgain(socket, options, connection.onread));
   return { connection, opened };
 }

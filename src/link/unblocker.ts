@@ -10,11 +10,13 @@
  */
 
 import type { Command } from "../command/command";
+import { LEGACY_SHAPE } from "../command/command-spec";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { type Credentials, request } from "../connection/handshake";
 import { deadlines, type Expiring } from "../util/deadlines";
 import { startTimer, stopTimer } from "../util/scheduling";
+import { isHeldIn, numberIn, rowOf } from "./client-list";
 import type { CurrentConnection } from "./current-connection";
 import type { LinkOptions } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
@@ -145,11 +147,9 @@ export class Unblocker {
     // Servers before 6.2 have no LIST ID.
     if (answer.error !== null && clientId !== null) answer = await request(side, "client", ["list"]);
     if (answer.error !== null) return "impossible";
-    const entry = entryOf(String(answer.value), connection);
-    if (entry === undefined) return "impossible";
-    const isBlocked = /(?:^| )flags=\S*b/.test(entry);
-    const isSame = / cmd=([^ |]*)/.exec(entry)?.[1] === command.spec.lowerName;
-    return isBlocked && isSame ? Number(/(?:^| )id=(\d+)/.exec(entry)?.[1]) : "not yet";
+    const row = rowOf(String(answer.value).split("\n"), connection);
+    if (row === undefined) return "impossible";
+    return isHeldIn(row, command.spec.lowerName) ? numberIn(row, "id") : "not yet";
   }
 
   private async openSide(connection: Connection): Promise<Connection | null> {
@@ -197,23 +197,12 @@ function giveUp(command: Command): void {
 }
 
 function tellNull(command: Command): void {
-  command.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+  command.fulfil(null, LEGACY_SHAPE);
 }
 
 /** Whether the next reply is that of the command. */
 function isFirst({ queue }: Connection, { extra }: Command): boolean {
   return extra !== null && extra.place === queue.answered;
-}
-
-/** The row of the connection in the list of the server: by its number, or else by its address. */
-function entryOf(list: string, connection: Connection): string | undefined {
-  const entries = list.split("\n");
-  const { clientId } = connection;
-  if (clientId !== null) return entries.find((entry) => entry.startsWith(`id=${clientId} `));
-  const { localAddress, localPort } = connection.socket as { localAddress?: string; localPort?: number };
-  if (localPort === undefined) return undefined;
-  const address = ` addr=${localAddress?.replace(/^::ffff:/, "")}:${localPort} `;
-  return entries.find((entry) => entry.includes(address));
 }
 
 function pause(ms: number): Promise<void> {
