@@ -23,13 +23,11 @@ import { TRANSACTION_END } from "../command/command-spec";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
+import { TRANSACTION_DISCARDED } from "../connection/write-filter";
 import { AbortError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
 import type { Redirect } from "./redirect";
-
-const DISCARDED =
-  "EXECABORT Transaction discarded because one of its commands was given up before it was written.";
 
 /** Why a transaction will go again once EXEC has been answered. */
 export interface PendingRedirect {
@@ -79,7 +77,7 @@ export class ClusterTransaction extends Batch {
 
   /** It will not run. */
   discard(): void {
-    for (const command of this.commands) command.fail(new AbortError(DISCARDED));
+    for (const command of this.commands) command.fail(new AbortError(TRANSACTION_DISCARDED));
   }
 
   /** The commands of the next run, the first one included. */

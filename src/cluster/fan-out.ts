@@ -7,7 +7,7 @@
 
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import type { CommandSpec, ReplyShape } from "../command/command-spec";
+import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../command/command-spec";
 import { type FanOutPolicy, fanOutPolicyFor } from "../command/command-table";
 import { isWord, keyPositions } from "../command/key-positions";
 import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
@@ -183,7 +183,7 @@ class Gathering implements Completion, SettleHook {
   }
 
   reject(part: Command, error: Error): void {
-    this.note(part, { value: null, error }, { protocol: 2, replyMapping: "legacy" });
+    this.note(part, { value: null, error }, LEGACY_SHAPE);
   }
 
   onFulfilled(): void {}

@@ -11,6 +11,7 @@
  */
 
 import { Command, issuedBy, Origin } from "../command/command";
+import { LEGACY_SHAPE } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { IGNORED } from "../command/promise-completion";
@@ -234,11 +235,10 @@ export class ShardedSubscribers implements Dispatcher {
       command.fail(error);
       return true;
     }
-    const extra = command.ensureExtra();
-    extra.trail ??= { count: 0, nodes: [], next: null, avoided: null };
-    extra.trail.nodes.push(connection.node.key);
-    if (extra.trail.count++ >= this.maxRedirections) {
-      command.fail(new TooManyRedirectionsError(error, extra.trail.nodes));
+    const trail = command.ensureExtra().ensureTrail();
+    trail.nodes.push(connection.node.key);
+    if (trail.count++ >= this.maxRedirections) {
+      command.fail(new TooManyRedirectionsError(error, trail.nodes));
       return true;
     }
     if (this.ownerOf(command.args[0] as string | Buffer) !== connection.node) this.send(command);
@@ -412,7 +412,7 @@ export class ShardedSubscribers implements Dispatcher {
     this.wanted.clear();
     const connections = [...this.connections.values()];
     let left = connections.length;
-    const finish = (): void => command.fulfil(0, { protocol: 2, replyMapping: "legacy" });
+    const finish = (): void => command.fulfil(0, LEGACY_SHAPE);
     if (left === 0) finish();
     const onAnswered = (): void => {
       if (--left === 0) finish();

@@ -7,7 +7,7 @@ import { dirname } from "node:path";
 import { ReplyError } from "../errors";
 import type { Batch } from "./batch";
 import type { Caller } from "./caller";
-import type { CommandSpec, ReplyShape } from "./command-spec";
+import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
 
 /** A Lua script that its command stands for; sent by text or by hash as the connection needs it. */
 export interface ScriptReference {
@@ -94,8 +94,6 @@ export interface TrackedRead {
   onTimeToLive(ms: number): void;
 }
 
-const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
-
 export class CommandExtra {
   /** Replacements set by tracers; null while `Command.resolve`/`reject` are the built-in ones. */
   resolve: ((raw?: unknown) => void) | null = null;
@@ -158,6 +156,12 @@ export class CommandExtra {
     const site = new CallSite();
     Error.captureStackTrace(site, this.captureCallSite);
     this.callSite = site;
+  }
+
+  /** Its tries on a cluster are counted from now on. */
+  ensureTrail(): RedirectTrail {
+    this.trail ??= { count: 0, nodes: [], next: null, avoided: null };
+    return this.trail;
   }
 
   addHook(hook: SettleHook): void {

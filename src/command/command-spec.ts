@@ -67,6 +67,9 @@ export interface ReplyShape {
   readonly replyMapping: "legacy" | "resp3";
 }
 
+/** Of replies that the client makes itself, and of connections before their handshake. */
+export const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
+
 /** The origin of a reply, for reply transformers. */
 export interface ReplyContext extends ReplyShape {
   readonly commandName: string;

@@ -7,14 +7,12 @@
  */
 
 import { type Command, CommandState } from "../command/command";
-import type { ReplyShape } from "../command/command-spec";
+import { LEGACY_SHAPE } from "../command/command-spec";
 import type { PlainCalls } from "../command/plain-calls";
 import { IGNORED } from "../command/promise-completion";
 
 /** There may be many such entries, each with many calls. */
 const CALLS_LOOKED_AT = 16;
-
-const SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 
 export class CallsInFlight {
   next: number;
@@ -68,7 +66,7 @@ export class CallsInFlight {
 
   finish(): void {
     this.state = CommandState.Dropped;
-    this.marker?.fulfil(null, SHAPE);
+    this.marker?.fulfil(null, LEGACY_SHAPE);
   }
 
   /** The next unanswered call becomes a command. */

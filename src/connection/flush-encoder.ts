@@ -28,6 +28,13 @@ export interface WriteListener {
   server?(): ServerContext;
 }
 
+const NOWHERE: ServerContext = { serverAddress: "", serverPort: undefined };
+
+/** The address of the server, as the tracer of a client tells it. */
+export function serverFor(tracer: Pick<WriteListener, "server"> | null): ServerContext {
+  return tracer?.server?.() ?? NOWHERE;
+}
+
 export class FlushEncoder {
   private readonly queue: CommandQueue;
   private readonly scripts: ScriptMemory;

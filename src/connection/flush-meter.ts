@@ -6,21 +6,18 @@
 
 import { Batch } from "../command/batch";
 import { CommandFlag } from "../command/command-spec";
-import type { ServerContext } from "../observability/channels";
 import { type FlushCause, type FlushContext, flushChannel } from "../observability/work-channels";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
 import { CallsInFlight } from "./calls-in-flight";
 import type { CommandQueue } from "./command-queue";
-import type { WriteListener } from "./flush-encoder";
+import { serverFor, type WriteListener } from "./flush-encoder";
 import { LineCounts } from "./line-counts";
 
 /** Their replies come when the server pleases. */
 const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
 /** In the place of a command number: no round trip is being measured. */
 const UNMEASURED = -1;
-
-const NOWHERE: ServerContext = { serverAddress: "", serverPort: undefined };
 
 const debug = debugLog("flush");
 
@@ -134,7 +131,7 @@ export class FlushMeter {
     const batches = Batch.started - this.batches;
     if (this.isLogging) debug("%d commands, %d bytes, %d in flight, by %s", commands, bytes, inFlight, cause);
     if (!flushChannel.isHeard) return;
-    const { serverAddress, serverPort } = this.tracer?.server?.() ?? NOWHERE;
+    const { serverAddress, serverPort } = serverFor(this.tracer);
     const context = flushChannel.begin({
       serverAddress,
       serverPort,

@@ -54,5 +54,6 @@ function closes(command: Command): boolean {
   return (command.spec.flags & CommandFlag.Discard) !== 0;
 }
 
-const TRANSACTION_DISCARDED =
+/** The error of the members of a transaction that lacks one of them. */
+export const TRANSACTION_DISCARDED =
   "EXECABORT Transaction discarded because one of its commands was given up before it was written.";

@@ -4,11 +4,10 @@
  */
 
 import { Command, CommandState, issuedBy, Origin } from "../command/command";
+import { LEGACY_SHAPE } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { Reply } from "../protocol/resp-types";
 import { userClockMs } from "../util/scheduling";
-
-const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
 export function waitOnAll(command: Command, lanes: readonly Dispatcher[]): void {
   let left = lanes.length;
@@ -17,7 +16,7 @@ export function waitOnAll(command: Command, lanes: readonly Dispatcher[]): void 
     promise: null,
     fulfil: (_: Command, reply: Reply): void => {
       least = leastOf(least, reply);
-      if (--left === 0) command.fulfil(least, SHAPE);
+      if (--left === 0) command.fulfil(least, LEGACY_SHAPE);
     },
     reject: (_: Command, error: Error): void => command.fail(error),
   };

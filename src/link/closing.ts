@@ -5,7 +5,7 @@
  */
 
 import { type Command, Origin } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
+import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
 import { CallsInFlight } from "../connection/calls-in-flight";
 import { commandsOf, type Left, type QueueEntry } from "../connection/command-queue";
 import {
@@ -19,7 +19,7 @@ import {
 import { attachCommand } from "../observability/redact";
 import { copyError, OneCause, withOneStack, withoutStack, withStackOf } from "../util/copy-error";
 
-/** What a lost connection has left unanswered; calls of pipelines may still be calls. */
+/** The entries that a lost connection has left unanswered; calls of pipelines may still be calls. */
 export type Leftovers = Left<QueueEntry>;
 
 /** Sends commands elsewhere that outlive their link. */
@@ -63,8 +63,7 @@ export function failLate(
 /** Settles one command of a closed link. A connection that is gone is what QUIT asks for. */
 function settleClosed(command: Command, error: Error): void {
   if (!isQuit(command)) command.fail(error);
-  else
-    command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", { protocol: 2, replyMapping: "legacy" });
+  else command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", LEGACY_SHAPE);
 }
 
 /** The error for a command that is ended by this one: it does not claim that what was written did not run. */

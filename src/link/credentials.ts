@@ -6,7 +6,7 @@
  */
 
 import type { Credentials } from "../connection/handshake";
-import { startTimer, stopTimer, userDateMs } from "../util/scheduling";
+import { LONGEST_TIMER_MS, startTimer, stopTimer, userDateMs } from "../util/scheduling";
 
 /** The answer of the source of the credentials. */
 export interface ExpiringCredentials extends Credentials {
@@ -29,8 +29,6 @@ const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
 /** While AUTH cannot be sent: inside a transaction opened by hand, or in RESP2 subscriber mode. */
 const BUSY_RETRY_MS = 200;
-/** Timers of the engine take no more. */
-const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class CredentialRenewal {
   private timer: NodeJS.Timeout | undefined;

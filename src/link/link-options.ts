@@ -83,7 +83,7 @@ export interface LinkDeps {
   readonly takeover: Takeover | null;
 }
 
-/** One stretch of output; see docs/decisions on how it was measured. */
+/** The size of one flush; see docs/decisions on how it was measured. */
 const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
 
 /** Those of a link, with some in the place of others. */
@@ -97,7 +97,7 @@ export function withOthers(deps: LinkDeps, others: Partial<LinkDeps>): LinkDeps 
     messages,
     tracer,
     counts,
-    // Who looks after a link may come after the link.
+    // The cluster that a link is a part of may take it over after it was made.
     get takeover() {
       return deps.takeover;
     },

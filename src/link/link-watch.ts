@@ -2,11 +2,13 @@
 
 import type { Command, Completion } from "../command/command";
 import type { Connection } from "../connection/connection";
+import { serverFor } from "../connection/flush-encoder";
 import { dispatchOwn } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import { type Probing, probe } from "./probe";
+import { canReach, type Peer } from "./side-connection";
 import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
 const DEFAULT_IDLE_MS = 5000;
@@ -16,7 +18,7 @@ const VERDICTS = ["dead", "busy", "unreachable", "unknown", "served"] as const;
 
 function beginProbe({ tracer, counts }: Pick<LinkDeps, "tracer" | "counts">): ConnectionContext | null {
   if (!connectionChannel.isHeard) return null;
-  const { serverAddress, serverPort } = tracer?.server?.() ?? { serverAddress: "", serverPort: undefined };
+  const { serverAddress, serverPort } = serverFor(tracer);
   const epoch = counts.attempts - 1;
   return connectionChannel.begin({ operation: "probe", epoch, serverAddress, serverPort });
 }
@@ -66,10 +68,7 @@ export class LinkWatch implements WatchdogOwner, Completion {
 
   async probe(connection: Connection, silentMs: number): Promise<Verdict> {
     const { options } = this.link;
-    const socket = connection.socket as { remoteAddress?: string; remotePort?: number } | null;
-    // A server that a custom connector has reached cannot be asked without it: a tunnel, a proxy.
-    const hasAddress = options.path || socket?.remoteAddress !== undefined;
-    if (socket === null || !hasAddress || options.Connector) return Verdict.Unknown;
+    if (!canReach(options, connection.socket as Peer | null)) return Verdict.Unknown;
     try {
       const timeoutMs = (options.watchdog || undefined)?.probeTimeoutMs ?? DEFAULT_PROBE_TIMEOUT_MS;
       const credentials = (await this.owner.credentials()) ?? {};

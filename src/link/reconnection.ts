@@ -6,15 +6,12 @@
 
 import type { Connection } from "../connection/connection";
 import type { Databases } from "../connection/handshake";
-import { clockMs, Delay, nextTick } from "../util/scheduling";
+import { clockMs, Delay, LONGEST_TIMER_MS, nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import { Establishment, type EstablishmentOptions, type EstablishmentOwner } from "./establishment";
 
 export type RetryStrategy = ((times: number) => unknown) | null | undefined;
-
-/** Timers of the engine take no more; what is beyond would fire at once. */
-const LONGEST_DELAY_MS = 2 ** 31 - 1;
 
 /** A connection that lives for so many of the delays that preceded it was worth its attempt. */
 const LIFE_PER_DELAY = 5;
@@ -23,7 +20,7 @@ const LIFE_PER_DELAY = 5;
 export function retryDelay(strategy: RetryStrategy, times: number): number | null {
   if (typeof strategy !== "function") return null;
   const delay = callUser(() => strategy(times));
-  return typeof delay === "number" ? Math.min(delay, LONGEST_DELAY_MS) : null;
+  return typeof delay === "number" ? Math.min(delay, LONGEST_TIMER_MS) : null;
 }
 
 export interface ReconnectionOptions extends EstablishmentOptions {

@@ -15,7 +15,7 @@ import { flagsFor } from "../command/command-table";
 import { commandsOf } from "../connection/command-queue";
 import { AbortError, CommandLossError, OutcomeUnknownError, WatchLostError } from "../errors";
 import { OneCause } from "../util/copy-error";
-import { failNamed, type Leftovers } from "./closing";
+import { causeOf, failNamed, type Leftovers } from "./closing";
 
 export interface ResendRules {
   readonly policy: RetryPolicy;
@@ -158,6 +158,6 @@ class Sorter {
   }
 
   private get cause(): ErrorOptions | undefined {
-    return this.rules.cause === undefined ? undefined : { cause: this.rules.cause };
+    return causeOf(this.rules.cause);
   }
 }

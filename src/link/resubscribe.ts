@@ -6,15 +6,12 @@
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import type { Connection } from "../connection/connection";
-import type { WriteListener } from "../connection/flush-encoder";
+import { serverFor, type WriteListener } from "../connection/flush-encoder";
 import { gapOf, SubscriptionKind, type Subscriptions } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
-import type { ServerContext } from "../observability/channels";
 import { type PubSubContext, pubSubChannel } from "../observability/work-channels";
 import { clockMs } from "../util/scheduling";
 import type { LinkListener } from "./link-options";
-
-const NOWHERE: ServerContext = { serverAddress: "", serverPort: undefined };
 
 /** The time that subscriptions are without a connection, for those who listen. */
 export class SubscriptionGap {
@@ -36,7 +33,7 @@ export class SubscriptionGap {
     if (this.subscriptions.isEmpty) this.sinceMs = null;
     else this.sinceMs ??= clockMs();
     if (this.subscriptions.isEmpty || this.context !== null || !pubSubChannel.isHeard) return;
-    const { serverAddress, serverPort } = this.deps.tracer?.server?.() ?? NOWHERE;
+    const { serverAddress, serverPort } = serverFor(this.deps.tracer);
     this.beganMs = clockMs();
     const subscriptions = this.subscriptions.count;
     this.context = pubSubChannel.begin({ serverAddress, serverPort, subscriptions });

@@ -40,6 +40,8 @@ export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine
   globalThis.clearInterval,
   timers.clearInterval,
 );
+/** Timers of the engine take no more milliseconds; what is beyond would fire at once. */
+export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Milliseconds on a clock that is never set. */
 export const clockMs: () => number = ownPerformance.now.bind(ownPerformance);
 

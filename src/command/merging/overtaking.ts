@@ -3,15 +3,13 @@
  * keys; a write may unless one of them has anything to do with its keys.
  */
 
-import type { Reply } from "../../protocol/resp-types";
-import type { Command, Completion } from "../command";
+import type { Command } from "../command";
 import type { Argument } from "../command-spec";
 import { Effect, effectOf } from "../effects";
 import { keyPositions } from "../key-positions";
 import { PlainCalls } from "../plain-calls";
+import { IGNORED } from "../promise-completion";
 import { isSame } from "./rows";
-
-const NOBODY: Completion = { promise: null, fulfil(_command: Command, _value: Reply) {}, reject() {} };
 
 export function isOvertaken(
   member: Command,
@@ -24,7 +22,7 @@ export function isOvertaken(
 
 function commandsOf(entry: Command | PlainCalls): Command[] {
   if (!(entry instanceof PlainCalls)) return [entry];
-  return Array.from({ length: entry.length }, (_, index) => entry.view(index, NOBODY));
+  return Array.from({ length: entry.length }, (_, index) => entry.view(index, IGNORED));
 }
 
 /** True if nothing that names these keys may be sent behind the command in its place. */
