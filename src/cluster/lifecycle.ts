@@ -57,7 +57,7 @@ export interface LifecycleDeps {
 export interface LifecycleEvents {
   findSeeds(): Promise<Seed[]>;
   /** The start nodes become the known nodes. */
-  plant(seeds: readonly Seed[]): void;
+  useSeeds(seeds: readonly Seed[]): void;
   onStatus(status: ClusterStatus): void;
   onError(error: Error): void;
   /** Milliseconds until the next attempt; anything but a number gives up. */
@@ -232,7 +232,7 @@ export class Lifecycle implements Gatekeeper {
     }
     this.assertCurrent(epoch);
     pool.unseal();
-    this.events.plant(seeds);
+    this.events.useSeeds(seeds);
     try {
       await refresher.refresh(false);
     } catch (error) {

@@ -109,7 +109,7 @@ export class NodePool {
   }
 
   /** These are the nodes to begin with. */
-  plant(addresses: readonly NodeAddress[]): void {
+  beginWith(addresses: readonly NodeAddress[]): void {
     for (const address of addresses) {
       const node = this.at(address);
       if (node !== null) this.clientOf(node);

@@ -14,7 +14,6 @@
 
 import { BatchKind } from "../command/batch";
 import { type Command, Origin } from "../command/command";
-import type { RedirectTrail } from "../command/command-extra";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { endOf } from "../link/closing";
@@ -124,9 +123,9 @@ export class Redirector {
    * A table has told the owners of all slots; these are new. What waits for a connection to a former owner leaves it,
    * also where that is dialled for the first time: as a replica the node would answer reads.
    */
-  onNews(moved: readonly number[]): void {
+  onNewOwners(moved: readonly number[]): void {
     for (const node of this.deps.pool.list()) this.leadAway(node);
-    this.deps.retries.onNews(moved);
+    this.deps.retries.onNewOwners(moved);
   }
 
   /** Commands waited for a node that is being redialled; now they leave it. */
@@ -209,7 +208,7 @@ export class Redirector {
     detach(unit);
     const isAsk = redirect.kind === RedirectKind.Ask;
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
-    const trail = trailOf(unit);
+    const trail = unit.ensureExtra().ensureTrail();
     // The detour around a node that said CLUSTERDOWN and the way back are one try.
     if (trail.avoided === target.key) trail.avoided = null;
     else if (!this.maySpend(unit, node, refusal.error)) return true;
@@ -251,7 +250,7 @@ export class Redirector {
     const { retryDelayOnClusterDown } = this.options;
     if (retryDelayOnClusterDown === 0) return false;
     detach(unit);
-    if (isDown) trailOf(unit).avoided = node.key;
+    if (isDown) unit.ensureExtra().ensureTrail().avoided = node.key;
     this.spendAndGiveBack(unit, refusal, {
       reason: WaitReason.ClusterDown,
       delayMs: retryDelayOnClusterDown,
@@ -301,19 +300,13 @@ export class Redirector {
 
   /** Counts a try. False when there is none left: the command has ended. */
   private maySpend(unit: Command, node: ClusterNode, error: Error): boolean {
-    const trail = trailOf(unit);
+    const trail = unit.ensureExtra().ensureTrail();
     if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
     const Failure = unit.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
     endUnit(unit, () => new Failure(error, trail.nodes));
     return false;
   }
-}
-
-function trailOf(unit: Command): RedirectTrail {
-  const extra = unit.ensureExtra();
-  extra.trail ??= { count: 0, nodes: [], next: null, avoided: null };
-  return extra.trail;
 }
 
 function triesOf(unit: Command): number {

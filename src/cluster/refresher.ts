@@ -53,7 +53,7 @@ export interface RefreshDeps {
   /** Connections of their own to the start nodes; the caller disconnects them. */
   openSeeds(): Promise<Informant[]>;
   /** True while something waits for better news. */
-  readonly isAnxious: boolean;
+  readonly hasWaiting: boolean;
   /** True while a node is being redialled: another one may take over. */
   readonly hasLost: boolean;
 }
@@ -61,7 +61,7 @@ export interface RefreshDeps {
 const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1600;
 /** Pause between refreshes while commands wait for an owner. */
-const ANXIOUS_PAUSE_MS = 250;
+const WAITING_PAUSE_MS = 250;
 /** Nodes that are asked, one after the other, whether the cluster serves. */
 const MOST_ASKED = 16;
 /** A node that has not answered for this long gets company. */
@@ -99,8 +99,8 @@ export class Refresher {
         this.refresh().catch(ignore);
         return;
       }
-      if (this.deps.isAnxious) this.book(ANXIOUS_PAUSE_MS);
-      else if (this.deps.hasLost) this.book(Math.max(this.pauseMs, ANXIOUS_PAUSE_MS));
+      if (this.deps.hasWaiting) this.book(WAITING_PAUSE_MS);
+      else if (this.deps.hasLost) this.book(Math.max(this.pauseMs, WAITING_PAUSE_MS));
     });
     this.running = running;
     return running;

@@ -261,7 +261,7 @@ export class RetryQueue {
   }
 
   /** These slots have new owners: their commands may try at once; others keep their delays. */
-  onNews(slots: Iterable<number>): void {
+  onNewOwners(slots: Iterable<number>): void {
     const hastened: HeldSlot[] = [];
     for (const number of slots) {
       const slot = this.held.get(number);

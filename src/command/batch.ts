@@ -44,7 +44,7 @@ export interface BatchTrace {
 export interface BatchMerging {
   /** The commands to be sent in the place of these. `line` is the connection: what it has shown is remembered. */
   plan(commands: readonly Member[], line: object): readonly Member[];
-  /** The commands to be sent in the place of plain calls: commands, and stretches of calls. */
+  /** The commands to be sent in the place of plain calls: commands, and ranges of calls. */
   planCalls(calls: { readonly length: number }, line: object): readonly object[];
 }
 

@@ -11,7 +11,7 @@ import type { CommandSpec } from "./command-spec";
 import { specOf } from "./command-table";
 import { prefixKeys } from "./key-positions";
 
-/** What `defineCommand` takes. */
+/** The definition that `defineCommand` takes. */
 export interface ScriptDefinition {
   /** The Lua text. */
   lua: string;

@@ -32,7 +32,7 @@ const BATCH_LOOKED_AT = 16;
 
 export type QueueEntry = Command | CallsInFlight;
 
-/** What is left unanswered, both in order: what was written, and what was not. */
+/** The unanswered entries, both lists in order: those that were written, and those that were not. */
 export interface Left<Entry> {
   readonly sent: readonly Entry[];
   readonly unsent: readonly Entry[];

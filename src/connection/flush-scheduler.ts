@@ -3,8 +3,8 @@
  * pacer lets out leaves before the run goes on. For the rest, a connection that had nothing in
  * flight is flushed at the end of the current run (`nextTick`), so a lone caller waits for nobody.
  * With replies outstanding it is flushed at the end of the event-loop turn (`setImmediate`), so that
- * commands issued from separate callbacks, as request handlers do, still share one write. A batch larger than one stretch goes on in the next turn, so
- * that replies are read in between.
+ * commands issued from separate callbacks, as request handlers do, still share one write. A batch that
+ * is larger than one flush goes on in the next turn, so that replies are read in between.
  *
  * Connections are flushed in the order in which they were first written to: what is due at the end
  * of the run takes along what was booked before it. A write on one client of the process thus
@@ -20,7 +20,7 @@ import { FlushPacer } from "./flush-pacer";
 export interface Flushable {
   /** Set while it is booked; belongs to the scheduler. */
   isBooked: boolean;
-  /** Writes one stretch of what has gathered. */
+  /** Writes what has gathered, up to the size of one flush. */
   flush(): void;
   /** Writes all that the kernel takes at once. */
   flushWhole(): void;
@@ -71,7 +71,7 @@ export class FlushScheduler {
     nextTick(this.onRunEnd);
   }
 
-  /** The next stretch of what did not fit into this flush. */
+  /** Books another flush in the next turn, for the rest of what did not fit into this one. */
   requestNextTurn(one: Flushable): void {
     if (one.isBooked) return;
     one.isBooked = true;

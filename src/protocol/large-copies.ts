@@ -63,7 +63,7 @@ export function returnCopy(bytes: Buffer): void {
   recycle(copy);
 }
 
-/** Somebody may look at it for as long as he likes. */
+/** Something may look at it for any length of time. */
 export function holdCopy(bytes: Buffer): void {
   const copy = copies.get(bytes.buffer);
   if (copy !== undefined) copy.isHeld = true;

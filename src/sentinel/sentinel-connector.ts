@@ -131,7 +131,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
   onWatcherReconnecting(): void {
     this.emitter?.emit("sentinelReconnecting");
     if (!this.listensToOne) return;
-    // Its only ear: another sentinel is listened to instead.
+    // It was the only one that was listened to: another sentinel takes its place.
     this.attempt?.cancel();
     this.watcher?.close();
     this.watcher = null;

@@ -25,11 +25,11 @@ export interface DebugLog {
  * const debug = debugLog("connection");
  * debug("connected to %s", server);
  */
-export function debugLog(room: string): DebugLog {
+export function debugLog(topic: string): DebugLog {
   let output: Debugger | null = null;
   const load = (): Debugger | null => {
     // `debug.enable()` sets the variable too, so that switching on at run time works.
-    if (output === null && process.env["DEBUG"]) output = loadDebug()(`${PREFIX}:${room}`);
+    if (output === null && process.env["DEBUG"]) output = loadDebug()(`${PREFIX}:${topic}`);
     return output;
   };
   const log = (format: string, ...args: unknown[]): void => {

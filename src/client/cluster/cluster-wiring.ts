@@ -82,7 +82,7 @@ export class ClusterWiring {
   get counts(): NodeCounts {
     const sum = new NodeCounts();
     sum.add(this.gone);
-    for (const port of this.pool.allClients()) sum.addNode(port);
+    for (const client of this.pool.allClients()) sum.addNode(client);
     return sum;
   }
 
@@ -106,7 +106,7 @@ export class ClusterWiring {
   }
 
   quit(): Promise<"OK"> {
-    return this.lifecycle.quit((port) => (port instanceof NodeView ? port.leave() : Promise.resolve()));
+    return this.lifecycle.quit((client) => (client instanceof NodeView ? client.leave() : Promise.resolve()));
   }
 
   // --- modules -------------------------------------------------------------------------------
@@ -116,10 +116,10 @@ export class ClusterWiring {
     return new NodePool(
       {
         makeClient: (node) => this.makeClient(node),
-        onClientOpened: (_node, port) => owner.onNodeAdded((port as NodeView).redis),
-        onClientClosed: (node, port) => {
-          this.gone.addNode(port);
-          owner.onNodeGone((port as NodeView).redis);
+        onClientOpened: (_node, client) => owner.onNodeAdded((client as NodeView).redis),
+        onClientClosed: (node, client) => {
+          this.gone.addNode(client);
+          owner.onNodeGone((client as NodeView).redis);
           this.subscriptions.onNodeGone(node);
           if (this.lifecycle.status === "ready") this.refresher.request(null);
         },
@@ -184,20 +184,20 @@ export class ClusterWiring {
       usesTls: () => this.views.usesTls,
     };
     const isAwaited = (node: ClusterNode): boolean => (node.client?.link.offline.length ?? 0) > 0;
-    const isAnxious = (): boolean =>
+    const hasWaiting = (): boolean =>
       this.retries.hasDelayed || pool.hasSuspect || pool.lost().some(isAwaited);
     return new Refresher(settings, pool, {
       apply: (ranges) => {
         const { isChanged, moved } = this.owners.adopt(ranges);
         this.owner.onRefreshed();
         this.subscriptions.onTopology();
-        this.redirector.onNews(moved);
+        this.redirector.onNewOwners(moved);
         return isChanged;
       },
       onNodeError: (error, key) => this.owner.onNodeError(error, key),
       openSeeds: () => this.openSeeds(),
-      get isAnxious() {
-        return isAnxious();
+      get hasWaiting() {
+        return hasWaiting();
       },
       get hasLost() {
         return pool.lost().length > 0;
@@ -216,7 +216,7 @@ export class ClusterWiring {
       { pool, retries, router, redirector, refresher },
       {
         findSeeds: () => this.findSeeds(),
-        plant: (seeds) => this.plant(seeds),
+        useSeeds: (seeds) => this.useSeeds(seeds),
         onStatus: (status) => owner.onStatus(status),
         onError: (error) => owner.onError(error),
         retryDelay: (attempts, reason) => owner.retryDelay(attempts, reason),
@@ -256,9 +256,9 @@ export class ClusterWiring {
     return findSeeds(this.owner.startNodes(), this.options as DiscoveryOptions);
   }
 
-  private plant(seeds: readonly Seed[]): void {
+  private useSeeds(seeds: readonly Seed[]): void {
     this.views.useSeeds(seeds);
-    this.pool.plant(seeds.map(({ address }) => address));
+    this.pool.beginWith(seeds.map(({ address }) => address));
   }
 
   private async openSeeds(): Promise<Informant[]> {

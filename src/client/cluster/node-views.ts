@@ -125,9 +125,9 @@ export class NodeView implements NodeClient {
 
 /** The counts of the connections of several nodes. */
 export class NodeCounts extends LineCounts {
-  addNode(port: NodeClient): void {
-    if (!(port instanceof NodeView)) return;
-    const { redis } = port;
+  addNode(client: NodeClient): void {
+    if (!(client instanceof NodeView)) return;
+    const { redis } = client;
     this.add(redis[PARTS].lanes?.totals ?? redis[EVENTS].counts);
   }
 }

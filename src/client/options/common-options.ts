@@ -281,7 +281,7 @@ export interface SharedOptions {
   /** Limits what may wait for the server, in commands or bytes. Unlimited when absent. */
   bounds?: Bounds | undefined;
   /**
-   * Bytes that are encoded and handed to the socket in one stretch; fewer than 16 large commands may
+   * Bytes that are encoded and handed to the socket in one flush; fewer than 16 large commands may
    * be up to 16 times as much.
    * @unit bytes
    * @default 262144

@@ -23,7 +23,7 @@ export interface MergingSettings {
   readonly coalesces: boolean;
 }
 
-/** A stretch of plain calls that stay what they are. */
+/** Plain calls `from` to `to - 1`, which stay what they are. */
 export interface CallRange {
   readonly from: number;
   readonly to: number;

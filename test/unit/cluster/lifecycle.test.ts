@@ -101,7 +101,7 @@ describe("Lifecycle", () => {
     const options = { enableOfflineQueue: true, enableReadyCheck: true, ...settings };
     life = new home.modules.Lifecycle(options, parts as never, {
       findSeeds: () => parts.findSeeds() as never,
-      plant: (seeds) => void told.push(`planted ${seeds.length}`),
+      useSeeds: (seeds) => void told.push(`began with ${seeds.length}`),
       onStatus: (status) => void words.push(status),
       onError: (error) => void told.push(`error ${error.message}`),
       retryDelay: (attempts, reason) => {
@@ -133,7 +133,7 @@ describe("Lifecycle", () => {
     parts.findSeeds = async () => [1, 2];
     await life.connect();
     expect(words).to.deep.equal(["connecting", "connect", "ready"]);
-    expect(parts.told).to.deep.equal(["planted 2", "refresher on", "open", "resume"]);
+    expect(parts.told).to.deep.equal(["began with 2", "refresher on", "open", "resume"]);
     expect([parts.isSealed, parts.router.isOpen, parts.redirector.isActive]).to.deep.equal([
       false,
       true,
@@ -289,7 +289,7 @@ describe("Lifecycle", () => {
     found([]);
     expect(await failure(over)).to.match(/None of startup|abort/);
     expect(life.status).to.equal("end");
-    expect(parts.told).to.not.include("open").and.to.not.include("planted 0");
+    expect(parts.told).to.not.include("open").and.to.not.include("began with 0");
   });
 
   it("knows an attempt no more when another one was begun", async () => {
@@ -300,10 +300,10 @@ describe("Lifecycle", () => {
     const second = life.connect();
     found[0]?.([1]);
     expect(await failure(first)).to.contain("a new connection is made");
-    expect(parts.told).to.not.include("planted 1");
+    expect(parts.told).to.not.include("began with 1");
     found[1]?.([1, 2]);
     await second;
-    expect(parts.told.filter((one) => one.startsWith("planted"))).to.deep.equal(["planted 2"]);
+    expect(parts.told.filter((one) => one.startsWith("began with"))).to.deep.equal(["began with 2"]);
   });
 
   it("waits for its connections to end before it is closed", async () => {

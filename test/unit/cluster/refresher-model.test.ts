@@ -106,7 +106,7 @@ describe("the refresher, on random programs", () => {
           apply: (ranges) => this.apply(ranges[0]?.to ?? 0),
           onNodeError: () => {},
           openSeeds: () => Promise.reject(new Error("no start node")),
-          isAnxious: false,
+          hasWaiting: false,
           hasLost: false,
         },
       );

@@ -96,7 +96,7 @@ describe("retry queue", () => {
     giveBack(command("b", 1), WaitReason.TryAgain, 100);
     giveBack(command("without keys", -1), WaitReason.Failover, 200);
     expect(retries.isHeld(1)).to.equal(false);
-    retries.onNews([1, 2, 3]);
+    retries.onNewOwners([1, 2, 3]);
     expect(left).to.deep.equal([]);
     clock.tick(100);
     expect(left).to.deep.equal(["b"]);
@@ -119,7 +119,7 @@ describe("retry queue", () => {
     giveBack(command("a", 1), WaitReason.Failover, 5000);
     retries.arrive(command("b", 2), { reason: WaitReason.Failover, delayMs: 5000 });
     giveBack(command("c", 3), WaitReason.Moved, 200);
-    retries.onNews([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    retries.onNewOwners([1, 2, 3, 4, 5, 6, 7, 8, 9]);
     expect(left).to.deep.equal(["a", "b"]);
     clock.tick(10_000);
     expect(left).to.deep.equal(["a", "b", "c"]);

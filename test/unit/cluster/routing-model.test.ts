@@ -226,7 +226,7 @@ class ModelCluster {
       ranges.push({ from: slot, to: slot, master: addressOf(this.owner.get(key) ?? 0), replicas: [] });
     }
     const { moved } = this.owners.adopt(ranges);
-    this.redirector.onNews(moved);
+    this.redirector.onNewOwners(moved);
   }
 
   giveUp(index: number): void {
