@@ -51,7 +51,7 @@ function publicExports() {
   return found;
 }
 
-/** What is needed at once, as one module; everything late is left to the end of index.js. */
+/** The code that is needed at once, as one module; everything late is left to the end of index.js. */
 function entryCode(names) {
   return names
     .filter(({ module }) => !(module in LATE))
@@ -193,7 +193,7 @@ const clientStaysOutside = {
   },
 };
 
-/** What jest.mock() gets from require() is the class, as from the package that it replaces. */
+/** jest.mock() gets the class from require(), as from the package that it replaces. */
 const MOCK_END = [
   "const Mock = exports.default;",
   'Object.defineProperty(Mock, "__esModule", { value: true });',
@@ -202,7 +202,7 @@ const MOCK_END = [
   "exports = module.exports = Mock;",
 ].join("\n");
 
-/** What stands beside the package: its run-time dependencies, and what users of the test kit install. */
+/** Packages that stand beside this one: its run-time dependencies, and those that users of the test kit install. */
 function externals({ dependencies, peerDependencies = {} }) {
   return [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
 }
@@ -368,7 +368,7 @@ export async function buildCode({ ifStale = false } = {}) {
   writeMockEntry();
 }
 
-/** What the compiler writes for each module, before it is put together. */
+/** The declarations of each module as the compiler writes them, before they are put together. */
 const declarations = join(checkout, "build", "declarations");
 
 /** Nodes of a declaration file, with their place in its text. */
@@ -488,7 +488,7 @@ async function buildAsideDeclarations({ entries, prefix, shared }) {
 }
 
 function writeMockTypes() {
-  // What an ES module imports as the default is the class: the whole of the CommonJS module.
+  // The default import of an ES module is the class: the whole of the CommonJS module.
   const types = [`export * from "./${MOCK}.js";`, `export { MockRedis as default } from "./${MOCK}.js";`, ""];
   writeFileSync(join(built, `${MOCK}.d.mts`), types.join("\n"));
 }

@@ -49,7 +49,7 @@ function isStale(path) {
   return !existsSync(compiled) || statSync(compiled).mtimeMs < statSync(join(checkout, path)).mtimeMs;
 }
 
-/** What was compiled from a file that is gone would still be found and run. */
+/** Removes the outputs of files that are gone: they would still be found and run. */
 function removeOrphans(sources) {
   for (const root of ROOTS) {
     for (const path of filesIn(root, join(output, root), ".js")) {

@@ -32,7 +32,7 @@ import { checkout, commandOf, ensureInstalled, mustRun, npm, run, toolPath } fro
 const home = join(checkout, "test", "consumers");
 const programs = join(home, "programs");
 const LABEL = "sluice.tgz";
-/** What the packages ask for and get the packed tarball instead of; the versions of the originals. */
+/** The packages in whose place the tarball is installed, with the versions of the originals. */
 const ORIGINALS = { ioredis: "6.0.0", iovalkey: "0.4.0" };
 /** A cluster of processes, which the test server is not. */
 const NEEDS_PROCESSES = /-cluster\./;

@@ -10,7 +10,7 @@ export const npm = "npm";
 const isWindows = process.platform === "win32";
 
 /**
- * What to start for a program. npm is a script for the shell on Windows, which Node does not start without one: there its
+ * The command that starts a program. npm is a script for the shell on Windows, which Node does not start without one: there its
  * code is run by this Node itself.
  * @param {string} program
  * @returns {[file: string, ...args: string[]]}

@@ -1,5 +1,5 @@
 /**
- * What `npm test -- ...` understands:
+ * The words that `npm test -- ...` understands:
  *
  *   unit fault ...               groups; without any, all of them
  *   test/fault/soak.test.ts ...  files, run at once and with nothing around them

@@ -179,7 +179,7 @@ function failuresBesideOthers() {
 }
 
 /**
- * What is held against a clock can fail because the group beside it took the processor. Each file
+ * A test that is held against a clock can fail because the group beside it took the processor. Each file
  * with such a failure has one more run, with the machine to itself, whose result counts; the
  * summary names what failed first.
  */
@@ -249,7 +249,7 @@ async function runPackagesOnTestServer(runConsumers) {
   note("consumers, test server", counts, startedAt);
 }
 
-/** What is long is so on this Node only: other versions have other engines, not other logic. */
+/** Long runs are long on this Node only: other versions have other engines, not other logic. */
 async function otherNodes() {
   const { nodeBinary } = await import("./node-versions.mjs");
   for (const version of NODE_VERSIONS) {
@@ -300,7 +300,7 @@ async function runGroup(group, suffix, isBeside) {
 async function runGroups(round) {
   const suffix = repeats === 1 ? "" : `, ${round} of ${repeats}`;
   const waiting = GROUPS.filter((group) => chosen.length === 0 || chosen.includes(group));
-  // What the long run adds is held against the clock.
+  // The tests that the long run adds are held against the clock.
   const lanes = isLong || waiting.length === 1 ? 1 : Math.min(options.lanes, availableParallelism());
   const work = async () => {
     for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {

@@ -126,7 +126,7 @@ function readMembers(body: string): Member[] {
     }
     const signature = asField(oneLine(text).replace(/;$/, ""));
     const name = NAME.exec(signature)?.[1];
-    // What is abstract and says nothing is described where it is implemented.
+    // An abstract member without a comment is described where it is implemented.
     const isHidden = HIDDEN.test(signature) || (signature.startsWith("abstract ") && comment === null);
     if (name !== undefined && !isHidden) {
       const known = members.get(name) ?? {

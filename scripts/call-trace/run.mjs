@@ -87,7 +87,7 @@ function withoutRefresh(entries) {
   });
 }
 
-/** What happens from the error reply until the command is handed to the connection of the other node. */
+/** The calls from the error reply until the command is handed to the connection of the other node. */
 function redirectIn(entries) {
   const from = entries.findIndex(({ name }) => name === "onErrorReply");
   const to = entries.findIndex(

@@ -28,7 +28,7 @@ const TABLE_HEAD = `/**
 
 const DETAIL_HEAD = `
 /**
- * What few commands have and few calls need, read when first asked for: request and response
+ * The facts that few commands have and few calls need, read when first asked for: request and response
  * policy; after each semicolon a subcommand with its flags (hexadecimal), keys and policies.
  */
 export const COMMAND_DETAILS: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 /**
- * What the servers do not say, or say otherwise than the client needs it, each with its reason.
+ * Facts that the servers do not tell, or tell otherwise than the client needs it, each with its reason.
  * The generator takes `readonly`, `write`, `blocking`, key positions and tips from the snapshots;
  * everything below is laid over that.
  */

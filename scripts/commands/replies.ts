@@ -1,5 +1,5 @@
 /**
- * What each command answers: one line a command, `legacy` or `legacy => resp3` where the two reply
+ * The reply of each command: one line a command, `legacy` or `legacy => resp3` where the two reply
  * mappings differ, as TypeScript types. `V` stands for string, in the `Buffer` twins for Buffer; a
  * literal status (`"OK"`) is a Buffer there as well. An object tells cases apart by a word or an
  * argument that is present; the first that matches counts, `else` is the rest.
@@ -534,7 +534,7 @@ const SERVER = {
   time: "number[]",
 } as const;
 
-/** What a reader of the type should know about a reply. */
+/** Remarks on replies for readers of their types. */
 export const REMARKS: Readonly<Record<string, string>> = {
   dump: "The reply is null if the key does not exist.",
   geohash: "The element of a member that does not exist is null.",

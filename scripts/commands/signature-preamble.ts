@@ -32,7 +32,7 @@ export type RowError = Error & {
 /** One row of what \`exec()\` resolves with: the error or the reply of one command. */
 export type ReplyRow<T = unknown> = [error: RowError | null, result: T];
 
-/** What \`exec()\` resolves with when the single replies are not known to the type. */
+/** The rows of \`exec()\` when the single replies are not known to the type. */
 export type ReplyRows = ReplyRow[];
 
 /**
@@ -67,7 +67,7 @@ export type WithRow<Context, T> = Context extends { rows: Known<infer Rows exten
       : Known<[...Rows, ReplyRow<T>]>
   : Known<ReplyRows>;
 
-/** What a command returns in each kind of context. */
+/** The return type of a command in each kind of context. */
 export interface ResultTypes<T, Context extends ClientContext> {
   default: Promise<T>;
   pipeline: Context["inline"] extends true
@@ -77,7 +77,7 @@ export interface ResultTypes<T, Context extends ClientContext> {
 
 type KnownMapping<Mapping> = [Mapping] extends ["resp3"] ? "resp3" : "resp2";
 
-/** What \`exec()\` of a context returns: a transaction inside of a pipeline goes back to the pipeline. */
+/** The return type of \`exec()\` in a context: a transaction inside of a pipeline goes back to the pipeline. */
 export type ExecResult<Context extends ClientContext> = Context["inline"] extends true
   ? ChainableCommander<KnownMapping<Context["mapping"]>>
   : Promise<ReplyRows | null>;

@@ -180,7 +180,7 @@ function mentions(element: Element, key: string): boolean {
   return element.label === key;
 }
 
-/** What begins with a word is written out once (`GET`), so that the word can decide about the reply. */
+/** A choice that begins with a word is written out once (`GET`), so that the word can decide about the reply. */
 function repeated(forms: Element[][]): Element[] {
   const [first = []] = forms;
   const [head] = first;

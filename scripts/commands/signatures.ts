@@ -14,7 +14,7 @@ import { SUMMARIES } from "./summaries";
 import { fromDocs, fromNotation, type Node, NodeKind } from "./syntax";
 import { NEWER_SUBCOMMANDS, notationsOf } from "./syntax-overrides";
 
-/** What the snapshots say together: arguments of the newest server, texts of the most open one. */
+/** The facts of all snapshots together: arguments of the newest server, texts of the most open one. */
 class Documents {
   readonly names: readonly string[];
 
@@ -67,7 +67,7 @@ export function signaturesSource(snapshots: readonly Snapshot[]): string {
   return `${PREAMBLE}${SPECIAL_METHODS}${methods.join("")}}\n`;
 }
 
-/** What the servers say about a command, in the most open words. */
+/** The facts of all servers about a command, in the most open words. */
 export function documentOf(snapshots: readonly Snapshot[], name: string): CommandDoc {
   return new Documents(snapshots).doc(name);
 }

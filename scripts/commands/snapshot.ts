@@ -7,7 +7,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** What COMMAND DOCS says about one argument; `block` and `oneof` have arguments of their own. */
+/** The entry of COMMAND DOCS about one argument; `block` and `oneof` have arguments of their own. */
 export interface ArgumentDoc {
   readonly name: string;
   readonly type: string;

@@ -150,7 +150,7 @@ function policyOf(info: CommandInfo, prefix: string): string {
   return info.tips.find((tip) => tip.startsWith(prefix))?.slice(prefix.length) ?? "default";
 }
 
-/** What the details of the table say about a command; empty for most. */
+/** The details of the table about a command; empty for most. */
 export function formatDetails(row: TableRow): string {
   const subcommands = row.subcommands.map(formatSubcommand).filter((text) => !text.endsWith(" 0 -"));
   return [formatPolicies(row).trim(), ...subcommands].join(";");

@@ -45,7 +45,7 @@ const PARTS: readonly Section[] = [
   { title: "`watchdog`", file: "link/link-options.ts", interfaceName: "WatchdogOptions" },
 ];
 
-/** What names of types stand for, where the name alone would send the reader elsewhere. */
+/** The types that names stand for, where the name alone would send the reader elsewhere. */
 const ALIASES: Readonly<Record<string, string>> = {
   ConnectorConstructor: "class",
   CredentialsProvider: "() => { username, password, expiresAt? }",

@@ -18,5 +18,5 @@ export function cacheDirectory(): string {
   return process.env.SLUICE_CACHE ?? join(checkoutDirectory(), ".cache");
 }
 
-// What the test kit downloads for this checkout stays in it.
+// The downloads of the test kit for this checkout stay in it.
 process.env.SLUICE_CACHE ??= cacheDirectory();

@@ -10,7 +10,7 @@ import { join } from "node:path";
 
 const { TestServer } = createRequire(import.meta.url)("../../built/testing.js");
 const version = process.env.SLUICE_TEST_SERVER ?? "8.2";
-/** What a process needs and a server without a disk, replicas and neighbours does not. */
+/** The settings that a process needs and a server without a disk, replicas and neighbours does not. */
 const IGNORED = /^(?:bind|dir|logfile|save|appendonly|enable-|repl-|cluster-|slowlog-|proto-|databases$)/;
 
 function unquoted(text) {

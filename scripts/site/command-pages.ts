@@ -49,7 +49,7 @@ function signatureSection(snapshots: readonly Snapshot[], row: TableRow): string
   const plain = lines.map((line) =>
     line
       .replace(/\): Result<(.*), Context>;$/s, "): Promise<$1>;")
-      // What it gives in which mapping stands in the table below.
+      // The reply in each mapping stands in the table below.
       .replace(/Promise<ReplyShape<.*, Context\["mapping"\]>>;$/s, "Promise<Reply>;")
       .replace(/(?:, )?callback\?: .*?(?=\]?\): Promise<)/s, ""),
   );

@@ -1,4 +1,4 @@
-/** What the playground offers to begin with. Each is run by the tests of the site. */
+/** The programs that the playground offers to begin with. Each is run by the tests of the site. */
 
 import { PROGRAMS } from "./recorded-writes";
 

@@ -111,7 +111,7 @@ class Playground {
     await Promise.all(this.client.nodes("master").map((node) => node.ping()));
   }
 
-  /** What the program has not awaited is seen as well. */
+  /** The end of calls that the program has not awaited is seen as well. */
   private rest(): Promise<void> {
     return new Promise((done) => setTimeout(done, 2 * this.settings.roundTripMs + 20));
   }

@@ -1,5 +1,5 @@
 /**
- * What leaves in which write, for a few short programs: each runs on the test server over a stream in memory that notes
+ * Which commands leave in which write, for a few short programs: each runs on the test server over a stream in memory that notes
  * what the client writes and what comes back. The site shows these notes step by step.
  */
 

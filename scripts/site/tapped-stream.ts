@@ -13,7 +13,7 @@ export interface Tap {
   answered(chunk: Buffer): void;
 }
 
-/** What a stream tells its reader; all of it is late, so that the order stays. */
+/** The events that a stream tells its reader; all of them are late, so that the order stays. */
 const INCOMING = new Set<string | symbol>(["data", "end", "close"]);
 
 export function tapped(stream: Duplex, tap: Tap, roundTripMs: number): Duplex {

@@ -1,4 +1,4 @@
-/** What a server tells of itself, and what it has done between two of its answers. */
+/** The figures that a server tells of itself, and its work between two of its answers. */
 
 import { performance } from "node:perf_hooks";
 
@@ -50,7 +50,7 @@ function readSlowCall([, at, micros, words]) {
   };
 }
 
-/** What happened between two looks, by the second. */
+/** The work between two looks, by the second. */
 export function figuresBetween(before, now) {
   const seconds = Math.max(0.001, (now.atMs - before.atMs) / 1000);
   const grown = (name) => Math.max(0, numberOf(now.info, name) - numberOf(before.info, name));

@@ -16,7 +16,7 @@ export interface CacheSample {
 export interface CacheReport {
   readonly samples: readonly CacheSample[];
   readonly stats: CacheStats;
-  /** What is left on the heap when all answers have been dropped. */
+  /** Bytes that are left on the heap when all answers have been dropped. */
   readonly emptyHeapMiB: number;
 }
 

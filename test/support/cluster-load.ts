@@ -20,7 +20,7 @@ const CALLERS = 50;
 const WRITERS = 5;
 const TRANSACTORS = 4;
 const KEYS = 2000;
-/** What a master that is killed may not have told its replica yet. */
+/** The time for which a master that is killed may not have told its replica yet. */
 const REPLICATION_LAG_MS = 1000;
 
 /** Watches what goes to connections, for all clients of the process. */

@@ -2,7 +2,7 @@
  * The books of one random program: every command that was issued, what its caller was told, and
  * in the end what the server has. `audit` names what contradicts the guarantees.
  *
- * What runs leaves a trace in one of two places: PUSH appends the number of the command to a
+ * A command that runs leaves a trace in one of two places: PUSH appends the number of the command to a
  * list, INCR counts. Numbers follow the order of issue.
  */
 
@@ -31,16 +31,16 @@ export interface Entry {
   readonly place: Place;
   readonly policy: RetryPolicy;
   readonly unit: Unit | null;
-  /** What a bulk sends is issued when there is room, not when it is noted: it has keys of its own. */
+  /** The commands of a bulk are issued when there is room, not when they are noted: they have keys of their own. */
   readonly line: string;
   fate: Fate;
   value: unknown;
   settled: number;
-  /** What the caller was told, for messages. */
+  /** The outcome as the caller was told it, for messages. */
   told: string;
 }
 
-/** What the server has of one line of entries, for each database. */
+/** The entries of one list at the server, for each database. */
 export interface Found {
   readonly list: readonly string[];
   readonly count: number;
@@ -49,7 +49,7 @@ export interface Found {
 const MAY_HAVE_RUN = new Set(["OUTCOME_UNKNOWN", "COMMAND_LOST", "BULK_ABORTED"]);
 const TELL_THEMSELVES = new Set(["COMMAND_TIMEOUT", "ABORTED_BY_SIGNAL"]);
 const DID_NOT_RUN = new Set(["ABORTED", "CONNECTION_CLOSED", "WATCH_LOST", "MAX_RETRIES"]);
-/** What they refuse was never taken: nothing that follows may rely on it. */
+/** A command that they refuse was never taken: nothing that follows may rely on it. */
 const NOT_TAKEN = new Set(["OFFLINE_QUEUE_DISABLED", "BOUNDS_EXCEEDED"]);
 const NOT_WHILE_LISTENING =
   /^(ERR|EXECABORT Transaction discarded because of:) Can't execute '\w+': only \(P\|S\)SUBSCRIBE/;
@@ -76,7 +76,7 @@ export class Books {
     const entry: Entry = {
       number: this.entries.length,
       member,
-      // What is issued later is issued wherever the program is by then.
+      // Commands that are issued later are issued wherever the program is by then.
       place: line === "" ? this.place : new Place(new Set(DATABASES)),
       policy,
       unit,
@@ -107,7 +107,7 @@ export class Books {
     };
   }
 
-  /** What the caller was told, once. */
+  /** The outcome as the caller was told it, once. */
   settle(entry: Entry, error: unknown, value: unknown): void {
     if (++entry.settled > 1) return;
     entry.value = value;

@@ -25,7 +25,7 @@ const RUNS = /[A-Za-z0-9+/]{8,}/g;
 const HEX_BYTES = /[0-9a-f]{2}(?: ?[0-9a-f]{2}){7,}/g;
 const DECIMAL_BYTES = /\d{2,3}(?:, ?\d{2,3}){7,}/g;
 
-/** What in a text may be a secret. */
+/** The words of a text that may be secrets. */
 function* candidatesIn(text: string): Generator<string> {
   for (const [run] of text.matchAll(RUNS)) yield run;
   for (const [run] of text.matchAll(HEX_BYTES)) {

@@ -71,7 +71,7 @@ export const ADDITIONAL_ROWS: readonly string[] = [
 ];
 
 /**
- * What few commands have and few calls need, read when first asked for: request and response
+ * The facts that few commands have and few calls need, read when first asked for: request and response
  * policy; after each semicolon a subcommand with its flags (hexadecimal), keys and policies.
  */
 export const COMMAND_DETAILS: Readonly<Record<string, string>> = {

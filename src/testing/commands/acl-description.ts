@@ -28,7 +28,7 @@ export function commandText(caller: Caller, permissions: Permissions): string {
 function bestFit(commands: readonly CommandEntry[], permissions: Permissions): string {
   const startsWithAll = permissions.commandRules[0]?.isAllowed === true;
   const [toBase, fromBase] = startsWithAll ? ["+", "-"] : ["-", "+"];
-  /** What differs from the base. */
+  /** The differences from the base. */
   const wanted = new Set(commands.filter((entry) => mayRun(permissions, entry) !== startsWithAll));
   const words = [`${toBase}@all`];
   const left = new Set(wanted);

@@ -8,7 +8,7 @@ import type { ServerProcess } from "./server-process";
 import type { ServerSentinels } from "./server-sentinels";
 import type { RealClusterOptions, RealSentinelsOptions, RealServerOptions } from "./start-servers";
 
-/** What starts processes is loaded when it is needed. */
+/** The code that starts processes is loaded when it is needed. */
 function starters(): typeof import("./start-servers") {
   return require("./start-servers") as typeof import("./start-servers");
 }
