@@ -13,7 +13,7 @@ describe("ClusterScanner", () => {
   let home: InVirtualTime<typeof import("../../../src/client/cluster/cluster-scanner")>;
   /** The masters that own slots, with the pages that each will give. */
   let masters: Map<string, Page[]>;
-  /** What was asked: node, command, arguments. */
+  /** The questions: node, command, arguments. */
   let asked: string[];
   let refreshes: (() => void) | null;
   let untilReady: () => Promise<unknown>;

@@ -31,7 +31,7 @@ function differences(options: Options): Options {
   return changed;
 }
 
-/** What the published package makes of the same arguments. */
+/** The options that the published package makes of the same arguments. */
 function resolveByPeer(args: unknown[]): Options {
   const PeerClass = Peer as unknown as new (...args: unknown[]) => { options: Options; disconnect(): void };
   const peer = new PeerClass(...args, { lazyConnect: true });

@@ -1,0 +1,287 @@
+/** The nodes of a cluster as clients: the options that each gets, what it answers about itself, and what is told of its link. */
+
+import { expect } from "chai";
+import { CHAIN } from "../../../src/client/client-base";
+import { NodeCounts, type NodeView, supervise, ViewFactory } from "../../../src/client/cluster/node-views";
+import { EVENTS } from "../../../src/client/redis";
+import type { NodeClient } from "../../../src/cluster/cluster-node";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { IGNORED } from "../../../src/command/promise-completion";
+import { Redis } from "../../../src/index";
+
+const ADDRESS = { host: "10.0.0.1", port: 7000 };
+
+describe("ViewFactory", () => {
+  let views: NodeView[];
+
+  beforeEach(() => {
+    views = [];
+  });
+
+  afterEach(() => {
+    for (const { redis } of views) redis.disconnect();
+  });
+
+  function make(
+    options: object,
+    more: { address?: object; isReadOnly?: boolean; seeds?: object[] } = {},
+  ): NodeView {
+    const factory = new ViewFactory(options, null);
+    factory.useSeeds((more.seeds ?? []) as never);
+    const view = factory.makeNode({ ...ADDRESS, ...more.address }, more.isReadOnly ?? false, {});
+    views.push(view);
+    return view;
+  }
+
+  it("makes a client that dials when it is needed, at the address of its node", () => {
+    const { redis, link } = make({ redisOptions: { db: 3, host: "other", port: 1 } });
+    expect(redis.options).to.include({ ...ADDRESS, db: 0, readOnly: false, enableOfflineQueue: true });
+    expect([redis.status, redis.options.retryStrategy, link.status]).to.deep.equal(["wait", null, "wait"]);
+  });
+
+  it("takes the options of the cluster, of its nodes and of a start node, the last one first", () => {
+    const seeds = [{ address: ADDRESS, options: { connectTimeout: 3, username: "own" } }];
+    const options = {
+      retryPolicy: "reads-only",
+      redisOptions: { connectTimeout: 2, keepAlive: 2, cache: true, enableOfflineQueue: false },
+    };
+    const { redis } = make(options, { seeds });
+    expect(redis.options).to.include({
+      connectTimeout: 3,
+      keepAlive: 2,
+      username: "own",
+      retryPolicy: "reads-only",
+    });
+    expect([redis.options.cache, redis.options.enableOfflineQueue]).to.deep.equal([undefined, true]);
+    expect(redis.options.watchdog).to.deep.equal({ idleMs: 2000, probeTimeoutMs: 1000 });
+    expect(
+      make({ ...options, redisOptions: { retryPolicy: "at-most-once", watchdog: false } }).redis.options,
+    ).to.include({
+      retryPolicy: "at-most-once",
+      watchdog: false,
+    });
+    expect(make(options, { seeds, address: { port: 7001 } }).redis.options.connectTimeout).to.equal(2);
+  });
+
+  it("reads from replicas, retries and gathers as the cluster is told to", () => {
+    const clusterNodeRetryStrategy = (): number => 1;
+    const options = {
+      clusterNodeRetryStrategy,
+      enableAutoPipelining: true,
+      autoPipeliningIgnoredCommands: ["get"],
+    };
+    const { redis } = make(options, { isReadOnly: true });
+    expect(redis.options).to.include({
+      readOnly: true,
+      retryStrategy: clusterNodeRetryStrategy,
+      enableAutoPipelining: true,
+    });
+    expect(redis.options.autoPipeliningIgnoredCommands).to.deep.equal(["get"]);
+  });
+
+  it("asks for the name that a node announces when it speaks TLS", () => {
+    const address = { serverName: "node.example" };
+    const tlsOf = (tls: unknown, named: object = address): unknown =>
+      make({ redisOptions: { tls } }, { address: named }).redis.options.tls;
+    expect(tlsOf({ ca: "x" })).to.deep.equal({ servername: "node.example", ca: "x" });
+    expect(tlsOf({ servername: "mine" })).to.deep.equal({ servername: "mine" });
+    expect(tlsOf(true)).to.deep.equal({ servername: "node.example" });
+    expect(tlsOf({ ca: "x" }, {})).to.deep.equal({ ca: "x" });
+    expect(tlsOf(undefined)).to.equal(undefined);
+  });
+
+  it("uses TLS if the nodes or a start node do", () => {
+    const factory = new ViewFactory({}, null);
+    expect(factory.usesTls).to.equal(false);
+    factory.useSeeds([{ address: ADDRESS, options: { tls: {} } }]);
+    expect(factory.usesTls).to.equal(true);
+    expect(new ViewFactory({ redisOptions: { tls: {} } }, null).usesTls).to.equal(true);
+  });
+
+  it("names connections that only ask or listen, and gives them one connection and no retries", () => {
+    const factory = new ViewFactory(
+      { redisOptions: { connectionName: "app", connections: { lanes: 3 } } },
+      null,
+    );
+    const refresher = factory.makeRefresher(ADDRESS, {});
+    views.push(refresher);
+    expect(refresher.redis.options).to.include({
+      connectionName: "sluice-cluster(refresher):app",
+      enableReadyCheck: false,
+      retryStrategy: null,
+      watchdog: false,
+    });
+    expect(refresher.links.length).to.equal(1);
+    const { link } = new ViewFactory({}, null).makeSubscriber("subscriber", ADDRESS, {});
+    expect(link.options).to.include({
+      connectionName: "sluice-cluster(subscriber)",
+      enableReadyCheck: true,
+      retryStrategy: null,
+    });
+    factory.useSeeds([{ address: ADDRESS, options: { connectionName: "seed" } }]);
+    const named = factory.makeSubscriber("ssubscriber", ADDRESS, {});
+    expect(named.link.options).to.have.property("connectionName", "sluice-cluster(ssubscriber):seed");
+  });
+
+  it("adds up the counts of nodes", () => {
+    const [one, other] = [make({}), make({})];
+    one.redis[EVENTS].counts.opened = 2;
+    other.redis[EVENTS].counts.opened = 3;
+    const counts = new NodeCounts();
+    for (const view of [one, other]) counts.addNode(view);
+    counts.addNode({} as NodeClient);
+    expect(counts.opened).to.equal(5);
+  });
+
+  describe("a node", () => {
+    let view: NodeView;
+    let made: Command[];
+
+    beforeEach(() => {
+      made = [];
+      view = make({ redisOptions: { lazyConnect: true }, enableAutoPipelining: true });
+      // It waits for a connection that never comes.
+      view.link.connect = () => Promise.resolve();
+    });
+
+    afterEach(() => {
+      for (const one of made) one.fail(new Error("the test is over"));
+    });
+
+    function command(name: string, slot: number): Command {
+      const one = new Command(specOf(name), ["k", "0"].slice(0, name === "blpop" ? 2 : 1), false, IGNORED);
+      one.slot = slot;
+      made.push(one);
+      return one;
+    }
+
+    it("is idle while nothing is gathered and nothing waits", () => {
+      expect(view.isIdle).to.equal(true);
+      view.dispatch(command("get", 1));
+      expect([view.isIdle, view.gathered.length]).to.deep.equal([false, 1]);
+      view.handOn();
+      expect([view.isIdle, view.gathered.length, view.link.offline.length]).to.deep.equal([false, 0, 1]);
+      expect(view.takeWaiting(() => false)).to.deep.equal([]);
+      expect(view.takeWaiting(() => true)).to.deep.equal(made);
+      expect(view.isIdle).to.equal(true);
+    });
+
+    it("tells the youngest command of a slot: gathered, or waiting", () => {
+      const [old, young, blocking, other] = [
+        command("get", 1),
+        command("get", 1),
+        command("blpop", 1),
+        command("get", 2),
+      ];
+      expect(view.lastOf(1)).to.equal(null);
+      view.link.offline.push(old);
+      expect(view.lastOf(1)).to.equal(old);
+      for (const one of [young, other]) view.dispatch(one);
+      expect([view.lastOf(1), view.lastOf(2), view.lastOf(3)]).to.deep.equal([young, other, null]);
+      young.fail(new Error("given up"));
+      expect(view.lastOf(1), "one that has ended does not count").to.equal(old);
+      view.link.offline.push(blocking);
+      expect(view.lastOf(1), "nor one that may block").to.equal(old);
+    });
+
+    it("looks at a thousand commands at most: behind so many, the youngest of any slot will do", () => {
+      const target = command("get", 1);
+      view.link.offline.push(target);
+      for (let index = 0; index < 999; index++) view.link.offline.push(command("get", 2));
+      expect(view.lastOf(1)).to.equal(target);
+      view.link.offline.push(command("get", 2));
+      expect(view.lastOf(1), "the thousandth from the end").to.equal(made[1]);
+    });
+
+    it("passes what goes to it through a sendCommand that was replaced", () => {
+      const passed: string[] = [];
+      const { sendCommand } = Redis.prototype;
+      Redis.prototype.sendCommand = function (one: Command) {
+        passed.push(one.name);
+        return sendCommand.call(this, one);
+      };
+      try {
+        view.dispatch(command("get", 1));
+        view.dispatchBatch([command("set", 1)]);
+      } finally {
+        Redis.prototype.sendCommand = sendCommand;
+      }
+      expect(passed).to.deep.equal(["get", "set"]);
+      view.dispatch(command("get", 1));
+      expect(passed.length).to.equal(2);
+    });
+
+    it("says whether it reads to a connection that has begun to, and keeps it for the next", () => {
+      const asked: string[] = [];
+      for (const name of ["readonly", "readwrite"] as const) {
+        view.redis[name] = (async () => {
+          asked.push(name);
+          throw new Error("the connection is lost");
+        }) as never;
+      }
+      view.setReadOnly(true);
+      expect([view.redis.options.readOnly, asked]).to.deep.equal([true, []]);
+      for (const status of ["connect", "ready"] as const) {
+        Object.defineProperty(view.link, "status", { value: status, configurable: true });
+        view.setReadOnly(true);
+        view.setReadOnly(false);
+      }
+      expect([view.redis.options.readOnly, asked.join()]).to.deep.equal([
+        false,
+        "readonly,readwrite,readonly,readwrite",
+      ]);
+      Reflect.deleteProperty(view.link, "status");
+    });
+
+    it("leaves at once where it has never connected", async () => {
+      await view.leave();
+      expect(view.link.status).to.equal("end");
+      expect(view.redis[CHAIN]).to.not.equal(null);
+    });
+  });
+});
+
+describe("the supervision of a connection for subscriptions", () => {
+  it("tells its watcher what happens, and its owner what is heard", () => {
+    const told: unknown[][] = [];
+    const tell =
+      (what: string, result?: unknown) =>
+      (...rest: unknown[]): never => {
+        told.push([what, ...rest]);
+        return result as never;
+      };
+    let isActive = true;
+    const watcher = {
+      isCurrent: true,
+      onReady: tell("ready"),
+      onEnded: tell("ended"),
+      onOrphans: tell("orphans"),
+      onReplyError: tell("reply error", true),
+      onShardLost: tell("shard lost"),
+    };
+    const owner = { isActive: () => isActive, onNamedError: tell("named"), onMessage: tell("message") };
+    const supervisor = supervise(watcher, owner);
+    for (const word of ["connecting", "connect", "ready", "close", "end"] as const)
+      supervisor.onStatus?.(word);
+    expect(told.splice(0)).to.deep.equal([["ready"], ["ended"]]);
+    const [command, error, name] = [{} as Command, new Error("no"), Buffer.from("c")];
+    expect(supervisor.onReplyError?.(command, error)).to.equal(true);
+    supervisor.onNamedError?.("error", error);
+    supervisor.onShardLost?.(name);
+    supervisor.onMessage?.({} as never);
+    supervisor.takeover?.takeOver([command], error);
+    expect(told).to.deep.equal([
+      ["reply error", command, error],
+      ["named", "error", error],
+      ["shard lost", name],
+      ["message", {}],
+      ["orphans", [command]],
+    ]);
+    expect(supervisor.takeover?.takesOver(command)).to.equal(true);
+    isActive = false;
+    expect(supervisor.takeover?.takesOver(command)).to.equal(false);
+    const all = [command];
+    expect(supervisor.takeover?.madeWhole(all)).to.equal(all);
+  });
+});

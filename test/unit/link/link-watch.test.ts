@@ -1,0 +1,156 @@
+/** The parts that join the watchdog to a link: whom it can ask, what a verdict means to the link, and who is sent a PING. */
+
+import { expect } from "chai";
+import { Command } from "../../../src/command/command";
+import { ReplyError } from "../../../src/errors";
+import { LinkWatch, type WatchedLink } from "../../../src/link/link-watch";
+import { Verdict } from "../../../src/link/watchdog";
+import { ModelConnection } from "../../support/model-connection";
+
+class Line extends ModelConnection {
+  isWritable = true;
+  isUnwatched = false;
+  bytesRead = 0;
+  lastActivityMs = 0;
+  queue = { length: 0, inFlight: 0, head: () => undefined, oldest: () => undefined };
+}
+
+describe("LinkWatch", () => {
+  let told: [string, { message: string; code?: unknown }][];
+  let connection: Line;
+  let link: { -readonly [Name in keyof WatchedLink]: WatchedLink[Name] };
+  let isInTransaction: boolean;
+  let isEmpty: boolean;
+  let credentials: () => object | Promise<object>;
+  const counts = { probes: 0, attempts: 1 };
+  let watch: LinkWatch;
+
+  beforeEach(() => {
+    told = [];
+    isInTransaction = false;
+    isEmpty = false;
+    credentials = () => ({});
+    counts.probes = 0;
+    connection = new Line();
+    link = {
+      options: { watchdog: { idleMs: 1000 } },
+      connection: connection.asConnection,
+      server: "server:1",
+      subscriptions: {
+        get isEmpty() {
+          return isEmpty;
+        },
+      },
+      session: {
+        get isInTransaction() {
+          return isInTransaction;
+        },
+      },
+      reset: (error) => void told.push(["reset", error]),
+      report: (type, error) => void told.push([type, error]),
+    } as typeof link;
+    make();
+  });
+
+  afterEach(() => watch.stop());
+
+  function make(): void {
+    const deps = { credentials: () => credentials(), counts, tracer: null };
+    watch = new LinkWatch(link, deps as never);
+  }
+
+  const probe = (): Promise<Verdict> => watch.probe(connection.asConnection, 1000);
+
+  it("knows nothing where a second connection cannot be made, and asks nobody", async () => {
+    expect(await probe(), "no socket").to.equal(Verdict.Unknown);
+    connection.socket = {};
+    expect(await probe(), "a stream that has no other end").to.equal(Verdict.Unknown);
+    connection.socket = { remoteAddress: "127.0.0.1" } as object;
+    link.options = { ...link.options, Connector: class {} };
+    expect(await probe(), "a connector of the user's own").to.equal(Verdict.Unknown);
+    expect(counts.probes).to.equal(0);
+  });
+
+  it("knows nothing where the credentials are not to be had, or the connection has gone meanwhile", async () => {
+    connection.socket = { remoteAddress: "127.0.0.1" } as object;
+    credentials = () => {
+      throw new Error("no credentials");
+    };
+    expect(await probe()).to.equal(Verdict.Unknown);
+    credentials = () => Promise.reject(new Error("no credentials"));
+    expect(await probe()).to.equal(Verdict.Unknown);
+    credentials = async () => {
+      link.connection = null;
+      return {};
+    };
+    expect(await probe()).to.equal(Verdict.Unknown);
+    expect(counts.probes).to.equal(0);
+  });
+
+  it("resets the link whose connection is dead, with whether the server can be reached", () => {
+    watch.onDeadLine(1234, true);
+    watch.onDeadLine(1234, false);
+    const errors = told.map(([, error]) => error as { code: string; isReachable: boolean; message: string });
+    expect(told.map(([what]) => what)).to.deep.equal(["reset", "reset"]);
+    expect(errors.map(({ code, isReachable }) => [code, isReachable])).to.deep.equal([
+      ["DEAD_CONNECTION", true],
+      ["DEAD_CONNECTION", false],
+    ]);
+    expect(errors[0]?.message).to.contain("server:1").and.to.contain("1234 ms");
+  });
+
+  it("reports a busy server, and whether that is known", () => {
+    watch.onBusyServer(1234, true);
+    watch.onBusyServer(1234, false);
+    expect(told.map(([what, { code }]) => [what, code])).to.deep.equal([
+      ["busy", "SERVER_BUSY"],
+      ["busy", "SERVER_BUSY"],
+    ]);
+    expect(told[0]?.[1].message).to.not.contain("cannot be told");
+    expect(told[1]?.[1].message).to.contain("cannot be told");
+  });
+
+  it("sends a PING on a connection that only listens", () => {
+    watch.onQuiet(connection.asConnection);
+    expect(connection.asked.map(({ spec }) => spec.name)).to.deep.equal(["ping"]);
+    connection.answer("PONG");
+  });
+
+  it("sends none where one would wait, be counted as a member, or cannot be written", () => {
+    connection.queue.length = 1;
+    watch.onQuiet(connection.asConnection);
+    connection.queue.length = 0;
+    isInTransaction = true;
+    watch.onQuiet(connection.asConnection);
+    isInTransaction = false;
+    connection.isWritable = false;
+    watch.onQuiet(connection.asConnection);
+    expect(connection.asked).to.deep.equal([]);
+  });
+
+  it("listens while there are subscriptions, unless the connection's user may not PING", () => {
+    expect(watch.isListening(connection.asConnection)).to.equal(true);
+    isEmpty = true;
+    expect(watch.isListening(connection.asConnection)).to.equal(false);
+    isEmpty = false;
+    const ping = new Command({ name: "ping" } as never, [], false, watch);
+    watch.reject(ping, new Error("the connection is closed"));
+    expect(watch.isListening(connection.asConnection), "it was not refused").to.equal(true);
+    watch.reject(ping, new ReplyError("NOPERM"));
+    expect(watch.isListening(connection.asConnection)).to.equal(false);
+    expect(watch.isListening(new Line().asConnection), "the next one").to.equal(true);
+  });
+
+  it("watches nothing when it is switched off", () => {
+    for (const watchdog of [false, { idleMs: 0 }] as const) {
+      link.options = { watchdog };
+      make();
+      connection.isUnwatched = true;
+      expect(() => {
+        watch.start(connection.asConnection);
+        watch.wake();
+        watch.stop();
+      }).to.not.throw();
+    }
+  });
+});
