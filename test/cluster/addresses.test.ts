@@ -209,7 +209,7 @@ describe("cluster: names for TLS", () => {
   let fake: FakeCluster;
   let certificates: Certificates;
   let fronts: Server[] = [];
-  /** What each front was asked for as a name, in order. */
+  /** The names that each front was asked for, in order. */
   let asked: string[][] = [];
   onOneConnection();
   const fixture = new ClusterFixture();

@@ -1,5 +1,5 @@
 /**
- * What the API promises of a cluster, on a real one and on both clients: ours and the published
+ * The promises of the API for clusters, on a real one and on both clients: ours and the published
  * one of the same API. Where that one differs, its outcome is written beside ours.
  */
 
@@ -20,7 +20,7 @@ interface Behaviour {
   /** Made by the behaviour itself, with other start nodes or options. */
   run(cluster: Cluster, make: Make, library: Library): Promise<unknown>;
   readonly expected: unknown;
-  /** What the published client gives instead. */
+  /** The answer of the published client instead. */
   readonly published?: unknown;
 }
 

@@ -12,7 +12,7 @@ import { type FakeReply, NO_REPLY, status } from "../support/fake-server";
 
 const fixture = new FakeClusterFixture();
 
-/** What each node was sent of HIMPORT. */
+/** The HIMPORTs that each node was sent. */
 function said(): string[][] {
   return fixture.fake.nodes.map((node) => node.received("himport").map((words) => words.slice(1).join(" ")));
 }

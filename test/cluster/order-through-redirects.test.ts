@@ -19,7 +19,7 @@ const SLOT = calculateSlot(KEY);
 describe("cluster: order of a slot through redirects", () => {
   const clients = new ClusterFixture();
   let fake: FakeCluster;
-  /** What the nodes have run, in order. */
+  /** The commands that the nodes have run, in order. */
   const run: string[] = [];
   const services = new Map<number, object>();
 

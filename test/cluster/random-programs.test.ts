@@ -19,7 +19,7 @@ const LONG = process.env.SLUICE_LONG === "1";
 const NODES = 3;
 const PATIENCE_MS = 30_000;
 
-/** What a node does with a command; from a certain one on all of them answer. */
+/** The answer of a node to a command; from a certain one on all of them answer properly. */
 const TROUBLE = [
   "moved",
   "moved to itself",
@@ -90,7 +90,7 @@ class Stage {
   readonly faults: string[] = [];
   readonly arrivals = new Map<string, number>();
   readonly runs = new Map<string, number>();
-  /** What its caller was told already. */
+  /** Tokens whose caller was told a reply already. */
   readonly told = new Set<string>();
   /** Tokens of the whole transaction, by each of them. */
   readonly transactions = new Map<string, readonly string[]>();
@@ -109,7 +109,7 @@ class Stage {
   }
 
   private take(node: FakeNode, words: string[], from: FakeConnection): FakeReply | undefined {
-    // What came behind the one that ended the line.
+    // Commands behind the one that ended the connection are not run.
     if (from.socket.destroyed) return NO_REPLY;
     const name = words[0]?.toLowerCase();
     if (name === "asking") this.invited.add(from);

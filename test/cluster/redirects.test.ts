@@ -1,5 +1,5 @@
 /**
- * What a cluster client does with error replies: budget, delays, and what servers should never
+ * Error replies to a cluster client: budget, delays, and what servers should never
  * send. On scripted nodes, because real ones cannot be brought to give these answers at will.
  */
 
@@ -17,7 +17,7 @@ describe("cluster: error replies", () => {
 
   const connect = (options?: ClusterOptions): Cluster => fixture.connect(options);
 
-  /** What a node received of the program's: a MOVED makes the client ask for the slots as well, of any node. */
+  /** The commands of the program that a node received: a MOVED makes the client ask for the slots as well, of any node. */
   const wordsOf = (place: number): string[] => {
     const words = fixture.fake.node(place).server.received.map(([name]) => name ?? "");
     return words.filter((word) => word !== "cluster");

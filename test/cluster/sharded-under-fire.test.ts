@@ -21,7 +21,7 @@ const ENOUGH = 100;
 /** Between what a server does and the moment a busy client hears of it. */
 const NOTICE_MS = 2000;
 
-/** What one client published and another one heard. */
+/** The messages that one client published and another one heard. */
 class Stream {
   readonly heard: number[] = [];
   readonly gaps: { fromMs: number; toMs: number }[] = [];

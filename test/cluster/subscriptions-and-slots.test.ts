@@ -19,7 +19,7 @@ describe("cluster: subscriptions while slots move", () => {
   const owner = (): FakeNode => fixture.fake.node(OWNER);
   const other = (): FakeNode => fixture.fake.node(OTHER);
   const gaps: string[][] = [];
-  /** What the nodes did, in order. */
+  /** The events at the nodes, in order. */
   const log: string[] = [];
 
   beforeEach(() => {

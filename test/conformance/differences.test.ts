@@ -24,7 +24,7 @@ function limitOf({ limits }: Behaviour): number {
   return limits.differs === undefined ? PATIENCE_MS : GIVE_UP_MS;
 }
 
-/** What it does instead of the expected, or null. Looked at before the stage is cleared. */
+/** Its behaviour where that is not the expected one, or null. Looked at before the stage is cleared. */
 async function differenceOn(combination: Combination, behaviour: Behaviour): Promise<string | null> {
   const limitMs = limitOf(behaviour);
   const expected = expectedOf(behaviour, combination);

@@ -1,4 +1,4 @@
-/** What examples find around them: a server, or what their line `// needs: cluster` names. */
+/** The surroundings of examples: a server, or what their line `// needs: cluster` names. */
 
 import { join } from "node:path";
 import { Certificates } from "../../scripts/servers/certificates";

@@ -1,5 +1,5 @@
 /**
- * What may wait for a server that does not answer: with `bounds` never more than they allow, and
+ * Commands that wait for a server that does not answer: with `bounds` never more than they allow, and
  * without them nothing piles up in the socket. The server is stopped (SIGSTOP), so what is
  * handed over stays where it is and can be counted.
  */

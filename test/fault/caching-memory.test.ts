@@ -23,7 +23,7 @@ describe("memory of a cache", () => {
   let server: ServerProcess;
   before(async () => {
     server = await ServerProcess.start({ binary: await findServer(ServerKind.Redis) });
-    // What the server throws away is told as any other change.
+    // Keys that the server throws away are told as any other change.
     await server.command("CONFIG", "SET", "maxmemory", "256mb", "maxmemory-policy", "allkeys-lru");
   });
   after(() => server.stop());

@@ -158,7 +158,7 @@ describe("books of cut lines", function () {
         const watched = codeOf(redis.watch("books:guard"));
         const read = codeOf(redis.get("books:guard"));
         await Promise.all([watched, read]);
-        // Whoever guards it has to see this.
+        // The code that guards it has to see this.
         await fixture.control.set("books:guard", "theirs");
         const exec = redis.multi().set("books:guard", "mine").incr("books:a").exec();
         const code = await codeOf(exec);

@@ -161,7 +161,7 @@ describe("commands that were given up", () => {
     connect({ bounds: { maxCommands: 1 } });
     await untilReady(redis);
     const waiting = Array.from({ length: 10_000 }, (_, i) => codeOf(redis.get(`given-up:${i}`)));
-    // What was issued before is written, whatever the bounds.
+    // Commands that were issued before are written, whatever the bounds.
     redis.disconnect();
     expect([...new Set(await Promise.all(waiting))]).to.deep.equal(["fulfilled"]);
     const pipeline = redis.pipeline();

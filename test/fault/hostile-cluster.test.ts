@@ -528,7 +528,7 @@ describe("a hostile cluster", () => {
             retryDelayOnTryAgain: 1,
             retryDelayOnFailover: 1,
             redisOptions: { connectTimeout: 500 },
-            // Whatever the random names are, only this machine is dialled.
+            // Only this machine is dialled, for any random names.
             natMap: (address) => (isHere(address) ? null : { host: "127.99.0.1", port: 1 }),
           });
           await cluster.connect();

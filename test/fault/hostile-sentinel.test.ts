@@ -268,7 +268,7 @@ describe("hostile sentinels", () => {
       fc.asyncProperty(reply, fc.constantFrom("master", "slave"), async (random, role) => {
         answer = random;
         const before = odd.connectionCount;
-        // Whatever the random names are, only this machine is dialled.
+        // Only this machine is dialled, for any random names.
         const natMap = (): { host: string; port: number } => ({ host: master.host, port: master.port });
         const redis = make([odd], { natMap, role: role as "master" });
         const [state] = await outcomeOf(redis.get("key"), 20_000);

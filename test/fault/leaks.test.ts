@@ -22,7 +22,7 @@ const run = promisify(execFile);
 const LONG = process.env.SLUICE_LONG === "1";
 const TIMEOUT_MS = LONG ? 300_000 : 120_000;
 /**
- * What the engine itself keeps and moves (compiled code, feedback, pools) spread over the
+ * The memory that the engine itself keeps and moves (compiled code, feedback, pools) spread over the
  * clients; one client that stays takes more than twenty times as much, and is counted besides.
  */
 const NOISE_BYTES = 768 * 1024;

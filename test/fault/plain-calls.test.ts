@@ -1,7 +1,7 @@
 /**
  * Pipelines that travel as plain calls (no command objects) and what can happen to them on their
  * way: error replies, losses while a part is written, giving up, replies that nobody asked for.
- * Whatever happens, each row is told once and what follows on the connection gets its own replies.
+ * Each row is told once, whatever happens, and the commands behind it get their own replies.
  */
 
 import { Duplex } from "node:stream";

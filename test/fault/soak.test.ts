@@ -20,7 +20,7 @@ const COMMANDS = LONG ? 5_000_000 : 80_000;
 const CUT_EVERY_MS = LONG ? 2000 : 100;
 const TIMEOUT_MS = LONG ? 3_600_000 : 120_000;
 const PROGRAM = join(__dirname, "..", "support", "soak-program.js");
-/** What the engine keeps and gives back without anybody's doing. */
+/** Memory that the engine keeps and gives back without anybody's doing. */
 const HEAP_NOISE_BYTES = 2 * 1024 * 1024;
 const RESIDENT_NOISE_BYTES = 48 * 1024 * 1024;
 

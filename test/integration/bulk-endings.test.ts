@@ -1,4 +1,4 @@
-/** How a bulk ends early: a producer that throws or stalls, a reader that leaves, an abort, a client that is closed. */
+/** Bulks that end early: a producer that throws or stalls, a reader that leaves, an abort, a client that is closed. */
 
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";

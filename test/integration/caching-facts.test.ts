@@ -1,4 +1,4 @@
-/** How far CLIENT CACHING YES reaches on real servers: what decision 0017 rests on. */
+/** How far CLIENT CACHING YES reaches on real servers: decision 0017 rests on it. */
 
 import { expect } from "chai";
 import type { ServerProcess } from "../../scripts/servers/server-process";

@@ -29,7 +29,7 @@ for (const kind of serverKinds()) {
       const redis = new Redis({ host: server.host, port: server.port, cache, ...options });
       redis.on("error", () => {});
       clients.push(redis);
-      // What waits for a connection is not kept.
+      // Answers to commands that wait for a connection are not kept.
       await untilReady(redis);
       return redis;
     };

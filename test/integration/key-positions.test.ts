@@ -95,7 +95,7 @@ for (const kind of serverKinds()) {
       await server?.stop();
     });
 
-    /** What the server takes for keys; none if it says that there are none. */
+    /** The arguments that the server takes for keys; none if it says that there are none. */
     async function keysByServer(word: string, args: readonly string[]): Promise<string[]> {
       // GETKEYS itself wants one argument at least.
       if (args.length === 0) return [];

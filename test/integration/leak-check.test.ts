@@ -9,7 +9,7 @@ import { temporaryDirectory } from "../../scripts/servers/temporary-directory";
 
 const MOCHA_TIMEOUT_MS = 60_000;
 
-/** What mocha prints when the body is the only test. */
+/** The output of mocha when the body is the only test. */
 function runAlone(body: string): Promise<string> {
   const client = JSON.stringify(join(__dirname, "..", "..", "src", "index.js"));
   const path = join(temporaryDirectory(), "leak.js");

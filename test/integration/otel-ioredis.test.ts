@@ -82,7 +82,7 @@ const CALLS: readonly Call[] = [
   (redis) => redis.multi().set("{t}1", 1).incr("{t}1").exec(),
   (redis) => redis.multi().get("{t}1").exec(),
 ];
-/** What a cluster does not have, or has no fixed node for. */
+/** Calls that a cluster does not have, or has no fixed node for. */
 const SINGLE_CALLS: readonly Call[] = [
   (redis) => redis.ping(),
   (redis) => redis.echo("hello"),
@@ -122,7 +122,7 @@ describe("under the instrumentation for ioredis", function () {
   const exporter = new InMemorySpanExporter();
   const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
   const manager = new AsyncLocalStorageContextManager();
-  /** What the response hook has seen. */
+  /** The answers that the response hook has seen. */
   const replies: unknown[] = [];
   const instrumentation = new IORedisInstrumentation({
     requireParentSpan: false,
@@ -140,7 +140,7 @@ describe("under the instrumentation for ioredis", function () {
     return tracerProvider.shutdown();
   });
 
-  /** What the calls leave, each under a span of its own. */
+  /** The spans that the calls leave, each under a span of its own. */
   async function record(module: unknown, client: Redis, calls: readonly Call[]): Promise<unknown[]> {
     definition.patch(module, "6.0.0");
     exporter.reset();

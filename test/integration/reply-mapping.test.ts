@@ -18,7 +18,7 @@ interface Shape {
   readonly stringNumbers?: boolean;
 }
 
-/** What the corpus gives on an empty server, errors as their messages. */
+/** The replies of the corpus on an empty server, errors as their messages. */
 async function runCorpus(port: number, shape: Shape, asBuffers: boolean): Promise<unknown[]> {
   const client = new Redis({ port, ...shape });
   try {

@@ -22,7 +22,7 @@ const MODES = [
   { replyMapping: "resp3", wantsBuffers: true },
 ] as const;
 
-/** What the types say otherwise on purpose, because code written for this API relies on it. */
+/** Replies whose types say otherwise on purpose, because code written for this API relies on it. */
 const KNOWN = /^(time|dump nope|lmove|rpoplpush|geohash)/;
 
 const snapshots = readSnapshots();

@@ -12,7 +12,7 @@ import { type Heard, listen } from "../support/trace-listener";
 type Client = Redis;
 type ClientClass = new (...args: unknown[]) => Client;
 
-/** What each operation reported, in the order in which the operations began. */
+/** The reports of all operations, in the order in which the operations began. */
 function operations(heard: readonly Heard[]): unknown[] {
   const byContext = new Map<object, string[]>();
   for (const { event, context } of heard) {

@@ -1,4 +1,4 @@
-/** What the client tells of its own work on the channels `sluice:*`. */
+/** The channels `sluice:*`: the client tells of its own work there. */
 
 import { channel, type TracingChannelSubscribers, tracingChannel } from "node:diagnostics_channel";
 import { expect } from "chai";

@@ -1,4 +1,4 @@
-/** What the tools say that look at packages before they are published. */
+/** The verdicts of the tools that look at packages before they are published. */
 
 import { readFileSync } from "node:fs";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";

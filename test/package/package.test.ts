@@ -20,7 +20,7 @@ const TEST_KIT = /^built\/testing/;
 /** Tracing by OpenTelemetry and the tool that moves projects here: no file of the client loads them either. */
 const MAX_ASIDE_BYTES = 100 * 1024;
 const ASIDE = /^(?:built\/otel|bin\/)/;
-/** What one import adds to a program that is bundled and minified; what it is made of: docs/decisions/0012-bundler.md. */
+/** The bytes that one import adds to a program that is bundled and minified; their parts: docs/decisions/0012-bundler.md. */
 const MAX_BUNDLED_BYTES = 392_000;
 /** The same for the sub-path that has no cluster client. */
 const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 313_000;
@@ -44,7 +44,7 @@ const NAMES = [
   "print",
 ];
 
-/** What a service does, in the words that both module forms share. */
+/** The calls of a service, in the words that both module forms share. */
 const MAIN_JOB = `
 async function mainJob(Redis) {
   const redis = new Redis(process.env.URL);

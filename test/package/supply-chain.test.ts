@@ -1,4 +1,4 @@
-/** What a user installs, and what it was made with: no file, no dependency and no script too many. */
+/** The package that a user installs, and its making: no file, no dependency and no script too many. */
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";

@@ -16,7 +16,7 @@ const CALLS = 100;
 const ROUNDS = 20;
 const BYTES = 10_000;
 
-/** What Buffers hold that can still be reached. */
+/** The bytes of Buffers that can still be reached. */
 async function heldBuffers(): Promise<number> {
   await heldBytes();
   return process.memoryUsage().arrayBuffers;

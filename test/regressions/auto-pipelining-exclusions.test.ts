@@ -1,4 +1,4 @@
-/** What may not wait in an automatic batch is recognised, however it is called. */
+/** Commands that may not wait in an automatic batch are recognised, however they are called. */
 
 import { expect } from "chai";
 import { matrix } from "../support/matrix";

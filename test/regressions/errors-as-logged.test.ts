@@ -1,4 +1,4 @@
-/** What a log line, a debugger and a program see of an error: its code, its command, its name. */
+/** Errors as a log line, a debugger and a program see them: code, command, name. */
 
 import { inspect } from "node:util";
 import { expect } from "chai";

@@ -14,7 +14,7 @@ import { closeClient, untilReady } from "../support/matrix";
 import { sharedServer } from "../support/shared-servers";
 
 type Methods = NonNullable<Exclude<Parameters<typeof useFakeTimers>[0], number | Date | undefined>["toFake"]>;
-/** What vitest fakes by default. Jest fakes ticks besides, but not those that sockets use. */
+/** The functions that vitest fakes by default. Jest fakes ticks besides, but not those that sockets use. */
 const NO_TICKS: Methods = [
   "setTimeout",
   "clearTimeout",

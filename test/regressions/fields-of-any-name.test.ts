@@ -9,7 +9,7 @@ import { ServerFixture } from "../support/server-fixture";
 const run = promisify(execFile);
 const NAMES = ["toString", "constructor", "__proto__", "valueOf", "locked", "counted", "own"];
 
-/** What a program does to the prototype of all objects before it makes a client. */
+/** A program does this to the prototype of all objects before it makes a client. */
 const PREPARATIONS: Readonly<Record<string, string>> = {
   "left as it is": "",
   frozen: "Object.freeze(Object.prototype);",

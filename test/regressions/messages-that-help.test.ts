@@ -1,6 +1,6 @@
 /**
  * The commonest mistakes of a first connection name themselves: what it probably is, and what to do.
- * What stands in front of the hint is what it always was.
+ * The text in front of the hint is what it always was.
  */
 
 import { createServer as createHttpServer } from "node:http";

@@ -33,7 +33,7 @@ function namesOf(object: object): string[] {
 
 function candidates(client: Redis | Cluster): string[] {
   const commands = new Set(client.getBuiltinCommands().flatMap((name) => [name, `${name}Buffer`]));
-  // Whoever takes the name of a command means to replace it.
+  // A program that takes the name of a command means to replace it.
   const kept = new Set(["multi", "exec", "quit"]);
   const names = [...namesOf(client), ...namesOf(client.pipeline()), ...ENGLISH];
   return [...new Set(names)].filter((name) => !commands.has(name) || kept.has(name));

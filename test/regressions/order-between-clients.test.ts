@@ -1,4 +1,4 @@
-/** What one client of the process was told first leaves first, whatever its neighbours are doing. */
+/** Commands of one client leave in their order, whatever its neighbours in the process are doing. */
 
 import type { Duplex } from "node:stream";
 import { expect } from "chai";

@@ -12,7 +12,7 @@ const USERS = /^(append|multi|exec)$/;
 describe("cluster: a transaction that is cut keeps its place in its slot", () => {
   const fixture = new FakeClusterFixture().install();
 
-  /** What the node has been sent by callers over its last connection. */
+  /** The commands of callers that the node was sent over its last connection. */
   function lastSent(sent: readonly (readonly string[])[]): string {
     return sent.map(([name, , value]) => (name === "append" ? value : name)).join(" ");
   }

@@ -7,7 +7,7 @@ import { matrix } from "../support/matrix";
 import { ServerFixture } from "../support/server-fixture";
 
 type Scripted = { twice(key: string, by: number): Scripted; exec(): Promise<unknown> };
-/** What `pipeline()` returns at run time. */
+/** The object that `pipeline()` returns at run time. */
 const pipelineOf = (client: Redis): Pipeline => client.pipeline() as unknown as Pipeline;
 
 /** A `sendCommand` as applications replace it. */

@@ -1,4 +1,4 @@
-/** What is queued after exec() is counted and not sent, whatever it is and however large the pipeline. */
+/** Commands that are queued after exec() are counted and not sent, whatever they are and however large the pipeline. */
 
 import { expect } from "chai";
 import { matrix } from "../support/matrix";

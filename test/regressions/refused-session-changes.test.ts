@@ -1,5 +1,5 @@
 /**
- * What was refused has changed nothing: after a SELECT or MULTI that failed, the client goes on
+ * A refused command has changed nothing: after a SELECT or MULTI that failed, the client goes on
  * where it was, and a QUIT that was dismissed has ended it.
  */
 

@@ -1,4 +1,4 @@
-/** What was issued before `disconnect()`, `end()`, `stream.end()` or `process.exit()` reaches the server. */
+/** Commands that were issued before `disconnect()`, `end()`, `stream.end()` or `process.exit()` reach the server. */
 
 import { execFile } from "node:child_process";
 import { join } from "node:path";

@@ -1,5 +1,5 @@
 /**
- * What a service does with the client, on whatever runs this file: the packed package under Bun
+ * The client as a service uses it, on whatever runs this file: the packed package under Bun
  * and Deno (`npm run test:long`), with sockets, timers and streams that are theirs.
  */
 

@@ -168,7 +168,7 @@ export class VirtualSocket extends Duplex {
   }
 }
 
-/** What `net.connect` leads to. */
+/** The function behind `net.connect`. */
 export const present: { network: Network | null } = { network: null };
 
 /** Takes the place of `net.connect`, for everything that is dialled from now on. */

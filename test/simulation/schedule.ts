@@ -60,7 +60,7 @@ export class Schedule {
   private readonly problems: string[] = [];
   /** When nothing has arrived, perhaps on one connection alone, for longer than order is kept for. */
   private readonly standstills: { readonly fromMs: number; toMs: number }[] = [];
-  /** What this life has besides texts. */
+  /** The kinds of values in this life besides texts. */
   private readonly has: { readonly lists: boolean; readonly channels: boolean };
   private readonly subscriptions: SubscriptionBooks | null;
   private readonly policy: "at-least-once" | "reads-only" | "at-most-once";
@@ -395,7 +395,7 @@ export class Schedule {
     });
   }
 
-  /** What waits on the connection is given back when the watchdog has closed it, which may be later than order is kept. */
+  /** Commands that wait on the connection are given back when the watchdog has closed it, which may be later than order is kept. */
   private stick(): void {
     const { network, time, standstills } = this;
     const standstill = { fromMs: time.nowMs, toMs: Number.POSITIVE_INFINITY };
@@ -542,7 +542,7 @@ function issue(client: Issuer, { kind, key, token }: Call): unknown {
   }
 }
 
-/** What the error says about whether the command ran. */
+/** The verdict of the error on whether the command ran. */
 function mayHaveRun({ error }: Call): boolean {
   const { code = "", details } = error ?? {};
   if (code === "COMMAND_TIMEOUT") return details?.mayHaveRun === true;

@@ -58,7 +58,7 @@ const SHARD_PAUSE_MS = 300;
 /** A master, its replicas, and the sentinels that tell who is who. */
 export class SentinelGroup {
   static readonly groupName = "group";
-  /** What sentinels say to those who listen to them. */
+  /** The messages of sentinels to those who listen to them. */
   readonly news: World;
   private nextFailoverMs = 0;
 

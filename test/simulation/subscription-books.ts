@@ -1,5 +1,5 @@
 /**
- * What a subscriber has heard, against what servers have published: no message for another listener,
+ * The messages that a subscriber has heard, against those that servers have published: no message for another listener,
  * none twice, none out of order, and none lost without a `gap` that names its channel afterwards.
  */
 
@@ -69,7 +69,7 @@ export class SubscriptionBooks {
     return problems;
   }
 
-  /** What was not heard and should have been. */
+  /** Messages that were not heard and should have been. */
   private lost(channel: string, missing: readonly Published[]): string[] {
     const sinceMs = this.since.get(channel) ?? Number.POSITIVE_INFINITY;
     const isTold = (atMs: number): boolean =>

@@ -11,7 +11,7 @@ type Work = (...args: unknown[]) => void;
 
 const realImmediate = globalThis.setImmediate;
 
-/** What `setTimeout`, `setInterval` and `setImmediate` return. */
+/** The handle that `setTimeout`, `setInterval` and `setImmediate` return. */
 class VirtualTimer {
   position = -1;
   order = 0;

@@ -1,5 +1,5 @@
 /**
- * What all simulated servers of a schedule share: what is stored, who waits for it, who listens, and
+ * The state that all simulated servers of a schedule share: what is stored, who waits for it, who listens, and
  * the books of what has happened. All nodes of a cluster have the same data, since only who answers
  * for a slot matters.
  */

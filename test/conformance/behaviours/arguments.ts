@@ -1,4 +1,4 @@
-/** What arguments become on the wire, and the argument transformers. */
+/** Arguments on the wire, and the argument transformers. */
 
 import { group, messageOf, type Stage } from "../behaviour";
 

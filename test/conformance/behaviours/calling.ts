@@ -5,7 +5,7 @@ import { errorOf, group, messageOf } from "../behaviour";
 
 type Called = [error: unknown, ...rest: unknown[]];
 
-/** What a node-style callback is called with. */
+/** The arguments of a node-style callback. */
 function called(call: (callback: (...args: unknown[]) => void) => unknown): Promise<unknown[]> {
   return new Promise((resolve) => void call((...args) => resolve(args)));
 }

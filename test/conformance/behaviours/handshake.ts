@@ -1,4 +1,4 @@
-/** What a fresh connection says, and what it makes of the answers. */
+/** The first words of a connection, and what it makes of the answers. */
 
 import { NO_REPLY, RawReply, status } from "../../support/fake-server";
 import { group, messageOf, next, pause, recordEvents, type Stage } from "../behaviour";
@@ -12,7 +12,7 @@ function modern(words: readonly string[]): RawReply | string | undefined {
   return words[0] === "info" ? INFO : undefined;
 }
 
-/** What goes over the wire until the client is ready. */
+/** The bytes on the wire until the client is ready. */
 async function spoken(stage: Stage, options: object, handler = modern): Promise<string[]> {
   const fake = await stage.fake(handler);
   const redis = stage.bare({ port: fake.port, host: fake.host, ...options });

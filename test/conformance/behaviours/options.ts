@@ -4,7 +4,7 @@ import { Socket } from "node:net";
 import { NO_REPLY } from "../../support/fake-server";
 import { group, next, pause, type Stage } from "../behaviour";
 
-/** What is called on sockets while a client of the options connects. */
+/** The methods that are called on sockets while a client of the options connects. */
 async function socketCalls(stage: Stage, options: object): Promise<unknown[]> {
   const fake = await stage.fake();
   const calls: unknown[] = [];

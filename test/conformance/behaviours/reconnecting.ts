@@ -1,4 +1,4 @@
-/** What becomes of commands and of the session when the connection is lost. */
+/** Commands and the session when the connection is lost. */
 
 import type { Redis } from "../../../src/client/redis";
 import { NO_REPLY, status } from "../../support/fake-server";

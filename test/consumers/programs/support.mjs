@@ -1,4 +1,4 @@
-/** What the programs share: the server's address, waiting for something to become true, servers of their own. */
+/** Helpers of all programs: the server's address, waiting for something to become true, servers of their own. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 

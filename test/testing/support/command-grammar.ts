@@ -1,5 +1,5 @@
 /**
- * What the differential test sends, family by family. Everything that stands here is compared with
+ * The commands of the differential test, family by family. Everything that stands here is compared with
  * the real servers on every run; docs/testing-commands.md is made from it.
  */
 

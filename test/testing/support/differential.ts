@@ -203,7 +203,7 @@ export class Differential {
    * `NoAnswer`; the next program has connections of its own then.
    */
   async run(program: readonly Command[], protocol: 2 | 3): Promise<Difference | null> {
-    // What the last program left is not compared.
+    // The remains of the last program are not compared.
     const preparation: Command[] = [
       ["reset"],
       ["flushall"],

@@ -25,7 +25,7 @@ interface Version {
   readonly value: string | null;
 }
 
-/** What a read must not be older than. */
+/** The state that a read must not be older than. */
 interface Demand {
   readonly at: number;
   /** Own writes that were issued before it and not answered then. */

@@ -128,7 +128,7 @@ describe("the connection for channels, on random programs", () => {
       else this.lose(this.current(), () => this.subscriber.stop(false));
     }
 
-    /** What was confirmed there is missed from now on. */
+    /** Channels that were confirmed there are missed from now on. */
     private lose(connection: ModelSubscriber | undefined, how: (one: ModelSubscriber) => void): void {
       if (connection === undefined || connection.status === "end") return;
       if (connection === this.current()) this.noteLost(this.confirmed(connection));

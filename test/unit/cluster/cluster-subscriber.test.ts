@@ -37,7 +37,7 @@ describe("the connection for channels of a cluster", () => {
     expect(ending.times).to.equal(1);
     expect(first?.watcher.isCurrent).to.equal(true);
     subscriber.onNodeGone((first as ModelSubscriber).node);
-    // What the old connection still hears is heard on the next one too, and must not be handed on twice.
+    // Messages that the old connection still hears are heard on the next one too, and must not be handed on twice.
     expect(first?.watcher.isCurrent).to.equal(false);
     await waitUntil(() => Promise.resolve(connections.length === 2), {
       timeoutMs: 5000,

@@ -215,7 +215,7 @@ describe("the pool of nodes, on random programs", () => {
       const nodes = pool.list();
       expect(new Set(nodes.map(({ key }) => key)).size, "one node for one name").to.equal(nodes.length);
       for (const { client } of nodes) expect(open).to.include(client);
-      // What no node holds is on its way out.
+      // Connections that no node holds are on their way out.
       const held = nodes.map(({ client }) => client as unknown as ModelClient);
       const left = open.filter((one) => !held.includes(one) && !one.isLeaving);
       for (const one of left) expect(one.isOwing, "it is let go of at once unless it owes").to.equal(true);

@@ -148,7 +148,7 @@ describe("the refresher, on random programs", () => {
         refresher.refresh().then(count, count);
         if (isRunning) expect(this.asked, "who calls joins").to.equal(before);
       } else if (step.do === "request") {
-        // What is booked now stays booked, also when somebody refreshes meanwhile.
+        // A refresh that is booked now stays booked, also when somebody refreshes meanwhile.
         if (!this.isRunning) this.bookedAfterMs ??= this.endedAtMs;
         refresher.request(this.nodes[step.at] as ClusterNode);
       } else if (step.do === "news") {

@@ -13,7 +13,7 @@ describe("retry queue", () => {
   let clock: SinonFakeTimers;
   let left: string[];
   let retries: RetryQueue;
-  /** What a node was given and has not answered. */
+  /** The commands that a node was given and has not answered. */
   let given: Command[];
   const node = {
     lastOf: (slot: number) => given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,

@@ -1,4 +1,4 @@
-/** What the callers of a cluster want to hear, whatever its connections know of it, and when a gap is over. */
+/** The channels that the callers of a cluster want to hear, whatever its connections know of them, and when a gap is over. */
 
 import { expect } from "chai";
 import { WantedSubscriptions } from "../../../src/cluster/wanted-subscriptions";

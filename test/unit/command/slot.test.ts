@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { specOf } from "../../../src/command/command-table";
 import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf, slotOfKey } from "../../../src/command/slot";
 
-/** What the cluster specification says, a bit at a time. */
+/** The CRC of the cluster specification, a bit at a time. */
 function slotBySpecification(key: Buffer): number {
   const text = key.toString("latin1");
   const [, tag = ""] = /^[^{]*\{([^}]*)\}/s.exec(text) ?? [];

@@ -26,7 +26,7 @@ class Peer extends Duplex {
   /** Requests that came, in order, and how many of them are answered. */
   readonly requests: string[][] = [];
   answered = 0;
-  /** What was said about each ECHO: its number, or an error. */
+  /** The answer to each ECHO: its number, or an error. */
   readonly said = new Map<string, string>();
   /** The count at the end of each answer to a subscription. */
   readonly counts: string[] = [];

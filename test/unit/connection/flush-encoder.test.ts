@@ -1,4 +1,4 @@
-/** How much goes out in one flush. */
+/** The size of one flush. */
 
 import { expect } from "chai";
 import { Batch, BatchKind } from "../../../src/command/batch";

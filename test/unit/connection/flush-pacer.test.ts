@@ -121,7 +121,7 @@ describe("FlushPacer", () => {
     };
     expect(runOf24(0, 0.0005)).to.deep.equal([17, 7]);
     expect(runOf24(0.5, 0.0005)).to.deep.equal([24]);
-    // What follows takes longer than a write: the caller's own work.
+    // The caller's own work follows; it takes longer than a write.
     expect(runOf24(0.5, 0.02).length).to.be.above(1);
   });
 

@@ -216,7 +216,7 @@ class Bench {
       expect(this.protocols, "nothing was agreed").to.deep.equal([]);
   }
 
-  /** What makes a connection useless. */
+  /** The answers that make a connection useless. */
   private isFatal(refusal: string, isDowngraded: boolean): boolean {
     if (refusal.startsWith("hello") && isDowngraded) return false;
     // The list for RESP3 is void when the server does not know it; the second one is judged.

@@ -10,7 +10,7 @@ import { scenarios } from "../../../benchmarks/scenario/all-scenarios";
 import { readStored } from "../../../benchmarks/support/results-store";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
 
-/** What `--only` can choose by. */
+/** The words that `--only` can choose by. */
 const ids = scenarios.flatMap(({ id, rows }) => [id, ...rows.map((row) => row.id)]);
 
 function wordsOf(page: string): string[] {

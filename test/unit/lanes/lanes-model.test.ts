@@ -18,7 +18,7 @@ const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
 const LARGE = "x".repeat(70_000);
 const runs = Number(process.env["SLUICE_LONG"] === "1" ? 200_000 : 10_000);
 
-/** What has run, in order, over all lanes. */
+/** The commands that have run, in order, over all lanes. */
 type Log = { readonly lane: number; readonly command: Command }[];
 
 /** A connection whose server runs what it is told to, when it is told to. */
@@ -209,7 +209,7 @@ function isBarrier({ name, args }: Command, lanes: number): boolean {
     : name === "mget" && inLanes.size > 1 && lanes > 1;
 }
 
-/** What contradicts the rule; empty if nothing does. */
+/** Contradictions to the rule; empty if there are none. */
 function faultsOf(run: Run, { lanes, hasBulk }: Program): string[] {
   const faults: string[] = [];
   const place = new Map(run.log.map(({ command }, index) => [command, index]));
@@ -276,7 +276,7 @@ describe("the rule of the lanes", function () {
     expect([main, second, bulk].map(({ queue }) => queue.length)).to.deep.equal([2, 1, 0]);
     for (const lane of run.all) while (!lane.isIdle) lane.answer();
     lanes.dispatch(make(own, LARGE));
-    // What follows goes where the key is.
+    // The commands behind it go where the key is.
     lanes.dispatch(make(own, "1"));
     expect([main, second, bulk].map(({ queue }) => queue.length)).to.deep.equal([0, 0, 2]);
     for (const lane of run.all) while (!lane.isIdle) lane.answer();

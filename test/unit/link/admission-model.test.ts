@@ -86,7 +86,7 @@ describe("Admission, at random", () => {
           expect(admission.waitingCount).to.equal(0);
           expect(units).to.be.at.most(program.length);
           expect(through).to.deep.equal(issued.filter((command) => through.includes(command)));
-          // What was given up before its turn need not go through; all else did.
+          // Commands that were given up before their turn need not go through; all others did.
           for (const command of issued) expect(settled.get(command)).to.equal(1);
         },
       ),

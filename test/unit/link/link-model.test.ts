@@ -66,7 +66,7 @@ class ScriptedSocket extends Duplex {
 }
 
 class ScriptedServer {
-  /** What ran, in order. */
+  /** The commands that ran, in order. */
   readonly ran: string[] = [];
   refusals = 0;
   /** Echoes are answered when they are released. */

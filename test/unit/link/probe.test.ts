@@ -1,4 +1,4 @@
-/** What the second connection makes of a silent one, over a scripted server: each verdict, and what is no word about it. */
+/** The verdicts of the second connection on a silent one, over a scripted server, and answers that say nothing about it. */
 
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";

@@ -26,7 +26,7 @@ afterEach(() => {
   made = [];
 });
 
-/** What a server does with databases; `outcome` decides about each EXEC. */
+/** The databases of a server; `outcome` decides about each EXEC. */
 class ServerModel {
   db = 0;
   private queued: number[] | null = null;
@@ -130,7 +130,7 @@ class SessionModel {
   private watch: "no" | "yes" | "lost" = "no";
   private multi: "closed" | "open" | "lost" = "closed";
 
-  /** What becomes of the command. */
+  /** The end of the command. */
   issue(word: Word): "goes" | "aborted" | "watch lost" {
     if (this.multi === "lost") {
       if (word !== "multi") {

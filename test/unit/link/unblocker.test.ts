@@ -25,7 +25,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 
 describe("Unblocker", () => {
   let server: FakeServer;
-  /** What the list of clients says, and what CLIENT UNBLOCK answers. */
+  /** The list of clients, and the answer of CLIENT UNBLOCK. */
   let flags: string;
   let cmd: string;
   let ended: number | Error;

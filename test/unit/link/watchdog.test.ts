@@ -8,7 +8,7 @@ import { Verdict, Watchdog } from "../../../src/link/watchdog";
 
 const IDLE_MS = 40;
 
-/** What the watchdog looks at of a connection. */
+/** The parts of a connection that the watchdog looks at. */
 class Silent {
   lastActivityMs = performance.now();
   bytesRead = 0;

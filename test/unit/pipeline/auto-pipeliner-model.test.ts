@@ -50,7 +50,7 @@ const limits: fc.Arbitrary<Limits> = fc.record({
 
 class Bench implements Dispatcher {
   private readonly issued: Command[] = [];
-  /** What has left, in order, and the automatic batches among it. */
+  /** The commands that have left, in order, and the automatic batches among them. */
   private readonly left: Command[] = [];
   private readonly batches: (readonly Command[])[] = [];
   private readonly auto: AutoPipeliner;

@@ -186,7 +186,7 @@ describe("parser: random replies", () => {
   }).timeout(PATIENCE_MS);
 });
 
-/** Whatever happens, it ends, throws nothing, and takes no absurd memory. */
+/** It ends in any case, throws nothing, and takes no absurd memory. */
 function checkSurvival(pieces: readonly Buffer[], flags: number): void {
   for (const feed of FEEDS) {
     const sink = new RecordingSink(flags);
@@ -273,7 +273,7 @@ describe("parser: garbage", () => {
   }).timeout(PATIENCE_MS);
 });
 
-/** What is written as a length somewhere in a reply. */
+/** Texts that stand as a length somewhere in a reply. */
 const LENGTH = /([$*%~>|=!;])\d+\r\n/g;
 const FIXED_BYTES = 4 * 1024 * 1024;
 /** An element of a reply is at least three bytes and at most a small object. */

@@ -1,4 +1,4 @@
-/** What sentinels say about a failover: which words are news, and that they are told once. */
+/** Messages of sentinels about a failover: which of them are news, and that they are told once. */
 
 import { EventEmitter } from "node:events";
 import { expect } from "chai";
