@@ -171,9 +171,12 @@ export class ClientCache implements Dispatcher, ReadListener {
       this.report.note();
       line.renew(reply.node.key);
     }
-    if (line.nowMs < reply.expiresAtMs) return line.isDirect && !this.isDelicate;
-    if (line.nowMs !== Number.POSITIVE_INFINITY) this.store.remove(reply);
-    return false;
+    if (line.nowMs === Number.POSITIVE_INFINITY) return false;
+    if (isPast(reply.expiresAtMs, line)) {
+      this.store.remove(reply);
+      return false;
+    }
+    return line.isDirect && !this.isDelicate;
   }
 
   private hit(reply: CachedReply): CachedReply {
@@ -212,7 +215,9 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.report.note();
     if (!Array.isArray(keys)) {
       this.invalidations++;
-      this.dropAll();
+      // Told even if nothing is left: a FLUSHALL of this client has dropped all when it was issued.
+      this.store.dropAll();
+      this.deps.onInvalidated(null);
       return;
     }
     const prefix = this.prefix ?? "";
@@ -444,7 +449,12 @@ function methodOf(name: string): PeekedMethod {
 }
 
 function isYoungEnough({ bornMs, line }: CachedReply, ttlMs: number | null): boolean {
-  return ttlMs === null || line.nowMs < bornMs + ttlMs;
+  return ttlMs === null || !isPast(bornMs + ttlMs, line);
+}
+
+/** The line's time runs ahead by a tick: only in the last one the clock itself has to be asked. */
+function isPast(timeMs: number, { nowMs }: TrackedLine): boolean {
+  return nowMs >= timeMs && clockMs() >= timeMs;
 }
 
 /** The keys of a read as texts; null if one is none. */

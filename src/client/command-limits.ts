@@ -66,6 +66,11 @@ export class Limiter {
     if (call.lane !== undefined && call.lane !== "bulk") {
       throw new OptionError(`Invalid lane "${String(call.lane)}" of with(): expected "bulk"`);
     }
+    if (!isCacheChoice(call.cache)) {
+      throw new OptionError(
+        `Invalid cache "${String(call.cache)}" of with(): expected a boolean or milliseconds`,
+      );
+    }
     this.signal = call.signal === undefined ? null : new SignalWatch(call.signal, context);
   }
 
@@ -123,6 +128,10 @@ export class Limiter {
 
 function isPositive(value: unknown): value is number {
   return typeof value === "number" && value > 0;
+}
+
+function isCacheChoice(choice: unknown): boolean {
+  return choice === undefined || typeof choice === "boolean" || (typeof choice === "number" && choice >= 0);
 }
 
 function cacheTtlMs(choice: boolean | number): number | null {

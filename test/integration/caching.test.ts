@@ -188,6 +188,14 @@ for (const kind of serverKinds()) {
       expect(await told).to.deep.equal(["user:1"]);
     });
 
+    it("tells its user of a FLUSHALL of his own, although it has dropped everything before", async () => {
+      const redis = await open(true);
+      await redis.get("a");
+      const told = new Promise((resolve) => redis.once("invalidate", resolve));
+      await redis.flushall();
+      expect(await told).to.equal(null);
+    });
+
     it("goes together with merging and coalescing: what it keeps is asked for singly, the rest is merged", async () => {
       const redis = await open(
         { match: ["kept:"] },
@@ -467,12 +475,21 @@ describe("a cache without a server that tracks", () => {
       { mode: "loud" },
       { match: "user:" },
       { mode: "broadcast", match: () => true },
+      { prefixes: ["user:"] },
     ];
     for (const cache of settings) {
       expect(() => new Redis({ cache: cache as CacheOptions, lazyConnect: true })).to.throw(
         /Invalid option cache/,
       );
     }
+  });
+
+  it("takes a boolean or milliseconds for some calls", () => {
+    const redis = new Redis({ lazyConnect: true });
+    for (const cache of [-1, Number.NaN, "5", null]) {
+      expect(() => redis.with({ cache: cache as number })).to.throw(/Invalid cache .* of with\(\)/);
+    }
+    for (const cache of [true, false, 0, 1, undefined]) redis.with({ cache });
   });
 
   it("sends everything and says why if the server refuses", async () => {

@@ -25,6 +25,7 @@ const LEAST: readonly (readonly [group: string | null, name: string, least: numb
 ];
 export const NEEDS_RESP3 =
   'The option "cache" needs protocol 3: the server tells by RESP3 pushes what has changed';
+const CACHE_SETTINGS = ["maxBytes", "ttl", "maxStale", "match", "mode", "frozen"];
 const FLUSH_POLICIES = ["adaptive", "turn"];
 const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"];
 
@@ -77,7 +78,13 @@ function isWhole(value: unknown, least: number, most: number): boolean {
   return Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 }
 
-function checkCache({ mode, match, ttl }: OptionRecord): void {
+/** A name that is none of these would leave a bound, or the choice of keys, at its default. */
+function checkCache(cache: OptionRecord): void {
+  const { mode, match, ttl } = cache;
+  const unknown = Object.keys(cache).find((name) => !CACHE_SETTINGS.includes(name));
+  if (unknown !== undefined) {
+    throw new OptionError(`Invalid option cache.${unknown}: expected one of ${CACHE_SETTINGS.join(", ")}`);
+  }
   if (ttl !== "server") checkNumber("cache.ttl", ttl, 1);
   checkWord("cache.mode", mode, ["optin", "all", "broadcast"]);
   if (match === undefined) return;

@@ -63,7 +63,7 @@ export interface CacheOptions {
    * date for longer without the server having been able to say so. Default 5000.
    */
   maxStale?: number | undefined;
-  /** Beginnings of the keys whose answers are kept, or a function that chooses; keys as callers name them. Default all. */
+  /** Beginnings of the keys whose answers are kept, or a function that chooses (not with `broadcast`); keys as callers name them. Default all. */
   match?: readonly string[] | ((key: string) => boolean) | undefined;
   /**
    * What the server remembers: the keys of the reads whose answers are kept (`optin`, the default: two commands a

@@ -12,6 +12,9 @@ import { sleep } from "../../../src/util/scheduling";
 
 const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
 
+/** The clock is looked at every 50 ms. */
+const SHORT_MS = 20;
+
 class Stage implements Dispatcher {
   readonly sent: Command[] = [];
   readonly direct: Dispatcher = this;
@@ -78,6 +81,21 @@ describe("a cache over a connection played by hand", () => {
     while (stage.cache.peek("get", "a") !== undefined) await sleep(1);
     expect(stage.cache.stats().entries).to.equal(0);
   });
+
+  for (const whose of ["the cache", "a call"]) {
+    it(`gives an answer again although ${whose} keeps it for less time than lies between two looks at the clock`, () => {
+      const stage = new Stage(whose === "a call" ? {} : { ttlMs: SHORT_MS });
+      const ask = (): void => {
+        const command = new Command(specOf("get"), ["a"], false, new PromiseCompletion());
+        if (whose === "a call") command.ensureExtra().cacheTtlMs = SHORT_MS;
+        stage.cache.dispatch(command);
+        if (!command.isSettled) stage.answer("1");
+      };
+      // Where the machine stands still meanwhile the time is over: there are more tries.
+      for (let tries = 0; tries < 100 && stage.cache.stats().hits === 0; tries++) ask();
+      expect(stage.cache.stats().hits).to.equal(1);
+    });
+  }
 
   it("asks the server to prove that it lives, and gives nothing until it has", async () => {
     const stage = new Stage({ maxStaleMs: 60 });
