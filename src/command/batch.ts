@@ -68,6 +68,8 @@ export class Batch {
   isGuarded = false;
   /** An automatic batch that was held back until another one was answered. */
   isHeld = false;
+  /** An automatic batch behind which the rest of its turn is sent without waiting for an answer. */
+  isFollowed = false;
   /** Null while nobody listens. */
   trace: BatchTrace | null = null;
   /** Null: every command is sent as it is. */

@@ -4,7 +4,15 @@
  * reply of one arrives, the gathered batch leaves at once. A command that may not wait, and
  * every explicit batch, first flushes what is pending: order of issue is order of sending.
  *
- * It knows neither slots nor sockets. Each command settles on its own reply.
+ * A turn that merges and issues many hundreds leaves in pieces, the first ones before its end: a run
+ * is no longer than a piece, so that to wait for more would only keep the server idle. Its pieces
+ * count as batches, but none of them waits for another. On a cluster there are none: what is to be
+ * merged there has to be the end of what is sent (`merging/`).
+ *
+ *   turn:  |---- piece ----|---- piece ----|-- rest --|
+ *                                  ^ leaves when half as much has gathered behind it
+ *
+ * Each command settles on its own reply.
  */
 
 import { Batch, BatchKind, type BatchMerging } from "../command/batch";
@@ -13,6 +21,7 @@ import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
+import { UNROUTED } from "../command/slot";
 import { hooks } from "../observability/hooks";
 import { atTurnEnd, clockMs } from "../util/scheduling";
 import { AdaptiveWindow } from "./adaptive-window";
@@ -24,6 +33,8 @@ export interface AutoPipelinerOptions {
   readonly maxCommands: number;
   /** Bytes of arguments (characters of strings) at which a batch is full. */
   readonly maxBytes: number;
+  /** Commands that leave before the end of their turn when half as many more have gathered; `Infinity`: none do. */
+  readonly pieceSize: number;
   /** Lower-case command names that are never gathered. */
   readonly ignored: ReadonlySet<string>;
   /** Makes fewer commands of a batch. */
@@ -34,6 +45,9 @@ export interface AutoPipelinerOptions {
   readonly onGathered?: ((ms: number) => void) | undefined;
 }
 
+/** The rest has to be worth a batch: what may be merged only at the end of what is sent is merged there. */
+const PIECES_GATHERED = 1.5;
+
 export class AutoPipeliner implements Dispatcher {
   private pending: Command[] = [];
   private inFlight = 0;
@@ -41,17 +55,23 @@ export class AutoPipeliner implements Dispatcher {
   private isHolding = false;
   private isSending = false;
   private isFlushDue = false;
+  /** A piece of the present turn has left: the rest leaves at its end. */
+  private hasBegun = false;
   /** When the present batch began to be gathered; 0 if nobody listened then. */
   private gatheredFromMs = 0;
   private readonly onTurnEnd = (): void => {
+    const { hasBegun } = this;
     this.isBooked = false;
-    if (!this.isHolding) this.flush();
+    this.hasBegun = false;
+    if (hasBegun || !this.isHolding) this.flush();
     else this.sendWhatMayGo();
   };
   private readonly onBatchDone = (): void => {
     this.inFlight--;
     this.sendWhatMayGo(true);
   };
+  /** As many as are worth a look before the end of the turn. */
+  private readonly lookAt: number;
   private readonly adaptive: AdaptiveWindow | null;
   private readonly window: { readonly size: number };
 
@@ -59,7 +79,8 @@ export class AutoPipeliner implements Dispatcher {
     private readonly next: Dispatcher,
     private readonly options: AutoPipelinerOptions,
   ) {
-    const { maxInFlight } = options;
+    const { maxInFlight, maxCommands, pieceSize } = options;
+    this.lookAt = Math.min(maxCommands, pieceSize * PIECES_GATHERED);
     this.adaptive = maxInFlight === "adaptive" ? new AdaptiveWindow() : null;
     this.window = maxInFlight === "adaptive" ? (this.adaptive as AdaptiveWindow) : { size: maxInFlight };
   }
@@ -103,7 +124,7 @@ export class AutoPipeliner implements Dispatcher {
     }
     this.pending.push(command);
     if (hooks.gathered !== null && this.gatheredFromMs === 0) this.gatheredFromMs = clockMs();
-    if (this.pending.length >= this.options.maxCommands && this.isHolding) this.sendWhatMayGo();
+    if (this.pending.length >= this.lookAt && this.isHolding) this.sendEarly(command.slot);
     if (!this.isBooked) {
       this.isBooked = true;
       atTurnEnd(this.onTurnEnd);
@@ -129,13 +150,25 @@ export class AutoPipeliner implements Dispatcher {
     while (this.pending.length > 0) this.sendBatch();
   }
 
+  private sendEarly(slot: number): void {
+    const { maxCommands, pieceSize } = this.options;
+    if (this.pending.length >= maxCommands) this.sendWhatMayGo();
+    else if (slot === UNROUTED && (this.hasBegun || this.inFlight < this.window.size)) {
+      this.hasBegun = true;
+      this.sendBatch(false, pieceSize);
+    }
+  }
+
   private sendWhatMayGo(isHeld = false): void {
     while (this.pending.length > 0 && this.inFlight < this.window.size) this.sendBatch(isHeld);
   }
 
-  /** @param isHeld It had to wait for the answer to another one. */
-  private sendBatch(isHeld = false): void {
-    const commands = this.takeBatch();
+  /**
+   * @param isHeld It had to wait for the answer to another one.
+   * @param pieceSize Less than all that is pending: the rest follows.
+   */
+  private sendBatch(isHeld = false, pieceSize = Number.POSITIVE_INFINITY): void {
+    const commands = this.takeBatch(pieceSize);
     if (this.gatheredFromMs !== 0) this.tellGathered();
     if (commands.length === 0) return;
     this.inFlight++;
@@ -143,6 +176,7 @@ export class AutoPipeliner implements Dispatcher {
     const batch = new Batch(BatchKind.Automatic, 0, onDone);
     batch.merging = this.options.merging ?? null;
     batch.isHeld = isHeld;
+    batch.isFollowed = pieceSize !== Number.POSITIVE_INFINITY;
     for (const command of commands) batch.add(command);
     const isNested = this.isSending;
     this.isSending = true;
@@ -161,9 +195,9 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   /** The next commands that fit into one batch, without those that settled while they waited. */
-  private takeBatch(): Command[] {
+  private takeBatch(most: number): Command[] {
     const { pending } = this;
-    const count = this.countThatFit(pending);
+    const count = Math.min(most, this.countThatFit(pending));
     this.pending = count === pending.length ? [] : pending.slice(count);
     if (count < pending.length) pending.length = count;
     if (!pending.some(isSettled)) return pending;

@@ -211,6 +211,33 @@ for (const kind of serverKinds()) {
       expect(await callsOf(server)).to.include({ mget: 2, get: 1 });
     });
 
+    it("a turn of many hundreds leaves in pieces, each merged, in order", async () => {
+      const redis = await openProven(["get", "set"]);
+      const keys = Array.from({ length: 1000 }, (_, index) => `k${index % 700}`);
+      const ask = async (): Promise<void> => {
+        const writing = keys.map((key, index) => redis.set(key, String(index)));
+        const reading = keys.map((key) => redis.get(key));
+        expect(new Set(await Promise.all(writing))).to.deep.equal(new Set(["OK"]));
+        const last = keys.map((_, index) => String(index < 300 ? index + 700 : index));
+        expect(await Promise.all(reading)).to.deep.equal(last);
+      };
+      // Whether MSET may be used is seen at the end of a turn.
+      await Promise.all(keys.map((key) => redis.set(key, "")));
+      await callsOf(server);
+      await ask();
+      const calls = await callsOf(server);
+      expect(calls).to.not.have.any.keys("get", "set");
+      expect(calls).to.include({ mset: 8 });
+    });
+
+    it("a long turn of a user who may not use the other command is written singly, in order", async () => {
+      await server.command("ACL", "SETUSER", "narrow", "on", ">pw", "~*", "+@all", "-mset");
+      const redis = await open({ merge: ["set"] }, { username: "narrow", password: "pw" });
+      const writes = Array.from({ length: 900 }, (_, index) => redis.set(`k${index % 200}`, String(index)));
+      expect(new Set(await Promise.all(writes))).to.deep.equal(new Set(["OK"]));
+      expect(await redis.get("k50")).to.equal("850");
+    });
+
     it("a user who may not use the other command is served singly, which is remembered", async () => {
       await server.command("ACL", "SETUSER", "narrow", "on", ">pw", "~*", "+@all", "-hmget", "-mset");
       const redis = await open({ merge: ["hget", "set"] }, { username: "narrow", password: "pw" });

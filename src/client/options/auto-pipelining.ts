@@ -10,6 +10,9 @@ export interface AutoPipeliningOptions {
   readonly autoPipeliningIgnoredCommands?: readonly string[] | undefined;
 }
 
+/** Two runs of the longest kind; 128 and 384 gained no more (docs/decisions/0016). */
+const PIECE_COMMANDS = 256;
+
 /** The settings of the auto-pipeliner, or null when it is off. */
 export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipelinerOptions | null {
   const setting = options.enableAutoPipelining;
@@ -19,6 +22,7 @@ export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipeli
     maxInFlight: window.maxInFlight ?? 1,
     maxCommands: window.maxCommands ?? Number.POSITIVE_INFINITY,
     maxBytes: window.maxBytes ?? Number.POSITIVE_INFINITY,
+    pieceSize: leavesInPieces(window) ? PIECE_COMMANDS : Number.POSITIVE_INFINITY,
     ignored: ignoredNames(options),
     merging: openMerging(window.merge, window.coalesce === true),
   };
@@ -29,6 +33,12 @@ export function gatheredOf(commands: readonly Command[], options: AutoPipelining
   if (!options.enableAutoPipelining) return [];
   const ignored = ignoredNames(options);
   return commands.filter((command) => !isExcluded(command, ignored));
+}
+
+/** Not where the user has said how large batches are, nor where each command may be one that an earlier one asks. */
+function leavesInPieces({ merge, coalesce, maxCommands, maxBytes }: AutoPipeliningWindow): boolean {
+  if (maxCommands !== undefined || maxBytes !== undefined) return false;
+  return coalesce !== true && Boolean(merge);
 }
 
 /** Commands that are never gathered by the option's choice. */

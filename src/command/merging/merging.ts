@@ -53,6 +53,7 @@ export class Merging implements BatchMerging {
     const twins = found === null ? null : found.joined;
     const commands = found === null ? given : found.sent;
     const rows = new CommandRows(commands, this.isFree);
+    const isFollowed = given[0]?.batch?.isFollowed === true;
     const runs = this.forms.size === 0 ? [] : findRuns(rows, this.forms);
     if (runs.length === 0 && twins === null) return given;
     const planned: Command[] = [];
@@ -66,7 +67,7 @@ export class Merging implements BatchMerging {
     let done = 0;
     for (const run of runs) {
       const { form, from, to } = run;
-      if (!mayMerge(run, rows, knowledge)) {
+      if (!mayMerge(run, rows, knowledge, isFollowed)) {
         if (!mayAsk(form, knowledge)) continue;
         keep(done, to);
         planned.push(knowledge.ask(form, (commands[from] as Command).args));
@@ -90,7 +91,7 @@ export class Merging implements BatchMerging {
     };
     for (const run of findRuns(rows, this.forms)) {
       const { form, from, to } = run;
-      if (!mayMerge(run, rows, knowledge)) {
+      if (!mayMerge(run, rows, knowledge, false)) {
         if (!mayAsk(form, knowledge)) continue;
         keep(to);
         planned.push(knowledge.ask(form, argsAt(rows, from)));
@@ -114,15 +115,22 @@ function mayAsk(form: Form, knowledge: LineKnowledge): boolean {
   return !form.isWrite && knowledge.isUnknown(form);
 }
 
-function mayMerge({ form, from, to }: Run, rows: Rows, knowledge: LineKnowledge): boolean {
+/** @param isFollowed Nobody knows what is sent behind these rows before they are answered. */
+function mayMerge(
+  { form, from, to }: Run,
+  rows: Rows,
+  knowledge: LineKnowledge,
+  isFollowed: boolean,
+): boolean {
   if (knowledge.isRefused(form)) return false;
   // The word is the same as that of the members, and so is what the server says to it.
   if (form.spec.name === form.single) return true;
   const isProven = knowledge.isAllowed(form);
   // Keys of a slot that is moving may lie on two nodes: refused, the members would go behind what follows.
   const isRefusable = !form.isOneKey && (rows.slotAt(from) !== UNROUTED || !isProven);
-  if (form.isWrite) return !isRefusable || to === rows.length;
-  return isProven && (!isRefusable || isFollowedByReads(rows, to));
+  if (!isRefusable) return form.isWrite || isProven;
+  if (isFollowed) return false;
+  return form.isWrite ? to === rows.length : isProven && isFollowedByReads(rows, to);
 }
 
 function isFollowedByReads(rows: Rows, from: number): boolean {

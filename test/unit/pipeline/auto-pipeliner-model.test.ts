@@ -40,13 +40,23 @@ interface Limits {
   readonly maxInFlight: number | "adaptive";
   readonly maxCommands: number;
   readonly maxBytes: number;
+  readonly pieceSize: number;
 }
 
-const limits: fc.Arbitrary<Limits> = fc.record({
+const bounded: fc.Arbitrary<Limits> = fc.record({
   maxInFlight: fc.constantFrom<number | "adaptive">(1, 2, "adaptive"),
   maxCommands: fc.constantFrom(1, 3, Number.POSITIVE_INFINITY),
   maxBytes: fc.constantFrom(7, Number.POSITIVE_INFINITY),
+  pieceSize: fc.constant(Number.POSITIVE_INFINITY),
 });
+/** A user who has said how large batches are gets no pieces. */
+const inPieces: fc.Arbitrary<Limits> = fc.record({
+  maxInFlight: fc.constantFrom<number | "adaptive">(1, 2, "adaptive"),
+  maxCommands: fc.constant(Number.POSITIVE_INFINITY),
+  maxBytes: fc.constant(Number.POSITIVE_INFINITY),
+  pieceSize: fc.constantFrom(2, 4),
+});
+const limits = fc.oneof(bounded, inPieces);
 
 class Bench implements Dispatcher {
   private readonly issued: Command[] = [];
@@ -57,6 +67,8 @@ class Bench implements Dispatcher {
   private isHolding = false;
   /** Everything gathered has to leave: an explicit batch, a call that may not wait, a link that is not ready. */
   private mayExceed = false;
+  /** A piece of the present turn has left. */
+  private hasBegun = false;
 
   constructor(private readonly limits: Limits) {
     this.auto = new AutoPipeliner(this, { ...limits, ignored: new Set() });
@@ -73,9 +85,11 @@ class Bench implements Dispatcher {
     expect(commands).to.have.length.within(1, maxCommands);
     const bytes = commands.slice(0, -1).reduce((sum, { args }) => sum + String(args[0]).length, 0);
     expect(bytes, "the last one was too many").to.be.below(maxBytes);
-    if (this.isHolding && !this.mayExceed)
+    if (this.isHolding && !this.mayExceed && !this.hasBegun)
       expect(this.unanswered(), "unanswered batches").to.be.below(this.auto.windowSize);
     this.batches.push([...commands]);
+    // The rest of the turn goes behind it, at its end or before.
+    if (commands[0].batch?.isFollowed === true) this.hasBegun = true;
   }
 
   async run(program: readonly Step[]): Promise<void> {
@@ -110,6 +124,8 @@ class Bench implements Dispatcher {
 
   private async turn(): Promise<void> {
     await turn();
+    if (this.hasBegun) expect(this.auto.size).to.equal(0);
+    this.hasBegun = false;
     // A link that is ready, and a batch that may leave: then nothing waits any longer.
     if (!this.isHolding || this.unanswered() < this.auto.windowSize) expect(this.auto.size).to.equal(0);
   }

@@ -39,6 +39,7 @@ describe("AutoPipeliner", () => {
       maxInFlight: 1,
       maxCommands: Number.POSITIVE_INFINITY,
       maxBytes: Number.POSITIVE_INFINITY,
+      pieceSize: Number.POSITIVE_INFINITY,
       ignored: new Set(),
       ...options,
     });
@@ -142,6 +143,35 @@ describe("AutoPipeliner", () => {
     for (let i = 0; i < 5; i++) send(byBytes.auto);
     await turn();
     expect(byBytes.below.sizes).to.deep.equal([2, 2, 1]);
+  });
+
+  it("sends a long turn in pieces before its end, and the rest at its end, whatever is in flight", async () => {
+    const { auto, below } = setUp({ pieceSize: 4 });
+    for (let i = 0; i < 5; i++) send(auto);
+    expect(below.sizes).to.deep.equal([]);
+    for (let i = 0; i < 8; i++) send(auto);
+    expect(below.sizes).to.deep.equal([4, 4]);
+    await turn();
+    expect(below.sizes).to.deep.equal([4, 4, 5]);
+    expect(below.batches.map(([first]) => first?.batch?.isFollowed)).to.deep.equal([true, true, false]);
+    // What comes now waits for all of them, and does not leave in pieces then.
+    for (let i = 0; i < 9; i++) send(auto);
+    await turn();
+    for (const batch of [0, 1]) below.answer(batch);
+    expect(below.sizes).to.deep.equal([4, 4, 5]);
+    below.answer(2);
+    expect(below.sizes).to.deep.equal([4, 4, 5, 9]);
+  });
+
+  it("sends nothing in pieces on a cluster", async () => {
+    const { auto, below } = setUp({ pieceSize: 2 });
+    for (let i = 0; i < 5; i++) {
+      const command = makeCommand(specOf("get"), ["key"], false, new PromiseCompletion());
+      command.slot = 1;
+      auto.dispatch(command);
+    }
+    await turn();
+    expect(below.sizes).to.deep.equal([5]);
   });
 
   it("holds nothing back while the connection is not ready", async () => {
