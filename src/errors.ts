@@ -202,7 +202,7 @@ export class WatchLostError extends AbortError {
 /**
  * Given up after the connection was lost again and again while this command was the oldest unanswered one.
  *
- * @advice look for a command that kills the server or the line; `maxLossesPerCommand`
+ * @advice look for a command that makes the server or the network end the connection; `maxLossesPerCommand`
  * @section single commands
  */
 export class CommandLossError extends AbortError {
@@ -416,7 +416,7 @@ function whereItWas(details: TimeoutDetails): string {
   const { elapsedMs, queuedMs, commandsAhead, bytesAhead, server } = details;
   const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} ahead of it`;
   const fate = details.mayHaveRun
-    ? "it was written before, to a line that was lost, and may have run"
+    ? "it was written before, to a connection that was lost, and may have run"
     : "it was not sent";
   switch (details.phase) {
     case "queued":

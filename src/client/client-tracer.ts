@@ -11,7 +11,7 @@ import { type Command, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { mergedIn } from "../command/merged-commands";
 import type { PromiseCompletion } from "../command/promise-completion";
-import { LineCounts } from "../connection/line-counts";
+import { ConnectionCounts } from "../connection/connection-counts";
 import { ConnectionClosedError } from "../errors";
 import {
   isBatchTraced,
@@ -91,7 +91,7 @@ export function isPatched(method: unknown): boolean {
 
 /** Writes of all clients so far: calls without a write between them leave together. */
 export function flushesSoFar(): number {
-  return LineCounts.flushes;
+  return ConnectionCounts.flushes;
 }
 
 /**

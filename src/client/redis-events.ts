@@ -2,8 +2,8 @@
 
 import type { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
+import { ConnectionCounts } from "../connection/connection-counts";
 import type { ClientIdentity } from "../connection/handshake";
-import { LineCounts } from "../connection/line-counts";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
@@ -63,7 +63,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
   shownStatus: RedisStatus | null = null;
 
   /** The counts of the connections of the client. */
-  readonly counts = new LineCounts();
+  readonly counts = new ConnectionCounts();
 
   constructor(
     private readonly client: EventfulClient,

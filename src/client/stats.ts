@@ -7,7 +7,7 @@ import type { CacheStats } from "../caching/cache-report";
 import type { Command } from "../command/command";
 import type { Tally } from "../command/promise-completion";
 import { bytesOf } from "../command/size";
-import type { LineCounts } from "../connection/line-counts";
+import type { ConnectionCounts } from "../connection/connection-counts";
 import type { LinkLane } from "../lanes/lane";
 import type { LaneSet } from "../lanes/lane-set";
 import type { Admission } from "../link/admission";
@@ -194,7 +194,7 @@ export function readCache(caching: { stats(): CacheStats } | null): CacheStats |
   return caching === null ? null : Object.freeze(caching.stats());
 }
 
-export function readLink(link: Link, counts: LineCounts, surroundings: Surroundings): LinkStats {
+export function readLink(link: Link, counts: ConnectionCounts, surroundings: Surroundings): LinkStats {
   const { status, server, lease, lanes } = surroundings;
   const gathered = waitingOf(surroundings.gathered);
   gathered.count += lease?.waitingCount ?? 0;
@@ -245,7 +245,7 @@ function readLane({ name, link, gatherer }: LinkLane): LaneStats {
 interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bounds" | "cache"> {
   readonly nodes: readonly LinkStats[];
   /** Of all nodes that there are or were. */
-  readonly counts: LineCounts;
+  readonly counts: ConnectionCounts;
   /** By `RedirectKind`. */
   readonly redirects: readonly number[];
   /** Commands that wait above the nodes. */
@@ -279,7 +279,7 @@ export function shownOf({ offline, gathered, unsent, inFlight, socketBytes }: Qu
   return { offline, gathered, unsent, inFlight, socketBytes };
 }
 
-function readTraffic(counts: LineCounts): Traffic {
+function readTraffic(counts: ConnectionCounts): Traffic {
   const { flushes: count, written: commands, bytesRead, bytesWritten } = counts;
   const { attempts, opened, lost, resent, probes } = counts;
   return {

@@ -46,7 +46,7 @@ export class CommandGuide {
     this.pool.clientOf(node).link.dispatch(question);
     completion.promise.then(
       (reply) => this.rules.set(lowerName, ruleOf(reply)),
-      // Not answered (no permission, the line was lost): the next one asks again.
+      // Not answered (no permission, the connection was lost): the next one asks again.
       () => this.rules.delete(lowerName),
     );
   }

@@ -40,8 +40,8 @@ export interface ShardedDeps {
   onSlotsLost(node: ClusterNode): void;
   /** A slot has a new master, as a node has said. */
   onMoved(slot: number, target: NodeAddress): void;
-  onLineOpened(node: ClusterNode): void;
-  onLineClosed(node: ClusterNode): void;
+  onConnectionOpened(node: ClusterNode): void;
+  onConnectionClosed(node: ClusterNode): void;
   /** All that is wanted is subscribed. */
   onSettled(): void;
   onGap(gap: SubscriptionGap): void;
@@ -269,7 +269,7 @@ export class ShardedSubscribers implements Dispatcher {
     if (known !== undefined) return known;
     const connection = new ShardConnection(node, this, (at, watcher) => this.deps.open(at, watcher));
     this.connections.set(node.key, connection);
-    this.deps.onLineOpened(node);
+    this.deps.onConnectionOpened(node);
     connection.client.link.connect().catch(() => {});
     return connection;
   }
@@ -287,7 +287,7 @@ export class ShardedSubscribers implements Dispatcher {
   private forget(connection: ShardConnection): void {
     this.connections.delete(connection.node.key);
     for (const name of connection.names()) this.wanted.miss(SHARD, name);
-    this.deps.onLineClosed(connection.node);
+    this.deps.onConnectionClosed(connection.node);
   }
 
   /** A SSUBSCRIBE of the caller was confirmed, perhaps on a connection that is no longer used. */

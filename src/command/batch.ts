@@ -42,10 +42,10 @@ export interface BatchTrace {
 
 /** Makes fewer commands of a batch as it is handed to a connection (`merging/`). Order stays as it is. */
 export interface BatchMerging {
-  /** The commands to be sent in the place of these. `line` is the connection: what it has shown is remembered. */
-  plan(commands: readonly Member[], line: object): readonly Member[];
+  /** The commands to be sent in the place of these. What the connection has shown is remembered. */
+  plan(commands: readonly Member[], connection: object): readonly Member[];
   /** The commands to be sent in the place of plain calls: commands, and ranges of calls. */
-  planCalls(calls: { readonly length: number }, line: object): readonly object[];
+  planCalls(calls: { readonly length: number }, connection: object): readonly object[];
 }
 
 export class Batch {

@@ -22,7 +22,7 @@ const SUMMED = [
   "probes",
 ] as const;
 
-export class LineCounts {
+export class ConnectionCounts {
   /** Flushes of all connections of the process. */
   static flushes = 0;
 
@@ -46,7 +46,7 @@ export class LineCounts {
   probes = 0;
 
   /** Takes over what another link has done, round trips aside. */
-  add(other: LineCounts): void {
+  add(other: ConnectionCounts): void {
     for (const name of SUMMED) this[name] += other[name];
     other.flushSizes.forEach((count, size) => {
       (this.flushSizes[size] as number) += count;
@@ -55,7 +55,7 @@ export class LineCounts {
 
   noteFlush(commands: number): void {
     this.flushes++;
-    LineCounts.flushes++;
+    ConnectionCounts.flushes++;
     this.written += commands;
     const size = Math.min(31 - Math.clz32(commands), FLUSH_SIZES - 1);
     if (size >= 0) (this.flushSizes[size] as number)++;

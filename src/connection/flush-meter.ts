@@ -11,8 +11,8 @@ import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
 import { CallsInFlight } from "./calls-in-flight";
 import type { CommandQueue } from "./command-queue";
+import { ConnectionCounts } from "./connection-counts";
 import { serverFor, type WriteListener } from "./flush-encoder";
-import { LineCounts } from "./line-counts";
 
 /** Their replies come when the server pleases. */
 const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
@@ -49,7 +49,7 @@ export class FlushMeter {
 
   constructor(
     private readonly queue: CommandQueue,
-    readonly counts: LineCounts = new LineCounts(),
+    readonly counts: ConnectionCounts = new ConnectionCounts(),
     private readonly tracer: Pick<WriteListener, "server"> | null = null,
   ) {}
 

@@ -6,7 +6,7 @@
  */
 
 import type { Command } from "../command/command";
-import { LineCounts } from "../connection/line-counts";
+import { ConnectionCounts } from "../connection/connection-counts";
 import { ConnectionClosedError } from "../errors";
 import type { Link, QueuePosition } from "../link/link";
 import { type LinkDeps, withOthers } from "../link/link-options";
@@ -42,7 +42,7 @@ export class LaneSet {
   lanes!: Lanes;
   readonly mainDeps: LinkDeps;
   /** Counts of the further lanes. */
-  private readonly counts: LineCounts[] = [];
+  private readonly counts: ConnectionCounts[] = [];
   /** The client has been told that it is ready. */
   private isReady = false;
   /** The main link has ended, and others have not. */
@@ -126,8 +126,8 @@ export class LaneSet {
   }
 
   /** The counts of all connections. */
-  get totals(): LineCounts {
-    const sum = new LineCounts();
+  get totals(): ConnectionCounts {
+    const sum = new ConnectionCounts();
     for (const counts of [this.owner.deps.counts, ...this.counts]) sum.add(counts);
     return sum;
   }
@@ -195,7 +195,7 @@ export class LaneSet {
 
   private makeLane(name: string): LinkLane {
     const { deps } = this.owner;
-    const counts = new LineCounts();
+    const counts = new ConnectionCounts();
     this.counts.push(counts);
     let untold: Error | null = null;
     const lane: LinkLane = new LinkLane(

@@ -8,7 +8,7 @@ import { CommandFlag } from "../command/command-spec";
 import { firstKeyPosition } from "../command/key-positions";
 import type { Argument, Reply } from "../protocol/resp-types";
 
-/** Bytes from which a request or a reply is large: 0.6 ms of a line of 100 MB/s. */
+/** Bytes from which a request or a reply is large: 0.6 ms of a network of 100 MB/s. */
 export const LARGE_BYTES = 64 * 1024;
 /** Small replies in a row after which calls count as small again. */
 const PATIENCE = 8;

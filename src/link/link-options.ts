@@ -7,9 +7,9 @@ import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import type { ConnectionOptions } from "../connection/connection";
+import type { ConnectionCounts } from "../connection/connection-counts";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { ClientIdentity } from "../connection/handshake";
-import type { LineCounts } from "../connection/line-counts";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import type { FlushPolicy } from "../connection/writer";
@@ -73,7 +73,7 @@ export interface LinkDeps {
   readonly messages: MessageListener | null;
   readonly tracer: WriteListener | null;
   /** Shared by all links of a client. */
-  readonly counts: LineCounts;
+  readonly counts: ConnectionCounts;
   /**
    * An error reply that neither a script nor `reconnectOnError` took over. True when the command was
    * taken over (redirects of a cluster); otherwise it fails with the error.

@@ -1,4 +1,4 @@
-/** Joins the watchdog to a link: probes the present peer, and resets a dead line. */
+/** Joins the watchdog to a link: probes the present peer, and resets a dead connection. */
 
 import type { Command, Completion } from "../command/command";
 import type { Connection } from "../connection/connection";
@@ -87,7 +87,7 @@ export class LinkWatch implements WatchdogOwner, Completion {
     }
   }
 
-  onDeadLine(silentMs: number, isReachable: boolean): void {
+  onDeadConnection(silentMs: number, isReachable: boolean): void {
     this.link.reset(new DeadConnectionError(this.link.server, silentMs, isReachable));
   }
 
@@ -99,7 +99,7 @@ export class LinkWatch implements WatchdogOwner, Completion {
     return !this.link.subscriptions.isEmpty && connection !== this.refused;
   }
 
-  /** A client that only listens waits for no reply: the one to this grows old when the line is dead. */
+  /** A client that only listens waits for no reply: the one to this grows old when the connection is dead. */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
     if (isIdle && !this.link.session.isInTransaction) dispatchOwn(connection, "ping", [], this);

@@ -144,7 +144,7 @@ class Probe implements ConnectionLife, Probing {
     if (row === undefined) {
       // Somebody else may be held back in the command that the silent connection waits for.
       const awaited = connection.queue.oldest()?.spec.lowerName;
-      if (isSameRun === true && connection.clientId !== null) return Verdict.LineIsDead;
+      if (isSameRun === true && connection.clientId !== null) return Verdict.ConnectionIsDead;
       return rows.some((one) => isHeldIn(one, awaited)) ? Verdict.ServerIsBusy : Verdict.Unknown;
     }
     const ageMs = numberIn(row, "age") * 1000;
@@ -154,7 +154,7 @@ class Probe implements ConnectionLife, Probing {
     if (!(ageMs >= livedMs - CLOCK_SLACK_MS)) return Verdict.Unknown;
     // Held back (pause, script), or still arriving.
     if (isHeld(row) || isArriving(row)) return Verdict.ServerIsBusy;
-    return idleMs >= silentMs - CLOCK_SLACK_MS ? Verdict.LineIsDead : Verdict.Served;
+    return idleMs >= silentMs - CLOCK_SLACK_MS ? Verdict.ConnectionIsDead : Verdict.Served;
   }
 
   private conclude(verdict: Verdict): void {

@@ -18,7 +18,7 @@ import { type Looker, sharedIntervals } from "../util/shared-interval";
 
 export const Verdict = {
   /** The server knows this connection, or that it is gone, and is not at work for it. */
-  LineIsDead: 0,
+  ConnectionIsDead: 0,
   /** No answer, or the server itself says that it is at work. */
   ServerIsBusy: 1,
   /** No connection could be made: the network or the host is gone. */
@@ -33,7 +33,7 @@ export type Verdict = (typeof Verdict)[keyof typeof Verdict];
 export interface WatchdogOwner {
   /** Asks the server on a second connection how it is. Never rejects. */
   probe(connection: Connection, silentMs: number): Promise<Verdict>;
-  onDeadLine(silentMs: number, isReachable: boolean): void;
+  onDeadConnection(silentMs: number, isReachable: boolean): void;
   /** It is waited for; `isKnown` tells whether the server is known to be at work. */
   onBusyServer(silentMs: number, isKnown: boolean): void;
   /** Something may come that nothing was sent for. Otherwise nobody looks while nothing is due. */
@@ -137,8 +137,8 @@ export class Watchdog implements Looker {
       this.arrival = startTimer(() => this.look(), this.idleMs / 5);
       this.arrival.unref();
     }
-    if (verdict === Verdict.LineIsDead || isLost) this.owner.onDeadLine(silentMs, true);
-    else if (this.refusals >= REFUSALS_IN_A_ROW) this.owner.onDeadLine(silentMs, false);
+    if (verdict === Verdict.ConnectionIsDead || isLost) this.owner.onDeadConnection(silentMs, true);
+    else if (this.refusals >= REFUSALS_IN_A_ROW) this.owner.onDeadConnection(silentMs, false);
     else if (!this.hasTold && (verdict === Verdict.ServerIsBusy || verdict === Verdict.Unknown)) {
       this.hasTold = true;
       this.owner.onBusyServer(silentMs, verdict === Verdict.ServerIsBusy);

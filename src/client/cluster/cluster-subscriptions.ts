@@ -39,7 +39,7 @@ export interface SubscriptionsDeps {
 export class ClusterSubscriptions implements Dispatcher {
   private readonly classic: ClusterSubscriber;
   private readonly sharded: ShardedSubscribers | null;
-  /** Shard lines are opened before anybody subscribes. */
+  /** Shard connections are opened before anybody subscribes. */
   private readonly isEager: boolean;
 
   constructor(
@@ -113,8 +113,8 @@ export class ClusterSubscriptions implements Dispatcher {
         const node = deps.owners.nodeAt(target);
         if (node !== null) deps.owners.move(slot, node);
       },
-      onLineOpened: () => deps.emit("+subscriber"),
-      onLineClosed: () => deps.emit("-subscriber"),
+      onConnectionOpened: () => deps.emit("+subscriber"),
+      onConnectionClosed: () => deps.emit("-subscriber"),
       onSettled: () => deps.emit("subscribersReady"),
       onGap: (gap) => deps.emit("gap", gap),
     });

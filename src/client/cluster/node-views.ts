@@ -10,7 +10,7 @@ import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
-import { LineCounts } from "../../connection/line-counts";
+import { ConnectionCounts } from "../../connection/connection-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
 import { debugLog } from "../../util/debug";
@@ -124,7 +124,7 @@ export class NodeView implements NodeClient {
 }
 
 /** The counts of the connections of several nodes. */
-export class NodeCounts extends LineCounts {
+export class NodeCounts extends ConnectionCounts {
   addNode(client: NodeClient): void {
     if (!(client instanceof NodeView)) return;
     const { redis } = client;

@@ -18,7 +18,7 @@ const REFUSED =
 /** Only a form is answered so: its keys lie on two nodes for now. */
 const DIVIDED = /^TRYAGAIN/;
 
-export class LineKnowledge {
+export class ConnectionKnowledge {
   private readonly proofs = new Map<Form, Proof>();
 
   isAllowed(form: Form): boolean {
@@ -60,13 +60,13 @@ export class LineKnowledge {
   }
 }
 
-const lines = new WeakMap<object, LineKnowledge>();
+const known = new WeakMap<object, ConnectionKnowledge>();
 
-export function knowledgeOf(line: object): LineKnowledge {
-  let knowledge = lines.get(line);
+export function knowledgeOf(connection: object): ConnectionKnowledge {
+  let knowledge = known.get(connection);
   if (knowledge === undefined) {
-    knowledge = new LineKnowledge();
-    lines.set(line, knowledge);
+    knowledge = new ConnectionKnowledge();
+    known.set(connection, knowledge);
   }
   return knowledge;
 }

@@ -14,9 +14,9 @@ import type { Argument, CommandSpec, ReplyShape } from "../command-spec";
 import type { MergedCommands } from "../merged-commands";
 import type { PlainCalls } from "../plain-calls";
 import { decodeBuffersDeep } from "../reply-mappers";
+import type { ConnectionKnowledge } from "./connection-knowledge";
 import { copyReply } from "./copy-reply";
 import { type Form, ReplyKind } from "./forms";
-import type { LineKnowledge } from "./line-knowledge";
 import { isOvertaken } from "./overtaking";
 import type { Run } from "./rows";
 
@@ -26,7 +26,7 @@ abstract class MergedRun implements Completion, MergedCommands {
   constructor(
     /** Null: identical reads, which are sent as one of them. */
     protected readonly form: Form | null,
-    protected readonly knowledge: LineKnowledge,
+    protected readonly knowledge: ConnectionKnowledge,
   ) {}
 
   abstract begin(passes: (member: Command) => boolean): boolean;
@@ -83,7 +83,7 @@ export class CommandRun extends MergedRun {
     form: Form | null,
     private readonly all: readonly Command[],
     private readonly twins: ReadonlyMap<Command, readonly Command[]> | null,
-    knowledge: LineKnowledge,
+    knowledge: ConnectionKnowledge,
   ) {
     super(form, knowledge);
     const first = all[0] as Command;
@@ -176,7 +176,7 @@ export class CallRun extends MergedRun {
   constructor(
     { form, from, to }: Run,
     private readonly calls: PlainCalls,
-    knowledge: LineKnowledge,
+    knowledge: ConnectionKnowledge,
   ) {
     super(form, knowledge);
     this.from = from;

@@ -11,8 +11,8 @@ import type { Command } from "../command";
 import { type Argument, CommandFlag } from "../command-spec";
 import type { PlainCalls } from "../plain-calls";
 import { UNROUTED } from "../slot";
+import { type ConnectionKnowledge, knowledgeOf } from "./connection-knowledge";
 import { type Form, formsOf } from "./forms";
-import { knowledgeOf, type LineKnowledge } from "./line-knowledge";
 import { CallRun, CommandRun } from "./merged-run";
 import { CallRows, CommandRows, findRuns, type Rows, type Run } from "./rows";
 import { findTwins } from "./twins";
@@ -47,8 +47,8 @@ export class Merging implements BatchMerging {
     this.coalesces = coalesces;
   }
 
-  plan(given: readonly Command[], line: object): readonly Command[] {
-    const knowledge = knowledgeOf(line);
+  plan(given: readonly Command[], connection: object): readonly Command[] {
+    const knowledge = knowledgeOf(connection);
     const found = this.coalesces ? findTwins(given, this.isFree) : null;
     const twins = found === null ? null : found.joined;
     const commands = found === null ? given : found.sent;
@@ -81,8 +81,8 @@ export class Merging implements BatchMerging {
     return planned;
   }
 
-  planCalls(calls: PlainCalls, line: object): readonly (Command | CallRange)[] {
-    const knowledge = knowledgeOf(line);
+  planCalls(calls: PlainCalls, connection: object): readonly (Command | CallRange)[] {
+    const knowledge = knowledgeOf(connection);
     const rows = new CallRows(calls);
     const planned: (Command | CallRange)[] = [];
     let done = 0;
@@ -111,7 +111,7 @@ function argsAt(rows: Rows, row: number): Argument[] {
 }
 
 /** Reads can be asked about by reading; whether MSET may be used is seen when it is. */
-function mayAsk(form: Form, knowledge: LineKnowledge): boolean {
+function mayAsk(form: Form, knowledge: ConnectionKnowledge): boolean {
   return !form.isWrite && knowledge.isUnknown(form);
 }
 
@@ -119,7 +119,7 @@ function mayAsk(form: Form, knowledge: LineKnowledge): boolean {
 function mayMerge(
   { form, from, to }: Run,
   rows: Rows,
-  knowledge: LineKnowledge,
+  knowledge: ConnectionKnowledge,
   isFollowed: boolean,
 ): boolean {
   if (knowledge.isRefused(form)) return false;

@@ -98,8 +98,8 @@ describe("the connections for shard channels, on random programs", () => {
         onStale: () => {},
         onSlotsLost: () => {},
         onMoved: (slot, { port }) => this.assign(slot, port - 7000),
-        onLineOpened: () => this.opened++,
-        onLineClosed: () => this.closed++,
+        onConnectionOpened: () => this.opened++,
+        onConnectionClosed: () => this.closed++,
         onSettled: () => {},
         onGap: ({ shardChannels, lastedMs }) => this.noteGap(shardChannels, lastedMs),
       });

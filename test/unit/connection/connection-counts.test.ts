@@ -1,10 +1,10 @@
 import { expect } from "chai";
-import { LineCounts } from "../../../src/connection/line-counts";
+import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import { RoundTrips } from "../../../src/connection/round-trips";
 
-describe("LineCounts", () => {
+describe("ConnectionCounts", () => {
   it("puts flushes into classes by powers of two, the last one open", () => {
-    const counts = new LineCounts();
+    const counts = new ConnectionCounts();
     for (const size of [1, 2, 3, 4, 7, 8, 32_767, 32_768, 1_000_000]) counts.noteFlush(size);
     expect(counts.flushSizes).to.deep.equal([1, 2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
     expect(counts.flushes).to.equal(9);
@@ -12,7 +12,7 @@ describe("LineCounts", () => {
   });
 
   it("adds up", () => {
-    const [one, other] = [new LineCounts(), new LineCounts()];
+    const [one, other] = [new ConnectionCounts(), new ConnectionCounts()];
     one.noteFlush(1);
     other.noteFlush(1);
     other.noteFlush(5);

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { IGNORED } from "../../../src/command/promise-completion";
-import { LineCounts } from "../../../src/connection/line-counts";
+import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import type { Gatherer } from "../../../src/lanes/lane";
 import { LaneSet } from "../../../src/lanes/lane-set";
 import type { Link } from "../../../src/link/link";
@@ -75,7 +75,7 @@ describe("LaneSet", () => {
   let set: LaneSet;
   let settled: Command[];
   let isTaken: boolean;
-  const counts = new LineCounts();
+  const counts = new ConnectionCounts();
 
   beforeEach(() => make(3, false));
 

@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { LineCounts } from "../../../src/connection/line-counts";
+import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import { AbstractConnector } from "../../../src/link/connector";
 import { Link } from "../../../src/link/link";
 import type { LinkDeps, LinkOptions } from "../../../src/link/link-options";
@@ -144,7 +144,7 @@ async function run(program: readonly Step[], retryPolicy: "at-least-once" | "at-
     listener: { onStatus: (status) => void words.push(status), onNamedError() {}, onSelect() {}, onGap() {} },
     messages: null,
     tracer: null,
-    counts: new LineCounts(),
+    counts: new ConnectionCounts(),
     redirects: () => false,
     takeover: null,
   };

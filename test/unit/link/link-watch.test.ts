@@ -88,8 +88,8 @@ describe("LinkWatch", () => {
   });
 
   it("resets the link whose connection is dead, with whether the server can be reached", () => {
-    watch.onDeadLine(1234, true);
-    watch.onDeadLine(1234, false);
+    watch.onDeadConnection(1234, true);
+    watch.onDeadConnection(1234, false);
     const errors = told.map(([, error]) => error as { code: string; isReachable: boolean; message: string });
     expect(told.map(([what]) => what)).to.deep.equal(["reset", "reset"]);
     expect(errors.map(({ code, isReachable }) => [code, isReachable])).to.deep.equal([

@@ -9,7 +9,7 @@ import { Verdict } from "../../../src/link/watchdog";
 import { clockMs } from "../../../src/util/scheduling";
 import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../../support/fake-server";
 
-const { LineIsDead, ServerIsBusy, Unreachable, Unknown, Served } = Verdict;
+const { ConnectionIsDead, ServerIsBusy, Unreachable, Unknown, Served } = Verdict;
 const SILENT_MS = 10_000;
 
 interface Row {
@@ -78,25 +78,25 @@ describe("probe", () => {
   const asked = (): string[] => server.received.map((words) => words.join(" ")).slice(1);
 
   it("asks for the run of the server and for the row of the connection, and closes its own", async () => {
-    expect(await verdict()).to.equal(LineIsDead);
+    expect(await verdict()).to.equal(ConnectionIsDead);
     expect(asked()).to.deep.equal(["info server", "client list id 5"]);
     while (server.openConnections > 0) await new Promise((resolve) => setImmediate(resolve));
   });
 
   it("believes that the connection is dead when the server has nothing to do for it", async () => {
     for (const [own, wanted] of [
-      [{ idle: 20 }, LineIsDead],
-      [{ idle: 8 }, LineIsDead],
+      [{ idle: 20 }, ConnectionIsDead],
+      [{ idle: 8 }, ConnectionIsDead],
       [{ idle: 7 }, Served],
       [{ idle: 0 }, Served],
       [{ flags: "b" }, ServerIsBusy],
       [{ flags: "xb" }, ServerIsBusy],
       [{ idle: 1, qbuf: 30 }, ServerIsBusy],
       [{ idle: 2, qbuf: 30 }, Served],
-      [{ idle: 20, qbuf: 30 }, LineIsDead],
+      [{ idle: 20, qbuf: 30 }, ConnectionIsDead],
       // Younger than the connection: the number is that of another server.
       [{ age: 10 }, Unknown],
-      [{ age: 59 }, LineIsDead],
+      [{ age: 59 }, ConnectionIsDead],
     ] as const) {
       rows = [{ id: 4, flags: "b" }, own];
       expect(await verdict(), JSON.stringify(own)).to.equal(wanted);
@@ -105,7 +105,7 @@ describe("probe", () => {
 
   it("takes a connection that the same run of the server does not know for dead", async () => {
     rows = [{ id: 4 }];
-    expect(await verdict()).to.equal(LineIsDead);
+    expect(await verdict()).to.equal(ConnectionIsDead);
     silent["serverRunId"] = null;
     expect(await verdict(), "perhaps another server").to.equal(Unknown);
     rows = [{ id: 4, flags: "b", cmd: "blpop" }];
@@ -118,7 +118,7 @@ describe("probe", () => {
     silent["serverRunId"] = "another";
     expect(await verdict()).to.equal(Unknown);
     script.set("info", new Error("NOPERM"));
-    expect(await verdict(), "the run is not told, the row counts").to.equal(LineIsDead);
+    expect(await verdict(), "the run is not told, the row counts").to.equal(ConnectionIsDead);
   });
 
   it("believes no list in which it is not itself", async () => {
@@ -127,13 +127,13 @@ describe("probe", () => {
     expect(await verdict()).to.equal(Unknown);
     expect(asked()).to.include("client list id 5 77");
     rows = [{ id: 5 }, { id: 77 }];
-    expect(await verdict()).to.equal(LineIsDead);
+    expect(await verdict()).to.equal(ConnectionIsDead);
   });
 
   it("finds the connection by its address when its number is not known", async () => {
     silent["clientId"] = null;
     rows = [{ id: 9, addr: "10.0.0.1:4001", idle: 0 }, { id: 5 }];
-    expect(await verdict()).to.equal(LineIsDead);
+    expect(await verdict()).to.equal(ConnectionIsDead);
     expect(asked()).to.include("client list");
     silent["socket"] = { ...(silent["socket"] as object), localAddress: "::ffff:10.0.0.1", localPort: 4001 };
     expect(await verdict()).to.equal(Served);
@@ -143,7 +143,7 @@ describe("probe", () => {
 
   it("asks servers before 6.2 for the whole list, and gives up where it may not see it", async () => {
     script.set("client list id", new Error("ERR syntax error"));
-    expect(await verdict()).to.equal(LineIsDead);
+    expect(await verdict()).to.equal(ConnectionIsDead);
     script.set("client list id", new Error("NOPERM no"));
     expect(await verdict()).to.equal(Unknown);
     script.set("client list id", new Error("ERR syntax error"));

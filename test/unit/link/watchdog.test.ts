@@ -38,7 +38,7 @@ describe("Watchdog", () => {
         seen.push("asked");
         return verdicts.shift() ?? Verdict.ServerIsBusy;
       },
-      onDeadLine: (_silentMs, isReachable) => {
+      onDeadConnection: (_silentMs, isReachable) => {
         seen.push(isReachable ? "dead" : "gone");
         watchdog.stop();
       },
@@ -65,12 +65,12 @@ describe("Watchdog", () => {
   }
 
   it("gives up on the word of the server", async () => {
-    expect(await untilOver([Verdict.LineIsDead])).to.deep.equal(["asked", "dead"]);
+    expect(await untilOver([Verdict.ConnectionIsDead])).to.deep.equal(["asked", "dead"]);
   });
 
   it("says once that it waits, and goes on asking", async () => {
-    const { ServerIsBusy, LineIsDead } = Verdict;
-    expect(await untilOver([ServerIsBusy, ServerIsBusy, LineIsDead])).to.deep.equal([
+    const { ServerIsBusy, ConnectionIsDead } = Verdict;
+    expect(await untilOver([ServerIsBusy, ServerIsBusy, ConnectionIsDead])).to.deep.equal([
       "asked",
       "busy",
       "asked",
@@ -115,11 +115,11 @@ describe("Watchdog", () => {
   it("waits as long as a blocking command says, and for ever when it says so", async () => {
     silent.command = makeCommand(specOf("blpop"), ["k", "0.15"], false, IGNORED);
     const startedAt = performance.now();
-    await untilOver([Verdict.LineIsDead]);
+    await untilOver([Verdict.ConnectionIsDead]);
     expect(performance.now() - startedAt).to.be.above(150);
     seen.length = 0;
     silent.command = makeCommand(specOf("blpop"), ["k", "0"], false, IGNORED);
-    expect(await run([Verdict.LineIsDead], 150)).to.deep.equal([]);
+    expect(await run([Verdict.ConnectionIsDead], 150)).to.deep.equal([]);
   });
 
   it("tells when nothing is due", async () => {
@@ -133,7 +133,7 @@ describe("Watchdog", () => {
     const { command } = silent;
     silent.command = undefined;
     silent.queue.inFlight = 0;
-    verdicts = [Verdict.LineIsDead];
+    verdicts = [Verdict.ConnectionIsDead];
     watchdog.watch(silent as unknown as Connection);
     expect(watchdog.look(), "goes on").to.equal(false);
     expect(silent.isUnwatched).to.equal(true);
@@ -150,11 +150,11 @@ describe("Watchdog", () => {
     verdicts = [];
     const probe = async (): Promise<Verdict> => {
       silent.bytesRead++;
-      return Verdict.LineIsDead;
+      return Verdict.ConnectionIsDead;
     };
     const other = new Watchdog(IDLE_MS, {
       probe,
-      onDeadLine: () => seen.push("dead"),
+      onDeadConnection: () => seen.push("dead"),
       onBusyServer: () => seen.push("busy"),
       isListening: () => true,
       onQuiet: () => {},

@@ -4,8 +4,8 @@ import { expect } from "chai";
 import { Batch, BatchKind } from "../../../../src/command/batch";
 import { Command, CommandState } from "../../../../src/command/command";
 import { specOf } from "../../../../src/command/command-table";
+import { ConnectionKnowledge } from "../../../../src/command/merging/connection-knowledge";
 import { formsOf } from "../../../../src/command/merging/forms";
-import { LineKnowledge } from "../../../../src/command/merging/line-knowledge";
 import { CallRun, CommandRun } from "../../../../src/command/merging/merged-run";
 import { PlainCalls } from "../../../../src/command/plain-calls";
 import { PromiseCompletion } from "../../../../src/command/promise-completion";
@@ -32,7 +32,7 @@ function outcomes(commands: readonly Command[]): Promise<unknown[]> {
 }
 
 describe("CommandRun", () => {
-  const knowledge = new LineKnowledge();
+  const knowledge = new ConnectionKnowledge();
 
   it("sends what all of them name, and gives each its element", async () => {
     const members = [command("get", "a"), command("get", "b")];
@@ -106,7 +106,7 @@ describe("CommandRun", () => {
   });
 
   it("knows a refusal of the form from an error of its members, and remembers it", () => {
-    const line = new LineKnowledge();
+    const line = new ConnectionKnowledge();
     const form = formOf("get");
     const run = new CommandRun(form, [command("get", "a")], null, line);
     expect(run.concernsMembers(new ReplyError("LOADING the dataset"))).to.equal(true);
@@ -150,7 +150,7 @@ describe("CallRun", () => {
 
   function runOf(name: string, ...rows: string[][]): CallRun {
     for (const row of rows) calls.add(specOf(name), row, false);
-    return new CallRun({ form: formOf(name), from: 0, to: rows.length }, calls, new LineKnowledge());
+    return new CallRun({ form: formOf(name), from: 0, to: rows.length }, calls, new ConnectionKnowledge());
   }
 
   it("sends the arguments of its rows and answers each row", () => {
