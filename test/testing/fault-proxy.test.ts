@@ -47,3 +47,40 @@ describe("fault proxy", function () {
     });
   }
 });
+
+describe("the cut of a fault proxy", () => {
+  for (const [what, before] of [
+    ["of a connection that is there, from now on", 500],
+    ["of a new connection, from its start", 0],
+  ] as const) {
+    it(`counts the bytes ${what}`, async () => {
+      let serverEnd: Socket | undefined;
+      const server = createServer((socket) => {
+        serverEnd = socket;
+        socket.on("error", () => {});
+        if (before > 0) socket.write(Buffer.alloc(before));
+      }).listen(0, "127.0.0.1");
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      const proxy = await FaultProxy.start({ host: "127.0.0.1", port });
+      if (before === 0) proxy.cut({ afterBytes: 10 });
+      const client = connect(proxy.port, proxy.host);
+      let received = 0;
+      client.on("data", (chunk: Buffer) => {
+        received += chunk.length;
+      });
+      client.on("error", () => {});
+      const closed = new Promise((resolve) => client.once("close", resolve));
+      if (before === 0) await once(server, "connection");
+      else {
+        await once(client, "data");
+        proxy.cut({ afterBytes: 10 });
+      }
+      serverEnd?.write(Buffer.alloc(1_000));
+      await closed;
+      expect(received).to.equal(before + 10);
+      await proxy.stop();
+      server.close();
+    });
+  }
+});

@@ -126,6 +126,20 @@ describe("TestServer", () => {
     expect(() => server.restore(second)).to.throw(/an older one was restored/);
   });
 
+  it("keeps no process alive for late commands of clients that are gone", async () => {
+    const timers = () => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
+    const silent = TestServer.inMemory();
+    const turn = () => new Promise((resolve) => setImmediate(resolve));
+    await turn(); // the runner's own time limit begins when the test has returned
+    const before = timers();
+    silent.faults.latency(60_000);
+    silent.connect().write("*2\r\n$3\r\nget\r\n$3\r\nkey\r\n");
+    while (timers() === before) await turn();
+    await silent.stop();
+    await turn();
+    expect(timers()).to.equal(before);
+  });
+
   it("answers with faults", async () => {
     const redis = connect();
     server.faults.reply("get", "-ERR out of order", { times: 1 });

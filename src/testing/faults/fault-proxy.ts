@@ -66,6 +66,8 @@ const LAST_BYTES_MS = 5;
 /** One direction of one connection. Pieces leave in the order in which they came, whatever the delay. */
 class Lane {
   bytes = 0;
+  /** Where the bytes of a cut are counted from. */
+  cutBase = 0;
   private isIsolated = false;
   /** When the line is free again, where its rate is limited. */
   private freeAt = 0;
@@ -193,18 +195,24 @@ class ProxiedConnection {
     }
   }
 
+  /** Cuts are counted from here on, or from the start of the connection. */
+  countCuts(isFromNow: boolean): void {
+    for (const lane of Object.values(this.lanes)) lane.cutBase = isFromNow ? lane.bytes : 0;
+  }
+
   private join(from: Socket, direction: Direction, proxy: FaultProxy): void {
     const lane = this.lanes[direction];
     from.setNoDelay(true);
     from.on("data", (chunk) => {
       if (this.isCut || this.cutTimer !== undefined) return;
       if (direction === Direction.ToServer) proxy.record?.add(this, chunk);
-      const cut = proxy.takeCut(direction, lane.bytes + chunk.length);
+      const passed = lane.bytes - lane.cutBase;
+      const cut = proxy.takeCut(direction, passed + chunk.length);
       if (cut === null) {
         lane.take(chunk);
         return;
       }
-      lane.take(chunk.subarray(0, cut.bytes - lane.bytes));
+      lane.take(chunk.subarray(0, Math.max(0, cut.bytes - passed)));
       // The peer is to read the last bytes first: together with a reset they look like an end to it. Most peers are in
       // this process: however late the timer is, they read before the turn has ended.
       const { delayMs } = proxy.rules[direction];
@@ -295,9 +303,12 @@ export class FaultProxy {
     return this.record?.writes ?? [];
   }
 
-  /** Cuts the next connection after so many bytes of it went one way. */
+  /**
+   * Cuts the first connection of which so many more bytes have gone one way: from now on, or from its start if it
+   * is opened later.
+   */
   cut({ afterBytes, direction = Direction.ToClient }: { afterBytes: number; direction?: Direction }): void {
-    this.cutAfter({ bytes: afterBytes, direction });
+    this.cutNext({ bytes: afterBytes, direction }, true);
   }
 
   /** The other side is gone without a word: everything is swallowed, nothing is closed. */
@@ -320,10 +331,9 @@ export class FaultProxy {
     for (const rules of this.rulesOf()) rules.bytesPerSecond = bytesPerSecond;
   }
 
-  /** Cuts the next connection (or as many as `times` says) after a number of bytes. */
+  /** Cuts the next connection (or as many as `times` says) after a number of bytes, counted from its start. */
   cutAfter(rule: CutRule): void {
-    this.cutRule = rule;
-    this.cutsLeft = rule.times ?? 1;
+    this.cutNext(rule, false);
   }
 
   /** Cuts all connections now. */
@@ -420,6 +430,12 @@ export class FaultProxy {
   /** Not for tests: a connection is over. */
   forget(connection: ProxiedConnection): void {
     this.connections.delete(connection);
+  }
+
+  private cutNext(rule: CutRule, isFromNow: boolean): void {
+    this.cutRule = rule;
+    this.cutsLeft = rule.times ?? 1;
+    for (const connection of this.connections) connection.countCuts(isFromNow);
   }
 
   private accept(client: Socket): void {

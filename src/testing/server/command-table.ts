@@ -9,25 +9,10 @@ import { handlerOf } from "./handlers";
 import type { CommandEntry, CommandTable, Handler } from "./model";
 import type { ServerVersion } from "./version";
 
-interface Row extends Omit<CommandEntry, "run" | "subcommands"> {
-  readonly versions: string;
+/** The versions that have the command of a line: its last word. */
+function isIn(line: string, version: ServerVersion): boolean {
+  return line.includes(version.letter, line.lastIndexOf(" ") + 1);
 }
-
-function parseRow(line: string): Row {
-  const [name = "", arity, flags = "0", categories = "0", ...rest] = line.split(" ");
-  const [first, last, step, group = "", versions = ""] = rest;
-  return {
-    name,
-    arity: Number(arity),
-    flags: Number.parseInt(flags, 16),
-    categories: Number.parseInt(categories, 16),
-    keys: [Number(first), Number(last), Number(step)],
-    group,
-    versions,
-  };
-}
-
-let parsedRows: readonly Row[] | null = null;
 
 class TableEntry implements CommandEntry {
   readonly name: string;
@@ -40,15 +25,16 @@ class TableEntry implements CommandEntry {
   private handler: Handler | null | undefined = undefined;
 
   constructor(
-    row: Row,
+    line: string,
     readonly subcommands: CommandEntry["subcommands"],
   ) {
-    this.name = row.name;
-    this.arity = row.arity;
-    this.flags = row.flags;
-    this.categories = row.categories;
-    this.keys = row.keys;
-    this.group = row.group;
+    const [name = "", arity, flags = "0", categories = "0", first, last, step, group = ""] = line.split(" ");
+    this.name = name;
+    this.arity = Number(arity);
+    this.flags = Number.parseInt(flags, 16);
+    this.categories = Number.parseInt(categories, 16);
+    this.keys = [Number(first), Number(last), Number(step)];
+    this.group = group;
   }
 
   get run(): Handler | null {
@@ -59,24 +45,58 @@ class TableEntry implements CommandEntry {
   }
 }
 
-function buildTable(version: ServerVersion): CommandTable {
-  parsedRows ??= COMMAND_ROWS.map(parseRow);
-  const table = new Map<string, CommandEntry>();
-  for (const row of parsedRows) {
-    if (!row.versions.includes(version.letter)) continue;
-    const [parent = "", child] = row.name.split("|");
-    const entry = new TableEntry(row, child === undefined && CONTAINERS.has(parent) ? new Map() : null);
-    if (child === undefined) table.set(parent, entry);
-    else table.get(parent)?.subcommands?.set(child, entry);
-  }
-  return table;
+function subcommandsOf([, ...lines]: readonly string[]): CommandEntry["subcommands"] {
+  if (lines.length === 0) return null;
+  const entries = lines.map((line) => new TableEntry(line, null));
+  return new Map(entries.map((entry) => [entry.name.slice(entry.name.indexOf("|") + 1), entry]));
 }
 
-const CONTAINERS: ReadonlySet<string> = new Set(
-  COMMAND_ROWS.filter((line) => line.slice(0, line.indexOf(" ")).includes("|")).map((line) =>
-    line.slice(0, line.indexOf("|")),
-  ),
-);
+/** Reads the line of a command when it is first asked for: a start must not wait for all of them. */
+class VersionTable implements CommandTable {
+  private readonly entries = new Map<string, CommandEntry>();
+  private linesByCommand: ReadonlyMap<string, readonly string[]> | null = null;
+
+  constructor(private readonly version: ServerVersion) {}
+
+  get size(): number {
+    return this.lines.size;
+  }
+
+  get(name: string): CommandEntry | undefined {
+    return this.entries.get(name) ?? this.read(name);
+  }
+
+  keys(): Iterable<string> {
+    return this.lines.keys();
+  }
+
+  *values(): Iterable<CommandEntry> {
+    for (const name of this.lines.keys()) yield this.get(name) as CommandEntry;
+  }
+
+  private read(name: string): CommandEntry | undefined {
+    const lines = this.lines.get(name);
+    if (lines === undefined) return undefined;
+    const entry = new TableEntry(lines[0] as string, subcommandsOf(lines));
+    this.entries.set(name, entry);
+    return entry;
+  }
+
+  /** Of each command its own line, then those of its subcommands. */
+  private get lines(): ReadonlyMap<string, readonly string[]> {
+    if (this.linesByCommand !== null) return this.linesByCommand;
+    const all = new Map<string, string[]>();
+    for (const line of COMMAND_ROWS) {
+      if (!isIn(line, this.version)) continue;
+      const name = line.slice(0, line.indexOf(" "));
+      const bar = name.indexOf("|");
+      if (bar === -1) all.set(name, [line]);
+      else all.get(name.slice(0, bar))?.push(line);
+    }
+    this.linesByCommand = all;
+    return all;
+  }
+}
 
 const tables = new Map<string, CommandTable>();
 
@@ -84,7 +104,7 @@ const tables = new Map<string, CommandTable>();
 export function commandTable(version: ServerVersion): CommandTable {
   let table = tables.get(version.name);
   if (table === undefined) {
-    table = buildTable(version);
+    table = new VersionTable(version);
     tables.set(version.name, table);
   }
   return table;

@@ -40,7 +40,13 @@ export interface CommandEntry {
   readonly subcommands: Map<string, CommandEntry> | null;
 }
 
-export type CommandTable = ReadonlyMap<string, CommandEntry>;
+/** The commands of a version, by their names in lower case. */
+export interface CommandTable {
+  readonly size: number;
+  get(name: string): CommandEntry | undefined;
+  keys(): Iterable<string>;
+  values(): Iterable<CommandEntry>;
+}
 
 /** A source of commands: a connection, or a script. */
 export interface Caller {

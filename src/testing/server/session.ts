@@ -83,6 +83,7 @@ export class Session extends CallerState implements ClientSession {
   /** A fault's delay or the interpreter's loading holds it. */
   private holds = 0;
   private isClosing = false;
+  private delayTimer: NodeJS.Timeout | undefined;
   /** It came while the server was paused. */
   private postponed: string[] | null = null;
 
@@ -152,8 +153,8 @@ export class Session extends CallerState implements ClientSession {
 
   private runLater(args: string[], delayMs: number): void {
     const goOn = this.hold();
-    setTimeout(() => {
-      if (!this.isClosing) this.run(args);
+    this.delayTimer = setTimeout(() => {
+      this.run(args);
       goOn();
     }, delayMs);
   }
@@ -226,6 +227,7 @@ export class Session extends CallerState implements ClientSession {
   /** The other side is gone. */
   forget(): void {
     this.isClosing = true;
+    clearTimeout(this.delayTimer);
     const { engine } = this;
     if (!engine.sessions.delete(this.id)) return;
     engine.blocking.forget(this);
