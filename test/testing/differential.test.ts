@@ -112,6 +112,8 @@ const ONCE_DIFFERENT: Readonly<Record<string, readonly string[]>> = {
     "bitfield b OVERFLOW SAT SET i5 0 -100",
     "bitfield c OVERFLOW SAT SET u5 0 -9223372036854775808",
     "bitfield d OVERFLOW SAT SET i64 0 -9223372036854775808",
+    "bitfield a OVERFLOW SAT INCRBY u63 0 -3",
+    "bitfield b SET i63 0 -4611686018427387904 OVERFLOW SAT INCRBY i63 0 -4611686018427387904",
   ],
   "an entry claimed that was not pending": [
     "xgroup CREATE b h 0 MKSTREAM",

@@ -247,13 +247,13 @@ function writeField(
 }
 
 /** The number as the field holds it, or null if it does not fit and must not wrap. */
-function fitted(number: bigint, { isSigned, bits }: Field, overflow: Overflow): bigint | null {
+function fitted(number: bigint, { name, field: { isSigned, bits }, overflow }: FieldOperation): bigint | null {
   const size = BigInt(bits);
   const [low, high] = isSigned ? [-(1n << (size - 1n)), (1n << (size - 1n)) - 1n] : [0n, (1n << size) - 1n];
   if (number >= low && number <= high) return number;
   if (overflow === "FAIL") return null;
-  // Servers take the distance to the upper end in 64 bits: one that is too far below seems to be above.
-  const isTooFar = bits < 64 && BigInt.asIntN(64, high - number) < 0n;
+  // For SET servers take the distance to the upper end in 64 bits: one that is too far below seems to be above.
+  const isTooFar = name === "SET" && bits < 64 && BigInt.asIntN(64, high - number) < 0n;
   if (overflow === "SAT") return number < low && !isTooFar ? low : high;
   return isSigned ? BigInt.asIntN(bits, number) : BigInt.asUintN(bits, number);
 }
@@ -269,12 +269,13 @@ function bitfield(isReadonly: boolean): Handler {
     // The string grows also where the write then fails.
     let value = present.padEnd(Math.ceil(bits / 8), "\0");
     let isChanged = value.length > present.length;
-    const replies = operations.map(({ name, field, offset, value: given, overflow }): ReplyValue => {
+    const replies = operations.map((operation): ReplyValue => {
+      const { name, field, offset, value: given } = operation;
       const old = readField(value, offset, field);
       if (name === "GET") return narrow(old);
       // A value to set is taken as unsigned where the field is.
       const wanted = field.isSigned ? given : BigInt.asUintN(64, given);
-      const number = fitted(name === "SET" ? wanted : old + given, field, overflow);
+      const number = fitted(name === "SET" ? wanted : old + given, operation);
       if (number === null) return null;
       value = writeField(value, offset, { field, number });
       isChanged = true;
