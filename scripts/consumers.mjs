@@ -202,8 +202,21 @@ async function runAll(directory, names, server) {
   return { ...total, packages: packages.size };
 }
 
+/** The share of the commands that a real server has been sent which the test server supports. */
+async function supportedShare(server) {
+  const { sentCommands } = await import("../build/scripts/testing-docs/generate.js");
+  const { sent, missing } = sentCommands(String(await server.command("INFO", "commandstats")));
+  const share = (sent.length - missing.length) / sent.length;
+  console.log(
+    `${sent.length} commands were sent, ${(share * 100).toFixed(1)} % of them the test server supports`,
+  );
+  if (missing.length > 0) console.log(`  not supported: ${missing.join(", ")}`);
+  return share;
+}
+
 /**
- * Runs the programs; the sum of their counts, and how many packages passed.
+ * Runs the programs; the sum of their counts, how many packages passed, and (on a real server) which share of the
+ * commands that were sent the test server supports.
  * @param {{ isOriginal?: boolean, words?: readonly string[], kind?: string }} [choices]
  */
 export async function runConsumers(choices = {}) {
@@ -214,7 +227,10 @@ export async function runConsumers(choices = {}) {
   const names = programNames(words).filter((name) => kind !== ServerKind.Test || !NEEDS_PROCESSES.test(name));
   const server = await ServerProcess.start({ binary: await findServer(kind ?? ServerKind.Redis) });
   try {
-    return await runAll(directory, names, server);
+    if (kind === ServerKind.Test) return await runAll(directory, names, server);
+    await server.command("CONFIG", "RESETSTAT");
+    const counts = await runAll(directory, names, server);
+    return { ...counts, supported: await supportedShare(server) };
   } finally {
     await server.stop();
   }

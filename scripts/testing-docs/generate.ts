@@ -46,6 +46,24 @@ function isSupported([name, { group }]: readonly [string, Known]): boolean {
   return handlerOf(name, group) !== null;
 }
 
+/** Whether the test server runs a command, of some version, or a subcommand as `config|get`. */
+function isSupportedByName(name: string): boolean {
+  return COMMAND_ROWS.some((row) => {
+    const [known = "", , , , , , , group = ""] = row.split(" ");
+    return known === name && handlerOf(name, group) !== null;
+  });
+}
+
+/**
+ * Which commands a server has been sent, and which of them the test server does not support.
+ * @param commandStats what INFO commandstats says behind a CONFIG RESETSTAT
+ */
+export function sentCommands(commandStats: string): { sent: string[]; missing: string[] } {
+  const names = [...commandStats.matchAll(/^cmdstat_([^:]+):/gm)].map(([, name = ""]) => name.toLowerCase());
+  const sent = names.filter((name) => name !== "config|resetstat");
+  return { sent, missing: sent.filter((name) => !isSupportedByName(name)) };
+}
+
 function comparedCommands(): ReadonlySet<string> {
   const names = new Set<string>();
   for (const line of Object.values(GRAMMAR).flat()) {

@@ -247,7 +247,10 @@ function writeField(
 }
 
 /** The number as the field holds it, or null if it does not fit and must not wrap. */
-function fitted(number: bigint, { name, field: { isSigned, bits }, overflow }: FieldOperation): bigint | null {
+function fitted(
+  number: bigint,
+  { name, field: { isSigned, bits }, overflow }: FieldOperation,
+): bigint | null {
   const size = BigInt(bits);
   const [low, high] = isSigned ? [-(1n << (size - 1n)), (1n << (size - 1n)) - 1n] : [0n, (1n << size) - 1n];
   if (number >= low && number <= high) return number;

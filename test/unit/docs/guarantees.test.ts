@@ -6,6 +6,8 @@ import { expect } from "chai";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
 
 const PROMISES = 15;
+/** How the client itself is tested and published: nothing that a service could try. */
+const NOT_TO_COPY = [13, 14];
 
 describe("docs/guarantees.md", () => {
   const root = checkoutDirectory();
@@ -36,6 +38,27 @@ describe("docs/guarantees.md", () => {
       }
     });
   }
+
+  it("has a test to copy for each promise that a service rests on", () => {
+    const guide = readFileSync(join(root, "docs/testing-your-service.md"), "utf8");
+    const [table = "", ...tests] = guide.split("\n## Tests to copy\n")[1]?.split("\n### ") ?? [];
+    const titles = new Map(tests.map((one) => [one.split("\n", 1)[0] ?? "", one]));
+    const anchors = new Map(
+      [...titles.keys()].map((title) => [
+        title
+          .toLowerCase()
+          .replace(/[^a-z0-9 -]/g, "")
+          .replaceAll(" ", "-"),
+        title,
+      ]),
+    );
+    const rows = [...table.matchAll(/^\| (\d+)\. .* \| (.+) \|$/gm)];
+    const wanted = sections.map((_, index) => index + 1).filter((number) => !NOT_TO_COPY.includes(number));
+    expect(rows.map(([, number]) => Number(number))).to.deep.equal(wanted);
+    const linked = rows.flatMap(([, , links]) => [...String(links).matchAll(/\(#([^)]+)\)/g)]);
+    expect(linked.map(([, anchor]) => anchors.get(String(anchor)))).to.have.members([...titles.keys()]);
+    for (const [title, text] of titles) expect(text, title).to.match(/^(?:await )?assert\./m);
+  });
 
   it("gives the counts of every test that counts", () => {
     const directory = join(root, "test/fault");
