@@ -227,7 +227,10 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /**
    * Hands a command to the server. Every command passes through here once when this method has
    * been replaced (tracers do that); while it is the built-in one, commands take the direct way.
+   *
+   * @param stream Taken, with `node`, for wrappers that hand on what they were given. They mean nothing here.
    */
+  sendCommand(command: Command, stream?: unknown, node?: unknown): Promise<unknown>;
   sendCommand(command: Command): Promise<unknown> {
     if (!command.isSettled) {
       const refusal = refusalByHand(command);

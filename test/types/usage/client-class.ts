@@ -99,6 +99,12 @@ r1.isCluster;
 r1.duplicate({ db: 3 }).get("x");
 r1.monitor().then((m) => m.on("monitor", (time, args) => {}));
 r1.monitor((e, m) => m?.disconnect());
+class Wrapped extends Redis {
+  override sendCommand(command: Command, stream?: any) {
+    return super.sendCommand(command, stream) as Promise<unknown>;
+  }
+}
+void Wrapped;
 r1.sendCommand(new Command("get", ["x"], { replyEncoding: "utf8" }, (e, r) => {}));
 r1.hscanStream("k", { match: "a", count: 5 });
 r1.sscanStream("k");
