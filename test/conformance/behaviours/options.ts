@@ -179,4 +179,63 @@ export const options = group("options", (add) => {
     },
     [1, "OK", 1],
   );
+
+  /** Host, port, path and database that an address is read as, or why it is refused. */
+  function read(stage: Stage, address: string): unknown {
+    try {
+      const { host, port, path, db } = stage.bare(address, { lazyConnect: true }).options;
+      return { host, port, path, db };
+    } catch (error) {
+      return (error as Error).message;
+    }
+  }
+
+  add(
+    "addresses that are read, with and without a scheme",
+    async (stage) =>
+      ["redis://u:p@h:1/2", "//h", "h:1", "rediss://h/?db=3", "[::1]:1"].map((one) => read(stage, one)),
+    [
+      { host: "h", port: 1, path: undefined, db: 2 },
+      { host: "h", port: 6379, path: undefined, db: 0 },
+      { host: "h", port: 1, path: undefined, db: 0 },
+      { host: "h", port: 6379, path: undefined, db: 3 },
+      { host: "::1", port: 1, path: undefined, db: 0 },
+    ],
+    alone,
+  );
+
+  add(
+    "addresses that cannot be meant are refused",
+    async (stage) =>
+      ["tcp://h:6380", "http://h:6380", "redis://h/abc", "redis://h?db=x"].map((one) => read(stage, one)),
+    [
+      'Unsupported scheme "tcp:" (use redis:, rediss: or unix:)',
+      'Unsupported scheme "http:" (use redis:, rediss: or unix:)',
+      'Invalid db "abc": expected a whole number',
+      'Invalid db "x": expected a whole number',
+    ],
+    { ...alone, differs: "addresses that cannot be meant" },
+  );
+
+  add(
+    "a database behind an address without a scheme; valkey: and unix:",
+    async (stage) => ["h:6380/2", "valkey://h:6380", "unix:///tmp/s?db=2"].map((one) => read(stage, one)),
+    [
+      { host: "h", port: 6380, path: undefined, db: 2 },
+      { host: "h", port: 6380, path: undefined, db: 0 },
+      { host: "localhost", port: 6379, path: "/tmp/s", db: 2 },
+    ],
+    { ...alone, differs: "more addresses" },
+  );
+
+  add(
+    "options in the query of an address have their types",
+    async (stage) => {
+      const redis = stage.bare("redis://h?enableReadyCheck=false&connectTimeout=5000&lazyConnect=true");
+      const { enableReadyCheck, connectTimeout, lazyConnect } = redis.options;
+      return [enableReadyCheck, connectTimeout, lazyConnect];
+    },
+    [false, 5000, true],
+    { ...alone, differs: "options in addresses" },
+  );
 });
