@@ -6,6 +6,7 @@
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
+import { OutcomeUnknownError } from "../../errors";
 import { sleep } from "../../util/scheduling";
 import type { ClusterWiring } from "./cluster-wiring";
 
@@ -71,8 +72,11 @@ export class ClusterScanner {
   }
 }
 
+/** Also a SCAN that the retry policy forbids to send again: the master is scanned from its beginning then. */
 function isLoss(error: Error): boolean {
   return (
-    error.message === "Connection is closed." || /^(LOADING|MASTERDOWN|CLUSTERDOWN) /.test(error.message)
+    error.message === "Connection is closed." ||
+    error instanceof OutcomeUnknownError ||
+    /^(LOADING|MASTERDOWN|CLUSTERDOWN) /.test(error.message)
   );
 }

@@ -120,6 +120,9 @@ describe("ClusterScanner", () => {
       make(new Map([["a:1", [new Error(error), ["0", "x"]]]]));
       expect(await allInTime(PAUSE_MS), error).to.deep.equal(["x"]);
     }
+    const unknown = Object.assign(new Error("Outcome unknown"), { code: "OUTCOME_UNKNOWN" });
+    make(new Map([["a:1", [unknown, ["0", "x"]]]]));
+    expect(await allInTime(PAUSE_MS)).to.deep.equal(["x"]);
     make(new Map([["a:1", [new Error(CLOSED), ["0", "x"]]]]));
     expect(await allInTime(PAUSE_MS - 2)).to.have.property("message", "not over");
   });
