@@ -10,8 +10,6 @@ const SERVER: Column = { figure: "serverCpuMicros", title: "server CPU", digits:
 const CASES: readonly { readonly id: string; readonly title: string }[] = [
   { id: "fewer-turn-get", title: "1,000 `GET` in one turn, `merge`" },
   { id: "fewer-turn-hget", title: "1,000 `HGET` of one hash in one turn, `merge`" },
-  { id: "fewer-overlapped-get", title: "1,000 `GET` in one turn, 4 batches of 256, `merge`" },
-  { id: "fewer-overlapped-hget", title: "1,000 `HGET` of one hash in one turn, 4 batches of 256, `merge`" },
   { id: "fewer-turn-same", title: "1,000 `GET` of one key in one turn, `coalesce`" },
   { id: "fewer-pipeline-get", title: "1,000 `GET` in a pipeline, `merge`" },
   { id: "fewer-pipeline-hget", title: "1,000 `HGET` of one hash in a pipeline, `merge`" },

@@ -38,8 +38,6 @@ interface FewerRow extends Row {
 interface Options {
   readonly merge?: readonly string[];
   readonly coalesce?: boolean;
-  readonly maxCommands?: number;
-  readonly maxInFlight?: number;
 }
 
 const WIDTH = 1000;
@@ -48,31 +46,15 @@ const LEAST_WARM_MS = 1000;
 const HASH = "fewer:hash";
 
 const MERGED = { merge: ["get", "hget"] };
-/** The server works at the first commands of a turn while the others are issued. */
-const OVERLAPPED = { maxCommands: 256, maxInFlight: 4 };
 const SIDES = ["sluice"] as const;
 
 function rowsOf(batch: FewerRow["batch"], read: FewerRow["read"], title: string): FewerRow[] {
   const options = read === "same" ? { coalesce: true } : MERGED;
-  return pairOf({ batch, read, title, id: `fewer-${batch}-${read}`, options });
-}
-
-function overlappedRowsOf(read: FewerRow["read"], title: string): FewerRow[] {
-  return pairOf({ batch: "turn", read, title, id: `fewer-overlapped-${read}`, options: MERGED }, OVERLAPPED);
-}
-
-/** Without and with the options; those of the window belong to both. */
-function pairOf(row: Omit<FewerRow, "sides">, window: Options = {}): FewerRow[] {
-  const { id, title, options } = row;
+  const row = { batch, read, sides: SIDES };
+  const id = `fewer-${batch}-${read}`;
   return [
-    { ...row, id: `${id}-off`, sides: SIDES, options: window },
-    {
-      ...row,
-      id: `${id}-on`,
-      title: `${title}, ${Object.keys(options)[0]}`,
-      sides: SIDES,
-      options: { ...options, ...window },
-    },
+    { ...row, id: `${id}-off`, title, options: {} },
+    { ...row, id: `${id}-on`, title: `${title}, ${Object.keys(options)[0]}`, options },
   ];
 }
 
@@ -86,8 +68,6 @@ export const fewerCommands: Scenario<FewerRow> = {
   rows: [
     ...rowsOf("turn", "get", "1,000 GET in one turn"),
     ...rowsOf("turn", "hget", "1,000 HGET of one hash in one turn"),
-    ...overlappedRowsOf("get", "1,000 GET in one turn, 4 batches of 256 under way"),
-    ...overlappedRowsOf("hget", "1,000 HGET of one hash in one turn, 4 batches of 256 under way"),
     ...rowsOf("turn", "same", "1,000 GET of one key in one turn"),
     ...rowsOf("pipeline", "get", "1,000 GET in a pipeline"),
     ...rowsOf("pipeline", "hget", "1,000 HGET of one hash in a pipeline"),

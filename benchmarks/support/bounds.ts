@@ -116,13 +116,6 @@ export const bounds: readonly Bound[] = [
     to: { row: "fewer-turn-get-off" },
   },
   {
-    row: "fewer-overlapped-get-on",
-    figure: "opsPerSecond",
-    title: "ops/s",
-    least: 1.5,
-    to: { row: "fewer-turn-get-off" },
-  },
-  {
     row: "fewer-pipeline-get-on",
     figure: "opsPerSecond",
     title: "ops/s",

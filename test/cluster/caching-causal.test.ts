@@ -202,6 +202,7 @@ for (const kind of serverKinds()) {
         await Promise.all(work);
       }
       const { hits } = reader.cache.stats();
+      console.log(`      ${books.heard} changes heard of, ${books.reads} reads compared, ${hits} hits`);
       expect(books.violations).to.deep.equal([]);
       expect(books.reads).to.be.greaterThan(100);
       expect(hits).to.be.greaterThan(100);
