@@ -130,5 +130,9 @@ describe("PendingRead", () => {
     reads.delete(second as PendingRead);
     expect(find("strlen")).to.equal(undefined);
     reads.delete(stranger as PendingRead);
+    expect(
+      (reads as unknown as { reads: Map<string, unknown> }).reads.size,
+      "no key is left behind",
+    ).to.equal(0);
   });
 });

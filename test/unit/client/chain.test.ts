@@ -44,9 +44,9 @@ describe("Chain", () => {
     for (const one of made) one.fail(new Error("the test is over"));
   });
 
-  function make(options: ChainOptions & { cache?: boolean }): Chain {
+  function make(options: ChainOptions & { cache?: boolean }, lanes: object | null = null): Chain {
     const lines = {
-      lanes: null,
+      lanes,
       onGivenUp: () => void givenUp++,
       onGathered() {},
       makeConnection: () => {
@@ -165,12 +165,36 @@ describe("Chain", () => {
   it("leads by the tracking of its node from when a cluster with a cache has made it", async () => {
     make({ enableAutoPipelining: true });
     const tracking = new Bottom();
-    chain.track({ tracking } as never);
+    const line = { tracking };
+    chain.track(line as never);
+    expect(chain.line).to.equal(line);
     issue("get", "a");
     await turn();
     expect([bottom.got, tracking.got]).to.deep.equal([[], ["[a]"]]);
     make({});
     chain.track({ tracking } as never);
     expect(chain.top).to.equal(tracking);
+  });
+
+  it("divides among lanes, of which each gathers for itself", () => {
+    const main: { gatherer: unknown } = { gatherer: null };
+    const divided = new Bottom();
+    const lanes = {
+      lanes: divided,
+      main,
+      gather: (makeOne: (link: Bottom) => unknown) => {
+        main.gatherer = makeOne(bottom);
+      },
+    };
+    make({ enableAutoPipelining: true }, lanes);
+    expect([chain.top, chain.auto]).to.deep.equal([divided, main.gatherer]);
+    expect(chain.auto).to.be.instanceOf(AutoPipeliner);
+    const command = new Command(specOf("get"), ["a"], false, { promise: null, fulfil() {}, reject() {} });
+    chain.auto?.dispatch(command);
+    command.fail(new Error("given up"));
+    chain.auto?.flush();
+    expect([bottom.got, givenUp]).to.deep.equal([["a member is lost"], 0]);
+    make({}, lanes);
+    expect(chain.auto).to.equal(null);
   });
 });

@@ -8,6 +8,7 @@ import type { NodeClient } from "../../../src/cluster/cluster-node";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { IGNORED } from "../../../src/command/promise-completion";
+import { ConnectionClosedError } from "../../../src/errors";
 import { Redis } from "../../../src/index";
 
 const ADDRESS = { host: "10.0.0.1", port: 7000 };
@@ -124,6 +125,28 @@ describe("ViewFactory", () => {
     expect(named.link.options).to.have.property("connectionName", "sluice-cluster(ssubscriber):seed");
   });
 
+  it("dials at once if the options say so, and nobody has to listen to its errors", () => {
+    const { redis } = make(
+      { redisOptions: { lazyConnect: false } },
+      { address: { host: "127.0.0.1", port: 1 } },
+    );
+    expect(redis.status).to.equal("connecting");
+    expect(redis.listenerCount("error")).to.equal(1);
+    expect(make({ redisOptions: { lazyConnect: true } }).redis.status).to.equal("wait");
+  });
+
+  it("leads what goes to a connection for subscriptions through a sendCommand that was replaced", () => {
+    const view = new ViewFactory({}, null).makeSubscriber("subscriber", ADDRESS, {});
+    const [straight, passed]: [Command[], unknown[]] = [[], []];
+    view.link.dispatch = (command) => void straight.push(command);
+    const command = new Command(specOf("subscribe"), ["c"], false, IGNORED);
+    view.dispatchBatch([command]);
+    view.redis.sendCommand = ((one: unknown) => passed.push(one)) as never;
+    view.dispatch(command);
+    expect([straight, passed]).to.deep.equal([[command], [command]]);
+    view.redis.disconnect();
+  });
+
   it("adds up the counts of nodes", () => {
     const [one, other] = [make({}), make({})];
     one.redis[EVENTS].counts.opened = 2;
@@ -238,6 +261,47 @@ describe("ViewFactory", () => {
       await view.leave();
       expect(view.link.status).to.equal("end");
       expect(view.redis[CHAIN]).to.not.equal(null);
+    });
+
+    it("says QUIT to a node that it is connected to, and leaves whatever comes of that", async () => {
+      let outcome: () => Promise<string> = async () => "OK";
+      let isGone = false;
+      let hasSaid = false;
+      const { disconnect } = view.redis;
+      view.redis.quit = (() => {
+        hasSaid = true;
+        return outcome();
+      }) as never;
+      view.redis.disconnect = () => {
+        isGone = true;
+      };
+      Object.defineProperty(view.link, "status", { value: "ready", configurable: true });
+      await view.leave();
+      expect([hasSaid, isGone], "QUIT closes it").to.deep.equal([true, false]);
+      outcome = async () => {
+        throw new ConnectionClosedError();
+      };
+      await view.leave();
+      expect(isGone).to.equal(true);
+      isGone = false;
+      const refusal = new Error("NOPERM");
+      outcome = async () => {
+        throw refusal;
+      };
+      const error = await view.leave().catch((reason: unknown) => reason);
+      expect([error, isGone]).to.deep.equal([refusal, true]);
+      Reflect.deleteProperty(view.link, "status");
+      view.redis.disconnect = disconnect;
+    });
+
+    it("looks for the youngest command of a slot in all of its connections", () => {
+      view = make({ redisOptions: { connections: { lanes: 2 } } });
+      const waiting = command("get", 1);
+      const lane = view.links[1];
+      lane?.offline.push(waiting);
+      expect([view.lastOf(1), view.lastOf(2), view.links.length]).to.deep.equal([waiting, null, 2]);
+      expect(view.isIdle).to.equal(false);
+      expect(view.takeWaiting(() => true)).to.deep.equal([waiting]);
     });
   });
 });

@@ -1,10 +1,13 @@
 /** How a pipeline is told of: to `sluice:pipeline`, to `sluice/otel`, or to nobody. In virtual time. */
 
 import { tracingChannel } from "node:diagnostics_channel";
+import { format as formatText, stripVTControlCharacters } from "node:util";
 import { expect } from "chai";
+import debug from "debug";
 import { ReplyError } from "../../../src/errors";
 import { hooks } from "../../../src/observability/hooks";
 import type { PipelineContext } from "../../../src/observability/work-channels";
+import type { Row } from "../../../src/pipeline/transaction";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 type Kind = "pipeline" | "transaction" | "bulk";
@@ -217,5 +220,39 @@ describe("tracePipeline", () => {
     observer?.around(() => sent++);
     observer?.onEnd([[null, "a"]], 0, null);
     expect([sent, heard.length]).to.deep.equal([1, 0]);
+  });
+
+  it("writes a line for each to the debug output", () => {
+    const before = { namespaces: debug.disable(), log: debug.log, topic: process.env["DEBUG"] };
+    const lines: string[] = [];
+    debug.enable("sluice:pipeline");
+    debug.log = (format: string, ...words: unknown[]) => {
+      lines.push(stripVTControlCharacters(formatText(format, ...words)));
+    };
+    try {
+      isLogging = true;
+      const write = (names: string[], rows: Row[], failures: number): void => {
+        const observer = trace("pipeline", names);
+        observer?.around(() => {});
+        observer?.onStarted();
+        observer?.onEnd(rows, failures, null);
+      };
+      write(["get", "get", "set"], [[null, "a"]], 0);
+      nodes = 3;
+      write(["get"], [[new ReplyError("ERR no")]], 1);
+      write(
+        Array.from({ length: 18 }, (_, index) => `name-${index}`),
+        [],
+        0,
+      );
+    } finally {
+      debug.log = before.log;
+      debug.enable(before.namespaces);
+      if (before.topic === undefined) delete process.env["DEBUG"];
+    }
+    expect(lines.length).to.equal(3);
+    expect(lines[0]).to.include("pipeline of 3 (2 get, 1 set) to host:1: 0.0 ms, 0.0 queued, no errors");
+    expect(lines[1]).to.include("pipeline of 1 (1 get) to 3 nodes: 0.0 ms, 0.0 queued, 1 ERR");
+    expect(lines[2]).to.include("pipeline of 18 (many commands) to 3 nodes");
   });
 });

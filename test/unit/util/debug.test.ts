@@ -24,7 +24,7 @@ function run(code: string, debug: string | undefined): string {
 }
 
 describe("debugLog", () => {
-  it("writes under the name of the room when the environment asks for it", () => {
+  it("writes under the name of the topic when the environment asks for it", () => {
     const output = run('debugLog("connection")("to %s: %o", "h:1", ["a"])', "sluice:*");
     expect(output).to.match(/sluice:connection to h:1: \[ 'a' \]/);
   });
