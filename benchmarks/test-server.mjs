@@ -1,12 +1,14 @@
 /**
- * What the test server costs: its start, pipelined commands a second on one core, a snapshot and its
+ * What the test server costs: its start (and what Node itself takes for a first server), pipelined commands a second on one core, a snapshot and its
  * restoration with 10,000 keys.
  *
  *   node benchmarks/test-server.mjs      (after npm run build; `taskset -c 0` in front for one core)
  */
 
+import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { connect } from "node:net";
+import { fileURLToPath } from "node:url";
 
 const { TestServer } = createRequire(import.meta.url)("../built/testing.js");
 const ROUNDS = 9;
@@ -18,7 +20,33 @@ function median(values) {
   return values.sort((a, b) => a - b)[values.length >> 1];
 }
 
-async function startMs() {
+/** Times of a program in new processes: the median of each. */
+function inNewProcesses(program) {
+  const runs = Array.from({ length: ROUNDS }, () =>
+    JSON.parse(execFileSync(process.execPath, ["-e", program], { encoding: "utf8" })),
+  );
+  return Object.fromEntries(Object.keys(runs[0]).map((name) => [name, median(runs.map((run) => run[name]))]));
+}
+
+const MODULE = JSON.stringify(fileURLToPath(new URL("../built/testing.js", import.meta.url)));
+const FIRST_START = `
+  const before = performance.now();
+  const { TestServer } = require(${MODULE});
+  const loaded = performance.now();
+  TestServer.start().then((server) => {
+    const first = performance.now() - loaded;
+    console.log(JSON.stringify({ load: loaded - before, first }));
+    return server.stop();
+  });`;
+const BARE_LISTEN = `
+  const net = require("node:net");
+  const before = performance.now();
+  const server = net.createServer().listen(0, "127.0.0.1", () => {
+    console.log(JSON.stringify({ bare: performance.now() - before }));
+    server.close();
+  });`;
+
+async function laterStartMs() {
   const times = [];
   for (let round = 0; round < ROUNDS; round++) {
     const before = performance.now();
@@ -26,7 +54,7 @@ async function startMs() {
     times.push(performance.now() - before);
     await server.stop();
   }
-  return { first: times[0], median: median(times) };
+  return median(times.slice(1));
 }
 
 /** The time that the server's own work takes: requests go straight into its connection in memory. */
@@ -120,8 +148,13 @@ async function snapshotMs() {
   return Object.fromEntries(Object.entries(times).map(([name, list]) => [name, median(list)]));
 }
 
-const start = await startMs();
-console.log(`start: ${start.first.toFixed(2)} ms the first, ${start.median.toFixed(2)} ms the median`);
+const { load, first } = inNewProcesses(FIRST_START);
+const { bare } = inNewProcesses(BARE_LISTEN);
+console.log(
+  `load the module: ${load.toFixed(2)} ms, the first start: ${first.toFixed(2)} ms, in new processes`,
+);
+console.log(`a bare net.Server, in new processes: ${bare.toFixed(2)} ms`);
+console.log(`each later start: ${(await laterStartMs()).toFixed(2)} ms`);
 const get = await commandsASecond("*2\r\n$3\r\nget\r\n$3\r\nkey\r\n", 5);
 const set = await commandsASecond("*3\r\n$3\r\nset\r\n$3\r\nkey\r\n$5\r\nvalue\r\n", 5);
 console.log(`pipelined, in memory: ${Math.round(get)} GET, ${Math.round(set)} SET a second of CPU time`);

@@ -7,7 +7,9 @@ import type { Duplex } from "node:stream";
 import type { FaultSwitches } from "./faults/fault-switches";
 import type { Database } from "./keyspace/database";
 import { type MemoryConnectorClass, memoryConnector } from "./memory-connector";
+import { loadMovableKeys } from "./server/command-keys";
 import { Engine } from "./server/engine";
+import { loadFamilies } from "./server/handlers";
 import { Listener } from "./server/listener";
 import { DEFAULT_VERSION, serverVersion, type VersionName } from "./server/version";
 import { type ServerState, stateOf } from "./server-state";
@@ -44,9 +46,8 @@ export interface ServerSnapshot {
 const MEMORY_PORT = 7_000;
 
 /** Loaded when the first cluster is made. */
-function makeCluster(...args: ConstructorParameters<typeof TestCluster>): TestCluster {
-  const parts = require("./test-cluster") as typeof import("./test-cluster");
-  return new parts.TestCluster(...args);
+function loadCluster(): typeof import("./test-cluster") {
+  return require("./test-cluster") as typeof import("./test-cluster");
 }
 
 export class TestServer {
@@ -84,6 +85,17 @@ export class TestServer {
     return server;
   }
 
+  /**
+   * Loads at once what is otherwise loaded with the first command that needs it, the interpreter of scripts included
+   * if it is installed: for tests that replace the file system (mock-fs) or the loader of modules afterwards.
+   */
+  static async preload(): Promise<void> {
+    loadFamilies();
+    loadMovableKeys();
+    loadCluster();
+    await new Engine(serverVersion(DEFAULT_VERSION)).scripting.load().catch(() => {});
+  }
+
   /** A server at once, without any socket: clients connect with `Connector`. */
   static inMemory(options: TestServerOptions = {}): TestServer {
     const server = TestServer.make({ ...options, listen: false });
@@ -97,7 +109,7 @@ export class TestServer {
     const cluster =
       masters === undefined
         ? null
-        : makeCluster(version, {
+        : new (loadCluster().TestCluster)(version, {
             masters,
             replicas,
             ...(options.seed === undefined ? {} : { seed: options.seed }),

@@ -6,12 +6,18 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect } from "chai";
 import { checkoutDirectory } from "../../scripts/servers/cache-directory";
-import { type Surroundings, startSurroundings } from "./surroundings";
+import { sentCommands } from "../../scripts/testing-docs/generate";
+import { sharedServer } from "../support/shared-servers";
+import { exampleKind, type Surroundings, startSurroundings } from "./surroundings";
 
 const run = promisify(execFile);
 const directory = join(checkoutDirectory(), "examples");
 const MAX_LINES = 60;
 const EXAMPLE_TIMEOUT_MS = 60_000;
+/** Of all examples together. */
+const FEWEST_COMMANDS = 25;
+/** The share of their commands that the project's own test server may miss. */
+const MOST_UNSUPPORTED = 0.05;
 
 /** An example says what it needs with a line such as `// needs: cluster`. */
 function needOf(name: string): string {
@@ -40,6 +46,7 @@ describe("examples", function () {
 
       before(async () => {
         surroundings = await startSurroundings(need);
+        if (need === "server") await (await sharedServer(exampleKind())).command("CONFIG", "RESETSTAT");
       });
 
       after(() => surroundings?.stop());
@@ -53,6 +60,15 @@ describe("examples", function () {
           const { stdout, stderr } = await run(process.execPath, [name], options);
           expect(stderr).to.equal("");
           expect(stdout).to.match(/\S/);
+        });
+      }
+
+      if (need === "server") {
+        it("the project's own test server supports what they send", async () => {
+          const stats = await (await sharedServer(exampleKind())).command("INFO", "commandstats");
+          const { sent, missing } = sentCommands(String(stats));
+          expect(sent.length).to.be.greaterThan(FEWEST_COMMANDS);
+          expect(missing.length / sent.length, missing.join(", ")).to.be.at.most(MOST_UNSUPPORTED);
         });
       }
     });

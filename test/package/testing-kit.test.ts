@@ -133,6 +133,41 @@ describe("the test kit of the packed package", function () {
     ]);
   });
 
+  it("answers where nothing can be loaded: with an error that says so, or all of it once it is preloaded", async () => {
+    const code = `
+      const Module = require("node:module");
+      const { TestServer } = require("ioredis/testing");
+      const COMMANDS = [
+        ["hset", "h", "f", "1"], ["xadd", "x", "1-1", "f", "1"], ["zadd", "z", "1", "m"], ["lpush", "l", "1"],
+        ["sadd", "s", "1"], ["setbit", "b", "0", "1"], ["pfadd", "p", "1"], ["sort", "l"], ["acl", "whoami"],
+        ["publish", "c", "m"], ["multi"], ["discard"], ["zunion", "1", "z"], ["dump", "h"],
+      ];
+      async function answers(server) {
+        const stream = server.connect();
+        let text = "";
+        stream.on("data", (chunk) => { text += chunk.toString("latin1"); });
+        const encode = (words) => "*" + words.length + "\\r\\n" + words.map((w) => "$" + w.length + "\\r\\n" + w + "\\r\\n").join("");
+        stream.write(COMMANDS.map(encode).join("") + encode(["echo", "the end"]));
+        while (!text.includes("the end")) await new Promise((resolve) => setImmediate(resolve));
+        return (text.match(/could not load/g) ?? []).length;
+      }
+      async function run() {
+        const before = TestServer.inMemory();
+        await new Promise((resolve) => { before.connect().on("data", resolve).write("*2\\r\\n$4\\r\\necho\\r\\n$1\\r\\n1\\r\\n"); });
+        const { _load } = Module;
+        const refuse = () => { throw new Error("no loader"); };
+        Module._load = refuse;
+        const refused = await answers(before);
+        Module._load = _load;
+        await TestServer.preload();
+        Module._load = refuse;
+        const late = await answers(TestServer.inMemory({ cluster: 1 })).catch((error) => error.message);
+        console.log(JSON.stringify([refused > 5, late]));
+      }
+      run();`;
+    expect(await application.evaluate("preload.cjs", code)).to.deep.equal([true, 0]);
+  });
+
   it("works as an ES module", async () => {
     const code = `
       import Redis from "ioredis";

@@ -3,7 +3,7 @@
  */
 
 import { matchesGlob } from "../protocol/glob";
-import { ANSWERED, ErrorReply, MapReply, type ReplyValue } from "../protocol/reply";
+import { ANSWERED, ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import type { Kind } from "../server/pubsub";
 import { at } from "./arguments";
@@ -51,10 +51,9 @@ function channels(kind: "channels" | "shardChannels"): Handler {
 
 function subscriberCounts(kind: "channels" | "shardChannels"): Handler {
   return (caller, args) => {
-    const counts = args.slice(2).flatMap((channel): ReplyValue[] => {
+    return args.slice(2).flatMap((channel): ReplyValue[] => {
       return [channel, caller.engine.pubsub[kind].get(channel)?.size ?? 0];
     });
-    return new MapReply(counts);
   };
 }
 

@@ -178,7 +178,7 @@ export const serverHandlers: Handlers = {
   "config|get": (caller, args) => new MapReply(caller.engine.configuration.matching(args.slice(2))),
   "config|set": configSet,
   "config|resetstat"(caller) {
-    caller.engine.commandCount = 0;
+    caller.engine.resetCounts();
     return OK;
   },
   "config|rewrite"() {

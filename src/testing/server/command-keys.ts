@@ -8,8 +8,11 @@ import type { CommandEntry } from "./model";
 export function keysOf(entry: CommandEntry, args: readonly string[]): readonly string[] {
   if (entry.keys[0] !== 0 && (entry.flags & Flag.MovableKeys) === 0) return simpleKeys(entry, args);
   if ((entry.flags & Flag.MovableKeys) === 0 && !entry.name.includes("|")) return [];
-  const { movableKeys } = require("./movable-keys") as typeof import("./movable-keys");
-  return movableKeys(entry.name.split("|", 1)[0] ?? "", args);
+  return loadMovableKeys().movableKeys(entry.name.split("|", 1)[0] ?? "", args);
+}
+
+export function loadMovableKeys(): typeof import("./movable-keys") {
+  return require("./movable-keys") as typeof import("./movable-keys");
 }
 
 /** The words that are keys, by the entry's simple rule. */

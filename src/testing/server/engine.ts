@@ -17,6 +17,7 @@ import { Configuration } from "./configuration";
 import { Flag } from "./flags";
 import { publishEvent } from "./keyspace-events";
 import type {
+  CallCount,
   Caller,
   ClientSession,
   ClusterPlace,
@@ -60,10 +61,11 @@ export class Engine implements ServerEngine, DatabaseListener {
   cluster: ClusterPlace | null = null;
   /** Commands run since the start. */
   commandCount = 0;
+  /** Of each command that has run. */
+  readonly callCounts = new Map<CommandEntry, CallCount>();
   connectionCount = 0;
   /** Commands wait until then (CLIENT PAUSE); all, or those that write. */
   pause: { readonly until: number; readonly onlyWrites: boolean } | null = null;
-  port = 0;
   private readonly databases: readonly Database[];
   private nextSessionId = 1;
   private scriptHost: ScriptHost | null = null;
@@ -92,6 +94,15 @@ export class Engine implements ServerEngine, DatabaseListener {
     this.commands = commandTable(version);
     this.startedAt = this.clock.now;
     this.runId = this.random.hex(40);
+  }
+
+  /** 0 if it listens on none. */
+  get port(): number {
+    return this.configuration.number("port");
+  }
+
+  set port(port: number) {
+    this.configuration.put("port", String(port));
   }
 
   get allDatabases(): readonly Database[] {
@@ -143,18 +154,37 @@ export class Engine implements ServerEngine, DatabaseListener {
   /** Runs a command that was looked up and admitted. An error is a reply like any other. */
   call(caller: Caller, entry: CommandEntry, args: readonly string[]): ReplyValue {
     this.commandCount++;
+    const count = this.countOf(entry);
+    count.calls++;
     if (this.monitors.size > 0) this.feedMonitors(caller, entry, args);
-    if (entry.run === null) return new ErrorReply(notSupported(entry, this.version));
     let reply: ReplyValue;
     try {
+      if (entry.run === null) return new ErrorReply(notSupported(entry, this.version));
       reply = entry.run(caller, args);
     } catch (error) {
+      count.failed++;
       return error instanceof ErrorReply ? error : defectOf(entry, error as Error);
     }
+    if (reply instanceof ErrorReply) count.failed++;
     const { session } = caller;
     if (session?.trackingMode && (entry.flags & Flag.Readonly) !== 0)
       this.tracking.remember(session, keysOf(entry, args));
     return reply;
+  }
+
+  /** CONFIG RESETSTAT. */
+  resetCounts(): void {
+    this.commandCount = 0;
+    this.callCounts.clear();
+  }
+
+  private countOf(entry: CommandEntry): CallCount {
+    let count = this.callCounts.get(entry);
+    if (count === undefined) {
+      count = { calls: 0, failed: 0 };
+      this.callCounts.set(entry, count);
+    }
+    return count;
   }
 
   onModified(database: Database, key: string): void {

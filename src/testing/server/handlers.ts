@@ -3,6 +3,7 @@
  * need few, and every file of tests loads them anew. Until then the table knows its names alone.
  */
 
+import { ErrorReply } from "../protocol/reply";
 import type { Handler, Handlers } from "./model";
 
 /** A family for each group of the command table, and those of `APART`. */
@@ -58,13 +59,31 @@ const APART: Readonly<Record<string, string>> = {
 
 const loaded = new Map<string, Handlers>();
 
-/** The handler of a command, or of a subcommand as `config|get`; null if it is not supported. */
-export function handlerOf(name: string, group: string): Handler | null {
-  const family = APART[name.split("|", 1)[0] ?? ""] ?? group;
+function load(family: string): Handlers {
+  try {
+    return FAMILIES[family]?.() ?? {};
+  } catch (error) {
+    throw new ErrorReply(
+      `ERR TestServer could not load its commands of the family "${family}" (${(error as Error).message}); where a test replaces the file system or the loader of modules, call TestServer.preload() before`,
+    );
+  }
+}
+
+function handlersOf(family: string): Handlers {
   let handlers = loaded.get(family);
   if (handlers === undefined) {
-    handlers = FAMILIES[family]?.() ?? {};
+    handlers = load(family);
     loaded.set(family, handlers);
   }
-  return handlers[name] ?? null;
+  return handlers;
+}
+
+/** Every family at once. */
+export function loadFamilies(): void {
+  for (const family of Object.keys(FAMILIES)) handlersOf(family);
+}
+
+/** The handler of a command, or of a subcommand as `config|get`; null if it is not supported. */
+export function handlerOf(name: string, group: string): Handler | null {
+  return handlersOf(APART[name.split("|", 1)[0] ?? ""] ?? group)[name] ?? null;
 }

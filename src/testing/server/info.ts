@@ -42,6 +42,13 @@ function keyspaceFacts(engine: ServerEngine): readonly Fact[] {
     });
 }
 
+function commandFacts(engine: ServerEngine): readonly Fact[] {
+  return [...engine.callCounts].map(([{ name }, { calls, failed }]) => [
+    `cmdstat_${name}`,
+    `calls=${calls},usec=0,usec_per_call=0.00,rejected_calls=0,failed_calls=${failed}`,
+  ]);
+}
+
 const SECTIONS: Readonly<Record<string, Section>> = {
   Server: serverFacts,
   Clients: (engine) => [
@@ -72,18 +79,23 @@ const SECTIONS: Readonly<Record<string, Section>> = {
   Replication: replicationFacts,
   CPU: () => [["used_cpu_sys", "0.000000"]],
   Modules: () => [],
+  Commandstats: commandFacts,
   Errorstats: () => [],
   Cluster: (engine) => [["cluster_enabled", engine.cluster === null ? 0 : 1]],
   Keyspace: keyspaceFacts,
 };
-const EVERYTHING: ReadonlySet<string> = new Set(["all", "everything", "default"]);
+const EVERYTHING: ReadonlySet<string> = new Set(["all", "everything"]);
+/** Only where they are asked for. */
+const NOT_BY_DEFAULT: ReadonlySet<string> = new Set(["commandstats"]);
 
 export function infoText(engine: ServerEngine, wanted: readonly string[]): string {
   const words = wanted.map((word) => word.toLowerCase());
-  const hasAll = words.length === 0 || words.some((word) => EVERYTHING.has(word));
+  const hasAll = words.some((word) => EVERYTHING.has(word));
+  const hasDefault = words.length === 0 || words.includes("default");
   const parts: string[] = [];
   for (const [name, section] of Object.entries(SECTIONS)) {
-    if (!hasAll && !words.includes(name.toLowerCase())) continue;
+    const word = name.toLowerCase();
+    if (!hasAll && !words.includes(word) && (!hasDefault || NOT_BY_DEFAULT.has(word))) continue;
     const lines = section(engine).map(([key, value]) => `${key}:${value}\r\n`);
     parts.push(`# ${name}\r\n${lines.join("")}`);
   }

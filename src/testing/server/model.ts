@@ -40,6 +40,13 @@ export interface CommandEntry {
   readonly subcommands: Map<string, CommandEntry> | null;
 }
 
+/** What INFO commandstats tells of a command. */
+export interface CallCount {
+  calls: number;
+  /** Of them those that were answered by an error. */
+  failed: number;
+}
+
 /** The commands of a version, by their names in lower case. */
 export interface CommandTable {
   readonly size: number;
@@ -145,6 +152,8 @@ export interface ServerEngine {
   /** Commands wait until then (CLIENT PAUSE); all, or those that write. */
   pause: { readonly until: number; readonly onlyWrites: boolean } | null;
   commandCount: number;
+  readonly callCounts: ReadonlyMap<CommandEntry, CallCount>;
+  resetCounts(): void;
   connectionCount: number;
   /** Sessions that watch something. */
   watchCount: number;

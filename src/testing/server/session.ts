@@ -286,7 +286,9 @@ export class Session extends CallerState implements ClientSession {
       entry = this.admit(args);
     } catch (error) {
       if (!(error instanceof ErrorReply)) throw error;
-      return this.refused(args, error);
+      const reply = this.refused(args, error);
+      this.endOneShots("");
+      return reply;
     }
     this.lastCommand = entry.name;
     const { engine, transaction } = this;
@@ -302,7 +304,7 @@ export class Session extends CallerState implements ClientSession {
       return this.afterLoading(entry, args);
     }
     const reply = engine.call(this, entry, args);
-    this.endOneShots(entry);
+    this.endOneShots(entry.name);
     return reply;
   }
 
@@ -324,6 +326,7 @@ export class Session extends CallerState implements ClientSession {
     this.engine.scripting.load().then(
       () => {
         this.reply(this.engine.call(this, entry, args));
+        this.endOneShots(entry.name);
         this.engine.blocking.serve();
         goOn();
       },
@@ -335,11 +338,12 @@ export class Session extends CallerState implements ClientSession {
     return BLOCKED;
   }
 
-  /** The state that holds for one command only. */
-  private endOneShots(entry: CommandEntry): void {
-    if (this.isAsking && entry.name !== "asking") this.isAsking = false;
+  /** The state that holds for one command, refused or not, or for one transaction. */
+  private endOneShots(name: string): void {
+    if (this.transaction !== null) return;
+    if (this.isAsking && name !== "asking") this.isAsking = false;
     const mode = this.trackingMode;
-    if (mode !== null && mode.nextIs !== null && entry.name !== "client|caching") mode.nextIs = null;
+    if (mode !== null && mode.nextIs !== null && !name.startsWith("client|")) mode.nextIs = null;
   }
 
   private checkUser(entry: CommandEntry, args: readonly string[]): void {

@@ -518,6 +518,8 @@ export const GRAMMAR: Readonly<Record<string, readonly string[]>> = {
     "client setname $value",
     "client getname",
     "publish ch $value",
+    "pubsub (NUMSUB|SHARDNUMSUB) [{$key}]",
+    "pubsub (CHANNELS|SHARDCHANNELS|NUMPAT)",
     "config get maxmemory",
     "config set notify-keyspace-events (KEA|Kg$|xyz)",
     "unknowncommand $value $key",
