@@ -125,7 +125,14 @@ const ONCE_DIFFERENT: Readonly<Record<string, readonly string[]>> = {
   ],
   "a word too many behind a category": ["acl cat read extra", "acl CAT nosuch extra"],
   "a name of one byte 0": ["client setname \0", "client getname"],
-  "the lowest rank": ["lpos a x RANK -9223372036854775808"],
+  "the lowest rank": [
+    "lpos a x RANK -9223372036854775808",
+    "rpush a x y x x",
+    "lpos a x RANK -9223372036854775808",
+    "lpos a x RANK -9223372036854775808 COUNT 1",
+    "lpos a x RANK -9223372036854775808 COUNT 0 MAXLEN 2",
+    "lpos a x RANK -9223372036854775807 COUNT 1",
+  ],
   "an approximate trim of all": ["xgroup CREATE c g 0 MKSTREAM", "xadd c MAXLEN ~ 0 1-1 a b", "xlen c"],
   "the hash of a score with decimals": [
     "geoadd c 15.087269 37.502669 Catania",

@@ -243,8 +243,10 @@ function lpos(caller: Caller, args: readonly string[]): ReplyValue {
   if (list === undefined) return count === null ? null : [];
   const found: number[] = [];
   const size = list.size;
-  const wanted = count === null ? 1 : count === 0 ? size : count;
-  let skip = Math.abs(rank) - 1;
+  // Redis 7.0 cannot negate the lowest rank: it skips none then, and no count ends it.
+  const isLowest = rank === Number.NEGATIVE_INFINITY;
+  const wanted = count === null ? 1 : count === 0 || isLowest ? size : count;
+  let skip = isLowest ? 0 : Math.abs(rank) - 1;
   for (let step = 0; step < size && found.length < wanted && (limit === 0 || step < limit); step++) {
     const index = rank > 0 ? step : size - 1 - step;
     if (list.at(index) !== at(args, 2)) continue;
@@ -257,7 +259,8 @@ const LOWEST_RANK = "-9223372036854775808";
 
 function rankOf({ engine }: Caller, text: string): number {
   const rank = integerOf(text);
-  if (text === LOWEST_RANK && engine.version.isModern) {
+  if (text === LOWEST_RANK) {
+    if (!engine.version.isModern) return Number.NEGATIVE_INFINITY;
     throw new ErrorReply(
       "ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807",
     );
