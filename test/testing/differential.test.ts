@@ -14,6 +14,7 @@ import { serverKinds, sharedServer } from "../support/shared-servers";
 import { GRAMMAR, KINDS } from "./support/command-grammar";
 import { type Command, Differential, describeDifference, isDefect, NoAnswer } from "./support/differential";
 import { commandArbitrary } from "./support/grammar";
+import { ServerSilent } from "./support/wire-client";
 
 const VERSIONS: Readonly<Record<string, VersionName>> = {
   [ServerKind.Redis]: "7.0",
@@ -141,6 +142,7 @@ const ONCE_DIFFERENT: Readonly<Record<string, readonly string[]>> = {
   ],
   "the encoding of what APPEND made": ["append a x", "object encoding a", "append a y", "object encoding a"],
   "a foreign type before a wrong time": ["set d 0", "hsetex d PX -5 FIELDS 1 a x"],
+  "a transaction inside of a transaction": ["hset c f v", "zadd a 0 m", "multi", "scan 0", "multi", "exec"],
   "nothing to move in a transaction": ["multi", "brpoplpush a a 0", "blpop a 0", "exec"],
   "hexadecimal weights": ["zadd a 1 x", "zunion 1 a WEIGHTS 0x10 0"],
   "a HyperLogLog with more behind it": ["pfadd c x", "append c x", "pfcount c"],
@@ -195,15 +197,19 @@ const ONCE_DIFFERENT: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** A process that ends closes its connections first. */
-async function hasCrashed(real: ServerProcess): Promise<boolean> {
+/**
+ * True if the real server is gone, or owes an answer without end: Redis 7.0 once forgot a BLMPOP that names a key twice
+ * and waits for a millisecond. A process that ends closes its connections first.
+ */
+async function hasFailed(real: ServerProcess, { cause }: NoAnswer): Promise<boolean> {
+  if (cause instanceof ServerSilent) return true;
   for (let waitedMs = 0; real.isRunning && waitedMs < CRASH_MS; waitedMs += LOOK_MS) await delay(LOOK_MS);
   return !real.isRunning;
 }
 
 /** Over all kinds of server. */
 const MIN_COMMANDS = IS_LONG ? 1_000_000 : 50_000;
-/** A crash is the server's own defect; more of them are one of this test. */
+/** A failure is the server's own defect; more of them are one of this test. */
 const MOST_CRASHES = 20;
 const CRASH_MS = 5_000;
 const LOOK_MS = 20;
@@ -238,7 +244,7 @@ describe("the test server answers as the real ones do", () => {
         await differential.connect();
       }
 
-      /** Null also for a program that crashes the real server: it is named, and another one takes its place. */
+      /** Null also for a program on which the real server fails: it is named, and another one takes its place. */
       async function compare(program: readonly Command[], protocol: 2 | 3): Promise<string | null> {
         try {
           const difference = await differential.run(program, protocol);
@@ -249,9 +255,10 @@ describe("the test server answers as the real ones do", () => {
           }
           return describeDifference(difference, program);
         } catch (error) {
-          if (!(error instanceof NoAnswer) || error.side === "test" || !(await hasCrashed(real))) throw error;
+          if (!(error instanceof NoAnswer) || error.side === "test" || !(await hasFailed(real, error)))
+            throw error;
           crashes.push(error.message);
-          console.log(`      the real server crashed, the program is skipped: ${error.message}`);
+          console.log(`      the real server failed, the program is skipped: ${error.message}`);
           await connect();
           return null;
         }
@@ -287,7 +294,7 @@ describe("the test server answers as the real ones do", () => {
 
       it(`compared its share of ${MIN_COMMANDS} commands`, () => {
         console.log(
-          `      ${compared} commands, ${crashes.length} programs skipped for a crash, ${defects} for a known defect`,
+          `      ${compared} commands, ${crashes.length} programs skipped for a failure, ${defects} for a known defect`,
         );
         expect(compared).to.be.at.least(MIN_COMMANDS / KIND_COUNT);
         expect(crashes).to.have.length.at.most(MOST_CRASHES);

@@ -250,7 +250,9 @@ function firstDifference(
       (/^exec$/i.test(command[0] ?? "") && isSameExec(queued, a, b)) ||
       (storesDistances && isNearScore(a, b));
     if (!isEqual) return { command, index, real: a, test: b };
-    if (/^(?:multi|exec|discard|reset)$/i.test(command[0] ?? "")) queued = [];
+    // A MULTI inside of a transaction is refused and changes nothing.
+    const isOver = /^(?:multi|exec|discard|reset)$/i.test(command[0] ?? "");
+    if (isOver && !(/^multi$/i.test(command[0] ?? "") && a[0] === "-")) queued = [];
   }
   return null;
 }
