@@ -155,7 +155,11 @@ describe("the test kit of the packed package", function () {
         const before = TestServer.inMemory();
         await new Promise((resolve) => { before.connect().on("data", resolve).write("*2\\r\\n$4\\r\\necho\\r\\n$1\\r\\n1\\r\\n"); });
         const { _load } = Module;
-        const refuse = () => { throw new Error("no loader"); };
+        const refuse = (request, parent, isMain) => {
+          const isThere = Module.isBuiltin(request) || require.cache[Module._resolveFilename(request, parent)];
+          if (isThere) return _load(request, parent, isMain);
+          throw new Error("no loader");
+        };
         Module._load = refuse;
         const refused = await answers(before);
         Module._load = _load;
