@@ -249,8 +249,8 @@ export const keyHandlers: Handlers = {
   keys,
   scan,
   dbsize: (caller) => caller.database.size,
-  flushdb: (caller, args) => flush(args, [caller.database]),
-  flushall: (caller, args) => flush(args, caller.engine.allDatabases),
+  flushdb: (caller, args) => flush(caller, args, [caller.database]),
+  flushall: (caller, args) => flush(caller, args, caller.engine.allDatabases),
   swapdb(caller, args) {
     const [a, b] = [1, 2].map((place) => {
       const which = place === 1 ? "first" : "second";
@@ -291,9 +291,12 @@ export const keyHandlers: Handlers = {
   },
 };
 
-function flush(args: readonly string[], databases: readonly Database[]): ReplyValue {
+function flush(caller: Caller, args: readonly string[], databases: readonly Database[]): ReplyValue {
   const mode = word(args, 1);
   if (args.length > 2 || (args.length === 2 && mode !== "ASYNC" && mode !== "SYNC")) throw syntaxError();
+  const { tracking } = caller.engine;
+  // Those who track keys are told even where there was none.
+  if (tracking.isActive && databases.every(({ size }) => size === 0)) tracking.invalidateAll();
   for (const database of databases) database.flush();
   return OK;
 }

@@ -178,10 +178,10 @@ export class Engine implements ServerEngine, DatabaseListener {
     this.callCounts.clear();
   }
 
-  private countOf(entry: CommandEntry): CallCount {
+  countOf(entry: CommandEntry): CallCount {
     let count = this.callCounts.get(entry);
     if (count === undefined) {
-      count = { calls: 0, failed: 0 };
+      count = { calls: 0, failed: 0, rejected: 0 };
       this.callCounts.set(entry, count);
     }
     return count;

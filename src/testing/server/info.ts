@@ -43,9 +43,9 @@ function keyspaceFacts(engine: ServerEngine): readonly Fact[] {
 }
 
 function commandFacts(engine: ServerEngine): readonly Fact[] {
-  return [...engine.callCounts].map(([{ name }, { calls, failed }]) => [
+  return [...engine.callCounts].map(([{ name }, { calls, failed, rejected }]) => [
     `cmdstat_${name}`,
-    `calls=${calls},usec=0,usec_per_call=0.00,rejected_calls=0,failed_calls=${failed}`,
+    `calls=${calls},usec=0,usec_per_call=0.00,rejected_calls=${rejected},failed_calls=${failed}`,
   ]);
 }
 

@@ -45,6 +45,8 @@ export interface CallCount {
   calls: number;
   /** Of them those that were answered by an error. */
   failed: number;
+  /** Refused before they ran; they are no calls. */
+  rejected: number;
 }
 
 /** The commands of a version, by their names in lower case. */
@@ -153,6 +155,7 @@ export interface ServerEngine {
   pause: { readonly until: number; readonly onlyWrites: boolean } | null;
   commandCount: number;
   readonly callCounts: ReadonlyMap<CommandEntry, CallCount>;
+  countOf(entry: CommandEntry): CallCount;
   resetCounts(): void;
   connectionCount: number;
   /** Sessions that watch something. */

@@ -357,8 +357,18 @@ export class Session extends CallerState implements ClientSession {
 
   /** Everything that is checked before a command runs or is queued. Throws the error reply. */
   private admit(args: string[]): CommandEntry {
+    const entry = this.engine.lookup(args);
+    try {
+      this.check(entry, args);
+    } catch (error) {
+      this.engine.countOf(entry).rejected++;
+      throw error;
+    }
+    return entry;
+  }
+
+  private check(entry: CommandEntry, args: string[]): void {
     const { engine } = this;
-    const entry = engine.lookup(args);
     if (!this.isAuthenticated && (entry.flags & Flag.NoAuth) === 0) {
       throw new ErrorReply("NOAUTH Authentication required.");
     }
@@ -371,7 +381,6 @@ export class Session extends CallerState implements ClientSession {
       throw new ErrorReply(notInTransaction(entry, engine.version.product));
     }
     if (engine.faults.isActive) engine.faults.refuse(entry.flags);
-    return entry;
   }
 }
 
