@@ -48,7 +48,11 @@ const REPEATED_BY_LONG = [
 ];
 const LONG_REPEATS = 10;
 /** The behaviours of the client hold on the project's own test server as well. */
-const TEST_SERVER = { only: "behaviours.test.js", servers: "test" };
+const ON_TEST_SERVER = {
+  conformance: { only: "behaviours.test.js", servers: "test" },
+  // How leaks are found has nothing to do with the server.
+  integration: { without: "leak-check.test.js", servers: "test", isShort: true },
+};
 /** Several connections to each server where there is one: what is about one connection keeps out of it. */
 const WITH_LANES = { connections: "2+1", isShort: true };
 /** So many published packages at least pass on the project's own test server: docs/testing-server.md names the number. */
@@ -141,8 +145,19 @@ function compiledTests(group) {
 
 /** Runs a group, or the one file of it; `isShort` leaves out what only the long run adds. */
 async function runMocha(group, label, how = {}) {
-  const { node = process.execPath, only, isShort = false, isBeside = false, servers, connections } = how;
-  const files = compiledTests(group).filter((path) => only === undefined || path.endsWith(only));
+  const {
+    node = process.execPath,
+    only,
+    without,
+    isShort = false,
+    isBeside = false,
+    servers,
+    connections,
+  } = how;
+  const files = compiledTests(group).filter(
+    (path) =>
+      (only === undefined || path.endsWith(only)) && (without === undefined || !path.endsWith(without)),
+  );
   if (files.length === 0) return;
   const startedAt = performance.now();
   if (!isBeside) console.log(`\n${label}`);
@@ -300,8 +315,8 @@ async function runGroup(group, suffix, isBeside) {
   if (group === "types") await runTypes();
   else if (group === "consumers") await runPackages();
   else await runMocha(group, `${group}${suffix}`, { isBeside });
-  if (group === "conformance")
-    await runMocha(group, `${group}, test server${suffix}`, { isBeside, ...TEST_SERVER });
+  if (group in ON_TEST_SERVER)
+    await runMocha(group, `${group}, test server${suffix}`, { isBeside, ...ON_TEST_SERVER[group] });
 }
 
 /** Most groups wait most of the time: two at once, the longest first, whose output comes when each has ended. */
