@@ -2,31 +2,52 @@
  * Builds the package into built/: the code by rolldown (docs/decisions/0012-bundler.md), the
  * declarations by the compiler. `--code` leaves the declarations as they are.
  *
- * core.js holds what every client needs; cluster-client.js and sentinel-connector.js are loaded
- * when they are first used; index.js is the class, with the named exports on it; every other file
- * is a public sub-path that passes on names of core.js, so that there is one copy of each class.
+ * core.js holds what every client needs; the files in late/ are loaded by the option or the call that
+ * needs them; index.js is the class, with the named exports on it; every other file is a public sub-path
+ * that passes on names of those, so that there is one copy of each class.
  */
 
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join, posix, relative, resolve } from "node:path";
+import { join, posix, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { rolldown } from "rolldown";
-import { parseSync } from "rolldown/utils";
+import { RolldownMagicString, rolldown } from "rolldown";
+import { parseSync, Visitor } from "rolldown/utils";
 import { dts } from "rolldown-plugin-dts";
 import { checkout, mustRun, toolPath } from "./run-command.mjs";
 
 const source = join(checkout, "src");
 const subpaths = join(source, "subpaths");
 const built = join(checkout, "built");
-/** Parts that only some programs need, with the file that each becomes. */
-const LATE = {
-  "client/cluster/cluster": "cluster-client",
-  "sentinel/sentinel-connector": "sentinel-connector",
-  "caching/client-cache": "client-cache",
-  "lanes/lane-set": "lanes",
-  "command/merging/merging": "merging",
-};
+/**
+ * Parts that only some programs need, with the file that each becomes. An option or a call asks for each of them; what
+ * a client may need when something fails is not among them, because files may then be out of reach. They stand in a
+ * folder, so that one pattern tells a bundler of all.
+ */
+const LATE = Object.fromEntries(
+  Object.entries({
+    "client/caching": "client-cache",
+    "client/cluster/cluster": "cluster-client",
+    "client/command-limits": "command-limits",
+    "client/leased-line": "blocking-lease",
+    "client/legacy-command": "legacy-command",
+    "client/options/cluster-options": "cluster-options",
+    "client/pipeline-trace": "pipeline-trace",
+    "cluster/cluster-errors": "cluster-errors",
+    "command/effects": "effects",
+    "command/merging/merging": "merging",
+    "connection/socket-timeout": "socket-timeout",
+    "lanes/lane-set": "lanes",
+    "link/admission": "admission",
+    "link/unblocker": "unblocker",
+    "pipeline/auto-pipeliner": "auto-pipeliner",
+    "pipeline/bulk": "bulk",
+    "sentinel/sentinel-connector": "sentinel-connector",
+    "sentinel/sentinel-list": "sentinel-list",
+    "streaming/scan-stream": "scan-stream",
+    "util/deadlines": "deadlines",
+  }).map(([module, file]) => [module, `late/${file}`]),
+);
 const CORE = "core";
 const ENTRY = "index";
 const ENTRY_MODULE = "sluice:entry";
@@ -64,19 +85,25 @@ function entryCode(names) {
 /** Makes the class what require() gives, and lists the names for those who read CommonJS without running it. */
 function entryEnd(names) {
   const late = names.filter(({ module }) => module in LATE);
+  const files = new Set(late.map(({ module }) => LATE[module]));
   return [
     "const Redis = exports.Redis;",
     'Object.defineProperty(Redis, "__esModule", { value: true });',
     "Object.assign(Redis, exports, { default: Redis });",
-    ...late.map(({ name, local, module }) => {
-      const get = `get: () => require("./${LATE[module]}.js").${local}`;
-      return `Object.defineProperty(Redis, "${name}", { enumerable: true, configurable: true, ${get} });`;
+    "const addLate = (names, load) => {",
+    "\tfor (const [name, own] of Object.entries(names))",
+    "\t\tObject.defineProperty(Redis, name, { enumerable: true, configurable: true, get: () => load()[own] });",
+    "};",
+    ...[...files].map((file) => {
+      const own = late.filter(({ module }) => LATE[module] === file);
+      const list = own.map(({ name, local }) => `${name}: "${local}"`).join(", ");
+      return `addLate({ ${list} }, () => require("./${file}.js"));`;
     }),
     "exports = module.exports = Redis;",
     "// Tracers that rewrite source text look for sendCommand there.",
     'require("./Redis.js");',
     "// Never run: tells Node which names import { ... } may use.",
-    ...["default", ...names.map(({ name }) => name)].map((name) => `0 && (exports.${name} = 0);`),
+    `0 && (module.exports = {\n\t${names.map(({ name }) => name).join(",\n\t")}\n});`,
   ].join("\n");
 }
 
@@ -94,8 +121,7 @@ function latePlugin(names, late = LATE) {
       if (kind !== "require-call" && !importer.startsWith(subpaths)) return null;
       const file = lateFiles.get(resolve(importer, "..", `${specifier}.ts`));
       if (file === undefined) return null;
-      const place = importer.startsWith(subpaths) ? relative(dirname(importer), subpaths) : "";
-      return { id: `./${posix.join(place.replaceAll("\\", "/"), file)}.js`, external: true };
+      return { id: `./${file}.js`, external: true };
     },
     load: (id) => (id === ENTRY_MODULE ? entryCode(names) : null),
   };
@@ -135,6 +161,73 @@ const sharedNamesAsList = (core) => ({
   },
 });
 
+/** `require_late_effects` -> `effects`: the name of the file that it stands for. */
+function shortName(path) {
+  return posix.basename(path, ".js").replace(/-(\w)/g, (_all, letter) => letter.toUpperCase());
+}
+
+/** The parts of a file that the bundler writes for any program, and that can be shorter in this one. */
+function findings(code, fileName) {
+  const { program } = parseSync(fileName, code);
+  const found = { calls: [], uses: new Map(), words: new Set(), parts: [], marks: [], passedOn: [] };
+  for (const node of program.body) {
+    const { declarations = [], expression } = node;
+    const [{ id, init } = {}] = declarations;
+    if (id?.name?.startsWith("require_") && init?.callee?.name === "require")
+      found.parts.push({ name: id.name, path: init.arguments[0].value, node });
+    const { left, right, callee } = expression ?? {};
+    if (callee?.property?.name === "defineProperties" && expression.arguments[0]?.name === "exports")
+      found.marks.push(node);
+    const isPassedOn = left?.object?.name === "exports" && right?.object?.name === `require_${CORE}`;
+    if (isPassedOn && left.property.name === right.property.name) found.passedOn.push(node);
+  }
+  new Visitor({
+    Identifier(node) {
+      found.words.add(node.name);
+      const uses = found.uses.get(node.name);
+      if (uses === undefined) found.uses.set(node.name, [node]);
+      else uses.push(node);
+    },
+    CallExpression({ callee, arguments: [path] }) {
+      if (callee.name === "require" && path?.value?.startsWith?.("./late/")) found.calls.push(path);
+    },
+  }).visit(program);
+  return found;
+}
+
+/**
+ * Says the same in fewer bytes: parts are called by the names of their files, a helper that is not used is not
+ * loaded, files that are not public are not marked for interop, and names that the entry passes on are one list.
+ * Late parts are called by their place beside the file that asks for them.
+ */
+const shorter = {
+  name: "shorter",
+  renderChunk(code, { fileName, name }) {
+    const text = new RolldownMagicString(code);
+    const { calls, uses, words, parts, marks, passedOn } = findings(code, fileName);
+    for (const path of calls) {
+      const place = posix.relative(posix.dirname(fileName), path.value);
+      text.overwrite(path.start, path.end, JSON.stringify(place.startsWith(".") ? place : `./${place}`));
+    }
+    if (name === CORE || fileName.startsWith("late/"))
+      for (const mark of marks) text.remove(mark.start, mark.end + 1);
+    for (const part of parts) {
+      const own = uses.get(part.name);
+      const wanted = shortName(part.path);
+      if (own.length === 1) text.remove(part.node.start, part.node.end + 1);
+      else if (!words.has(wanted)) for (const { start, end } of own) text.overwrite(start, end, wanted);
+    }
+    const names = passedOn.map(({ expression }) => JSON.stringify(expression.left.property.name));
+    if (names.length > 1) {
+      const core = words.has(shortName(CORE)) ? `require_${CORE}` : shortName(CORE);
+      const list = `for (const name of [\n\t${names.join(",\n\t")}\n]) exports[name] = ${core}[name];`;
+      for (const node of passedOn.slice(1)) text.remove(node.start, node.end + 1);
+      text.overwrite(passedOn[0].start, passedOn[0].end, list);
+    }
+    return { code: text.toString(), map: JSON.parse(text.generateMap({ hires: true }).toString()) };
+  },
+};
+
 function subpathEntries() {
   const files = readdirSync(subpaths, { recursive: true, encoding: "utf8" }).filter((path) =>
     path.endsWith(".ts"),
@@ -149,12 +242,13 @@ async function writeCode() {
   const { dependencies } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
   const names = publicExports();
   const late = Object.entries(LATE).map(([module, file]) => [file, join(source, `${module}.ts`)]);
+  const lateModules = new Set(late.map(([, path]) => path));
   const bundle = await rolldown({
     input: { [ENTRY]: ENTRY_MODULE, ...Object.fromEntries(late), ...subpathEntries() },
     cwd: checkout,
     platform: "node",
     external: Object.keys(dependencies),
-    plugins: [latePlugin(names), sharedNamesAsList(CORE)],
+    plugins: [latePlugin(names), sharedNamesAsList(CORE), shorter],
     treeshake: { moduleSideEffects: false },
   });
   await bundle.write({
@@ -171,7 +265,7 @@ async function writeCode() {
     minifyInternalExports: false,
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
-    codeSplitting: { groups: [{ name: CORE, minShareCount: 2 }] },
+    codeSplitting: { groups: [{ name: (id) => (lateModules.has(id) ? null : CORE), minShareCount: 2 }] },
   });
   await bundle.close();
   return names.map(({ name }) => name);

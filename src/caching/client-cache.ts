@@ -38,8 +38,6 @@ import { argumentTexts, sentTextOf, textOf } from "./texts";
 import type { TrackedLine } from "./tracked-line";
 import { copyOf, freezeDeep, kindOf, mayBeAbsence, sizeOf, ValueKind } from "./values";
 
-export { Tracking } from "./tracking";
-
 export interface CacheSettings {
   readonly maxBytes: number;
   readonly ttlMs: number;

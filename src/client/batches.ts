@@ -1,7 +1,7 @@
-/** How the batches of a client are made: pipelines, transactions, bulks. */
+/** How the batches of a client are made: pipelines, transactions, bulks. The code for bulks is loaded by those who use it. */
 
-import { Bulk, type BulkOptions } from "../pipeline/bulk";
-import { BulkBatch, type BulkCommand } from "../pipeline/bulk-batch";
+import type { Bulk, BulkOptions } from "../pipeline/bulk";
+import type { BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline } from "../pipeline/pipeline";
 import { type PipelineHost, PipelineRun, SENDER } from "../pipeline/pipeline-run";
 import { checkMerge, openMerging } from "./merging";
@@ -39,8 +39,8 @@ export function openBulk(
   source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>,
   options?: BulkOptions,
 ): Bulk {
-  const open = (keepsRows: boolean) => new BulkBatch(client, OwnPipeline, keepsRows);
-  return new Bulk(source, open, options);
+  const parts = require("../pipeline/bulk") as typeof import("../pipeline/bulk");
+  return new parts.Bulk(source, (keepsRows) => new parts.BulkBatch(client, OwnPipeline, keepsRows), options);
 }
 
 function fill(pipeline: Pipeline, commands: CommandList | undefined): Pipeline {

@@ -1,15 +1,16 @@
-/** Builds the cache of a client. Its code is loaded by those who switch it on. */
+/** Builds the cache of a client. It is loaded by those who switch the cache on. */
 
 import type { CacheStats } from "../caching/cache-report";
-import type { ClientCache } from "../caching/client-cache";
+import { ClientCache } from "../caching/client-cache";
 import type { TrackedLine } from "../caching/tracked-line";
-import type { TrackedLink, Tracking, TrackingSettings } from "../caching/tracking";
+import { type TrackedLink, Tracking, type TrackingSettings } from "../caching/tracking";
 import type { CommandSpec } from "../command/command-spec";
 import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import { CacheUnavailableError } from "../errors";
 import type { ServerContext } from "../observability/channels";
 import { callUser } from "../util/user-code";
+import type { CacheView } from "./cache-view";
 import { SOURCE } from "./client-base";
 import type { CacheOptions } from "./options/common-options";
 import { watchOptions } from "./options/live-options";
@@ -17,40 +18,6 @@ import { watchOptions } from "./options/live-options";
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TTL_MS = 60_000;
 const DEFAULT_MAX_STALE_MS = 5000;
-
-type PeekedArgument = string | number | Buffer;
-
-/** The cache of a client, for its users. */
-export interface CacheView {
-  /**
-   * The answer to a read if it is in the cache, at once; undefined otherwise. Asks nothing of the server.
-   * Takes the arguments of the call.
-   *
-   * @example
-   * const name = redis.cache.peek("hget", "user:1", "name");
-   */
-  peek(command: string, ...args: (PeekedArgument | readonly PeekedArgument[])[]): unknown;
-  /** Numbers since the client was made, and what the cache holds now. */
-  stats(): CacheStats;
-  /** Drops all answers. */
-  clear(): void;
-}
-
-/** Of a client without the option `cache`. */
-export const NO_CACHE: CacheView = {
-  peek: () => undefined,
-  stats: () => ({
-    hits: 0,
-    misses: 0,
-    joined: 0,
-    stores: 0,
-    evictions: 0,
-    invalidations: 0,
-    entries: 0,
-    bytes: 0,
-  }),
-  clear() {},
-};
 
 /** A client as its cache sees it. */
 export interface CachedClient {
@@ -70,23 +37,20 @@ export interface CachedLink extends TrackedLink {
   readonly connection: (Dispatcher & { readonly shape: { readonly protocol: 2 | 3 } }) | null;
 }
 
-/** The cache of a client for one server, with its only line, or null. What MONITOR prints is no place for one. */
-export function openCaching(client: CachedClient, link: CachedLink): OneLine | null {
-  const { cache, monitor } = client.options;
-  if (!cache || monitor === true) return null;
+/** The cache of a client for one server, with its only line. */
+export function openCaching(client: CachedClient, cache: true | CacheOptions, link: CachedLink): OneLine {
   const caching = new Caching(client, cache === true ? {} : cache, false);
   const line = caching.track(link);
   caching.cache.next = line.tracking;
   return { caching, line };
 }
 
-/** The cache of a cluster, or null; its nodes get lines when they are made. */
-export function openClusterCaching(client: CachedClient): Caching | null {
-  const { cache } = client.options;
-  return cache ? new Caching(client, cache === true ? {} : cache, true) : null;
+/** The cache of a cluster; its nodes get lines when they are made. */
+export function openClusterCaching(client: CachedClient, cache: true | CacheOptions): Caching {
+  return new Caching(client, cache === true ? {} : cache, true);
 }
 
-interface OneLine {
+export interface OneLine {
   readonly caching: Caching;
   readonly line: CachingLine;
 }
@@ -100,7 +64,6 @@ export class Caching implements CacheView {
   readonly peek: CacheView["peek"];
   /** Those that are ready. */
   private readonly lines = new Set<CachingLine>();
-  private readonly parts: typeof import("../caching/client-cache");
   private readonly terms: Omit<TrackingSettings, "onRefused">;
 
   constructor(
@@ -108,7 +71,6 @@ export class Caching implements CacheView {
     options: CacheOptions,
     private readonly isOfCluster: boolean,
   ) {
-    this.parts = require("../caching/client-cache") as typeof import("../caching/client-cache");
     const { keyPrefix } = client.options;
     const prefix = textPrefix(keyPrefix);
     const maxStaleMs = options.maxStale ?? DEFAULT_MAX_STALE_MS;
@@ -128,7 +90,7 @@ export class Caching implements CacheView {
       isBroadcast: options.mode === "broadcast",
       matches: matcher(options.match, prefix ?? ""),
     };
-    this.cache = new this.parts.ClientCache(settings, {
+    this.cache = new ClientCache(settings, {
       next: NOWHERE,
       onInvalidated: (keys) => callUser(() => client.emit("invalidate", keys)),
       onTrackingEnded: () => {
@@ -158,7 +120,7 @@ export class Caching implements CacheView {
       this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
     };
     const onRefused = (error: Error): void => report(error.message, error);
-    const tracking = new this.parts.Tracking(link, { ...this.terms, onRefused });
+    const tracking = new Tracking(link, { ...this.terms, onRefused });
     return new CachingLine(link, tracking, {
       onReady: (line) => this.lines.add(line),
       onLost: (line, tracked) => {

@@ -3,25 +3,20 @@
  *
  *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Tracking ->] link
  *                                                      Lanes -> [AutoPipeliner ->] link, for each lane
+ *
+ * The code of what stands in brackets is loaded by those who ask for it.
  */
 
 import type { Dispatcher } from "../command/dispatcher";
 import type { LaneSet } from "../lanes/lane-set";
-import { Admission, type Bounds } from "../link/admission";
-import { BlockingLease, type LeaseOwner } from "../link/blocking-lease";
-import { AutoPipeliner } from "../pipeline/auto-pipeliner";
-import {
-  type CachedClient,
-  type CachedLink,
-  type CacheView,
-  type Caching,
-  type CachingLine,
-  NO_CACHE,
-  openCaching,
-} from "./caching";
+import type { Admission, Bounds } from "../link/admission";
+import type { BlockingLease, LeaseOwner } from "../link/blocking-lease";
+import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
+import { type CacheView, NO_CACHE } from "./cache-view";
+import type { CachedClient, CachedLink, Caching, CachingLine, OneLine } from "./caching";
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 
-export type { CacheView } from "./caching";
+export type { CacheView } from "./cache-view";
 export { openLanes } from "./lanes";
 
 export interface ChainOptions extends AutoPipeliningOptions {
@@ -65,10 +60,10 @@ export class Chain {
     this.bottom = bottom;
     const maxConnections = options.blockingConnections ?? 0;
     const gathered = this.gather();
-    this.lease = maxConnections > 0 ? new BlockingLease(gathered, maxConnections, lines) : null;
+    this.lease = maxConnections > 0 ? makeLease(gathered, maxConnections, lines) : null;
     const { bounds } = options;
     this.admission =
-      bounds === undefined ? null : new Admission(this.lease ?? gathered, bounds, () => lines.onGivenUp());
+      bounds === undefined ? null : makeAdmission(this.lease ?? gathered, bounds, () => lines.onGivenUp());
     if (this.caching !== null) this.caching.cache.next = this.afterCache;
   }
 
@@ -127,6 +122,29 @@ export class Chain {
   private makeAuto(next: Dispatcher, onGivenUp: () => void): AutoPipeliner | null {
     const window = autoPipelinerOptions(this.options);
     if (window === null) return null;
-    return new AutoPipeliner(next, { ...window, onGivenUp, onGathered: (ms) => this.lines.onGathered(ms) });
+    const parts = require("../pipeline/auto-pipeliner") as typeof import("../pipeline/auto-pipeliner");
+    return new parts.AutoPipeliner(next, {
+      ...window,
+      onGivenUp,
+      onGathered: (ms) => this.lines.onGathered(ms),
+    });
   }
+}
+
+/** The cache of a client for one server, with its only line, or null. What MONITOR prints is no place for one. */
+function openCaching(client: CachedClient, link: CachedLink): OneLine | null {
+  const { cache, monitor } = client.options;
+  if (!cache || monitor === true) return null;
+  const parts = require("./caching") as typeof import("./caching");
+  return parts.openCaching(client, cache, link);
+}
+
+function makeLease(next: Dispatcher, maxConnections: number, owner: LeaseOwner): BlockingLease {
+  const parts = require("./leased-line") as typeof import("./leased-line");
+  return new parts.BlockingLease(next, maxConnections, owner);
+}
+
+export function makeAdmission(next: Dispatcher, bounds: Bounds, onGivenUp?: () => void): Admission {
+  const parts = require("../link/admission") as typeof import("../link/admission");
+  return new parts.Admission(next, bounds, onGivenUp);
 }

@@ -55,7 +55,7 @@ import {
   SENDER,
 } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
-import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
+import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { lookAtPrototype } from "../util/own-property";
 import {
@@ -77,14 +77,7 @@ import {
   tellCall,
   tracePipeline,
 } from "./client-tracer";
-import {
-  type CallLimits,
-  type LimitContext,
-  Limiter,
-  type LimitOptions,
-  makeViewPrototype,
-} from "./command-limits";
-import { LegacyCommand } from "./legacy-command";
+import type { CallLimits, LimitContext, Limiter, LimitOptions } from "./command-limits";
 import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
 import { watchOptions } from "./options/live-options";
 import { refuseReserved } from "./reserved-names";
@@ -173,9 +166,9 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   [INITIALIZE](): void {
     const { options } = this;
     const heed = (): void => {
-      const limiter = new Limiter(options, this[LIMITS]);
-      this[LIMITER] = limiter.isIdle ? null : limiter;
-      this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter.isIdle;
+      const limiter = isLimited(options) ? makeLimiter(this, {}) : null;
+      this[LIMITER] = limiter;
+      this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter === null;
     };
     heed();
     watchOptions(options, LIMIT_OPTIONS, heed);
@@ -237,7 +230,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       if (refusal !== null) command.fail(refusal);
     }
     if (this[COLLECTED] !== null) this[COLLECTED].push(command);
-    else if (command instanceof LegacyCommand) {
+    else if (command.isMadeByHand) {
       this[LIMITER]?.limit(command);
       if (!command.isSettled) refusingLate(command, () => void dispatchDirectly(this, command));
     } else if (!command.isSettled) refusingLate(command, () => this[CHAIN].dispatch(command));
@@ -252,11 +245,11 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    * const value = await redis.with({ timeout: 500, retry: "at-most-once" }).get("key");
    */
   with(limits: CallLimits): this {
-    this[VIEW_PROTOTYPE] ??= makeViewPrototype(this);
+    this[VIEW_PROTOTYPE] ??= limitParts().makeViewPrototype(this);
     const view = Object.create(this[VIEW_PROTOTYPE]) as this & { [SENDER]: BatchSender };
     view[IS_PLAIN] = false;
     view[COLLECTED] = null;
-    view[LIMITER] = new Limiter(this.options, this[LIMITS], { ...this[LIMITER]?.call, ...limits });
+    view[LIMITER] = makeLimiter(this, { ...this[LIMITER]?.call, ...limits });
     view[SENDER] = new ClientSender(view);
     return view;
   }
@@ -302,29 +295,29 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /** Members of a set as a Readable; chunks are arrays. */
   sscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({ ...options, command: "sscan", key, redis: this });
+    return openScan({ ...options, command: "sscan", key, redis: this });
   }
 
   sscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({ ...options, command: "sscanBuffer", key, redis: this });
+    return openScan({ ...options, command: "sscanBuffer", key, redis: this });
   }
 
   /** Fields and values of a hash as a Readable; chunks are flat arrays. */
   hscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({ ...options, command: "hscan", key, redis: this });
+    return openScan({ ...options, command: "hscan", key, redis: this });
   }
 
   hscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({ ...options, command: "hscanBuffer", key, redis: this });
+    return openScan({ ...options, command: "hscanBuffer", key, redis: this });
   }
 
   /** Members and scores of a sorted set as a Readable; chunks are flat arrays. */
   zscanStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({ ...options, command: "zscan", key, redis: this });
+    return openScan({ ...options, command: "zscan", key, redis: this });
   }
 
   zscanBufferStream(key: string | Buffer, options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({ ...options, command: "zscanBuffer", key, redis: this });
+    return openScan({ ...options, command: "zscanBuffer", key, redis: this });
   }
 
   /**
@@ -435,6 +428,27 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 }
 
+let loadedLimits: typeof import("./command-limits") | null = null;
+
+/** Loaded by those who set limits, and kept: `with()` may be called for each command. */
+function limitParts(): typeof import("./command-limits") {
+  if (loadedLimits === null) {
+    loadedLimits = require("./command-limits") as typeof import("./command-limits");
+    // The link needs it when the time of a blocking call is up, and should find it loaded then.
+    require("../link/unblocker");
+  }
+  return loadedLimits;
+}
+
+/** Whether an option limits all commands of a client. */
+function isLimited({ commandTimeout, blockingTimeout }: LimitOptions): boolean {
+  return typeof commandTimeout === "number" || (typeof blockingTimeout === "number" && blockingTimeout > 0);
+}
+
+function makeLimiter(client: ClientBase<ReplyMappingMode>, limits: CallLimits): Limiter {
+  return new (limitParts().Limiter)(client.options, client[LIMITS], limits);
+}
+
 function callByName(
   client: ClientBase<ReplyMappingMode>,
   name: CommandName,
@@ -535,6 +549,11 @@ function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
     },
     (client, command) => client[ISSUE](command),
   );
+}
+
+export function openScan(settings: ScanStreamSettings): ScanStream {
+  const parts = require("../streaming/scan-stream") as typeof import("../streaming/scan-stream");
+  return new parts.ScanStream(settings);
 }
 
 function makePipelineClass(client: ClientBase<ReplyMappingMode>): typeof Pipeline {

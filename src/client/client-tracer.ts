@@ -22,10 +22,10 @@ import {
   traceCommand,
   traceConnect,
 } from "../observability/channels";
-import { hooks, type ObservedClient } from "../observability/hooks";
+import { type BatchFacts, hooks, type ObservedClient } from "../observability/hooks";
 import { redactArguments, redactUrl } from "../observability/redact";
-import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
-import type { BatchObserver } from "../pipeline/pipeline-run";
+import { type ConnectionContext, connectionChannel, pipelineChannel } from "../observability/work-channels";
+import type { BatchObserver, PipelineObserver } from "../pipeline/pipeline-run";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { clockMs, nextTick } from "../util/scheduling";
@@ -34,7 +34,6 @@ import type { RedisOptions } from "./options/redis-options";
 import type { PipelineTarget } from "./pipeline-trace";
 
 export { hooks } from "../observability/hooks";
-export { tracePipeline } from "./pipeline-trace";
 
 const debug = debugLog("redis");
 const commandDebug = debugLog("command");
@@ -53,6 +52,15 @@ export interface TracedClient {
 
 /** A client as those see it who trace its calls and batches. */
 export type TraceSource = PipelineTarget;
+
+let loadedTrace: typeof import("./pipeline-trace") | null = null;
+
+/** Follows a pipeline; null while nobody listens. The code for that is loaded with the first listener. */
+export function tracePipeline(run: BatchFacts, target: TraceSource): PipelineObserver | null {
+  if (hooks.batch === null && !pipelineChannel.isHeard && !target.isLogging) return null;
+  loadedTrace ??= require("./pipeline-trace") as typeof import("./pipeline-trace");
+  return loadedTrace.tracePipeline(run, target);
+}
 
 /** Tells `sluice/otel` of a single call, if it is there. What it throws is not the caller's affair. */
 export function tellCall(command: Command, completion: PromiseCompletion, source: TraceSource): void {

@@ -61,7 +61,7 @@ export class Limiter {
   constructor(
     private readonly options: LimitOptions,
     private readonly context: LimitContext,
-    readonly call: CallLimits = {},
+    readonly call: CallLimits,
   ) {
     if (call.lane !== undefined && call.lane !== "bulk") {
       throw new OptionError(`Invalid lane "${String(call.lane)}" of with(): expected "bulk"`);
@@ -72,19 +72,6 @@ export class Limiter {
       );
     }
     this.signal = call.signal === undefined ? null : new SignalWatch(call.signal, context);
-  }
-
-  /** True when it leaves every command as it is. */
-  get isIdle(): boolean {
-    const { options, call, signal } = this;
-    const hasTimeout = typeof options.commandTimeout === "number" || isPositive(options.blockingTimeout);
-    if (hasTimeout || signal !== null) return false;
-    return (
-      call.timeout === undefined &&
-      call.retry === undefined &&
-      call.cache === undefined &&
-      call.lane === undefined
-    );
   }
 
   /** May settle the command at once: when its signal is aborted already. */

@@ -3,10 +3,12 @@
 import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { IGNORED } from "../command/promise-completion";
-import type { LeasedConnection } from "../link/blocking-lease";
+import { BlockingLease, type LeasedConnection } from "../link/blocking-lease";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import { type LinkDeps, type LinkOptions, withOthers } from "../link/link-options";
+
+export { BlockingLease };
 
 export class LinkLine implements LeasedConnection {
   private readonly link: Link;

@@ -83,6 +83,10 @@ export class LegacyCommand extends Command {
     if (callback !== undefined) void asCallback(this.promise, callback);
   }
 
+  override get isMadeByHand(): boolean {
+    return true;
+  }
+
   /** True once the outcome is known. */
   get isResolved(): boolean {
     return this.isSettled;

@@ -22,7 +22,7 @@ export interface PipelineTarget extends CallSource {
   nodesOfLast(): number;
 }
 
-/** Null while nobody listens. */
+/** Null if the only listener wants to hear nothing of it. */
 export function tracePipeline(run: BatchFacts, target: PipelineTarget): PipelineObserver | null {
   const { isLogging } = target;
   const isHeard = pipelineChannel.isHeard;

@@ -16,10 +16,10 @@ import { TcpConnector } from "../link/tcp-connector";
 import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
-import { ScanStream, type ScanStreamOptions } from "../streaming/scan-stream";
+import type { ScanStream, ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import { type CacheView, Chain, type Lines, openLanes, PARTS } from "./chain";
-import { CHAIN, ClientBase, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
+import { CHAIN, ClientBase, INITIALIZE, LIMITS, openScan, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
   flushesSoFar,
@@ -32,7 +32,7 @@ import {
 import type { LimitContext } from "./command-limits";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
-import { LinkLine } from "./leased-line";
+import type { LinkLine } from "./leased-line";
 import { watchOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
@@ -46,7 +46,7 @@ import {
   readLink,
   shownOf,
 } from "./stats";
-import type { RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
+import type { ClientListeners, RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
 /** The state of the present connection. */
 export interface Condition {
@@ -83,23 +83,13 @@ const LIVE_OPTIONS = ["enableAutoPipelining", "autoPipeliningIgnoredCommands", "
 const NO_QUEUE = { length: 0 };
 const NO_PEER = { remoteAddress: undefined, remotePort: undefined };
 
+interface RedisListeners extends ClientListeners, Record<RedisStatus, () => void> {}
+
 /** Listeners whose arguments are known. */
 export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
-  on(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
-  on(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
-  on(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
-  on(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
-  on(event: "error", listener: (error: Error) => void): this;
-  on(event: "invalidate", listener: (keys: string[] | null) => void): this;
-  on(event: RedisStatus, listener: () => void): this;
+  on<Event extends keyof RedisListeners>(event: Event, listener: RedisListeners[Event]): this;
   on(event: string | symbol, listener: AnyListener): this;
-  once(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
-  once(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
-  once(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
-  once(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
-  once(event: "error", listener: (error: Error) => void): this;
-  once(event: "invalidate", listener: (keys: string[] | null) => void): this;
-  once(event: RedisStatus, listener: () => void): this;
+  once<Event extends keyof RedisListeners>(event: Event, listener: RedisListeners[Event]): this;
   once(event: string | symbol, listener: AnyListener): this;
 }
 
@@ -322,11 +312,11 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** Keys of the database as a Readable; chunks are arrays. */
   scanStream(options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({ ...options, command: "scan", redis: this });
+    return openScan({ ...options, command: "scan", redis: this });
   }
 
   scanBufferStream(options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({ ...options, command: "scanBuffer", redis: this });
+    return openScan({ ...options, command: "scanBuffer", redis: this });
   }
 
   /**
@@ -456,7 +446,8 @@ class RedisLines implements Lines {
 
   makeConnection(onTaken: () => void): LinkLine {
     const { redis } = this;
-    return new LinkLine(redis.options, makeConnector(redis), redis[EVENTS], onTaken);
+    const parts = require("./leased-line") as typeof import("./leased-line");
+    return new parts.LinkLine(redis.options, makeConnector(redis), redis[EVENTS], onTaken);
   }
 
   currentDb(): number {

@@ -16,6 +16,18 @@ export type MappingOf<Mode extends ReplyMappingMode> = [Mode] extends ["resp3"] 
 /** Values of `redis.status`. A connection in MONITOR mode is `monitoring` besides. */
 export type RedisStatus = "wait" | "reconnecting" | "connecting" | "connect" | "ready" | "close" | "end";
 
+/** Listeners whose arguments are known, of both clients. */
+export interface ClientListeners {
+  message: (channel: string, message: string) => void;
+  messageBuffer: (channel: Buffer, message: Buffer) => void;
+  smessage: (channel: string, message: string) => void;
+  smessageBuffer: (channel: Buffer, message: Buffer) => void;
+  pmessage: (pattern: string, channel: string, message: string) => void;
+  pmessageBuffer: (pattern: string, channel: Buffer, message: Buffer) => void;
+  error: (error: Error) => void;
+  invalidate: (keys: string[] | null) => void;
+}
+
 /** The reply mapping that options ask for; `Current` if they say nothing. */
 export type ReplyMappingFrom<Current extends ReplyMappingMode, Options> = Options extends {
   replyMapping: infer Mode;

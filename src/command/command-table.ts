@@ -178,6 +178,12 @@ export function flagsFor(spec: CommandSpec, args: readonly Argument[]): number {
   return subcommand === undefined ? flags : flags | subcommand.flags;
 }
 
+/** True if a command goes by itself, in no automatic batch: by its kind, or because its name is among these. */
+export function goesAlone(spec: CommandSpec, args: readonly Argument[], names: ReadonlySet<string>): boolean {
+  if ((flagsFor(spec, args) & CommandFlag.NeverAutoPipelined) !== 0) return true;
+  return names.size > 0 && names.has(spec.lowerName);
+}
+
 /** Where the server wants the call to go in a cluster and how answers are joined. */
 export function fanOutPolicyFor(spec: CommandSpec, args: readonly Argument[]): FanOutPolicy {
   return (subcommandOf(spec, args) ?? detailsOf(spec.lowerName)).policy;

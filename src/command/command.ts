@@ -98,6 +98,11 @@ export class Command {
     return this.state >= CommandState.Settled;
   }
 
+  /** Made by a user for `sendCommand`; see `LegacyCommand`. */
+  get isMadeByHand(): boolean {
+    return false;
+  }
+
   /** Connections lost while it was the oldest unanswered command. */
   get losses(): number {
     return this.past >> 1;

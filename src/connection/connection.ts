@@ -23,7 +23,7 @@ import type { WriteListener } from "./flush-encoder";
 import { FlushMeter } from "./flush-meter";
 import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
-import { SocketTimeout } from "./socket-timeout";
+import type { SocketTimeout } from "./socket-timeout";
 import { Writer, type WriterOptions, type WriterSource } from "./writer";
 
 export interface ConnectionOptions extends WriterOptions {
@@ -147,7 +147,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.socketTimeout?.stop();
     this.socketTimeout = null;
     if (!(limitMs > 0)) return;
-    this.socketTimeout = new SocketTimeout(this, limitMs, () =>
+    const parts = require("./socket-timeout") as typeof import("./socket-timeout");
+    this.socketTimeout = new parts.SocketTimeout(this, limitMs, () =>
       this.destroy(new SocketTimeoutError(limitMs)),
     );
     if (this.queue.inFlight > 0) this.socketTimeout.windUp();

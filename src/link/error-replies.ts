@@ -35,7 +35,7 @@ export interface ErrorReplyDeps {
   readonly current: CurrentConnection;
   readonly waiting: OfflineQueue;
   readonly databases: DatabaseChanges;
-  readonly unblocker: Unblocker;
+  readonly unblocker: Pick<Unblocker, "takes"> | null;
   /** True when the cluster took the command over. */
   redirects(command: Command, error: Error): boolean;
   /** A command was not sent when its connection was lost: it waits for the next one, or fails. */
@@ -78,7 +78,7 @@ export class ErrorReplies {
     }
     // EXEC outside of MULTI tells nothing about a SELECT before it, which then has run.
     if (error.message.startsWith("EXECABORT")) deps.databases.onExecSettled(command, null);
-    if (deps.unblocker.takes(command, error)) return true;
+    if (deps.unblocker?.takes(command, error)) return true;
     // Given up by its caller: nothing of it goes again.
     if (command.isSettled) return false;
     if (this.recoversScript(command, error) || this.fieldsets.recovers(command, error)) return true;

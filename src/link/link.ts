@@ -57,7 +57,7 @@ import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
 import { DatabaseChanges, type DatabaseDeps, type SelectedDb, type UnansweredCommand } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
-import { Unblocker } from "./unblocker";
+import type { Unblocker } from "./unblocker";
 
 /** Commands that need more than being passed on. */
 const ATTENTION =
@@ -91,7 +91,8 @@ export class Link implements Dispatcher, CalledByParts {
   private readonly reconnection: Reconnection;
   private readonly errorReplies: ErrorReplies;
   private readonly stateReplies: StateReplies;
-  readonly unblocker: Unblocker;
+  /** Null until a call is given up that the server may be blocked on. */
+  unblocker: Unblocker | null = null;
   private readonly watch: LinkWatch;
   private readonly renewal: CredentialRenewal;
   private readonly connectionDeps: ConnectionDeps;
@@ -114,7 +115,6 @@ export class Link implements Dispatcher, CalledByParts {
     this.current = new CurrentConnection(this);
     this.databases = new DatabaseChanges(this, options.db ?? 0);
     this.reconnection = new Reconnection(options, connector, this);
-    this.unblocker = new Unblocker(this);
     this.errorReplies = new ErrorReplies(this);
     this.stateReplies = new StateReplies(this);
     this.watch = new LinkWatch(this, deps);
@@ -322,6 +322,10 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   recall(command: Command): void {
+    if (this.unblocker === null) {
+      const parts = require("./unblocker") as typeof import("./unblocker");
+      this.unblocker = new parts.Unblocker(this);
+    }
     this.unblocker.recall(command);
   }
 
@@ -493,7 +497,7 @@ export class Link implements Dispatcher, CalledByParts {
   private dropConnection(): void {
     this.reconnection.stop();
     this.watch.stop();
-    this.unblocker.stop();
+    this.unblocker?.stop();
     this.current.connection = null;
     this.direct = null;
   }

@@ -17,8 +17,7 @@
 
 import { Batch, BatchKind, type BatchMerging } from "../command/batch";
 import type { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
-import { flagsFor } from "../command/command-table";
+import { goesAlone } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
 import { UNROUTED } from "../command/slot";
@@ -132,7 +131,7 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   private isExcluded(command: Command): boolean {
-    return isExcluded(command, this.options.ignored);
+    return goesAlone(command.spec, command.args, this.options.ignored);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
@@ -230,10 +229,4 @@ export class AutoPipeliner implements Dispatcher {
 
 function isSettled(command: Command): boolean {
   return command.isSettled;
-}
-
-/** True if a command goes by itself: by its kind, or by `autoPipeliningIgnoredCommands`. */
-export function isExcluded({ spec, args }: Command, ignored: ReadonlySet<string>): boolean {
-  if ((flagsFor(spec, args) & CommandFlag.NeverAutoPipelined) !== 0) return true;
-  return ignored.size > 0 && ignored.has(spec.lowerName);
 }

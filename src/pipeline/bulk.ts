@@ -11,9 +11,11 @@ import { BulkAbortedError } from "../errors";
 import { INSPECT, type InspectArguments } from "../observability/redact";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { clockMs } from "../util/scheduling";
-import type { BulkBatch, BulkFailure } from "./bulk-batch";
+import { BulkBatch, type BulkFailure } from "./bulk-batch";
 import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";
 import type { Row } from "./transaction";
+
+export { BulkBatch };
 
 export interface BulkOptions {
   /** Commands of one batch. Default 10,000. */

@@ -96,13 +96,18 @@ export class Parser {
 
   /** Where the next read shall land. Ask again before every read: the memory is shared. */
   reserve(): Uint8Array {
-    return this.passing.room ?? this.input.reserve(this.neededBytes);
+    return this.ownRoom() ?? this.input.reserve(this.neededBytes);
+  }
+
+  /** Of a value that has a place of its own. */
+  private ownRoom(): Uint8Array | null {
+    return this.passing.left > 0 ? this.passing.room : null;
   }
 
   /** `byteCount` bytes were read into what `reserve` gave. */
   commit(byteCount: number): void {
     if (!this.isLive) return;
-    if (this.passing.room !== null) {
+    if (this.ownRoom() !== null) {
       this.passing.left -= byteCount;
       this.input.origin += byteCount;
     } else {

@@ -29,7 +29,7 @@ export function debugLog(topic: string): DebugLog {
   let output: Debugger | null = null;
   const load = (): Debugger | null => {
     // `debug.enable()` sets the variable too, so that switching on at run time works.
-    if (output === null && process.env["DEBUG"]) output = loadDebug()(`${PREFIX}:${topic}`);
+    if (output === null && process.env["DEBUG"]) output = loadDebug()?.(`${PREFIX}:${topic}`) ?? null;
     return output;
   };
   const log = (format: string, ...args: unknown[]): void => {
@@ -39,8 +39,17 @@ export function debugLog(topic: string): DebugLog {
   return Object.defineProperty(log, "enabled", { get: () => load()?.enabled ?? false }) as DebugLog;
 }
 
-function loadDebug(): typeof import("debug") {
-  return require("debug") as typeof import("debug");
+let library: typeof import("debug") | null | undefined;
+
+/** Null in a program that was bundled without the package: it is not looked for again. */
+function loadDebug(): typeof import("debug") | null {
+  if (library !== undefined) return library;
+  try {
+    library = require("debug") as typeof import("debug");
+  } catch {
+    library = null;
+  }
+  return library;
 }
 
 /** The shown form of an argument: strings are cut, Buffers told by their size. */

@@ -8,7 +8,7 @@
  */
 
 import { performance as ownPerformance } from "node:perf_hooks";
-import * as timers from "node:timers";
+import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from "node:timers";
 
 /** Functions of fake timers carry their clock. */
 function genuine<F extends object>(candidate: F, otherwise: F): F {
@@ -16,7 +16,7 @@ function genuine<F extends object>(candidate: F, otherwise: F): F {
 }
 
 /** As `setImmediate`: at the end of the present turn of the event loop. */
-export const atTurnEnd: (work: () => void) => void = genuine(globalThis.setImmediate, timers.setImmediate);
+export const atTurnEnd: (work: () => void) => void = genuine(globalThis.setImmediate, setImmediate);
 /** As `process.nextTick`: at the end of the present run, before anything else. */
 export const nextTick: (work: () => void) => void = genuine<(work: () => void) => void>(
   process.nextTick,
@@ -26,19 +26,19 @@ export const nextTick: (work: () => void) => void = genuine<(work: () => void) =
 export const microtask: (work: () => void) => void = genuine(globalThis.queueMicrotask, nextTick);
 export const startTimer: (work: () => void, delayMs: number) => NodeJS.Timeout = genuine(
   globalThis.setTimeout,
-  timers.setTimeout,
+  setTimeout,
 );
 export const stopTimer: (timer: NodeJS.Timeout | undefined) => void = genuine(
   globalThis.clearTimeout,
-  timers.clearTimeout,
+  clearTimeout,
 );
 export const startInterval: (work: () => void, periodMs: number) => NodeJS.Timeout = genuine(
   globalThis.setInterval,
-  timers.setInterval,
+  setInterval,
 );
 export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine(
   globalThis.clearInterval,
-  timers.clearInterval,
+  clearInterval,
 );
 /** Timers of the engine take no more milliseconds; what is beyond would fire at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;

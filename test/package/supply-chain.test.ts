@@ -27,6 +27,29 @@ interface Manifest {
   readonly files: readonly string[];
 }
 
+/** As `LATE` of scripts/build.mjs names them. */
+const LATE_PARTS = [
+  "admission",
+  "auto-pipeliner",
+  "blocking-lease",
+  "bulk",
+  "client-cache",
+  "cluster-client",
+  "cluster-errors",
+  "cluster-options",
+  "command-limits",
+  "deadlines",
+  "effects",
+  "lanes",
+  "legacy-command",
+  "merging",
+  "pipeline-trace",
+  "scan-stream",
+  "sentinel-connector",
+  "sentinel-list",
+  "socket-timeout",
+  "unblocker",
+];
 /** As `TESTING_LATE` of scripts/build.mjs names them. */
 const LATE_PARTS_OF_THE_TEST_KIT = [
   "acl",
@@ -78,16 +101,7 @@ const OTHER_FILES = [
   "built/declarations.d.ts",
   "built/core.js",
   "built/core.js.map",
-  "built/client-cache.js",
-  "built/lanes.js",
-  "built/lanes.js.map",
-  "built/client-cache.js.map",
-  "built/merging.js",
-  "built/merging.js.map",
-  "built/cluster-client.js",
-  "built/cluster-client.js.map",
-  "built/sentinel-connector.js",
-  "built/sentinel-connector.js.map",
+  ...LATE_PARTS.flatMap((name) => [".js", ".js.map"].map((end) => `built/late/${name}${end}`)),
   "built/rolldown-runtime.js",
   ...["testing", "testing-mock", "testing-server"].flatMap((name) =>
     [".js", ".js.map", ".d.ts"].map((end) => `built/${name}${end}`),

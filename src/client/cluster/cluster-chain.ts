@@ -5,10 +5,13 @@
  */
 
 import type { Dispatcher } from "../../command/dispatcher";
-import { Admission, type Bounds } from "../../link/admission";
-import { type CachedClient, type CacheView, type Caching, NO_CACHE, openClusterCaching } from "../caching";
+import type { Admission, Bounds } from "../../link/admission";
+import { type CacheView, NO_CACHE } from "../cache-view";
+import type { CachedClient, Caching } from "../caching";
+import { makeAdmission } from "../chain";
+import type { CacheOptions } from "../options/common-options";
 
-export type { CacheView } from "../caching";
+export type { CacheView } from "../cache-view";
 
 export class ClusterChain {
   /** Null without the option `cache`. */
@@ -17,7 +20,8 @@ export class ClusterChain {
   admission: Admission | null = null;
 
   constructor(client: CachedClient) {
-    this.caching = openClusterCaching(client);
+    const { cache } = client.options;
+    this.caching = cache ? openCaching(client, cache) : null;
   }
 
   /** The cache of the client, for its users. */
@@ -27,10 +31,15 @@ export class ClusterChain {
 
   /** Where commands enter. */
   joinTo(router: Dispatcher, bounds: Bounds | undefined): Dispatcher {
-    if (bounds !== undefined) this.admission = new Admission(router, bounds);
+    if (bounds !== undefined) this.admission = makeAdmission(router, bounds);
     const next = this.admission ?? router;
     if (this.caching === null) return next;
     this.caching.cache.next = next;
     return this.caching.cache;
   }
+}
+
+function openCaching(client: CachedClient, cache: true | CacheOptions): Caching {
+  const parts = require("../caching") as typeof import("../caching");
+  return parts.openClusterCaching(client, cache);
 }

@@ -12,11 +12,20 @@ import { EXECUTE } from "../../command/commander";
 import type { Dispatcher } from "../../command/dispatcher";
 import { OptionError } from "../../errors";
 import { type ClientSummary, hideNodes, redactUrl, SUMMARY } from "../../observability/redact";
-import { ScanStream, type ScanStreamOptions } from "../../streaming/scan-stream";
+import type { ScanStream, ScanStreamOptions } from "../../streaming/scan-stream";
 import { asCallback, type Callback } from "../../util/callback";
 import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
-import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS, SOURCE, TALLY } from "../client-base";
+import {
+  CHAIN,
+  ClientBase,
+  INITIALIZE,
+  IS_INTERCEPTED,
+  LIMITS,
+  openScan,
+  SOURCE,
+  TALLY,
+} from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, reportSilently } from "../events";
 import type { QuitOptions, QuitReport } from "../graceful-quit";
@@ -31,7 +40,7 @@ import {
 import { watchOptions } from "../options/live-options";
 import { flushesSoFar, isPatched, linkStatsOf, noteClient, Redis } from "../redis";
 import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
-import type { ReplyMappingFromCluster, ReplyMappingMode } from "../types";
+import type { ClientListeners, ReplyMappingFromCluster, ReplyMappingMode } from "../types";
 import { type CacheView, ClusterChain } from "./cluster-chain";
 import { quitClusterWithin } from "./cluster-quit";
 import { ClusterScanner } from "./cluster-scanner";
@@ -48,27 +57,17 @@ const WIRING: unique symbol = Symbol("wiring");
 const PARTS: unique symbol = Symbol("parts");
 const ROLES: readonly string[] = ["all", "master", "slave"];
 
+interface ClusterListeners extends ClientListeners, Record<ClusterStatus, () => void> {
+  "+node": (node: Redis) => void;
+  "-node": (node: Redis) => void;
+  "node error": (error: Error, node: string) => void;
+}
+
 /** Listeners whose arguments are known. */
 export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
-  on(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
-  on(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
-  on(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
-  on(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
-  on(event: "+node" | "-node", listener: (node: Redis) => void): this;
-  on(event: "node error", listener: (error: Error, node: string) => void): this;
-  on(event: "error", listener: (error: Error) => void): this;
-  on(event: "invalidate", listener: (keys: string[] | null) => void): this;
-  on(event: ClusterStatus, listener: () => void): this;
+  on<Event extends keyof ClusterListeners>(event: Event, listener: ClusterListeners[Event]): this;
   on(event: string | symbol, listener: AnyListener): this;
-  once(event: "message" | "smessage", listener: (channel: string, message: string) => void): this;
-  once(event: "messageBuffer" | "smessageBuffer", listener: (channel: Buffer, message: Buffer) => void): this;
-  once(event: "pmessage", listener: (pattern: string, channel: string, message: string) => void): this;
-  once(event: "pmessageBuffer", listener: (pattern: string, channel: Buffer, message: Buffer) => void): this;
-  once(event: "+node" | "-node", listener: (node: Redis) => void): this;
-  once(event: "node error", listener: (error: Error, node: string) => void): this;
-  once(event: "error", listener: (error: Error) => void): this;
-  once(event: "invalidate", listener: (keys: string[] | null) => void): this;
-  once(event: ClusterStatus, listener: () => void): this;
+  once<Event extends keyof ClusterListeners>(event: Event, listener: ClusterListeners[Event]): this;
   once(event: string | symbol, listener: AnyListener): this;
 }
 
@@ -192,7 +191,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
 
   /** Keys of the whole cluster as a Readable, one master after the other; chunks are arrays. */
   scanStream(options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({
+    return openScan({
       ...options,
       command: "scan",
       redis: new ClusterScanner(this[WIRING], () => untilReady(this as unknown as Cluster)),
@@ -200,7 +199,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   }
 
   scanBufferStream(options?: ScanStreamOptions): ScanStream {
-    return new ScanStream({
+    return openScan({
       ...options,
       command: "scanBuffer",
       redis: new ClusterScanner(this[WIRING], () => untilReady(this as unknown as Cluster)),

@@ -1,7 +1,8 @@
 /** Reads the auto-pipelining options. */
 
 import type { Command } from "../../command/command";
-import { type AutoPipelinerOptions, isExcluded } from "../../pipeline/auto-pipeliner";
+import { goesAlone } from "../../command/command-table";
+import type { AutoPipelinerOptions } from "../../pipeline/auto-pipeliner";
 import { openMerging } from "../merging";
 import type { AutoPipeliningWindow } from "./common-options";
 
@@ -32,7 +33,7 @@ export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipeli
 export function gatheredOf(commands: readonly Command[], options: AutoPipeliningOptions): Command[] {
   if (!options.enableAutoPipelining) return [];
   const ignored = ignoredNames(options);
-  return commands.filter((command) => !isExcluded(command, ignored));
+  return commands.filter((command) => !goesAlone(command.spec, command.args, ignored));
 }
 
 /** Not where the user has said how large batches are, nor where each command may be one that an earlier one asks. */

@@ -29,6 +29,22 @@ describe("debugLog", () => {
     expect(output).to.match(/sluice:connection to h:1: \[ 'a' \]/);
   });
 
+  it("is silent without the package, which it looks for once", () => {
+    const code = `const { Module } = require("node:module");
+      const resolve = Module._resolveFilename;
+      let looks = 0;
+      Module._resolveFilename = (name, ...rest) => {
+        if (name !== "debug") return resolve(name, ...rest);
+        looks++;
+        throw new Error("Cannot find module");
+      };
+      const log = debugLog("link");
+      log("x");
+      debugLog("redis")("y");
+      console.log(log.enabled, looks);`;
+    expect(run(code, "sluice:*")).to.equal("false 1\n");
+  });
+
   it("neither writes nor loads anything otherwise", () => {
     const code = 'const log = debugLog("link"); log("x"); console.log(log.enabled, isLoaded())';
     expect(run(code, undefined)).to.equal("false false\n");
