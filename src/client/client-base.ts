@@ -5,7 +5,7 @@
  */
 
 import { EventEmitter } from "node:events";
-import type { Command, Completion } from "../command/command";
+import { type Command, type Completion, MADE_BY_HAND } from "../command/command";
 import {
   applyPrefix,
   largeCopies,
@@ -230,7 +230,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       if (refusal !== null) command.fail(refusal);
     }
     if (this[COLLECTED] !== null) this[COLLECTED].push(command);
-    else if (command.isMadeByHand) {
+    else if (command[MADE_BY_HAND]) {
       this[LIMITER]?.limit(command);
       if (!command.isSettled) refusingLate(command, () => void dispatchDirectly(this, command));
     } else if (!command.isSettled) refusingLate(command, () => this[CHAIN].dispatch(command));

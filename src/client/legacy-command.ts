@@ -6,7 +6,7 @@
 
 import { prepareArguments } from "../command/argument-mappers";
 import { blockingTimeMs } from "../command/blocking";
-import { Command } from "../command/command";
+import { Command, MADE_BY_HAND } from "../command/command";
 import { argumentTransformers, replyTransformers, specOf } from "../command/command-table";
 import { type FlagSetName, type FlagSets, flagSets, isInFlagSet } from "../command/flag-sets";
 import { keyPositions, prefixKeys } from "../command/key-positions";
@@ -83,7 +83,7 @@ export class LegacyCommand extends Command {
     if (callback !== undefined) void asCallback(this.promise, callback);
   }
 
-  override get isMadeByHand(): boolean {
+  override get [MADE_BY_HAND](): boolean {
     return true;
   }
 

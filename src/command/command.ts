@@ -67,6 +67,9 @@ export interface Completion {
 
 const KNOWN_SHAPE: ReplyShape = { protocol: 3, replyMapping: "legacy" };
 
+/** Whether a user has made it for `sendCommand`; see `LegacyCommand`. */
+export const MADE_BY_HAND: unique symbol = Symbol("madeByHand");
+
 export class Command {
   state: CommandState = CommandState.Created;
   origin: Origin = Origin.User;
@@ -98,8 +101,7 @@ export class Command {
     return this.state >= CommandState.Settled;
   }
 
-  /** Made by a user for `sendCommand`; see `LegacyCommand`. */
-  get isMadeByHand(): boolean {
+  get [MADE_BY_HAND](): boolean {
     return false;
   }
 
