@@ -265,7 +265,9 @@ async function writeCode() {
     minifyInternalExports: false,
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
-    codeSplitting: { groups: [{ name: (id) => (lateModules.has(id) ? null : CORE), minShareCount: 2 }] },
+    codeSplitting: {
+      groups: [{ debugName: CORE, name: (id) => (lateModules.has(id) ? null : CORE), minShareCount: 2 }],
+    },
   });
   await bundle.close();
   return names.map(({ name }) => name);
