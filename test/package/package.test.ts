@@ -160,12 +160,12 @@ describe("package", function () {
     expect(sizeOf(aside)).to.be.lessThan(MAX_ASIDE_BYTES);
   });
 
-  for (const { path, limit } of [
-    { path: "sluice", limit: MAX_BUNDLED_BYTES },
-    { path: "sluice/built/Redis", limit: MAX_BUNDLED_WITHOUT_CLUSTER_BYTES },
+  for (const { path, name, limit } of [
+    { path: "sluice", name: "Redis", limit: MAX_BUNDLED_BYTES },
+    { path: "sluice/built/Redis", name: "{ Redis }", limit: MAX_BUNDLED_WITHOUT_CLUSTER_BYTES },
   ]) {
     it(`${path} stays under its size in a program that is bundled and minified`, async () => {
-      const code = `import Redis from "${path}"; new Redis().get("key").then(console.log);`;
+      const code = `import ${name} from "${path}"; new Redis().get("key").then(console.log);`;
       plain.write("bundled.mjs", code);
       const { outputFiles } = await build({
         entryPoints: [join(plain.directory, "bundled.mjs")],
@@ -232,6 +232,16 @@ describe("package", function () {
     expect(withCluster).to.include("late/cluster-client.js").and.not.include("late/sentinel-connector.js");
     expect(withSentinel).to.include("late/sentinel-connector.js").and.not.include("late/client-cache.js");
     expect(withCache).to.include("late/client-cache.js");
+  });
+
+  it("loads no late part for an ES module that takes the class from its sub-path", async () => {
+    const code = `
+      import { createRequire } from "node:module";
+      import { Redis } from "sluice/built/Redis";
+      const require = createRequire(import.meta.url);
+      const late = Object.keys(require.cache).filter((path) => /built.late/.test(path));
+      console.log(JSON.stringify([late, Redis === require("sluice")]));`;
+    expect(await plain.evaluate("sub-path.mjs", code)).to.deep.equal([[], true]);
   });
 
   it("has a map with its sources for every file of code, and names TypeScript lines", async () => {
