@@ -441,7 +441,7 @@ function limitParts(): typeof import("./command-limits") {
 }
 
 /** Whether an option limits all commands of a client. */
-function isLimited({ commandTimeout, blockingTimeout }: LimitOptions): boolean {
+export function isLimited({ commandTimeout, blockingTimeout }: LimitOptions): boolean {
   return typeof commandTimeout === "number" || (typeof blockingTimeout === "number" && blockingTimeout > 0);
 }
 

@@ -2,6 +2,7 @@
 
 import { EventEmitter } from "node:events";
 import { expect } from "chai";
+import { isLimited } from "../../../src/client/client-base";
 import { type CallLimits, type LimitOptions, makeViewPrototype } from "../../../src/client/command-limits";
 import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
@@ -49,7 +50,7 @@ describe("Limiter", () => {
     return one;
   }
 
-  function limiter(options: LimitOptions, call?: CallLimits) {
+  function limiter(options: LimitOptions, call: CallLimits = {}) {
     const context = {
       get isWritable() {
         return isWritable;
@@ -80,20 +81,17 @@ describe("Limiter", () => {
 
   const endings = (): unknown[] => ends.map(({ atMs, error, value }) => [atMs, error?.code ?? value]);
 
+  it("is asked for by the options that limit all commands", () => {
+    expect(isLimited({})).to.equal(false);
+    for (const blockingTimeout of [0, -1, undefined]) expect(isLimited({ blockingTimeout })).to.equal(false);
+    expect(isLimited({ commandTimeout: 0 })).to.equal(true);
+    expect(isLimited({ blockingTimeout: 1 })).to.equal(true);
+  });
+
   it("leaves everything as it is without a limit", () => {
-    expect(limiter({}).isIdle).to.equal(true);
-    for (const blockingTimeout of [0, -1, undefined])
-      expect(limiter({ blockingTimeout }).isIdle).to.equal(true);
-    expect(limiter({ commandTimeout: 0 }).isIdle).to.equal(false);
-    expect(limiter({ blockingTimeout: 1 }).isIdle).to.equal(false);
-    const calls: CallLimits[] = [
-      { timeout: 1 },
-      { retry: "at-most-once" },
-      { cache: false },
-      { lane: "bulk" },
-      { signal: new AbortController().signal },
-    ];
-    for (const call of calls) expect(limiter({}, call).isIdle, JSON.stringify(call)).to.equal(false);
+    const one = command("get", "k");
+    limiter({}).limit(one);
+    expect(one.extra).to.equal(null);
   });
 
   it("refuses a lane that there is not", () => {
