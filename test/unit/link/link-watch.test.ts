@@ -1,13 +1,16 @@
 /** The parts that join the watchdog to a link: whom it can ask, what a verdict means to the link, and who is sent a PING. */
 
+import { tracingChannel } from "node:diagnostics_channel";
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { Command } from "../../../src/command/command";
 import { ReplyError } from "../../../src/errors";
 import { LinkWatch, type WatchedLink } from "../../../src/link/link-watch";
 import { Verdict } from "../../../src/link/watchdog";
+import { FakeServer, NO_REPLY } from "../../support/fake-server";
 import { ModelConnection } from "../../support/model-connection";
 
-class Line extends ModelConnection {
+class WatchedConnection extends ModelConnection {
   isWritable = true;
   isUnwatched = false;
   bytesRead = 0;
@@ -15,9 +18,13 @@ class Line extends ModelConnection {
   queue = { length: 0, inFlight: 0, head: () => undefined, oldest: () => undefined };
 }
 
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await sleep(1);
+}
+
 describe("LinkWatch", () => {
   let told: [string, { message: string; code?: unknown }][];
-  let connection: Line;
+  let connection: WatchedConnection;
   let link: { -readonly [Name in keyof WatchedLink]: WatchedLink[Name] };
   let isInTransaction: boolean;
   let isEmpty: boolean;
@@ -31,7 +38,7 @@ describe("LinkWatch", () => {
     isEmpty = false;
     credentials = () => ({});
     counts.probes = 0;
-    connection = new Line();
+    connection = new WatchedConnection();
     link = {
       options: { watchdog: { idleMs: 1000 } },
       connection: connection.asConnection,
@@ -138,7 +145,7 @@ describe("LinkWatch", () => {
     expect(watch.isListening(connection.asConnection), "it was not refused").to.equal(true);
     watch.reject(ping, new ReplyError("NOPERM"));
     expect(watch.isListening(connection.asConnection)).to.equal(false);
-    expect(watch.isListening(new Line().asConnection), "the next one").to.equal(true);
+    expect(watch.isListening(new WatchedConnection().asConnection), "the next one").to.equal(true);
   });
 
   it("watches nothing when it is switched off", () => {
@@ -152,5 +159,101 @@ describe("LinkWatch", () => {
         watch.stop();
       }).to.not.throw();
     }
+  });
+
+  it("watches after five seconds of silence, or after those that the options state", () => {
+    const idleMsOf = (watchdog: unknown): number | undefined => {
+      link.options = (watchdog === undefined ? {} : { watchdog }) as typeof link.options;
+      make();
+      return (watch as unknown as { watchdog: { idleMs: number } | null }).watchdog?.idleMs;
+    };
+    expect([undefined, {}, { idleMs: 7 }, { idleMs: 0 }, false].map(idleMsOf)).to.deep.equal([
+      5000,
+      5000,
+      7,
+      undefined,
+      undefined,
+    ]);
+  });
+
+  it("looks from when it is started until it is stopped, and again when it is woken", async () => {
+    link.options = { watchdog: { idleMs: 25 } };
+    make();
+    isEmpty = true;
+    watch.start(connection.asConnection);
+    await until(() => connection.isUnwatched);
+    isEmpty = false;
+    watch.wake();
+    await until(() => connection.asked.length > 0);
+    watch.stop();
+    const { length } = connection.asked;
+    await sleep(60);
+    expect(connection.asked.length).to.equal(length);
+    while (connection.asked.length > 0) connection.answer("PONG");
+  });
+
+  describe("over a second connection", () => {
+    const channel = tracingChannel<unknown, Record<string, unknown>>("sluice:connection");
+    let server: FakeServer;
+    let isMute: boolean;
+
+    beforeEach(async () => {
+      isMute = false;
+      server = await FakeServer.start(([name]) => {
+        if (isMute) return NO_REPLY;
+        if (name === "info") return "# Server\r\nrun_id:abc\r\n";
+        return name === "client" ? "id=6 addr=10.0.0.1:1 age=9 idle=0 flags=N qbuf=0 cmd=get\n" : undefined;
+      });
+      const { host: remoteAddress, port: remotePort } = server;
+      connection.socket = { remoteAddress, remotePort } as object;
+      Object.assign(connection, { clientId: 5, serverRunId: "abc" });
+    });
+    afterEach(() => server.stop());
+
+    it("asks with the credentials of the client, counts it, and tells nobody who does not listen", async () => {
+      credentials = async () => ({ username: "u", password: "p" });
+      expect(await probe()).to.equal(Verdict.ConnectionIsDead);
+      expect(server.received.map((words) => words.join(" "))).to.deep.include.members([
+        "auth u p",
+        "info server",
+      ]);
+      expect(counts.probes).to.equal(1);
+      credentials = () => null as never;
+      expect(await probe(), "without any").to.equal(Verdict.ConnectionIsDead);
+    });
+
+    it("tells those who listen to the channel of connections of it, with the verdict", async () => {
+      const told: unknown[] = [];
+      const note =
+        (word: string) =>
+        ({ operation, epoch, verdict }: Record<string, unknown>): void =>
+          void told.push([word, operation, epoch, verdict]);
+      const handlers = { start: note("start"), asyncEnd: note("end") };
+      channel.subscribe(handlers as never);
+      try {
+        await probe();
+      } finally {
+        channel.unsubscribe(handlers as never);
+      }
+      expect(told).to.deep.equal([
+        ["start", "probe", 0, undefined],
+        ["end", "probe", 0, "dead"],
+      ]);
+    });
+
+    it("waits for as long as the options say", async () => {
+      isMute = true;
+      link.options = { watchdog: { probeTimeoutMs: 20 } };
+      expect(await probe()).to.not.equal(Verdict.ConnectionIsDead);
+    });
+
+    it("hangs up when the link needs it no more", async () => {
+      isMute = true;
+      link.options = { watchdog: { probeTimeoutMs: 60_000 } };
+      void probe();
+      await until(() => server.received.length > 0);
+      watch.stop();
+      await until(() => server.openConnections === 0);
+    });
   });
 });
