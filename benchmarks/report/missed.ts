@@ -96,9 +96,9 @@ thread.
   array for the results, about 15 ms the collector, which an array of 8 MB calls, and 5 ms the first stretch. Calls are
   not walked through: they are written stretch by stretch ([decision 0005](../docs/decisions/0005-stretches-and-cursors.md)).
 - **Contexts**: in Node 20 and 22 the engine calls a hook for each promise as soon as one \`AsyncLocalStorage\` is in use.
-  The bare socket with one promise for each command pays it too, 1.18 times in Node 20 and 1.44 in Node 22: see *Other
-  runtimes*, whose last two rows are without and with a context. In Node 24 there is no such hook: sluice has 1.01 times
-  (0.83 to 0.82 µs), and in Node 26 1.2-1.4 times where the
+  The bare socket with one promise for each command pays it too, 1.2 to 2.1 times in Node 20 (two runs) and 1.3 to 1.44 in Node 22: see *Other
+  runtimes*, whose last two rows are without and with a context. In Node 24 there is no such hook: sluice has 0.91 and 1.01
+  times the CPU with a context, and in Node 26 1.2-1.4 times where the
   bare socket has 1.06-1.33.
 - **Fastify with 200 connections and BullMQ with concurrency 1**: measured again on 2026-11-23, three rounds, nothing else
   running: 0.91 times the p99 of the best peer, 1.34 times its requests and 0.69 times its CPU; BullMQ 1.00 times the jobs and 1.03 times the
@@ -146,15 +146,25 @@ thread.
   ([decision 0015](../docs/decisions/0015-lanes.md)).
 - **200 handlers on Bun** had 16.93 µs after 0.2 s of warm-up, and 1.17 after one second; by fifths of a second from the
   start: 5.8, 4.9, 1.7, 1.6, 1.2, 1.1, with as many commands in a write as on Node.js. Bun compiles later. So other runtimes now warm
-  up for a second; the other rows of that table are from before.
-- **Idle subscribers** are asked by \`PING\` about every four seconds, so that a dead line under them is noticed; no other
-  client here does ([decision 0011](../docs/decisions/0011-who-asks-for-listeners.md)). Idle clients are asked nothing: after
-  the one look behind their last reply they cost what ioredis's do.
+  up for a second; of Node 26 only this row was measured so.
+- **Idle subscribers** are asked by \`PING\` about every four seconds, so that a dead line under them is noticed in 6 to 10 s; no
+  other client here does. That guarantee costs about 0.01 ms a second for each subscriber
+  ([decision 0011](../docs/decisions/0011-who-asks-for-listeners.md)).
+- **Idle clients** are asked nothing. Each is looked at once, two seconds after its last reply at the latest, and the 6 s of the
+  row begin half a second after it: the look of 200 clients holds the process for 0.5 ms, that of two for 0.2, because code
+  that runs once is cold. From then on nothing ticks: in the 6 s from the third second on, without the engine's own
+  collection of an idle heap, 200 clients had 0.23 ms a second on a busy machine, those of ioredis 0.24.
+  To leave at the reply itself would need a list joined and a timer begun and ended by every lone command, 0.24 µs each time
+  in compiled code: after 3,500 of them a service has paid what it saves once.
 - **500 connects**: half of the CPU is the engine's compiler. On 2026-11-23, with client and server on one CPU each, in µs
   a connect, sluice / iovalkey: 494 / 352 for 500 of them, 385 / 323 for 2,000, 276 / 266 for 4,000, and 308 / 299 for 500
   with \`--no-opt\` (\`--trace-opt\`: 204 and 69 ms of compiling, much of it functions that each command runs as well). Since
   then the handshake waits in a function of its own, one promise stands for what it only tells, and options are checked
   with less work: 493 where 583 was, beside 412 of iovalkey in the same minute.
+- **Commands at their own pace**: \`strace\` counts the same system calls for sluice, ioredis and iovalkey (one write and two
+  reads for a command with the byte that calls for it, 3.3 to 3.7 waits for events). In profiles of 2026-11-23 sluice had 65 ms
+  of JavaScript for 6,500 commands and iovalkey 85. Runs of four seconds, in turn, gave 58 to 75 µs a command for sluice,
+  57 to 67 for iovalkey and 58 to 93 for ioredis: the order changes from run to run.
 - The other lines have no profile. Those within a few hundredths of their goal change sides from run to run.
 
 \`\`\`sh
