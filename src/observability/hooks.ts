@@ -47,7 +47,7 @@ export interface BatchEnd {
 
 /** A client of a server, or a cluster, whose nodes are clients themselves. */
 export interface ObservedClient {
-  /** What the client's own `stats()` returns; of a cluster with the address of its first start node besides. */
+  /** The client's own `stats()`; of a cluster with the address of its first start node besides. */
   stats(): object;
 }
 

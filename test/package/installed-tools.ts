@@ -1,5 +1,5 @@
 /**
- * What the package is tried with, in the versions of test/package/tools (compilers and package managers) and of
+ * The tools that the package is tried with, in the versions of test/package/tools (compilers and package managers) and of
  * test/package/runners (test runners), kept in the cache from run to run.
  */
 

@@ -10,7 +10,7 @@ export interface BulkSample {
   readonly settled: number;
   readonly rssMiB: number;
   readonly heapMiB: number;
-  /** What the server uses beside its data: buffers for this client above all. */
+  /** Memory of the server beside its data: buffers for this client above all. */
   readonly serverMiB: number;
 }
 

@@ -40,7 +40,7 @@ const LANGUAGES: Readonly<Record<string, Snippet["language"]>> = {
 const REFERENCE = join("docs", "api.md");
 const WHOLE = /^\s*(?:import .* from "sluice"|const .* = require\("sluice"\))/m;
 
-/** What blocks may use without saying where it comes from. */
+/** The names that blocks may use without saying where they come from. */
 const NAMES = `import type sluice = require("sluice");
 declare global {
   var Redis: typeof sluice.Redis;
@@ -116,7 +116,7 @@ function makeSnippet(
 
 const NAMED = /^\s*(?:const|let) (\w+|\[[\w, ]+\])(?:: [^=]+)? = /;
 const LOGGED = /^console\.log\((.*)\)$/;
-/** What no check can be put around. */
+/** Statements that no check can be put around. */
 const STATEMENT =
   /^(?:const|let|var|return|throw|import|export|for|if|while|class|function|type)\b|^[.})\]/]/;
 
@@ -140,7 +140,7 @@ function valueIn(comment: string): string | null {
  */
 export function instrument(snippet: Snippet): { code: string; checks: number } {
   let checks = 0;
-  /** What the statement that is being read assigns to. */
+  /** The names that the statement being read assigns to. */
   let name: string | undefined;
   const lines = snippet.code.split("\n").map((line, index) => {
     const [, indent = "", code = "", comment] = /^(\s*)(.*?);?(?:\s*\/\/ (.+))?$/.exec(line) ?? [];

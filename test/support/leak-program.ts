@@ -3,7 +3,7 @@
  * `test/fault/leaks.test.ts` with `--expose-gc`, which gives it the kind of life each client has,
  * how many, and where the servers are, as JSON; it prints its report as JSON.
  *
- * What it counts: clients that are still alive after a collection (exact), heap kept per client,
+ * It counts clients that are still alive after a collection (exact), heap kept per client,
  * handles and timers, and listeners on the process and on an abort signal that all of them shared.
  */
 
@@ -220,7 +220,7 @@ function handlesSince(before: ReadonlyMap<string, number>): Record<string, numbe
   return left;
 }
 
-/** What closed a moment ago takes a few turns, on a busy machine also some time. */
+/** Sockets that closed a moment ago take a few turns, on a busy machine also some time. */
 async function untilHandlesAreGone(before: ReadonlyMap<string, number>): Promise<Record<string, number>> {
   const deadline = Date.now() + HANDLES_GONE_WITHIN_MS;
   let left = handlesSince(before);

@@ -15,7 +15,7 @@ export type Step =
 
 export type Program = readonly Step[];
 
-/** What `pipeline({ merge })` and `enableAutoPipelining.merge` are given: all there is. */
+/** The value of `pipeline({ merge })` and `enableAutoPipelining.merge`: all there is. */
 export const ALL_MERGEABLE = [
   "get",
   "hget",
@@ -109,7 +109,7 @@ export function programsOn(
   return fc.array(step, { minLength: 1, maxLength: 5 });
 }
 
-/** What the callers are told, in order; an error as its text with the command that it names. */
+/** The outcomes that callers are told, in order; an error as its text with the command that it names. */
 export async function outcomesOf(client: Client, program: Program, merge: boolean): Promise<unknown[]> {
   const outcomes: unknown[] = [];
   const pending: Promise<void>[] = [];

@@ -20,7 +20,7 @@ interface Period {
 
 interface Message {
   readonly publishedAtMs: number;
-  /** What the server answered; an error: the publisher was told that it may be lost. */
+  /** The answer of the server; an error: the publisher was told that it may be lost. */
   answer: number | Error | null;
 }
 

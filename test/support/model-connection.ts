@@ -14,7 +14,7 @@ export class ModelConnection {
   socket: Partial<Duplex> | null = null;
   readonly onread = {};
   clientId: number | null = null;
-  /** What was asked and is not answered yet. */
+  /** The questions that are not answered yet. */
   readonly asked: Command[] = [];
   /** The errors that it was destroyed with. */
   readonly ends: (Error | undefined)[] = [];

@@ -23,7 +23,7 @@ function describe(error: unknown): string {
   return code === undefined ? error.message : `${code}: ${error.message}`;
 }
 
-/** What errors may have that tests look at. */
+/** The fields of errors that tests look at. */
 export interface Failure extends Error {
   readonly code?: string;
   readonly cause?: Failure;

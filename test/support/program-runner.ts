@@ -62,7 +62,7 @@ class Run {
   private readonly calls = new Set<Promise<unknown>>();
   private readonly lines = new Set([""]);
   private readonly timers: NodeJS.Timeout[] = [];
-  /** What goes on issuing commands after its step. */
+  /** Producers that go on issuing commands after their step. */
   private readonly slow = new Set<Promise<unknown>>();
   private isIsolated = false;
   private lastMessage = 0;
@@ -156,7 +156,7 @@ class Run {
   }
 
   async verdict(): Promise<Verdict> {
-    // What was cut off may still be in the buffers of the server.
+    // Commands that were cut off may still be in the buffers of the server.
     const deadline = Date.now() + PATIENCE_MS;
     while (String(await this.control.client("LIST")).includes(` name=${this.name} `)) {
       if (Date.now() > deadline) throw new Error(`the server keeps connections of ${this.name}`);
@@ -253,7 +253,7 @@ class Run {
 
   /** A caller who is told that MULTI failed does not go on. */
   private async byHand(step: Extract<Step, { do: "byHand" }>): Promise<void> {
-    // What others issue between MULTI and EXEC would be a part of it.
+    // Commands that others issue between MULTI and EXEC would be a part of it.
     await Promise.race([Promise.all(this.slow), sleep(STEP_PATIENCE_MS)]);
     if (this.slow.size > 0) return;
     const way: Way = step.way.by === "aborted" ? { by: "client" } : step.way;
@@ -265,7 +265,7 @@ class Run {
       if (mayHaveRun(opened)) this.note(this.redis.discard(), () => {});
       return;
     }
-    // What is aborted before it is called is no part of the transaction.
+    // A command that is aborted before it is called is no part of the transaction.
     const { target, policy: own } = this.through(way);
     const policy = own === this.policy ? own : "at-most-once";
     const pick = (part: typeof step.limited): Redis => (part === step.limited ? target : this.redis);
@@ -341,7 +341,7 @@ class Run {
     });
   }
 
-  /** What is heard was published, once, and in order. */
+  /** Messages that are heard were published, once, and in order. */
   private async listen(): Promise<void> {
     const channel = `${this.prefix}news`;
     if (this.program.options.protocol === 2) this.books.mayListen = true;
@@ -531,7 +531,7 @@ class Run {
       if (error !== null && !this.books.mayListen) this.checkGivenUp(error);
     });
     if (isAwaited) await Promise.race([noted, sleep(STEP_PATIENCE_MS)]);
-    // What is refused at once is known at once.
+    // A refusal at once is known at once.
     else await new Promise<void>((resolve) => process.nextTick(resolve));
     return outcome;
   }

@@ -33,7 +33,7 @@ export type Step =
       readonly do: "byHand";
       readonly members: readonly Member[];
       readonly way: Way;
-      /** What goes that way. */
+      /** The commands that go that way. */
       readonly limited: "members" | "multi" | "exec";
       readonly isAwaited: boolean;
       readonly isDiscarded: boolean;

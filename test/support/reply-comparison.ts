@@ -6,7 +6,7 @@ import type { CorpusCall } from "./command-corpus";
 const UNORDERED =
   /^(scan|sscan|hscan|sdiff|sinter|sunion|smembers|keys|config GET|command|pubsub|acl|function)\b/i;
 
-/** What is left of a reply whose values are left to chance: its types. */
+/** The rest of a reply whose values are left to chance: its types. */
 function outline(value: unknown): unknown {
   if (Buffer.isBuffer(value)) return "Buffer";
   if (Array.isArray(value)) {

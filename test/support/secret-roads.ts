@@ -296,7 +296,7 @@ export const ROADS: Record<string, Road> = {
           const rows = witness.call(`${road}: batch`, () => batch.exec());
           await new Promise((resolve) => setTimeout(resolve, 20));
           lookAt(witness, `${road}: under way`, redis);
-          // What is lost again and again has to be ended at last.
+          // Commands that are lost again and again have to be ended at last.
           const timer = setInterval(() => harm(redis), 20);
           const end = setTimeout(() => redis.disconnect(), 400);
           await Promise.all([...calls, rows]);

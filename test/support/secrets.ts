@@ -212,7 +212,7 @@ export class Witness {
 }
 
 /**
- * What `util.inspect` shows at any depth, hidden and symbol properties included. Each object is
+ * The text that `util.inspect` shows at any depth, hidden and symbol properties included. Each object is
  * looked at once: one call with a great depth repeats what can be reached in several ways, and
  * takes for ever with a socket.
  */

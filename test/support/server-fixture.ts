@@ -42,7 +42,7 @@ export class ServerFixture {
     return this.running;
   }
 
-  /** What `connect` goes through. */
+  /** The proxy that `connect` goes through. */
   get proxy(): FaultProxy {
     if (this.line === null) throw new Error("The proxy is open while a test runs");
     return this.line;

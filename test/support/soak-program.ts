@@ -47,7 +47,7 @@ export interface SoakReport {
   readonly cuts: number;
   readonly connections: number;
   readonly counters: readonly CounterReport[];
-  /** What contradicts the books, in words; the first few. */
+  /** Contradictions to the books, in words; the first few. */
   readonly faults: readonly string[];
   readonly messages: { readonly published: number; readonly received: number };
   readonly popped: number;

@@ -16,7 +16,7 @@ export interface StretchTask {
 }
 
 export interface StretchReport {
-  /** What the caller's own loop took, in which nothing else can run. */
+  /** Milliseconds of the caller's own loop, in which nothing else can run. */
   readonly issuingMs: number;
   /** The longest stretch from then on, until all was answered. */
   readonly longestMs: number;

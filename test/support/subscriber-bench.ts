@@ -18,7 +18,7 @@ export type CommandModules = typeof import("../../src/command/command") &
 interface Call {
   readonly word: string;
   readonly names: readonly string[];
-  /** What it asks for or gives up, as `wanted` names it. */
+  /** The channels that it asks for or gives up, as `wanted` names them. */
   readonly keys: readonly string[];
   dispatch(command: Command): void;
 }

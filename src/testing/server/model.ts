@@ -40,7 +40,7 @@ export interface CommandEntry {
   readonly subcommands: Map<string, CommandEntry> | null;
 }
 
-/** What INFO commandstats tells of a command. */
+/** The counts of a command in INFO commandstats. */
 export interface CallCount {
   calls: number;
   /** Of them those that were answered by an error. */

@@ -154,7 +154,7 @@ describe("AutoPipeliner", () => {
     await turn();
     expect(below.sizes).to.deep.equal([4, 4, 5]);
     expect(below.batches.map(([first]) => first?.batch?.isFollowed)).to.deep.equal([true, true, false]);
-    // What comes now waits for all of them, and does not leave in pieces then.
+    // Commands that come now wait for all of them, and do not leave in pieces then.
     for (let i = 0; i < 9; i++) send(auto);
     await turn();
     for (const batch of [0, 1]) below.answer(batch);
