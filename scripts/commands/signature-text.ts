@@ -28,7 +28,7 @@ export function signatureLines(method: Method, shape: Shape): string[] {
 
 function listForms(elements: readonly Element[], callback: string): string[] {
   return [
-    `...args: [${[...elements.map(tuplePart), `callback: ${callback}`].join(", ")}]`,
+    asTuple(elements, [`callback: ${callback}`]),
     ...(mayBeEmpty(elements.at(-1)) ? [parameters(elements.slice(0, -1), `callback?: ${callback}`)] : []),
     parameters([...elements], null),
   ];
@@ -41,8 +41,19 @@ function parameters(elements: readonly Element[], callback: string | null): stri
   });
   // Under exactOptionalPropertyTypes an optional place of a tuple takes `undefined` only where it says so.
   const last = callback === null ? [] : [isPlain ? callback : `${callback} | undefined`];
-  const parts = [...elements.map(isPlain ? parameterPart : tuplePart), ...last];
-  return isPlain ? parts.join(", ") : `...args: [${parts.join(", ")}]`;
+  return isPlain ? [...elements.map(parameterPart), ...last].join(", ") : asTuple(elements, last);
+}
+
+/**
+ * One rest parameter with a tuple type. Where options make that a union of tuples, what stands in front of the first
+ * option is parameters: of a rest parameter with a union the compiler compares only the first place when it calls a
+ * method of `Redis | Cluster`, and would take all overloads that begin with a key for the same.
+ */
+function asTuple(elements: readonly Element[], last: readonly string[]): string {
+  const firstList = elements.findIndex(({ kind }) => kind !== "one");
+  const fixed = elements.some(({ kind }) => kind === "maybe") ? elements.slice(0, firstList) : [];
+  const tuple = [...elements.slice(fixed.length).map(tuplePart), ...last].join(", ");
+  return [...fixed.map(parameterPart), `...args: [${tuple}]`].join(", ");
 }
 
 function parameterPart(element: Element): string {
