@@ -114,8 +114,8 @@ thread.
   times the best peer is out of reach. With 5 to 20 callers CPU is that of a read and a write for each round, so that
   twice the rounds is nearly twice the CPU: what overlaps has two rounds where one write a turn has one. ioredis is
   ahead with 10 callers at 5 µs (92,000 to 73,000 a second), because each of its ten writes takes it 5 µs: they reach a server that
-  has woken up in two parts, where two halves written at once reach it as one
-  ([decision 0014](../docs/decisions/0014-flush-policy.md)). Of the 166 cells below 1.05 times the ops/s of the best peer, 119
+  has woken up in two parts, where two halves written at once reach it as one;
+  what holding the second half back would give is in [decision 0014](../docs/decisions/0014-flush-policy.md). Of the 166 cells below 1.05 times the ops/s of the best peer, 119
   are above 0.95 times, and 22 below 0.9; those lie between 1 and 200 callers, 13 of them at 10 or 20.
 - **p99 of few callers** in samples of 0.1-0.2 s is that of compiling and of whatever else runs: compiler threads share the CPU of
   the client. A lone caller in the cell that was measured first had 1.4 ms after 0.2 s of warm-up, and 0.18 ms after 1.5 s; with other processes
@@ -140,6 +140,9 @@ thread.
   not known: a young part of the heap of 16 MiB from the start gave sluice nothing (932-1,310 a second, two runs). What TCP sends twice
   meanwhile is the consequence: nobody reads. Reads of 128 KiB to 1 MiB (1,083-1,217 a second) and one
   write a turn (1,152) gave nothing over reads of 64 KiB (1,153-1,283); without the small block behind the value there were 874.
+  A program of 6 MB that does nothing but these reads (three seconds, a busy machine) has no or one full collection with
+  sluice and up to 5 with ioredis: there the engine frees young Buffers by a scavenge of half a millisecond at every 31 MiB,
+  which is its limit for them. So full collections are those of a heap whose own limit is below that.
   In a process that holds 60 MB of objects, as a service does, the same client has 1.47 times the small GETs of ioredis and
   0.46 times its p99 (two rounds): the rows *heap of 60 MB*. A p99 of twice that of alone is out of reach there too: client and server
   have one thread each, and both are busy with the large value for 0.3 ms, whatever connection it is on
