@@ -19,6 +19,7 @@ import { checkout, mustRun, toolPath } from "./run-command.mjs";
 const source = join(checkout, "src");
 const subpaths = join(source, "subpaths");
 const built = join(checkout, "built");
+const LATE_DIRECTORY = "late";
 /**
  * Parts that only some programs need, with the file that each becomes. An option or a call asks for each of them; what
  * a client may need when something fails is not among them, because files may then be out of reach. They stand in a
@@ -46,7 +47,7 @@ const LATE = Object.fromEntries(
     "sentinel/sentinel-list": "sentinel-list",
     "streaming/scan-stream": "scan-stream",
     "util/deadlines": "deadlines",
-  }).map(([module, file]) => [module, `late/${file}`]),
+  }).map(([module, file]) => [module, `${LATE_DIRECTORY}/${file}`]),
 );
 const CORE = "core";
 const ENTRY = "index";
@@ -169,12 +170,21 @@ function shortName(path) {
 /** The parts of a file that the bundler writes for any program, and that can be shorter in this one. */
 function findings(code, fileName) {
   const { program } = parseSync(fileName, code);
-  const found = { calls: [], uses: new Map(), words: new Set(), parts: [], marks: [], passedOn: [] };
+  const found = {
+    calls: [],
+    uses: new Map(),
+    words: new Set(),
+    parts: [],
+    marks: [],
+    passedOn: [],
+    directives: [],
+  };
   for (const node of program.body) {
+    if (node.directive !== undefined) found.directives.push(node);
     const { declarations = [], expression } = node;
     const [{ id, init } = {}] = declarations;
     if (id?.name?.startsWith("require_") && init?.callee?.name === "require")
-      found.parts.push({ name: id.name, path: init.arguments[0].value, node });
+      found.parts.push({ name: id.name, path: init.arguments[0].value, end: init.end, node });
     const { left, right, callee } = expression ?? {};
     if (callee?.property?.name === "defineProperties" && expression.arguments[0]?.name === "exports")
       found.marks.push(node);
@@ -188,12 +198,28 @@ function findings(code, fileName) {
       if (uses === undefined) found.uses.set(node.name, [node]);
       else uses.push(node);
     },
-    CallExpression({ callee, arguments: [path] }) {
-      if (callee.name === "require" && path?.value?.startsWith?.("./late/")) found.calls.push(path);
+    CallExpression(node) {
+      const [path] = node.arguments;
+      if (node.callee.name === "require" && path?.value?.startsWith?.(`./${LATE_DIRECTORY}/`))
+        found.calls.push(node);
     },
   }).visit(program);
   return found;
 }
+
+/**
+ * A late part is a function of what the parts share, which gives the classes that it made for that. Programs may forget
+ * modules while a client lives (Jest does, if it is told to): a part that took the shared classes with require() would
+ * get others than the client or the server that loads it. This stands before the code, in its first line: lines stay.
+ */
+function factoryBegin(shared) {
+  return (
+    `"use strict"; const made = new WeakMap(); ` +
+    `module.exports = (${shared}) => made.get(${shared}) ?? fill({}, ${shared}); ` +
+    `function fill(exports, ${shared}) { made.set(${shared}, exports); `
+  );
+}
+const FACTORY_END = "\nreturn exports; }\n";
 
 /**
  * Says the same in fewer bytes: parts are called by the names of their files, a helper that is not used is not
@@ -204,22 +230,40 @@ const shorter = {
   name: "shorter",
   renderChunk(code, { fileName, name }) {
     const text = new RolldownMagicString(code);
-    const { calls, uses, words, parts, marks, passedOn } = findings(code, fileName);
-    for (const path of calls) {
-      const place = posix.relative(posix.dirname(fileName), path.value);
+    const { calls, uses, words, parts, marks, passedOn, directives } = findings(code, fileName);
+    const directory = posix.dirname(fileName);
+    const isLate = directory === LATE_DIRECTORY;
+    const core = words.has(shortName(CORE)) ? `require_${CORE}` : shortName(CORE);
+    const corePath = `${posix.relative(directory, ".") || "."}/${CORE}.js`;
+    const hasCore = isLate || parts.some(({ path }) => path === corePath);
+    const coreThere = name === CORE ? "exports" : hasCore ? core : `require("${corePath}")`;
+    for (const {
+      arguments: [path],
+      end,
+    } of calls) {
+      const place = posix.relative(directory, path.value);
       text.overwrite(path.start, path.end, JSON.stringify(place.startsWith(".") ? place : `./${place}`));
+      text.appendLeft(end, `(${coreThere})`);
     }
-    if (name === CORE || fileName.startsWith("late/"))
-      for (const mark of marks) text.remove(mark.start, mark.end + 1);
-    for (const part of parts) {
-      const own = uses.get(part.name);
-      const wanted = shortName(part.path);
-      if (own.length === 1) text.remove(part.node.start, part.node.end + 1);
-      else if (!words.has(wanted)) for (const { start, end } of own) text.overwrite(start, end, wanted);
+    if (name === CORE || isLate) for (const mark of marks) text.remove(mark.start, mark.end + 1);
+    for (const { name: word, path, end, node } of parts) {
+      const wanted = shortName(path);
+      const own = uses.get(word);
+      const isGiven = isLate && path === corePath;
+      const isLeftOut = isGiven || own.length === 1;
+      if (isLeftOut) text.remove(node.start, node.end + 1);
+      else if (posix.dirname(posix.join(directory, path)) === LATE_DIRECTORY)
+        text.appendLeft(end, `(${core})`);
+      if (words.has(wanted)) continue;
+      for (const use of own)
+        if (!isLeftOut || use.start > node.end) text.overwrite(use.start, use.end, wanted);
+    }
+    if (isLate) {
+      for (const { start, end } of directives) text.remove(start, end);
+      text.prepend(factoryBegin(core)).append(FACTORY_END);
     }
     const names = passedOn.map(({ expression }) => JSON.stringify(expression.left.property.name));
     if (names.length > 1) {
-      const core = words.has(shortName(CORE)) ? `require_${CORE}` : shortName(CORE);
       const list = `for (const name of [\n\t${names.join(",\n\t")}\n]) exports[name] = ${core}[name];`;
       for (const node of passedOn.slice(1)) text.remove(node.start, node.end + 1);
       text.overwrite(passedOn[0].start, passedOn[0].end, list);
@@ -342,20 +386,11 @@ const ASIDE = [
 
 const LATE_CALL = /require\("\.\/(?<file>[\w-]+)\.js"\)/g;
 
-/** The code of a late part as a function of what it shares with the others; made once for each such. Lines stay. */
-function asFactory(code, core) {
-  const begin =
-    "const made = new WeakMap(); module.exports = (shared) => made.get(shared) ?? fill({}, shared); " +
-    "function fill(exports, shared) { made.set(shared, exports); ";
-  return `${begin}${code.replaceAll(`require("./${core}.js")`, "shared")}\nreturn exports; }\n`;
-}
-
-/**
- * A late part of the test kit is a function of what the parts share. Jest forgets modules between tests if it is told
- * to: a part that took the shared classes with require() would get others than the server that loads it.
- */
+/** Makes the late parts of the test kit functions of what they share with its server. */
 function lateFactories(core, late) {
   const files = new Set(Object.values(late));
+  const asFactory = (code) =>
+    `${factoryBegin("shared")}${code.replaceAll(`require("./${core}.js")`, "shared")}${FACTORY_END}`;
   return {
     name: "late-factories",
     renderChunk(code, { name }) {
@@ -367,7 +402,7 @@ function lateFactories(core, late) {
         if (isLate) throw new Error(`${name} needs ${file}: a late part may need only what is shared`);
         return `${all}(${shared})`;
       });
-      return own === code && !isLate ? null : { code: isLate ? asFactory(own, core) : own, map: null };
+      return own === code && !isLate ? null : { code: isLate ? asFactory(own) : own, map: null };
     },
   };
 }
