@@ -124,6 +124,12 @@ const ONCE_DIFFERENT: Readonly<Record<string, readonly string[]>> = {
     "xclaim b h c1 0 6-6 FORCE JUSTID",
     "xinfo STREAM b FULL",
   ],
+  "a consumer that reads without leaving anything pending": [
+    "xgroup CREATE c h 0 MKSTREAM",
+    "xadd c 1-1 a x",
+    "xreadgroup GROUP h c1 NOACK STREAMS c >",
+    "xinfo STREAM c FULL",
+  ],
   "a word too many behind a category": ["acl cat read extra", "acl CAT nosuch extra"],
   "a name of one byte 0": ["client setname \0", "client getname"],
   "the lowest rank": [

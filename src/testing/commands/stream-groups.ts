@@ -166,7 +166,8 @@ function deliverNew(caller: Caller, { stream, group, consumer, request }: Delive
   }
   if (entries.length > 0) {
     group.consumers.set(consumer.name, consumer);
-    consumer.activeAt = now;
+    // Servers see no activity in a read that leaves nothing pending.
+    if (!request.isNoAck) consumer.activeAt = now;
   }
   return entries.map(showEntry);
 }
