@@ -50,6 +50,8 @@ function encode(args: readonly string[]): string {
 
 /** Longer than any command of a program takes, on a busy machine too. */
 const SILENCE_MS = 20_000;
+/** The silence is counted in steps: a process that was halted for a while has not waited for that while. */
+const STEP_MS = 1_000;
 
 /** The connection was closed with replies outstanding, as by a server that crashed. */
 export class ServerGone extends Error {
@@ -135,8 +137,12 @@ export class WireClient {
       return;
     }
     if (this.failed === null) return;
-    if (this.silence !== null) clearTimeout(this.silence);
-    this.silence = setTimeout(() => this.fail(new ServerSilent(this.replies.length)), SILENCE_MS);
+    if (this.silence !== null) clearInterval(this.silence);
+    let waitedMs = 0;
+    this.silence = setInterval(() => {
+      waitedMs += STEP_MS;
+      if (waitedMs >= SILENCE_MS) this.fail(new ServerSilent(this.replies.length));
+    }, STEP_MS);
   }
 
   private fail(error: Error): void {
@@ -146,7 +152,7 @@ export class WireClient {
   }
 
   private rest(): void {
-    if (this.silence !== null) clearTimeout(this.silence);
+    if (this.silence !== null) clearInterval(this.silence);
     this.silence = null;
     this.done = null;
     this.failed = null;
