@@ -14,7 +14,7 @@ import { serverKinds, sharedServer } from "../support/shared-servers";
 import { GRAMMAR, KINDS } from "./support/command-grammar";
 import { type Command, Differential, describeDifference, isDefect, NoAnswer } from "./support/differential";
 import { commandArbitrary } from "./support/grammar";
-import { ServerSilent } from "./support/wire-client";
+import { ServerSilent, WireClient } from "./support/wire-client";
 
 const VERSIONS: Readonly<Record<string, VersionName>> = {
   [ServerKind.Redis]: "7.0",
@@ -244,6 +244,9 @@ const MIN_COMMANDS = IS_LONG ? 1_000_000 : 50_000;
 const MOST_CRASHES = 20;
 const CRASH_MS = 5_000;
 const LOOK_MS = 20;
+/** A real server looks for blocked clients whose time is over so many times a second; 10 would make it a pause of 100 ms. */
+const ROUNDS_PER_SECOND = 500;
+const USUAL_ROUNDS_PER_SECOND = 10;
 const KIND_COUNT = Object.keys(VERSIONS).length;
 
 describe("the test server answers as the real ones do", () => {
@@ -263,6 +266,7 @@ describe("the test server answers as the real ones do", () => {
 
       after(async () => {
         await differential.close();
+        await setRounds(USUAL_ROUNDS_PER_SECOND);
         await server.stop();
       });
 
@@ -273,6 +277,14 @@ describe("the test server answers as the real ones do", () => {
           { host: server.host, port: server.port },
         );
         await differential.connect();
+        await setRounds(ROUNDS_PER_SECOND);
+      }
+
+      async function setRounds(perSecond: number): Promise<void> {
+        const client = await WireClient.connect({ path: real.unixSocketPath });
+        const replies = await client.run([["config", "set", "hz", String(perSecond)]]);
+        await client.close();
+        expect(replies).to.deep.equal([["+", "OK"]]);
       }
 
       /** Null also for a program on which the real server fails: it is named, and another one takes its place. */
