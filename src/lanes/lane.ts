@@ -78,7 +78,7 @@ export class LinkLane implements MainLane {
     if ((gatherer?.size ?? 0) > 0 || link.status === "close") return false;
     if (link.status === "ready" && (link.connection === null || link.connection.queue.length > 0))
       return false;
-    return link.offline.length === 0 && link.offline.pending().length === 0;
+    return link.offline.length === 0;
   }
 
   get takesAll(): boolean {

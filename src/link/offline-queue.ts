@@ -18,12 +18,15 @@ export class OfflineQueue {
   private sweepAt = FIRST_SWEEP;
 
   get length(): number {
-    return this.items.length;
+    return this.requeued.length + this.items.length;
   }
 
   /** Bytes of what waits, estimated from a few. */
   get bytes(): number {
-    return estimateSum(this.items.length, (index) => sizeOf(this.items.peekAt(index) as Command));
+    const { requeued, items } = this;
+    const at = (index: number): Command | undefined =>
+      requeued[index] ?? items.peekAt(index - requeued.length);
+    return estimateSum(this.length, (index) => sizeOf(at(index) as Command));
   }
 
   push(command: Command): void {
@@ -109,7 +112,7 @@ export class OfflineQueue {
 
   /** Takes out those that the test is true for, in order; the others stay where they are. */
   takeThose(isWanted: (command: Command) => boolean): Command[] {
-    if (this.items.length === 0 && this.requeued.length === 0) return [];
+    if (this.length === 0) return [];
     const taken: Command[] = [];
     const stays = (command: Command): boolean => {
       const isTaken = isWanted(command);

@@ -363,6 +363,17 @@ export const reconnecting = group("reconnecting", (add) => {
   );
 
   add(
+    "reconnectOnError 2: the command goes again also before a quit() while the old connection is being left",
+    async (stage) => {
+      const { redis, tries } = await goingAgain(stage);
+      const again = redis.lpush("k", "a").catch(({ message }: Error) => message);
+      const quit = redis.get("other").then(() => redis.quit());
+      return [await again, await quit, tries(), await stage.admin("LLEN", "k")];
+    },
+    [1, "OK", 1, 1],
+  );
+
+  add(
     "reconnectOnError 2 in a pipeline: only the command that failed goes again",
     async (stage) => {
       const { redis } = await goingAgain(stage);

@@ -6,6 +6,7 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, CommandState } from "../../../src/command/command";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
+import { bytesOf } from "../../../src/command/size";
 import { OfflineQueue } from "../../../src/link/offline-queue";
 import { Ending } from "../../support/ending";
 import { fixedRuns } from "../../support/properties";
@@ -91,7 +92,8 @@ describe("OfflineQueue", () => {
             expect(keys(queue.takeWaiting())).to.deep.equal(keys(waiting));
             waiting = [];
           }
-          expect(queue.length).to.equal(waiting.length);
+          expect(queue.length).to.equal(requeued.length + waiting.length);
+          expect(queue.bytes).to.equal(bytesOf([...requeued, ...waiting]));
           expect(keys(queue.pending())).to.deep.equal(keys([...requeued, ...waiting]));
         }
       }),
