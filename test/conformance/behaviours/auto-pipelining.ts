@@ -92,6 +92,53 @@ export const autoPipelining = group("auto-pipelining", (add) => {
   );
 
   add(
+    "hand-made commands keep their place",
+    async (stage) => {
+      const redis = await stage.redis();
+      const made = new stage.Client.Command("incr", ["n"]);
+      const gathered = redis.incr("n");
+      return [await redis.sendCommand(made), await gathered];
+    },
+    [2, 1],
+    { ...on, differs: "order beside auto-pipelining" },
+  );
+
+  for (const leave of ["quit", "disconnect"] as const) {
+    add(
+      `what was gathered before ${leave}() is written`,
+      async (stage) => {
+        const redis = await stage.redis();
+        const set = redis.set("a", "1").catch(({ message }: Error) => message);
+        await redis[leave]();
+        return [await set, await stage.admin("GET", "a")];
+      },
+      ["OK", "1"],
+      { ...on, differs: "leaving beside auto-pipelining" },
+    );
+  }
+
+  add(
+    "callBuffer takes its first argument for the name of the command",
+    async (stage) => {
+      const redis = await stage.redis();
+      await redis.set("a", "1");
+      return redis.callBuffer("get", "a");
+    },
+    Buffer.from("1"),
+    { ...on, differs: "`callBuffer` beside auto-pipelining" },
+  );
+
+  add(
+    "an exec() without a MULTI rejects, and nothing waits for it",
+    async (stage) => {
+      const redis = await stage.redis();
+      return [await messageOf(redis.exec()), await redis.incr("n")];
+    },
+    ["ERR EXEC without MULTI", 1],
+    { ...on, differs: "transactions by hand beside auto-pipelining" },
+  );
+
+  add(
     "ignored commands go out alone, in any letter case and as Buffer",
     async (stage) => {
       const redis = await stage.redis({ autoPipeliningIgnoredCommands: ["incr"] });

@@ -379,6 +379,17 @@ export const pubsub = group("pub/sub", (add) => {
   );
 
   add(
+    "a subscription that a transaction discards does not make a subscriber",
+    async (stage) => {
+      const redis = await stage.redis();
+      const work = [redis.multi({ pipeline: false }), redis.subscribe("ch"), redis.discard()];
+      return [await Promise.all(work), redis.mode];
+    },
+    [["OK", "QUEUED", "OK"], "normal"],
+    { differs: "subscribing inside a transaction" },
+  );
+
+  add(
     "reset leaves the subscriptions behind",
     async (stage) => {
       const redis = await stage.redis();
