@@ -155,6 +155,17 @@ const ONCE_DIFFERENT: Readonly<Record<string, readonly string[]>> = {
     "xreadgroup GROUP h c1 NOACK STREAMS c >",
     "xinfo STREAM c FULL",
   ],
+  "a small number that was copied": [
+    "set a 5",
+    "copy a b",
+    "object refcount a",
+    "object refcount b",
+    "object encoding b",
+    "rename b c",
+    "object refcount c",
+    "incrby c 0",
+    "object refcount c",
+  ],
   "a word too many behind a category": ["acl cat read extra", "acl CAT nosuch extra"],
   "a name of one byte 0": ["client setname \0", "client getname"],
   "the lowest rank": [

@@ -29,7 +29,7 @@ function fitsListpack(list: ListValue, limit: number): boolean {
 export function encodingOf({ value, form }: Entry, engine: ServerEngine): string {
   if (typeof value === "string") {
     if (form === "raw") return "raw";
-    if (form === "plain" && value.length <= 20 && parseInteger(value) !== null) return "int";
+    if (form !== "text" && value.length <= 20 && parseInteger(value) !== null) return "int";
     return value.length <= EMBEDDED_BYTES ? "embstr" : "raw";
   }
   if (value instanceof HashValue)

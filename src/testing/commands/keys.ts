@@ -150,7 +150,8 @@ function copy(caller: Caller, args: readonly string[]): ReplyValue {
     if (!replaces) return 0;
     to.delete(target);
   }
-  to.set(target, cloneOf(entry.value), entry);
+  const { value, expireAt, form } = entry;
+  to.set(target, cloneOf(value), { expireAt, form: form === "plain" ? "unshared" : form });
   to.modified(target, "g", "copy_to");
   return 1;
 }

@@ -14,7 +14,7 @@ export interface Entry {
 }
 
 /**
- * How a server holds a string: as it finds best, as text although it may be a number
- * (INCRBYFLOAT), or as text that may grow (APPEND, SETRANGE). Only OBJECT tells.
+ * How a server holds a string: as it finds best, so as well but shared with no other key (COPY), as text although it
+ * may be a number (INCRBYFLOAT), or as text that may grow (APPEND, SETRANGE). Only OBJECT tells.
  */
-export type StringForm = "plain" | "text" | "raw";
+export type StringForm = "plain" | "unshared" | "text" | "raw";
