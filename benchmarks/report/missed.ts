@@ -115,7 +115,7 @@ thread.
   twice the rounds is nearly twice the CPU: what overlaps has two rounds where one write a turn has one. ioredis is
   ahead with 10 callers at 5 µs (92,000 to 73,000 a second), because each of its ten writes takes it 5 µs: they reach a server that
   has woken up in two parts, where two halves written at once reach it as one;
-  what holding the second half back would give is in [decision 0014](../docs/decisions/0014-flush-policy.md). Of the 166 cells below 1.05 times the ops/s of the best peer, 119
+  since the grid was measured the second half is held for as long ([decision 0014](../docs/decisions/0014-flush-policy.md)). Of the 166 cells below 1.05 times the ops/s of the best peer, 119
   are above 0.95 times, and 22 below 0.9; those lie between 1 and 200 callers, 13 of them at 10 or 20.
 - **p99 of few callers** in samples of 0.1-0.2 s is that of compiling and of whatever else runs: compiler threads share the CPU of
   the client. A lone caller in the cell that was measured first had 1.4 ms after 0.2 s of warm-up, and 0.18 ms after 1.5 s; with other processes

@@ -35,6 +35,8 @@ const LONGEST_STRIDE = 16;
 export class FlushPacer {
   /** Commands of booked connections until `isDue` is to be asked. */
   untilLook = FIRST_STRIDE;
+  /** What `isDue` has let out last is the first half of those who were answered together. */
+  isHalfWay = false;
   private stride = FIRST_STRIDE;
   /** Commands that were waited for since `strideMs`. */
   private counted = FIRST_STRIDE;
@@ -80,6 +82,7 @@ export class FlushPacer {
     const endsSoon = toCome > 0 && toCome * tookMs < gapMs * this.counted;
     this.learn(tookMs, leftMs > 0 ? leftMs : gapMs);
     const isHalf = this.half > 0 && gathered >= this.half;
+    this.isHalfWay = isHalf;
     if (isHalf) this.half = 0;
     this.count(nowMs, gathered);
     if (isHalf) return true;

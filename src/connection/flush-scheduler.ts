@@ -4,7 +4,8 @@
  * flight is flushed at the end of the current run (`nextTick`), so a lone caller waits for nobody.
  * With replies outstanding it is flushed at the end of the event-loop turn (`setImmediate`), so that
  * commands issued from separate callbacks, as request handlers do, still share one write. A batch that
- * is larger than one flush goes on in the next turn, so that replies are read in between.
+ * is larger than one flush goes on in the next turn, so that replies are read in between. What a
+ * connection holds for a moment (`FlushHold`) stays for some turns, if nothing else is booked.
  *
  * Connections are flushed in the order in which they were first written to: what is due at the end
  * of the run takes along what was booked before it. A write on one client of the process thus
@@ -34,13 +35,17 @@ export class FlushScheduler {
   private dueCount = 0;
   private isRunBooked = false;
   private isTurnBooked = false;
+  /** Stays until then if nothing else is booked. */
+  private held: Flushable | null = null;
+  private heldUntilMs = 0;
   private readonly onRunEnd = (): void => {
     this.isRunBooked = false;
     this.flushFirst(this.dueCount);
   };
   private readonly onTurnEnd = (): void => {
     this.isTurnBooked = false;
-    this.flushFirst(this.booked.length);
+    if (this.held !== null && this.staysHeld()) this.bookTurn();
+    else this.flushFirst(this.booked.length);
   };
 
   /** @param process Whose exit is watched from the first request on; none = it is not watched. */
@@ -89,6 +94,26 @@ export class FlushScheduler {
   /** Flushes what was booked up to `one`. What it is told next is behind what others were told. */
   flushThrough(one: Flushable): void {
     this.flushFirst(this.booked.indexOf(one) + 1);
+  }
+
+  /** What `one` is told next waits until then, on the clock of `clockMs`, or until it is released. */
+  hold(one: Flushable, untilMs: number): void {
+    this.held = one;
+    this.heldUntilMs = untilMs;
+  }
+
+  /** Flushes `one` if it is held. */
+  release(one: Flushable): void {
+    if (this.held !== one) return;
+    this.held = null;
+    if (one.isBooked) this.flushThrough(one);
+  }
+
+  private staysHeld(): boolean {
+    const { held, booked } = this;
+    if (booked.length === 1 && booked[0] === held && clockMs() < this.heldUntilMs) return true;
+    this.held = null;
+    return false;
   }
 
   private bookTurn(): void {

@@ -17,11 +17,12 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { OutputBuffer } from "../protocol/output-buffer";
-import { clockMs } from "../util/scheduling";
+import { clockMs, idleMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { CommandQueue } from "./command-queue";
 import { ConnectionState } from "./connection-state";
 import { FlushEncoder, type WriteListener } from "./flush-encoder";
+import { FlushHold, HOLD_MS, MOST_IN_FLIGHT } from "./flush-hold";
 import type { FlushMeter } from "./flush-meter";
 import { type Flushable, flushScheduler } from "./flush-scheduler";
 import type { ScriptMemory } from "./script-memory";
@@ -81,6 +82,8 @@ export class Writer implements Flushable {
   private answeredBefore = 0;
   /** Commands that were unsent or unanswered before the last read; 0 after the end of a run. */
   private openBefore = 0;
+  /** Made when there is something to gain for the first time. */
+  private hold: FlushHold | null = null;
   /** Called once when nothing is unsent any more. */
   private onFinished: (() => void) | null = null;
 
@@ -115,6 +118,7 @@ export class Writer implements Flushable {
 
   /** Bytes have arrived; no reply of them was read yet. */
   noteRead(): void {
+    if (this.hold !== null) this.release(this.hold);
     this.answeredBefore = this.queue.answered;
     this.openBefore = this.queue.length;
   }
@@ -170,6 +174,20 @@ export class Writer implements Flushable {
     if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
     this.meter.cause = isDue ? "early" : "size";
     flushScheduler.flushThrough(this);
+    if (isDue && pacer.isHalfWay && this.queue.inFlight <= MOST_IN_FLIGHT) this.holdRest(this.meter.queuedMs);
+  }
+
+  private holdRest(queuedMs: number): void {
+    if (this.hold === null && queuedMs < HOLD_MS) return;
+    this.hold ??= new FlushHold(clockMs, idleMs);
+    const untilMs = this.hold.untilMs(queuedMs);
+    if (untilMs > 0) flushScheduler.hold(this, untilMs);
+  }
+
+  /** The first half is answered: the server has no work. */
+  private release(hold: FlushHold): void {
+    hold.noteRead();
+    flushScheduler.release(this);
   }
 
   private get isDue(): boolean {

@@ -44,6 +44,8 @@ export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Milliseconds on a clock that is never set. */
 export const clockMs: () => number = ownPerformance.now.bind(ownPerformance);
+/** For how long this thread has waited for events since it began; 0 on runtimes that do not know. */
+export const idleMs = (): number => ownPerformance.nodeTiming?.idleTime ?? 0;
 
 /** Sockets of the runtime look up `process.nextTick` as they are used: one that is faked would never connect. */
 export function withOwnTicks<T>(work: () => T): T {

@@ -60,6 +60,42 @@ describe("FlushScheduler", () => {
     expect(log).to.deep.equal([1, 2]);
   });
 
+  it("holds back what is to wait for a moment, unless something stands behind it", async () => {
+    const [held, other] = [writer(1, 5), writer(2, 5)];
+    scheduler.hold(held, performance.now() + 1000);
+    held.call();
+    await turn();
+    await turn();
+    expect(log).to.deep.equal([]);
+    other.call();
+    await turn();
+    await turn();
+    expect(log).to.deep.equal([1, 2]);
+  });
+
+  it("holds nothing back for longer than it was told to", async () => {
+    const held = writer(1, 5);
+    const untilMs = performance.now() + 5;
+    scheduler.hold(held, untilMs);
+    held.call();
+    while (log.length === 0) await turn();
+    expect(performance.now()).to.be.at.least(untilMs);
+  });
+
+  it("writes what is held when it is released, and nothing else", async () => {
+    const [held, other] = [writer(1, 5), writer(2, 5)];
+    scheduler.hold(held, performance.now() + 1000);
+    held.call();
+    scheduler.release(other);
+    expect(log).to.deep.equal([]);
+    scheduler.release(held);
+    expect(log).to.deep.equal([1]);
+    held.call();
+    await turn();
+    await turn();
+    expect(log).to.deep.equal([1, 1]);
+  });
+
   it("writes what was booked before as soon as something is due", async () => {
     const [idle, busy, last] = [writer(1), writer(2, 5), writer(3, 5)];
     busy.call();

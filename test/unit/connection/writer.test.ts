@@ -9,6 +9,7 @@ import { specOf } from "../../../src/command/command-table";
 import { CommandQueue } from "../../../src/connection/command-queue";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import type { WriteListener } from "../../../src/connection/flush-encoder";
+import { FlushHold } from "../../../src/connection/flush-hold";
 import { FlushMeter } from "../../../src/connection/flush-meter";
 import { flushScheduler } from "../../../src/connection/flush-scheduler";
 import { ScriptMemory } from "../../../src/connection/script-memory";
@@ -409,6 +410,38 @@ describe("Writer", () => {
       expect(asked.slice(1)).to.deep.equal([["due", 3, 2, 3]]);
       expect(taker.words).to.deep.equal(["a b c"]);
       expect(causes).to.deep.equal(["early"]);
+    });
+
+    /** What was answered together asks again; the first half leaves, and the second is issued behind it. */
+    async function halve(isHalfWay: boolean): Promise<void> {
+      const { untilMs } = FlushHold.prototype;
+      FlushHold.prototype.untilMs = () => performance.now() + 1000;
+      await read();
+      Object.defineProperty(meter, "queuedMs", { value: 1 });
+      pacer.isHalfWay = isHalfWay;
+      call("a");
+      [pacer.untilLook, isDue] = [1, true];
+      call("b");
+      isDue = false;
+      call("c");
+      FlushHold.prototype.untilMs = untilMs;
+      expect(taker.words).to.deep.equal(["a b"]);
+    }
+
+    it("holds what follows a first half back, until a read comes", async () => {
+      await halve(true);
+      await turn();
+      await turn();
+      expect(taker.words).to.deep.equal(["a b"]);
+      writer.noteRead();
+      expect(taker.words).to.deep.equal(["a b", "c"]);
+    });
+
+    it("holds nothing back behind any other early write", async () => {
+      await halve(false);
+      await turn();
+      await turn();
+      expect(taker.words).to.deep.equal(["a b", "c"]);
     });
 
     it("expects nobody to ask again once the turn has ended", async () => {
