@@ -83,6 +83,11 @@ function entryCode(names) {
     .join("\n");
 }
 
+/** Never run: tells Node, which reads CommonJS without running it, which names `import { ... }` may use. */
+function namesForImport(names) {
+  return `0 && (module.exports = {\n\t${names.join(",\n\t")}\n});`;
+}
+
 /** Makes the class what require() gives, and lists the names for those who read CommonJS without running it. */
 function entryEnd(names) {
   const late = names.filter(({ module }) => module in LATE);
@@ -104,7 +109,8 @@ function entryEnd(names) {
     "// Tracers that rewrite source text look for sendCommand there.",
     'require("./Redis.js");',
     "// Never run: tells Node which names import { ... } may use.",
-    `0 && (module.exports = {\n\t${names.map(({ name }) => name).join(",\n\t")}\n});`,
+    "0 && (exports.default = 0);",
+    namesForImport(names.map(({ name }) => name)),
   ].join("\n");
 }
 
@@ -178,6 +184,7 @@ function findings(code, fileName) {
     marks: [],
     passedOn: [],
     directives: [],
+    getters: [],
   };
   for (const node of program.body) {
     if (node.directive !== undefined) found.directives.push(node);
@@ -190,6 +197,7 @@ function findings(code, fileName) {
       found.marks.push(node);
     const isPassedOn = left?.object?.name === "exports" && right?.object?.name === `require_${CORE}`;
     if (isPassedOn && left.property.name === right.property.name) found.passedOn.push(node);
+    if (isExportGetter(node)) found.getters.push(expression.arguments[1].value);
   }
   new Visitor({
     Identifier(node) {
@@ -230,7 +238,7 @@ const shorter = {
   name: "shorter",
   renderChunk(code, { fileName, name }) {
     const text = new RolldownMagicString(code);
-    const { calls, uses, words, parts, marks, passedOn, directives } = findings(code, fileName);
+    const { calls, uses, words, parts, marks, passedOn, directives, getters } = findings(code, fileName);
     const directory = posix.dirname(fileName);
     const isLate = directory === LATE_DIRECTORY;
     const core = words.has(shortName(CORE)) ? `require_${CORE}` : shortName(CORE);
@@ -262,10 +270,13 @@ const shorter = {
       for (const { start, end } of directives) text.remove(start, end);
       text.prepend(factoryBegin(core)).append(FACTORY_END);
     }
-    const names = passedOn.map(({ expression }) => JSON.stringify(expression.left.property.name));
+    const names = passedOn.map(({ expression }) => expression.left.property.name);
     if (names.length > 1) {
-      const list = `for (const name of [\n\t${names.join(",\n\t")}\n]) exports[name] = ${core}[name];`;
-      for (const node of passedOn.slice(1)) text.remove(node.start, node.end + 1);
+      const words = names.map((word) => JSON.stringify(word)).join(",\n\t");
+      const list = `for (const name of [\n\t${words}\n]) exports[name] = ${core}[name];`;
+      const late = getters.filter((word) => word !== "default");
+      if (name !== ENTRY) text.append(`\n${namesForImport([...names, ...late])}\n`);
+      for (const { start, end } of passedOn.slice(1)) text.remove(start, Math.min(end + 1, code.length));
       text.overwrite(passedOn[0].start, passedOn[0].end, list);
     }
     return { code: text.toString(), map: JSON.parse(text.generateMap({ hires: true }).toString()) };

@@ -21,11 +21,11 @@ const TEST_KIT = /^built\/testing/;
 const MAX_ASIDE_BYTES = 100 * 1024;
 const ASIDE = /^(?:built\/otel|bin\/)/;
 /** The bytes that one import adds to a program that is bundled and minified; their parts: docs/decisions/0012-bundler.md. */
-const MAX_BUNDLED_BYTES = 396_000;
+const MAX_BUNDLED_BYTES = 397_000;
 /** The same for the sub-path that has no cluster client. */
-const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 309_000;
+const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 311_000;
 /** The same for a program that leaves out all that is loaded late (docs/moving-from-ioredis.md). */
-const MAX_BUNDLED_ALONE_BYTES = 213_000;
+const MAX_BUNDLED_ALONE_BYTES = 214_000;
 const LEFT_OUT = ["./late/*", "debug"];
 const MAX_LOAD_RATIO = 0.5;
 const LOADS = 9;

@@ -18,6 +18,10 @@ const TOOLS = /^testing\/(?:real\/|faults\/(?:fault-proxy|wire-record)$)/;
 const ENTRIES = { index: "index.js", "testing/index": "testing.js", "testing/mock": "testing-mock.js" };
 /** Folders of `src` that are bundled for themselves. */
 const WITH_COPIES = ["testing", "otel"];
+/** A part that is loaded late is a function of this file, and its code ends in this way: scripts/build.mjs. */
+const CORE = join(built, "core.js");
+const LATE = /[\\/]built[\\/]late[\\/]/;
+const LATE_END = "\nreturn exports; }\n";
 /** What interop code asks a module for. */
 const NOT_NAMES = ["__esModule", "default", "then"];
 
@@ -72,7 +76,8 @@ require.extensions[".js"] = (module, path) => {
   if (end === undefined) return load(module, path);
   const compile = module._compile;
   module._compile = function (code, ...rest) {
-    return compile.call(this, code + end, ...rest);
+    const at = LATE.test(path) ? code.lastIndexOf(LATE_END) : code.length;
+    return compile.call(this, code.slice(0, at) + end + code.slice(at), ...rest);
   };
   return load(module, path);
 };
@@ -99,6 +104,7 @@ module.exports = (module) => {
   if (entry !== undefined) return require(join(built, entry));
   const path = fileOf.get(module);
   if (path === undefined) throw new Error(`Nothing of src/${module}.ts is in the package`);
-  require(path);
+  const part = require(path);
+  if (LATE.test(path)) part(require(CORE));
   return watched(module, shipped[module]);
 };

@@ -1,4 +1,20 @@
-/** The sub-path `built/errors`: every class of error, the cluster's included. */
+/** The sub-path `built/errors`: every class of error, the cluster's included, which Node has to find by their names. */
 
-export * from "../../cluster/cluster-errors";
+export {
+  AnswersDifferError,
+  ClusterAllFailedError,
+  ClusterEndedError,
+  ClusterEndedOutcomeUnknownError,
+  ClusterNotReadyError,
+  ClusterUnavailableError,
+  ConnectAbandonedError,
+  CrossSlotTransactionError,
+  NoSubscriberError,
+  OpenTransactionError,
+  RedirectionsOutcomeUnknownError,
+  RefreshVoidError,
+  TooManyRedirectionsError,
+  TopologyError,
+  TopologyTimeoutError,
+} from "../../cluster/cluster-errors";
 export * from "../../errors";
