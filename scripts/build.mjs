@@ -292,6 +292,19 @@ function subpathEntries() {
   );
 }
 
+/** Nothing is minified, and names are kept; comments are left to the source maps. */
+const READABLE_CODE = {
+  dir: built,
+  format: "cjs",
+  exports: "named",
+  esModule: true,
+  sourcemap: true,
+  keepNames: true,
+  comments: { legal: true, annotation: true, jsdoc: false },
+  minify: false,
+  entryFileNames: "[name].js",
+};
+
 /** @returns {string[]} names that the entry has at run time */
 async function writeCode() {
   const { dependencies } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
@@ -307,18 +320,10 @@ async function writeCode() {
     treeshake: { moduleSideEffects: false },
   });
   await bundle.write({
-    dir: built,
-    format: "cjs",
+    ...READABLE_CODE,
     strict: true,
-    exports: "named",
-    esModule: true,
-    sourcemap: true,
-    keepNames: true,
-    comments: { legal: true, annotation: true, jsdoc: false },
-    minify: false,
     footer: ({ name }) => (name === ENTRY ? entryEnd(names) : ""),
     minifyInternalExports: false,
-    entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
     codeSplitting: {
       groups: [{ debugName: CORE, name: (id) => (lateModules.has(id) ? null : CORE), minShareCount: 2 }],
@@ -439,16 +444,8 @@ async function writeAside({ entries, prefix, shared, late = {} }) {
     treeshake: { moduleSideEffects: false },
   });
   await bundle.write({
-    dir: built,
-    format: "cjs",
-    exports: "named",
-    esModule: true,
-    sourcemap: true,
-    keepNames: true,
-    comments: { legal: true, annotation: true, jsdoc: false },
-    minify: false,
+    ...READABLE_CODE,
     footer: ({ name }) => (name === MOCK ? MOCK_END : ""),
-    entryFileNames: "[name].js",
     chunkFileNames: `${prefix}-[name].js`,
     codeSplitting: { groups: [{ name: shared, minShareCount: 2 }] },
   });
@@ -582,27 +579,16 @@ export async function buildDeclarations({ ifStale = false } = {}) {
     name,
     join(declarations, "subpaths", `${name}.d.ts`),
   ]);
-  const bundle = await rolldown({
+  await writeDeclarations({
     input: { [ENTRY]: join(declarations, "index.d.ts"), ...Object.fromEntries(entries) },
-    cwd: checkout,
-    checks: { pluginTimings: false },
-    plugins: [withoutNamespace, dts({ dtsInput: true, sourcemap: false })],
-  });
-  await bundle.write({
-    dir: built,
-    format: "es",
-    minifyInternalExports: false,
-    entryFileNames: "[name].ts",
+    plugin: withoutNamespace,
     chunkFileNames: "[name].d.ts",
-    codeSplitting: {
-      // The methods of the commands are two thirds of the text; editors open the rest without them.
-      groups: [
-        { name: "commands", test: /[\\/]command[\\/]generated[\\/]/, minShareCount: 1, priority: 2 },
-        { name: "declarations", minShareCount: 1 },
-      ],
-    },
+    // The methods of the commands are two thirds of the text; editors open the rest without them.
+    groups: [
+      { name: "commands", test: /[\\/]command[\\/]generated[\\/]/, minShareCount: 1, priority: 2 },
+      { name: "declarations", minShareCount: 1 },
+    ],
   });
-  await bundle.close();
   for (const one of ASIDE) await buildAsideDeclarations(one);
   writeMockTypes();
   const path = join(built, "declarations.d.ts");
@@ -610,21 +596,31 @@ export async function buildDeclarations({ ifStale = false } = {}) {
   for (const entry of [ENTRY, ...entries.map(([name]) => name)]) markTypes(entry);
 }
 
-async function buildAsideDeclarations({ entries, prefix, shared }) {
+function buildAsideDeclarations({ entries, prefix, shared }) {
   const input = Object.entries(entries).map(([name, module]) => [name, join(declarations, `${module}.d.ts`)]);
-  const bundle = await rolldown({
+  return writeDeclarations({
     input: Object.fromEntries(input),
+    plugin: clientStaysOutside,
+    chunkFileNames: `${prefix}-[name].d.ts`,
+    groups: [{ name: shared, minShareCount: 2 }],
+  });
+}
+
+/** Puts declarations together as the bundler does it with the code. */
+async function writeDeclarations({ input, plugin, chunkFileNames, groups }) {
+  const bundle = await rolldown({
+    input,
     cwd: checkout,
     checks: { pluginTimings: false },
-    plugins: [clientStaysOutside, dts({ dtsInput: true, sourcemap: false })],
+    plugins: [plugin, dts({ dtsInput: true, sourcemap: false })],
   });
   await bundle.write({
     dir: built,
     format: "es",
     minifyInternalExports: false,
     entryFileNames: "[name].ts",
-    chunkFileNames: `${prefix}-[name].d.ts`,
-    codeSplitting: { groups: [{ name: shared, minShareCount: 2 }] },
+    chunkFileNames,
+    codeSplitting: { groups },
   });
   await bundle.close();
 }

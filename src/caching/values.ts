@@ -4,7 +4,8 @@
  * copies. The size of a value is what its memory costs, about.
  */
 
-import { setOwn } from "../util/own-property";
+import { copyReply } from "../protocol/copy-reply";
+import type { Reply } from "../protocol/resp-types";
 
 export const ValueKind = {
   /** Cannot be changed by who has it, or is frozen: shared. */
@@ -45,7 +46,7 @@ export function copyOf(value: unknown, kind: ValueKind): unknown {
     case ValueKind.Dictionary:
       return { ...(value as object) };
     default:
-      return copyDeep(value);
+      return copyReply(value as Reply);
   }
 }
 
@@ -92,13 +93,4 @@ export function sizeOfText(text: string): number {
 
 function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
-}
-
-function copyDeep(value: unknown): unknown {
-  if (!isObject(value)) return value;
-  if (Buffer.isBuffer(value)) return Buffer.from(value);
-  if (Array.isArray(value)) return value.map(copyDeep);
-  const copy: Record<string, unknown> = {};
-  for (const [field, element] of Object.entries(value)) setOwn(copy, field, copyDeep(element));
-  return copy;
 }

@@ -9,8 +9,7 @@
  * timer that opens the next connection runs.
  */
 
-import { Command, type Completion, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
+import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import { SubscriptionKind } from "../connection/subscriptions";
 import { ReplyError } from "../errors";
@@ -18,23 +17,18 @@ import type { Link } from "../link/link";
 import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
+import {
+  failForGood,
+  isOwn,
+  LOOK_MS,
+  ownCommand,
+  Resubscription,
+  SHORT_LIFE_MS,
+  type SubscriberClient,
+  type SubscriberWatcher,
+  subscriberDelayMs,
+} from "./subscriber-connection";
 import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
-
-export interface SubscriberClient extends Dispatcher {
-  readonly link: Link;
-}
-
-/** Hears what happens to a connection that it opened. */
-export interface SubscriberWatcher {
-  /** False once another connection takes its place: what it still hears may be heard there too. */
-  readonly isCurrent: boolean;
-  onReady(): void;
-  onEnded(): void;
-  /** Commands that were not answered. */
-  onOrphans(commands: readonly Command[]): void;
-  onReplyError(command: Command, error: Error): boolean;
-  onShardLost(channel: Buffer): void;
-}
 
 export interface SubscriberDeps {
   open(node: ClusterNode, watcher: SubscriberWatcher): SubscriberClient;
@@ -48,45 +42,11 @@ export interface SubscriberDeps {
   onGap(gap: SubscriptionGap): void;
 }
 
-const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 2000;
-const MAX_DOUBLINGS = 10;
-/** Pause between looks that nothing has asked for. */
-const LOOK_MS = 1000;
-/** A connection that has lived for less has failed. */
-const SHORT_LIFE_MS = 1000;
-
 const QUESTIONS = [
   { kind: SubscriptionKind.Channel, enter: "subscribe", leave: "unsubscribe" },
   { kind: SubscriptionKind.Pattern, enter: "psubscribe", leave: "punsubscribe" },
   { kind: SubscriptionKind.Shard, enter: "ssubscribe", leave: "sunsubscribe" },
 ] as const;
-
-/** Pause before the next try, with a quarter of jitter either way. */
-export function subscriberDelayMs(failures: number): number {
-  const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures, MAX_DOUBLINGS), LONGEST_DELAY_MS);
-  return delayMs * (0.75 + Math.random() * 0.5);
-}
-
-/** The answer to a SUBSCRIBE that the client sends on its own account; null: it was confirmed. */
-export class Resubscription implements Completion {
-  readonly promise = null;
-
-  constructor(private readonly onAnswered: (error: Error | null) => void) {}
-
-  fulfil(): void {
-    this.onAnswered(null);
-  }
-
-  reject(_command: Command, error: Error): void {
-    this.onAnswered(error);
-  }
-}
-
-/** Whether the client sent the command on its own account. */
-export function isOwn(command: Command): boolean {
-  return command.origin === Origin.Resubscribe;
-}
 
 export class ClusterSubscriber implements Dispatcher {
   private readonly wanted = new WantedSubscriptions(() => this.look());
@@ -135,9 +95,7 @@ export class ClusterSubscriber implements Dispatcher {
     this.ticker = undefined;
     this.drop();
     if (!isForGood) return;
-    const { waiting } = this;
-    this.waiting = [];
-    for (const command of waiting) command.fail(new NoSubscriberError());
+    failForGood(this.waiting.splice(0));
   }
 
   /** A node is no longer part of the cluster. */
@@ -260,12 +218,12 @@ export class ClusterSubscriber implements Dispatcher {
       }
       if (error === null || isRefused) this.look();
     });
-    client.dispatch(issuedBy(Origin.Resubscribe, new Command(specOf(word), what.names, true, completion)));
+    client.dispatch(ownCommand(word, what.names, completion));
   }
 
   /** Subscribes at another node: at once, later if that has failed before. */
   private resume(): void {
-    const delayMs = this.failures === 0 ? 0 : subscriberDelayMs(this.failures - 1);
+    const delayMs = subscriberDelayMs(this.failures);
     this.timer = startTimer(() => {
       this.timer = undefined;
       if (!this.isActive) return;

@@ -10,9 +10,8 @@
  * that ends hands over what it has, until the client is closed and ends the rest.
  */
 
-import { Command, issuedBy, Origin } from "../command/command";
+import type { Command } from "../command/command";
 import { LEGACY_SHAPE } from "../command/command-spec";
-import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { IGNORED } from "../command/promise-completion";
 import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOfKey } from "../command/slot";
@@ -20,16 +19,20 @@ import { SubscriptionKind } from "../connection/subscriptions";
 import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
-import {
-  isOwn,
-  Resubscription,
-  type SubscriberClient,
-  type SubscriberWatcher,
-  subscriberDelayMs,
-} from "./cluster-subscriber";
 import type { NodeAddress } from "./node-address";
 import { parseRedirect, RedirectKind } from "./redirect";
 import type { SlotMap } from "./slot-map";
+import {
+  failForGood,
+  isOwn,
+  LOOK_MS,
+  ownCommand,
+  Resubscription,
+  SHORT_LIFE_MS,
+  type SubscriberClient,
+  type SubscriberWatcher,
+  subscriberDelayMs,
+} from "./subscriber-connection";
 import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
 
 export interface ShardedDeps {
@@ -48,10 +51,6 @@ export interface ShardedDeps {
 }
 
 const SHARD = SubscriptionKind.Shard;
-/** Pause between looks that nothing has asked for. */
-const LOOK_MS = 1000;
-/** A connection that has lived for less has failed. */
-const SHORT_LIFE_MS = 1000;
 /** Looks without a pause while slots move; nodes that send each other's subscribers to and fro get no more. */
 const MOST_QUICK_LOOKS = 4;
 const MOVING_PAUSE_MS = 100;
@@ -172,9 +171,7 @@ export class ShardedSubscribers implements Dispatcher {
     this.ticker = undefined;
     for (const connection of [...this.connections.values()]) this.drop(connection);
     if (!isForGood) return;
-    const { waiting } = this;
-    this.waiting = [];
-    for (const command of waiting) command.fail(new NoSubscriberError());
+    failForGood(this.waiting.splice(0));
   }
 
   /** Connects before there is anything to subscribe. */
@@ -304,7 +301,7 @@ export class ShardedSubscribers implements Dispatcher {
   }
 
   private bookAfterFailure(): void {
-    this.book(this.failures === 0 ? 0 : subscriberDelayMs(this.failures - 1));
+    this.book(subscriberDelayMs(this.failures));
   }
 
   /** Slots that move are no failures: the pause does not grow. */
@@ -347,9 +344,7 @@ export class ShardedSubscribers implements Dispatcher {
       this.wanted.miss(SHARD, name);
       connection.client.link.subscriptions.delete(SHARD, name);
       connection.confirmedAtMs.delete(keyOf(name));
-      connection.client.dispatch(
-        issuedBy(Origin.Resubscribe, new Command(specOf("sunsubscribe"), [name], true, IGNORED)),
-      );
+      connection.client.dispatch(ownCommand("sunsubscribe", [name], IGNORED));
     }
     const isIdle = connection.asked.size === 0 && connection.client.link.subscriptions.isEmpty;
     if (isIdle && connection.node.shard === null) this.drop(connection);
@@ -380,9 +375,7 @@ export class ShardedSubscribers implements Dispatcher {
     if (connection.asked.has(key)) return;
     connection.asked.add(key);
     const completion = new Resubscription((error) => this.onAnswered(connection, key, error));
-    connection.client.dispatch(
-      issuedBy(Origin.Resubscribe, new Command(specOf("ssubscribe"), [name], true, completion)),
-    );
+    connection.client.dispatch(ownCommand("ssubscribe", [name], completion));
   }
 
   private onAnswered(connection: ShardConnection, key: NameKey, error: Error | null): void {
@@ -418,9 +411,7 @@ export class ShardedSubscribers implements Dispatcher {
       if (--left === 0) finish();
     };
     for (const { client } of connections) {
-      client.dispatch(
-        issuedBy(Origin.Resubscribe, new Command(command.spec, [], true, new Resubscription(onAnswered))),
-      );
+      client.dispatch(ownCommand(command.spec.lowerName, [], new Resubscription(onAnswered)));
     }
   }
 }

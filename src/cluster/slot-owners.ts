@@ -4,20 +4,14 @@
  * queue first, so that what is sent to the new owner does not overtake them.
  */
 
+import { type AddressMap, reachable } from "../util/address-map";
 import { callUser } from "../util/user-code";
 import { type ClusterNode, type NodeRole, Shard } from "./cluster-node";
-import { type NodeAddress, nodeKey } from "./node-address";
+import type { NodeAddress } from "./node-address";
 import type { NodePool } from "./node-pool";
 import type { RetryQueue } from "./retry-queue";
 import { SLOT_COUNT, type SlotMap, type SlotRange } from "./slot-map";
 import type { TopologyRange } from "./topology";
-
-/** Addresses under which nodes can be reached from here, by those that they tell. */
-export type AddressMap =
-  | Readonly<Record<string, { readonly host: string; readonly port: number }>>
-  | ((key: string) => { readonly host: string; readonly port: number } | null | undefined)
-  | null
-  | undefined;
 
 /** The changes that a table has made. */
 export interface Adoption {
@@ -45,7 +39,7 @@ export class SlotOwners {
   /** The node that another node has named; null if there are too many. For use while replies are read, which an error
    * of the application must not unwind. */
   nodeAt(address: NodeAddress): ClusterNode | null {
-    return this.pool.at(callUser(() => this.translate(address)) ?? address);
+    return this.pool.at(callUser(() => reachable(address, this.settings.natMap)) ?? address);
   }
 
   /** One slot has another owner. */
@@ -98,7 +92,7 @@ export class SlotOwners {
     address: NodeAddress,
     role: NodeRole,
   ): ClusterNode | null {
-    const node = this.pool.at(this.translate(address));
+    const node = this.pool.at(reachable(address, this.settings.natMap));
     if (node === null) return null;
     // A start node is known by the name it was looked up under, which it may not announce itself.
     const serverName = address.serverName ?? node.address.serverName;
@@ -109,15 +103,5 @@ export class SlotOwners {
 
   private holdAt(node: ClusterNode, slot: number): void {
     if (node.client !== null) this.retries.hold(slot, node.client);
-  }
-
-  /** The address under which a node can be reached from here. */
-  private translate(address: NodeAddress): NodeAddress {
-    const { natMap } = this.settings;
-    if (natMap === undefined || natMap === null) return address;
-    const key = nodeKey(address);
-    const mapped =
-      typeof natMap === "function" ? natMap(key) : Object.hasOwn(natMap, key) ? natMap[key] : null;
-    return mapped ? { ...address, host: String(mapped.host), port: Number(mapped.port) } : address;
   }
 }

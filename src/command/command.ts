@@ -11,14 +11,13 @@
 import { ReplyError, SluiceError } from "../errors";
 import type { Argument, Reply } from "../protocol/resp-types";
 import { describeCommand } from "../util/credentials";
+import { INSPECT, type InspectArguments } from "../util/inspect";
 import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
 import { CommandExtra } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 import { decodeBuffersDeep, mapReply } from "./reply-mappers";
 import { UNROUTED } from "./slot";
-
-const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
 
 export const CommandState = {
   Created: 0,
@@ -222,7 +221,7 @@ export class Command {
   }
 
   /** How `util.inspect` shows it: credentials among the arguments are masked. */
-  [INSPECT](_depth: number, style: object, inspect: (value: unknown, style: object) => string): string {
+  [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
     const { name, args } = this;
     return `Command ${inspect(describeCommand(name, args), style)}`;
   }

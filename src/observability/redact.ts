@@ -5,6 +5,9 @@
 
 import { type ErrorCommand, ReplyError } from "../errors";
 import { type Argument, credentialPositions, describeCommand, MASK, maskInText } from "../util/credentials";
+import { INSPECT, type InspectArguments } from "../util/inspect";
+
+export { INSPECT, type InspectArguments };
 
 const HIDDEN = "?";
 /** Arguments and characters of each that the stack of an error shows. */
@@ -167,13 +170,6 @@ function redactNode(node: unknown): unknown {
   if (typeof node === "string") return redactUrl(node);
   return typeof node === "object" && node !== null ? redactOptions(node) : node;
 }
-
-/** Key of the method that `util.inspect` asks how to show an object. */
-export const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
-
-type Inspect = (value: unknown, style: object) => string;
-/** The arguments of that method after the depth. */
-export type InspectArguments = [style: object, inspect: Inspect];
 
 /**
  * Makes `util.inspect` (and so `console.log`) show an options object without its secrets, wherever

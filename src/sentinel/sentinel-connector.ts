@@ -12,6 +12,7 @@ import { ConnectionClosedError, SentinelsUnreachableError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { retryDelay } from "../link/reconnection";
 import { openSocket } from "../link/tcp-connector";
+import { reachable } from "../util/address-map";
 import { debugLog } from "../util/debug";
 import { Delay, startTimer, stopTimer } from "../util/scheduling";
 import { FailoverWatcher, type FailoverWatcherOwner, type WatchedSentinel } from "./failover-watcher";
@@ -113,7 +114,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
   /** A replica's connection always concerns it: the replica may be the one that was promoted. */
   isElsewhere(master: NodeAddress | null): boolean {
     if (master === null || this.options.role === "slave") return true;
-    return !this.leadsTo(this.translate(master));
+    return !this.leadsTo(reachable(master, this.options.natMap));
   }
 
   /** Half-closes, so that replies which are on their way still arrive; the link then reconnects. */
@@ -199,7 +200,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     try {
       const address =
         this.options.role === "slave" ? await this.askReplica(client) : await this.askMaster(client);
-      return address === null ? null : this.translate(address);
+      return address === null ? null : reachable(address, this.options.natMap);
     } finally {
       attempt.client = null;
       client.disconnect();
@@ -223,16 +224,8 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     for (const entry of readEntries(await client.sentinel("sentinels", this.options.name as string))) {
       const address = readAddress(entry.ip, entry.port);
       if (address === null || entry.flags?.includes("disconnected")) continue;
-      this.sentinelIterator.add(this.translate(address));
+      this.sentinelIterator.add(reachable(address, this.options.natMap));
     }
-  }
-
-  private translate(address: NodeAddress): NodeAddress {
-    const { natMap } = this.options;
-    if (!natMap) return address;
-    const key = `${address.host}:${address.port}`;
-    if (typeof natMap === "function") return natMap(key) ?? address;
-    return (Object.hasOwn(natMap, key) ? natMap[key] : undefined) ?? address;
   }
 
   // --- failover ----------------------------------------------------------------------------

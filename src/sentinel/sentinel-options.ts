@@ -1,6 +1,7 @@
 /** The client's options that this folder reads; their documentation is in `client/options`. */
 
 import type { ConnectionOptions as TlsOptions } from "node:tls";
+import type { AddressMap } from "../util/address-map";
 import type { SentinelAddress } from "./sentinel-list";
 
 /** An entry of SENTINEL REPLICAS: all its fields as Sentinel gave them, as strings. */
@@ -28,10 +29,6 @@ export interface NodeAddress {
   port: number;
 }
 
-export type AddressMap =
-  | Readonly<Record<string, NodeAddress>>
-  | ((address: string) => NodeAddress | null | undefined);
-
 export interface SentinelOptions {
   readonly sentinels?: readonly Partial<SentinelAddress>[] | null | undefined;
   readonly name?: string | null | undefined;
@@ -48,7 +45,7 @@ export interface SentinelOptions {
   readonly tls?: TlsOptions | undefined;
   readonly updateSentinels?: boolean | undefined;
   readonly failoverDetector?: boolean | undefined;
-  readonly natMap?: AddressMap | null | undefined;
+  readonly natMap?: AddressMap;
   readonly family?: number | undefined;
   readonly protocol?: number | undefined;
   readonly connectTimeout?: number | undefined;

@@ -1,6 +1,6 @@
 /** Copies of errors: what one caller or tracer writes to its error must not show in those of others. */
 
-import { inspect } from "node:util";
+import { INSPECT } from "./inspect";
 
 /** An error of the same class with the same text and the same own properties, and these besides. */
 export function copyError(error: Error, more: object = {}): Error {
@@ -40,7 +40,7 @@ class Template {
       [Symbol.toStringTag]: { value: "Error" },
       constructor: { value: error.constructor },
       // Node 24 and later print the cause of an error only if it is the error's own.
-      [inspect.custom]: { value: showWhole },
+      [INSPECT]: { value: showWhole },
     };
     for (const [name, descriptor] of Object.entries(Object.getOwnPropertyDescriptors(error))) {
       if (descriptor.enumerable !== true) hidden[name] = descriptor;
@@ -59,7 +59,7 @@ class Template {
 /** The error that is printed in the place of a twin: it has all of it by itself. */
 function showWhole(this: object): object {
   const twins = Object.getPrototypeOf(this) as object;
-  const { [inspect.custom]: _, ...whole } = Object.getOwnPropertyDescriptors(twins) as PropertyDescriptorMap;
+  const { [INSPECT]: _, ...whole } = Object.getOwnPropertyDescriptors(twins) as PropertyDescriptorMap;
   return Object.assign(Object.create(Object.getPrototypeOf(twins) as object, whole) as object, this);
 }
 

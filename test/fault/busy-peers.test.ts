@@ -13,6 +13,7 @@ import { FakeServer, NO_REPLY, status } from "../support/fake-server";
 import { Direction, FaultProxy } from "../support/fault-proxy";
 import { closeClient, untilReady } from "../support/matrix";
 import { codeOf, outcomeOf } from "../support/outcome";
+import { peerReports } from "../support/peer-reports";
 import { startServer } from "../support/shared-servers";
 import { Throttle } from "../support/throttle";
 
@@ -42,7 +43,6 @@ describe("silent connections that live", () => {
   });
 
   async function connect(options: RedisOptions = {}): Promise<void> {
-    reports = [];
     redis = new Redis({
       host: proxy.host,
       port: proxy.port,
@@ -50,8 +50,7 @@ describe("silent connections that live", () => {
       watchdog: QUICK,
       ...options,
     });
-    redis.on("error", (error: Error & { code?: string }) => reports.push(String(error.code)));
-    redis.on("busy", (error: Error & { code?: string }) => reports.push(String(error.code)));
+    reports = peerReports(redis);
     await untilReady(redis);
   }
 

@@ -15,6 +15,7 @@ import { Direction, FaultProxy } from "../support/fault-proxy";
 import { countInjections } from "../support/injections";
 import { closeClient, untilReady } from "../support/matrix";
 import { outcomeOf } from "../support/outcome";
+import { peerReports } from "../support/peer-reports";
 import { startServer } from "../support/shared-servers";
 import { Throttle } from "../support/throttle";
 
@@ -49,9 +50,7 @@ describe("dead peers", () => {
   /** Connects; `reports` tells what the client says about its peer. */
   async function connect(options: RedisOptions = {}): Promise<void> {
     redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1, ...options });
-    reports = [];
-    redis.on("error", (error: Error & { code?: string }) => reports.push(String(error.code)));
-    redis.on("busy", (error: Error & { code?: string }) => reports.push(String(error.code)));
+    reports = peerReports(redis);
     await untilReady(redis);
   }
 

@@ -14,6 +14,7 @@ import { Redis } from "../../src/index";
 import { Direction, FaultProxy } from "../support/fault-proxy";
 import { countInjections } from "../support/injections";
 import { closeClient, untilReady } from "../support/matrix";
+import { peerReports } from "../support/peer-reports";
 import { startServer } from "../support/shared-servers";
 
 const QUICK = { idleMs: 60, probeTimeoutMs: 300 };
@@ -44,10 +45,8 @@ describe("silent subscribers", () => {
 
   async function connect(options: RedisOptions): Promise<void> {
     redis = new Redis({ host: proxy.host, port: proxy.port, retryStrategy: () => 1, ...options });
-    reports = [];
     heard = [];
-    for (const name of ["error", "busy"])
-      redis.on(name, (error: Error & { code?: string }) => reports.push(String(error.code)));
+    reports = peerReports(redis);
     for (const name of ["message", "pmessage", "smessage", "pong"])
       redis.on(name, (...words: unknown[]) => heard.push([name, ...words].join(" ")));
     await untilReady(redis);

@@ -1,7 +1,7 @@
 /** One connection for subscriptions of a cluster client, without a server: it does what its test says. */
 
 import type { ClusterNode } from "../../src/cluster/cluster-node";
-import type { SubscriberClient, SubscriberWatcher } from "../../src/cluster/cluster-subscriber";
+import type { SubscriberClient, SubscriberWatcher } from "../../src/cluster/subscriber-connection";
 import type { Command } from "../../src/command/command";
 import { SubscriptionKind, Subscriptions } from "../../src/connection/subscriptions";
 

@@ -5,7 +5,7 @@
 
 import { expect } from "chai";
 import type { ClusterNode } from "../../src/cluster/cluster-node";
-import type { SubscriberClient, SubscriberWatcher } from "../../src/cluster/cluster-subscriber";
+import type { SubscriberClient, SubscriberWatcher } from "../../src/cluster/subscriber-connection";
 import type { Command } from "../../src/command/command";
 import { Ending } from "./ending";
 import { ModelSubscriber } from "./model-subscriber";

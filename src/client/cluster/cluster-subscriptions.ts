@@ -5,15 +5,12 @@
 
 import { TooManyRedirectionsError } from "../../cluster/cluster-errors";
 import type { ClusterNode } from "../../cluster/cluster-node";
-import {
-  ClusterSubscriber,
-  type SubscriberClient,
-  type SubscriberWatcher,
-} from "../../cluster/cluster-subscriber";
+import { ClusterSubscriber } from "../../cluster/cluster-subscriber";
 import type { NodePool } from "../../cluster/node-pool";
 import { ShardedSubscribers } from "../../cluster/sharded-subscribers";
 import type { SlotMap } from "../../cluster/slot-map";
 import type { SlotOwners } from "../../cluster/slot-owners";
+import type { SubscriberClient, SubscriberWatcher } from "../../cluster/subscriber-connection";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
 import type { Message } from "../../protocol/message";

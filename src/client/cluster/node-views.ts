@@ -5,9 +5,9 @@
  */
 
 import type { NodeClient } from "../../cluster/cluster-node";
-import type { SubscriberClient, SubscriberWatcher } from "../../cluster/cluster-subscriber";
 import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
+import type { SubscriberClient, SubscriberWatcher } from "../../cluster/subscriber-connection";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
 import { ConnectionCounts } from "../../connection/connection-counts";

@@ -6,6 +6,7 @@
  */
 
 import { ReplyError, UnexpectedReplyError } from "../../errors";
+import { copyReply } from "../../protocol/copy-reply";
 import type { Reply } from "../../protocol/resp-types";
 import { copyError } from "../../util/copy-error";
 import { BatchKind } from "../batch";
@@ -15,7 +16,6 @@ import type { MergedCommands } from "../merged-commands";
 import type { PlainCalls } from "../plain-calls";
 import { decodeBuffersDeep } from "../reply-mappers";
 import type { ConnectionKnowledge } from "./connection-knowledge";
-import { copyReply } from "./copy-reply";
 import { type Form, ReplyKind } from "./forms";
 import { isOvertaken } from "./overtaking";
 import type { Run } from "./rows";

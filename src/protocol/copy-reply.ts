@@ -1,7 +1,7 @@
 /** A reply that shares nothing with the given one that its reader could change. */
 
-import type { Reply } from "../../protocol/resp-types";
-import { setOwn } from "../../util/own-property";
+import { setOwn } from "../util/own-property";
+import type { Reply } from "./resp-types";
 
 export function copyReply(reply: Reply): Reply {
   if (typeof reply !== "object" || reply === null || reply instanceof Error) return reply;
