@@ -7,8 +7,10 @@
  *   server:               | wakes up | first half | second half |
  *
  * To hold is to spin through turns of the event loop, since no timer is as short. So it is done
- * only by a thread that often waits, and when replies wait for the server for longer than that; and
- * it rests where it parts nobody: the longer, the more often it has failed.
+ * only by a thread that often waits for this server, and when replies wait there for longer than
+ * that. Where the callers leave the connection unused in between, as those of a service at its own
+ * pace do, taking turns costs no throughput, and nothing is held. It rests where it parts nobody:
+ * the longer, the more often it has failed.
  */
 
 /**
@@ -18,9 +20,9 @@
 export const HOLD_MS = 0.05;
 /** The server has woken up before more than these are issued. */
 export const MOST_IN_FLIGHT = 16;
-/** A thread that waits for less of its time has something better to do than to spin. */
+/** A thread that waits for replies for less of its time has something better to do than to spin. */
 const LEAST_WAITING = 0.4;
-/** How much the thread waits is looked at once in so many ms. */
+/** How much the thread waits for replies is looked at once in so many ms. */
 const WINDOW_MS = 20;
 /** Two halves that were answered twice each were parted. */
 const READS_OF_PARTED = 4;
@@ -35,6 +37,8 @@ export class FlushHold {
   private waiting = 0;
   private windowMs: number;
   private windowIdleMs: number;
+  /** Time of the window in which nothing was in flight. */
+  private unusedMs = 0;
 
   /** @param idleMs For how long the thread has waited for events since it began. */
   constructor(
@@ -48,6 +52,11 @@ export class FlushHold {
   /** The connection has been read. */
   noteRead(): void {
     this.reads++;
+  }
+
+  /** Something is written, and nothing was in flight for so long. */
+  noteUnused(durationMs: number): void {
+    this.unusedMs += durationMs;
   }
 
   /**
@@ -68,8 +77,9 @@ export class FlushHold {
 
   private lookAtWindow(nowMs: number): void {
     const idleMs = this.idleMs();
-    this.waiting = (idleMs - this.windowIdleMs) / (nowMs - this.windowMs);
+    this.waiting = (idleMs - this.windowIdleMs - this.unusedMs) / (nowMs - this.windowMs);
     this.windowMs = nowMs;
     this.windowIdleMs = idleMs;
+    this.unusedMs = 0;
   }
 }

@@ -204,7 +204,7 @@ export class Writer implements Flushable {
     const { queue, output, socket, source } = this;
     if (this.isBlocked || socket === null || source.state === ConnectionState.Closed) return;
     if (queue.unsent === 0 || !socket.writable) return;
-    if (queue.inFlight === 0) source.onFirstOfIdle();
+    if (queue.inFlight === 0) this.endIdle();
     this.meter.begin(source.lastActivityMs);
     const trouble = this.fill();
     if (trouble !== null) {
@@ -221,6 +221,13 @@ export class Writer implements Flushable {
     }
     source.onWritten();
     if (queue.unsent > 0 && !this.isBlocked) flushScheduler.requestNextTurn(this);
+  }
+
+  private endIdle(): void {
+    const { source, hold } = this;
+    const sinceMs = source.lastActivityMs;
+    source.onFirstOfIdle();
+    if (hold !== null) hold.noteUnused(source.lastActivityMs - sinceMs);
   }
 
   private fill(): Error | null {

@@ -37,6 +37,15 @@ describe("FlushHold", () => {
     expect(holds(10, 5, QUEUED_MS, 0.3)).to.equal(0);
   });
 
+  it("holds nothing back where the connection is unused while the thread waits", () => {
+    let count = 0;
+    for (let i = 0; i < 10; i++) {
+      hold.noteUnused(10);
+      count += holds(1, 5);
+    }
+    expect(count).to.equal(0);
+  });
+
   it("goes on while the halves stay apart for a while", () => {
     expect(holds(100, 4)).to.equal(100);
   });

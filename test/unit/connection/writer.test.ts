@@ -444,6 +444,22 @@ describe("Writer", () => {
       expect(taker.words).to.deep.equal(["a b", "c"]);
     });
 
+    it("tells the hold for how long nothing was in flight", async () => {
+      await halve(true);
+      writer.noteRead();
+      answer(source.queue.inFlight);
+      const { noteUnused } = FlushHold.prototype;
+      const unused: number[] = [];
+      FlushHold.prototype.noteUnused = (durationMs) => void unused.push(durationMs);
+      source.lastActivityMs = 1000;
+      source.onFirstOfIdle = () => (source.lastActivityMs = 1500);
+      call("d");
+      call("e");
+      await turn();
+      FlushHold.prototype.noteUnused = noteUnused;
+      expect(unused).to.deep.equal([500]);
+    });
+
     it("expects nobody to ask again once the turn has ended", async () => {
       await read();
       call("a");
