@@ -8,6 +8,8 @@ import { IGNORED } from "../command/promise-completion";
 /** The ASKING that goes before a command. */
 export function askingFor(command: Command): Command {
   const asking = issuedBy(Origin.Client, new Command(specOf("asking"), [], false, IGNORED));
+  // Where the command waits for a connection, both are found by their slot.
+  asking.slot = command.slot;
   // Members of a transaction keep their places when they are given up.
   if (command.batch === null) command.ensureExtra().addHook(new AskingGuard(asking));
   return asking;

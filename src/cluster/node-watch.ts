@@ -12,8 +12,6 @@ import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
 
-const all = (): boolean => true;
-
 /** The modules that act on it; they are made after the pool. */
 export interface NodeWatchDeps {
   readonly pool: NodePool;
@@ -47,7 +45,7 @@ export class NodeWatch {
     if (status === "ready") {
       this.wasReady = true;
       if (isPresent) pool.regain(node);
-    } else if (status === "reconnecting" && isPresent) this.onLost(client);
+    } else if (status === "reconnecting" && isPresent) this.onLost();
     else if (status === "end" && client !== null) {
       this.noteUnreached();
       pool.onEnded(client);
@@ -77,9 +75,9 @@ export class NodeWatch {
   }
 
   /** The connection was lost or could not be made, and is dialled again: perhaps another node takes over. */
-  private onLost(client: NodeClient): void {
+  private onLost(): void {
     const { pool, redirector, refresher } = this.deps();
-    if (pool.lose(this.node)) redirector.onLeft(this.node, client.takeWaiting(all));
+    if (pool.lose(this.node)) redirector.onLost(this.node);
     refresher.request(null);
   }
 }

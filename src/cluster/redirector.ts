@@ -80,7 +80,7 @@ export class Redirector {
 
   /** True when the command goes again, or has been ended here. */
   onReplyError(node: ClusterNode, command: Command, error: Error): boolean {
-    if (command.slot === UNROUTED || !this.isActive) return false;
+    if (command.slot === UNROUTED || command.origin === Origin.Client || !this.isActive) return false;
     const redirect = parseRedirect(error.message, node.address);
     const transaction = transactionOf(command);
     let isTaken = false;
@@ -128,9 +128,9 @@ export class Redirector {
     this.deps.retries.onNewOwners(moved);
   }
 
-  /** Commands waited for a node that is being redialled; now they leave it. */
-  onLeft(node: ClusterNode, commands: readonly Command[]): void {
-    if (commands.length > 0) this.takeOver(node, commands, new ConnectionClosedError());
+  /** The connection of a node is dialled again: commands that wait for it go elsewhere. */
+  onLost(node: ClusterNode): void {
+    this.takeWaiting(node, () => true);
   }
 
   /** Commands of one slot cannot be sent: their node is being redialled, and there is no other to ask. A try each. */
@@ -146,8 +146,19 @@ export class Redirector {
 
   /** Commands that wait for a connection of the node and whose slot has another owner go to that one. */
   private leadAway(node: ClusterNode): void {
-    const moved = node.client?.takeWaiting((command) => this.hasOtherOwner(command, node)) ?? [];
-    this.onLeft(node, moved);
+    this.takeWaiting(node, (command) => this.hasOtherOwner(command, node));
+  }
+
+  /**
+   * Takes over what waits for a connection of the node. Commands that were given to its client and not to the cluster
+   * stay; those that nobody waits for (stand-ins, ASKING) end, since the ones that they belong to are told anew.
+   */
+  private takeWaiting(node: ClusterNode, isWanted: (command: Command) => boolean): void {
+    const taken = node.client?.takeWaiting((one) => one.slot !== UNROUTED && isWanted(one)) ?? [];
+    const error = new ConnectionClosedError();
+    for (const command of taken) if (!isAwaited(command)) command.fail(error);
+    const awaited = taken.filter(isAwaited);
+    if (awaited.length > 0) this.takeOver(node, awaited, error);
   }
 
   /** A redirected member discards the transaction: it goes again, whole, once EXEC has said so. */
@@ -157,7 +168,8 @@ export class Redirector {
     { node, redirect, error }: { node: ClusterNode; redirect: Redirect | null; error: Error },
   ): boolean {
     if (command !== transaction.closing) {
-      if (redirect === null) return false;
+      // Once EXEC is settled the transaction goes nowhere, and nothing would tell what is withheld.
+      if (redirect === null || transaction.closing.isSettled) return false;
       transaction.pending ??= { redirect, error };
       transaction.withhold(command, error);
       return true;

@@ -117,7 +117,7 @@ class Stage {
       this.open.set(from, { tokens: [], isFlawed: false });
       return status("OK");
     }
-    if (name === "exec") return this.execute(from);
+    if (name === "exec") return this.execute(node, from);
     if (name !== "set") return undefined;
     const reply = this.set(node, words, from);
     this.invited.delete(from);
@@ -161,10 +161,10 @@ class Stage {
       case "readonly":
         return flawed("READONLY You can't write against a read only replica.");
       case "lose":
-        return this.lose(from);
+        return this.lose(node, from);
       case "run and lose":
         if (open === undefined) this.run(token);
-        return this.lose(from);
+        return this.lose(node, from);
       default:
         if (open !== undefined) return status("QUEUED");
         this.run(token);
@@ -172,25 +172,27 @@ class Stage {
     }
   }
 
-  private execute(from: FakeConnection): FakeReply {
+  private execute(node: FakeNode, from: FakeConnection): FakeReply {
     const open = this.open.get(from);
     this.open.delete(from);
     if (open === undefined) return new Error("ERR EXEC without MULTI");
     if (open.isFlawed) return new Error("EXECABORT Transaction discarded because of previous errors.");
     const { answer } = this.next();
-    if (answer === "lose") return this.lose(from);
+    if (answer === "lose") return this.lose(node, from);
     const whole = this.transactions.get(open.tokens[0] ?? "") ?? [];
     if (whole.join() !== open.tokens.join()) this.faults.push(`of ${whole} there came ${open.tokens}`);
     for (const token of open.tokens) this.run(token);
-    return answer === "run and lose" ? this.lose(from) : open.tokens;
+    return answer === "run and lose" ? this.lose(node, from) : open.tokens;
   }
 
   private run(token: string): void {
     this.runs.set(token, (this.runs.get(token) ?? 0) + 1);
   }
 
-  private lose(from: FakeConnection): FakeReply {
+  private lose(node: FakeNode, from: FakeConnection): FakeReply {
     this.losses++;
+    // The commands that were asked to come here begin anew, at the owner of their slot.
+    for (const [token, asked] of this.expected) if (asked === node) this.expected.delete(token);
     from.socket.destroy();
     return NO_REPLY;
   }

@@ -21,7 +21,7 @@ describe("NodeWatch", () => {
     told = [];
     [isFirstLoss, isSuspected, isTaken] = [true, true, false];
     node = new ClusterNode({ host: "h", port: 1 });
-    client = { takeWaiting: () => waiting, links: [] } as never;
+    client = { links: [] } as never;
     const deps = {
       pool: {
         regain: () => void told.push("regain"),
@@ -34,8 +34,7 @@ describe("NodeWatch", () => {
         takeOver: (by: ClusterNode, commands: readonly Command[]) =>
           void told.push(`${by.key} takes over ${commands.length}`),
         onReplyError: (by: ClusterNode) => told.push(`${by.key} redirects`) > 0 && isTaken,
-        onLeft: (_by: ClusterNode, commands: readonly Command[]) =>
-          void told.push(commands === waiting ? "left" : "left others"),
+        onLost: (by: ClusterNode) => void told.push(`${by.key} is lost`),
       },
       refresher: { request: (hint: unknown) => void told.push(`refresh ${hint}`) },
       owner: { onNodeError: (error: Error, key: string) => void told.push(`${key}: ${error.message}`) },
@@ -47,14 +46,14 @@ describe("NodeWatch", () => {
 
   it("hands on what waits when the node is lost for the first time, and asks for the slots each time", () => {
     watch.onStatus("reconnecting");
-    expect(told).to.deep.equal(["left", "refresh null"]);
+    expect(told).to.deep.equal(["h:1 is lost", "refresh null"]);
     isFirstLoss = false;
     watch.onStatus("reconnecting");
-    expect(told).to.deep.equal(["left", "refresh null", "refresh null"]);
+    expect(told).to.deep.equal(["h:1 is lost", "refresh null", "refresh null"]);
   });
 
   it("leaves the node alone that has another client by now", () => {
-    node.client = { takeWaiting: () => [] } as never;
+    node.client = {} as never;
     watch.onStatus("ready");
     watch.onStatus("reconnecting");
     expect(told).to.deep.equal([]);

@@ -1,0 +1,120 @@
+/** Commands that a node gives back: which of them go on, stay there, or end. */
+
+import { expect } from "chai";
+import { askingFor } from "../../../src/cluster/asking";
+import { ClusterNode } from "../../../src/cluster/cluster-node";
+import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
+import { Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
+import type { Returned } from "../../../src/cluster/retry-queue";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { UNROUTED } from "../../../src/command/slot";
+import { ReplyError } from "../../../src/errors";
+import { OfflineQueue } from "../../../src/link/offline-queue";
+import { Ending } from "../../support/ending";
+
+const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
+
+describe("Redirector", () => {
+  const made: Command[] = [];
+  let returned: Command[];
+  let node: ClusterNode;
+  let waiting: OfflineQueue;
+  let redirector: Redirector;
+
+  beforeEach(() => {
+    returned = [];
+    waiting = new OfflineQueue();
+    node = new ClusterNode({ host: "h", port: 1 });
+    const other = new ClusterNode({ host: "h", port: 2 });
+    node.client = {
+      takeWaiting: (isWanted: (one: Command) => boolean) => waiting.takeThose(isWanted),
+    } as never;
+    redirector = new Redirector(
+      {
+        maxRedirections: 16,
+        retryDelayOnMoved: 0,
+        retryDelayOnFailover: 100,
+        retryDelayOnClusterDown: 100,
+        retryDelayOnTryAgain: 100,
+      },
+      {
+        owners: { ownerOf: () => other },
+        pool: { isSealed: false, list: () => [node] },
+        retries: {
+          giveBack: (back: readonly Returned[]) => void returned.push(...back.map((one) => one.command)),
+          onNewOwners: () => {},
+        },
+        onStale: () => {},
+        onRedirected: null,
+      } as unknown as RedirectorDeps,
+    );
+    redirector.isActive = true;
+  });
+  afterEach(() => {
+    for (const one of made.splice(0)) one.fail(new Error("the test is over"));
+  });
+
+  function command(name: string, ...args: string[]): Command {
+    const one = new Command(specOf(name), args, false, new Ending());
+    made.push(one);
+    return one;
+  }
+
+  /** A transaction whose MULTI was answered at another node, as it waits here. */
+  function secondRun(): { readonly transaction: ClusterTransaction; readonly run: readonly Command[] } {
+    const commands = [command("multi"), command("set", "a", "1"), command("exec")];
+    const transaction = makeTransaction(commands) as ClusterTransaction;
+    commands[0]?.fulfil("OK", TEXT);
+    const run = transaction.nextRun();
+    for (const one of run) waiting.push(one);
+    return { transaction, run };
+  }
+
+  const ROADS = {
+    "because its slots have other owners": (): void => redirector.onNewOwners([]),
+    "because its connection was lost": (): void => redirector.onLost(node),
+  };
+
+  for (const [why, leave] of Object.entries(ROADS)) {
+    describe(`when commands leave a node ${why}`, () => {
+      it("ends the stand-ins of a transaction, whose next run has its own", () => {
+        const { transaction, run } = secondRun();
+        const [standIn, member] = run as [Command, Command, Command];
+        leave();
+        expect(returned).to.deep.equal([transaction.closing]);
+        expect([standIn.isSettled, member.isSettled, waiting.length]).to.deep.equal([true, false, 0]);
+      });
+
+      it("ends the ASKING of a command that leaves", () => {
+        const asked = command("get", "a");
+        asked.slot = 7;
+        const asking = askingFor(asked);
+        for (const one of [asking, asked]) waiting.push(one);
+        leave();
+        expect(returned).to.deep.equal([asked]);
+        expect([asking.isSettled, waiting.length]).to.deep.equal([true, 0]);
+      });
+
+      it("leaves it what was given to its own client", () => {
+        const own = command("dbsize");
+        const routed = command("get", "a");
+        routed.slot = 7;
+        for (const one of [own, routed]) waiting.push(one);
+        expect(own.slot).to.equal(UNROUTED);
+        leave();
+        expect(returned).to.deep.equal([routed]);
+        expect(waiting.pending()).to.deep.equal([own]);
+      });
+    });
+  }
+
+  it("withholds no error of a member once EXEC has been given up, since nothing would tell it any more", () => {
+    const { transaction, run } = secondRun();
+    const [standIn] = run as [Command];
+    transaction.closing.fail(new Error("timed out"));
+    const error = new ReplyError("LOADING Redis is loading the dataset in memory");
+    expect(redirector.onReplyError(node, standIn, error)).to.equal(false);
+    standIn.fail(error);
+  });
+});
