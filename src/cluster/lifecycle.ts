@@ -239,8 +239,11 @@ export class Lifecycle implements Gatekeeper {
       this.assertCurrent(epoch);
       this.failure = error as Error;
       this.events.onError(error as Error);
-      pool.clear();
-      this.close();
+      // A listener may have closed the client, and connected it anew.
+      if (this.epoch === epoch && this.status === "connecting") {
+        pool.clear();
+        this.close();
+      }
       throw new ClusterUnavailableError({ cause: error });
     }
     this.assertCurrent(epoch);
@@ -271,6 +274,8 @@ export class Lifecycle implements Gatekeeper {
     this.attempts = 0;
     this.failure = null;
     this.setStatus("ready");
+    // Closed by code that was told.
+    if (this.status !== "ready") return;
     redirector.isActive = true;
     router.isOpen = true;
     refresher.start();
@@ -303,8 +308,11 @@ export class Lifecycle implements Gatekeeper {
     this.setStatus("close");
     this.deps.router.watches.clear();
     this.events.onClosed(this.isLeaving);
+    const { epoch } = this;
     const delayMs = this.isLeaving ? null : this.events.retryDelay(++this.attempts, this.reason);
-    if (typeof delayMs !== "number") {
+    // Ended, or begun anew, by the strategy itself.
+    if (this.status === "end" || this.epoch !== epoch) return;
+    if (typeof delayMs !== "number" || this.isLeaving) {
       this.end();
       return;
     }

@@ -32,6 +32,10 @@ class Parts {
   refresh: () => Promise<void> = async () => {};
   against: Error | null = null;
   delayMs: unknown = 100;
+  /** Code of the user that is told of a status, in the retry strategy, and in a listener of `error`. */
+  onStatus: (status: string) => void = () => {};
+  onStrategy: () => void = () => {};
+  onError: () => void = () => {};
   readonly attempts: [number, string | undefined][] = [];
   kept: Command[] = [];
   readonly router = {
@@ -102,10 +106,17 @@ describe("Lifecycle", () => {
     life = new home.modules.Lifecycle(options, parts as never, {
       findSeeds: () => parts.findSeeds() as never,
       useSeeds: (seeds) => void told.push(`began with ${seeds.length}`),
-      onStatus: (status) => void words.push(status),
-      onError: (error) => void told.push(`error ${error.message}`),
+      onStatus: (status) => {
+        words.push(status);
+        parts.onStatus(status);
+      },
+      onError: (error) => {
+        told.push(`error ${error.message}`);
+        parts.onError();
+      },
       retryDelay: (attempts, reason) => {
         parts.attempts.push([attempts, reason?.message]);
+        parts.onStrategy();
         return parts.delayMs;
       },
       onOpen: () => void told.push("open"),
@@ -194,6 +205,68 @@ describe("Lifecycle", () => {
     };
     await home.pass(0);
     expect([parts.sent, life.waiting]).to.deep.equal([["a"], [second]]);
+  });
+
+  for (const leave of ["disconnect", "quit"] as const) {
+    it(`stays ended when the retry strategy itself calls ${leave}, whatever delay it returns`, async () => {
+      await home.live(async () => {
+        parts.findSeeds = () => Promise.reject(new Error("no such name"));
+        parts.onStrategy = () => {
+          if (leave === "disconnect") life.disconnect();
+          else void life.quit(async () => {});
+        };
+        expect(await failure(life.connect())).to.contain("no such name");
+        await home.pass(1000);
+        expect(words).to.deep.equal(["connecting", "close", "disconnecting", "end"]);
+      });
+    });
+
+    it(`ends once when a listener of the error of an attempt calls ${leave}`, async () => {
+      await home.live(async () => {
+        parts.refresh = () => Promise.reject(new Error("nobody answers"));
+        parts.onError = () => {
+          if (leave === "disconnect") life.disconnect();
+          else void life.quit(async () => {});
+        };
+        expect(await failure(life.connect())).to.contain("None of startup nodes");
+        await home.pass(1000);
+        expect(words).to.deep.equal(["connecting", "disconnecting", "close", "end"]);
+      });
+    });
+  }
+
+  it("does not open when code that is told that it is ready closes it", async () => {
+    parts.onStatus = (status) => {
+      if (status === "ready") life.disconnect();
+    };
+    await life.connect();
+    expect(words).to.deep.equal(["connecting", "connect", "ready", "disconnecting", "close", "end"]);
+    expect([parts.told.includes("refresher on"), parts.router.isOpen]).to.deep.equal([false, false]);
+  });
+
+  it("makes one attempt when the retry strategy itself connects", async () => {
+    await home.live(async () => {
+      let seeks = 0;
+      parts.findSeeds = async () => {
+        if (++seeks === 1) throw new Error("no such name");
+        return [];
+      };
+      parts.onStrategy = () => void life.connect();
+      expect(await failure(life.connect())).to.contain("no such name");
+      await home.pass(1000);
+      expect([words, seeks]).to.deep.equal([["connecting", "close", "connecting", "connect", "ready"], 2]);
+    });
+  });
+
+  it("keeps the plan of the retry strategy when that asks for another connection", async () => {
+    await home.live(async () => {
+      parts.findSeeds = () => Promise.reject(new Error("no such name"));
+      parts.onStrategy = () => life.disconnect(true);
+      expect(await failure(life.connect())).to.contain("no such name");
+      parts.findSeeds = async () => [];
+      await home.pass(100);
+      expect(life.status).to.equal("ready");
+    });
   });
 
   it("is not ready while a node says that the cluster is not", async () => {
