@@ -27,10 +27,10 @@ const LATE_DIRECTORY = "late";
  */
 const LATE = Object.fromEntries(
   Object.entries({
+    "client/blocking-connection": "blocking-lease",
     "client/caching": "client-cache",
     "client/cluster/cluster": "cluster-client",
     "client/command-limits": "command-limits",
-    "client/leased-line": "blocking-lease",
     "client/legacy-command": "legacy-command",
     "client/options/cluster-options": "cluster-options",
     "client/pipeline-trace": "pipeline-trace",

@@ -14,7 +14,7 @@
 
 import type { CommandSpec, ReplyMapper } from "../command/command-spec";
 import { SlotLists } from "./slot-lists";
-import type { TrackedLine } from "./tracked-line";
+import type { TrackedConnection } from "./tracked-connection";
 import { sizeOfText, type ValueKind } from "./values";
 
 /** The memory that an answer and a key take besides their content: objects, the slot of the map, the promise. */
@@ -58,7 +58,7 @@ export interface Content {
   readonly kind: ValueKind;
   readonly bytes: number;
   /** The connection over which the server tells when it is out of date. */
-  readonly line: TrackedLine;
+  readonly connection: TrackedConnection;
   /** When its command was issued. */
   readonly bornMs: number;
   readonly expiresAtMs: number;
@@ -74,7 +74,7 @@ export class CachedReply implements Content {
   readonly mapper: ReplyMapper | null;
   readonly value: unknown;
   readonly kind: ValueKind;
-  readonly line: TrackedLine;
+  readonly connection: TrackedConnection;
   readonly bornMs: number;
   /** May come nearer: the server tells how long its key lives behind the answer itself. */
   expiresAtMs: number;
@@ -101,7 +101,7 @@ export class CachedReply implements Content {
     this.mapper = question.spec.replyMapper;
     this.value = content.value;
     this.kind = content.kind;
-    this.line = content.line;
+    this.connection = content.connection;
     this.bornMs = content.bornMs;
     this.expiresAtMs = content.expiresAtMs;
     this.bytes = content.bytes;
@@ -226,11 +226,11 @@ export class CacheStore {
   }
 
   /** Drops what came over a connection. False if there is nothing. */
-  dropLine(line: TrackedLine): boolean {
+  dropConnection(connection: TrackedConnection): boolean {
     const { size } = this;
     for (let reply = this.oldest; reply !== null; ) {
       const { newer } = reply;
-      if (reply.line === line) this.remove(reply);
+      if (reply.connection === connection) this.remove(reply);
       reply = newer;
     }
     return this.size < size;

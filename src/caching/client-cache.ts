@@ -5,14 +5,14 @@
  *
  * It is right by these rules:
  *
- *   an answer is kept under the connection that it came over, and lost with it (`TrackedLine`)
+ *   an answer is kept under the connection that it came over, and lost with it (`TrackedConnection`)
  *   any word of the server about a key drops its answers, and reads of it under way are not kept
  *   commands of this client drop and hold the keys that they may change until they end (`Holds`)
  *   between WATCH or MULTI and their end nothing comes from the cache
  *   an answer is given only while the connection has been alive within `maxStaleMs`
  *   one that is under way is waited for only by those who ask within `maxStaleMs` of its question
  *
- * On a cluster there is one cache over all nodes, and a `TrackedLine` for the connection of each:
+ * On a cluster there is one cache over all nodes, and a `TrackedConnection` for the connection of each:
  *
  *   a slot that a redirect or a table speaks of is dropped with all its keys, those that are missing included
  *   what may speak of missing keys is kept for `absentTtlMs`: no server tells when the slot of such a key moves
@@ -35,7 +35,7 @@ import { type CachedReply, CacheStore, type Content, type KeyNode, type Question
 import { Hold, Holds } from "./holds";
 import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
 import { argumentTexts, sentTextOf, textOf } from "./texts";
-import type { TrackedLine } from "./tracked-line";
+import type { TrackedConnection } from "./tracked-connection";
 import { copyOf, freezeDeep, kindOf, mayBeAbsence, sizeOf, ValueKind } from "./values";
 
 export interface CacheSettings {
@@ -163,24 +163,24 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   private isUsable(reply: CachedReply): boolean {
-    const { line } = reply;
-    if (line.nowMs < reply.expiresAtMs && line.isDirect) return !this.isDelicate;
-    if (line.nowMs === Number.POSITIVE_INFINITY) {
+    const { connection } = reply;
+    if (connection.nowMs < reply.expiresAtMs && connection.isDirect) return !this.isDelicate;
+    if (connection.nowMs === Number.POSITIVE_INFINITY) {
       this.report.note();
-      line.renew(reply.node.key);
+      connection.renew(reply.node.key);
     }
-    if (line.nowMs === Number.POSITIVE_INFINITY) return false;
-    if (isPast(reply.expiresAtMs, line)) {
+    if (connection.nowMs === Number.POSITIVE_INFINITY) return false;
+    if (isPast(reply.expiresAtMs, connection)) {
       this.store.remove(reply);
       return false;
     }
-    return line.isDirect && !this.isDelicate;
+    return connection.isDirect && !this.isDelicate;
   }
 
   private hit(reply: CachedReply): CachedReply {
     reply.isVisited = true;
     // Callers who await nothing but hits would see the same time for ever.
-    if ((++this.hits & HITS_A_TICK) === 0) reply.line.nowMs = Number.POSITIVE_INFINITY;
+    if ((++this.hits & HITS_A_TICK) === 0) reply.connection.nowMs = Number.POSITIVE_INFINITY;
     return reply;
   }
 
@@ -238,8 +238,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   /** The connection to a node of a cluster is lost. */
-  onLineLost(line: TrackedLine): void {
-    if (this.store.dropLine(line)) this.deps.onInvalidated(null);
+  onConnectionLost(connection: TrackedConnection): void {
+    if (this.store.dropConnection(connection)) this.deps.onInvalidated(null);
   }
 
   /** A slot of a cluster is not, or not only, where it was: what is known of its keys is that of another node. */
@@ -250,15 +250,15 @@ export class ClientCache implements Dispatcher, ReadListener {
   }
 
   onAnswered(read: PendingRead, value: unknown): void {
-    const { line, nodes, terms, followers } = read;
+    const { connection, nodes, terms, followers } = read;
     this.reads.delete(read);
     this.report.note();
-    const isLive = line?.isLive === true;
+    const isLive = connection?.isLive === true;
     const isKept = isLive && read.isUpToDate(this.store.epoch) && !this.holds.isHeld(nodes);
-    if (isLive) line.prove(terms.bornMs);
+    if (isLive) connection.prove(terms.bornMs);
     if (isKept || followers !== null) {
       const kept = this.keepable(value);
-      if (isKept) this.keep(read, line, kept);
+      if (isKept) this.keep(read, connection, kept);
       for (const follower of followers ?? []) follower.fulfilMapped(copyOf(kept.value, kept.kind));
     }
     this.store.release(nodes);
@@ -353,14 +353,18 @@ export class ClientCache implements Dispatcher, ReadListener {
     return { value, kind: ValueKind.Shared, bytes };
   }
 
-  private keep(read: PendingRead, line: TrackedLine, kept: Pick<Content, "value" | "kind" | "bytes">): void {
+  private keep(
+    read: PendingRead,
+    connection: TrackedConnection,
+    kept: Pick<Content, "value" | "kind" | "bytes">,
+  ): void {
     const { nodes, question, terms } = read;
     const { bornMs, ttlMs } = terms;
     const { absentTtlMs } = this.settings;
     const isBrief = absentTtlMs !== null && (nodes.length > 1 || mayBeAbsence(kept.value));
     const expiresAtMs = bornMs + (isBrief ? Math.min(ttlMs, absentTtlMs) : ttlMs);
     this.stores++;
-    read.kept = this.store.add(nodes, question, { ...kept, line, bornMs, expiresAtMs });
+    read.kept = this.store.add(nodes, question, { ...kept, connection, bornMs, expiresAtMs });
   }
 
   private follow(command: Command, effect: Effect): void {
@@ -446,12 +450,12 @@ function methodOf(name: string): PeekedMethod {
   return { name, spec: specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name), wantsBuffers };
 }
 
-function isYoungEnough({ bornMs, line }: CachedReply, ttlMs: number | null): boolean {
-  return ttlMs === null || !isPast(bornMs + ttlMs, line);
+function isYoungEnough({ bornMs, connection }: CachedReply, ttlMs: number | null): boolean {
+  return ttlMs === null || !isPast(bornMs + ttlMs, connection);
 }
 
-/** The line's time runs ahead by a tick: only in the last one the clock itself has to be asked. */
-function isPast(timeMs: number, { nowMs }: TrackedLine): boolean {
+/** The time of a connection runs ahead by a tick: only in the last one the clock itself has to be asked. */
+function isPast(timeMs: number, { nowMs }: TrackedConnection): boolean {
   return nowMs >= timeMs && clockMs() >= timeMs;
 }
 

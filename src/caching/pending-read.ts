@@ -3,7 +3,7 @@
 import type { Command } from "../command/command";
 import type { SettleHook, TrackedRead } from "../command/command-extra";
 import type { CachedReply, KeyNode, Question } from "./cache-store";
-import type { TrackedLine } from "./tracked-line";
+import type { TrackedConnection } from "./tracked-connection";
 
 /** Is told how a read has ended. */
 export interface ReadListener {
@@ -12,7 +12,7 @@ export interface ReadListener {
 }
 
 export class PendingRead implements SettleHook, TrackedRead {
-  line: TrackedLine | null = null;
+  connection: TrackedConnection | null = null;
   /** Commands with the same question; they are never sent. */
   followers: Command[] | null = null;
   /** The part of its answer that is kept. */

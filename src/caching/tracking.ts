@@ -14,7 +14,7 @@ import { NO_KEYS } from "../command/key-positions";
 import type { PlainCalls } from "../command/plain-calls";
 import { IGNORED } from "../command/promise-completion";
 import { clockMs } from "../util/scheduling";
-import { type Gate, TrackedLine } from "./tracked-line";
+import { type Gate, TrackedConnection } from "./tracked-connection";
 
 /** Commands that end what lets the server tell about changes, whoever issues them. */
 const OFF_SWITCHES: ReadonlySet<string> = new Set(["reset", "hello", "client", "monitor"]);
@@ -48,7 +48,8 @@ const CACHING: CommandSpec = {
 };
 
 export class Tracking implements Dispatcher {
-  line: TrackedLine | null = null;
+  /** The present connection, from when it is ready. */
+  present: TrackedConnection | null = null;
 
   constructor(
     private readonly next: TrackedLink,
@@ -56,10 +57,10 @@ export class Tracking implements Dispatcher {
   ) {}
 
   dispatch(command: Command): void {
-    if (this.isTold(command)) this.line?.connection.dispatch(caching());
+    if (this.isTold(command)) this.present?.dispatcher.dispatch(caching());
     this.next.dispatch(command);
     const question = this.questionBehind(command);
-    if (question !== null) this.line?.connection.dispatch(question);
+    if (question !== null) this.present?.dispatcher.dispatch(question);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
@@ -87,18 +88,18 @@ export class Tracking implements Dispatcher {
   begin(connection: Dispatcher): void {
     this.end();
     const { maxStaleMs, isOfCluster } = this.settings;
-    const line = new TrackedLine(connection, this.next, maxStaleMs, isOfCluster);
-    this.line = line;
+    const tracked = new TrackedConnection(connection, this.next, maxStaleMs, isOfCluster);
+    this.present = tracked;
     const issuedMs = clockMs();
     const completion: Completion = {
       promise: null,
       fulfil: () => {
-        line.isTracking = true;
-        line.prove(issuedMs);
+        tracked.isTracking = true;
+        tracked.prove(issuedMs);
       },
       reject: (_command, error) => {
-        line.end();
-        if (this.line === line) this.settings.onRefused(error);
+        tracked.end();
+        if (this.present === tracked) this.settings.onRefused(error);
       },
     };
     const request = new Command(specOf("client"), this.request(), false, completion);
@@ -107,13 +108,13 @@ export class Tracking implements Dispatcher {
 
   /** The tracking that lets the connection tell about changes has been switched off. */
   end(): void {
-    this.line?.end();
+    this.present?.end();
   }
 
   /** The connection is lost. */
   forget(): void {
     this.end();
-    this.line = null;
+    this.present = null;
   }
 
   private request(): string[] {
@@ -130,17 +131,17 @@ export class Tracking implements Dispatcher {
       if (OFF_SWITCHES.has(spec.lowerName) && effectOf(spec, args) === Effect.Tracking) this.end();
       return false;
     }
-    const { line } = this;
+    const { present } = this;
     // A command that a cluster sends on goes behind ASKING, which nothing may come between.
-    const isKept = line !== null && !line.isOver && line.isDirect && extra.trail === null;
-    extra.tracked.line = isKept ? line : null;
+    const isKept = present !== null && !present.isOver && present.isDirect && extra.trail === null;
+    extra.tracked.connection = isKept ? present : null;
     return isKept && this.settings.mode === "optin";
   }
 
   /** PTTL of the key of a read that is to be kept. What changes the key in between drops the answer anyway. */
   private questionBehind({ extra }: Command): Command | null {
     const tracked = extra === null ? null : extra.tracked;
-    if (tracked === null || tracked.line === null || tracked.expiringKey === null) return null;
+    if (tracked === null || tracked.connection === null || tracked.expiringKey === null) return null;
     const completion: Completion = {
       promise: null,
       fulfil: (_command, ms) => tracked.onTimeToLive(Number(ms)),

@@ -2,7 +2,7 @@
 
 import type { CacheStats } from "../caching/cache-report";
 import { ClientCache } from "../caching/client-cache";
-import type { TrackedLine } from "../caching/tracked-line";
+import type { TrackedConnection } from "../caching/tracked-connection";
 import { type TrackedLink, Tracking, type TrackingSettings } from "../caching/tracking";
 import type { CommandSpec } from "../command/command-spec";
 import { EXECUTE } from "../command/commander";
@@ -37,33 +37,37 @@ export interface CachedLink extends TrackedLink {
   readonly connection: (Dispatcher & { readonly shape: { readonly protocol: 2 | 3 } }) | null;
 }
 
-/** The cache of a client for one server, with its only line. */
-export function openCaching(client: CachedClient, cache: true | CacheOptions, link: CachedLink): OneLine {
+/** The cache of a client for one server, with the tracker of its only link. */
+export function openCaching(
+  client: CachedClient,
+  cache: true | CacheOptions,
+  link: CachedLink,
+): OpenedCaching {
   const caching = new Caching(client, cache === true ? {} : cache, false);
-  const line = caching.track(link);
-  caching.cache.next = line.tracking;
-  return { caching, line };
+  const tracker = caching.track(link);
+  caching.cache.next = tracker.tracking;
+  return { caching, tracker };
 }
 
-/** The cache of a cluster; its nodes get lines when they are made. */
+/** The cache of a cluster; its nodes get their trackers when they are made. */
 export function openClusterCaching(client: CachedClient, cache: true | CacheOptions): Caching {
   return new Caching(client, cache === true ? {} : cache, true);
 }
 
-export interface OneLine {
+export interface OpenedCaching {
   readonly caching: Caching;
-  readonly line: CachingLine;
+  readonly tracker: LinkTracker;
 }
 
 /** Refuses what its commands are handed on to before the chain is built. */
 const NOWHERE: Dispatcher = { dispatch() {}, dispatchBatch() {} };
 
-/** The cache of a client: what its users see, the first dispatcher of its chain, and its lines to servers. */
+/** The cache of a client: what its users see, the first dispatcher of its chain, and the trackers of its links. */
 export class Caching implements CacheView {
   readonly cache: ClientCache;
   readonly peek: CacheView["peek"];
   /** Those that are ready. */
-  private readonly lines = new Set<CachingLine>();
+  private readonly trackers = new Set<LinkTracker>();
   private readonly terms: Omit<TrackingSettings, "onRefused">;
 
   constructor(
@@ -94,7 +98,7 @@ export class Caching implements CacheView {
       next: NOWHERE,
       onInvalidated: (keys) => callUser(() => client.emit("invalidate", keys)),
       onTrackingEnded: () => {
-        for (const { tracking } of this.lines) tracking.end();
+        for (const { tracking } of this.trackers) tracking.end();
       },
       place: () => client[SOURCE].server(),
     });
@@ -114,18 +118,18 @@ export class Caching implements CacheView {
     this.cache.clear();
   }
 
-  /** The line over which a server tells what has changed. */
-  track(link: CachedLink): CachingLine {
+  /** Follows the connections of a link, over which its server tells what has changed. */
+  track(link: CachedLink): LinkTracker {
     const report = (reason: string, cause?: Error): void => {
       this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
     };
     const onRefused = (error: Error): void => report(error.message, error);
     const tracking = new Tracking(link, { ...this.terms, onRefused });
-    return new CachingLine(link, tracking, {
-      onReady: (line) => this.lines.add(line),
-      onLost: (line, tracked) => {
-        this.lines.delete(line);
-        if (this.isOfCluster) this.cache.onLineLost(tracked);
+    return new LinkTracker(link, tracking, {
+      onReady: (tracker) => this.trackers.add(tracker),
+      onLost: (tracker, tracked) => {
+        this.trackers.delete(tracker);
+        if (this.isOfCluster) this.cache.onConnectionLost(tracked);
         else this.cache.onLost();
       },
       onInvalidation: (keys) => this.cache.onInvalidation(keys),
@@ -151,20 +155,20 @@ export class Caching implements CacheView {
 }
 
 /** The news that a connection has for its cache. */
-interface LineOwner {
-  onReady(line: CachingLine): void;
-  onLost(line: CachingLine, tracked: TrackedLine): void;
+interface TrackerOwner {
+  onReady(tracker: LinkTracker): void;
+  onLost(tracker: LinkTracker, tracked: TrackedConnection): void;
   onInvalidation(keys: unknown): void;
   onUnfit(): void;
 }
 
 /** The connections of one link, one after the other, as a cache lives by them. */
-export class CachingLine {
+export class LinkTracker {
   constructor(
     private readonly link: CachedLink,
     /** Sits in front of the link. */
     readonly tracking: Tracking,
-    private readonly owner: LineOwner,
+    private readonly owner: TrackerOwner,
   ) {}
 
   /** The link has become ready, and nothing has been sent over its connection; or it is not ready. */
@@ -182,10 +186,10 @@ export class CachingLine {
   }
 
   private lose(): void {
-    const { line } = this.tracking;
-    if (line === null) return;
+    const { present } = this.tracking;
+    if (present === null) return;
     this.tracking.forget();
-    this.owner.onLost(this, line);
+    this.owner.onLost(this, present);
   }
 }
 

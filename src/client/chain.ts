@@ -13,7 +13,7 @@ import type { Admission, Bounds } from "../link/admission";
 import type { BlockingLease, LeaseOwner } from "../link/blocking-lease";
 import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import { type CacheView, NO_CACHE } from "./cache-view";
-import type { CachedClient, CachedLink, Caching, CachingLine, OneLine } from "./caching";
+import type { CachedClient, CachedLink, Caching, LinkTracker, OpenedCaching } from "./caching";
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 
 export type { CacheView } from "./cache-view";
@@ -28,7 +28,7 @@ export interface ChainOptions extends AutoPipeliningOptions {
 /** Where a client keeps its chain. */
 export const PARTS: unique symbol = Symbol("parts");
 
-export interface Lines extends LeaseOwner {
+export interface ChainDeps extends LeaseOwner {
   /** Null with one connection. */
   readonly lanes: LaneSet | null;
   onGivenUp(): void;
@@ -40,7 +40,7 @@ export class Chain {
   auto: AutoPipeliner | null = null;
   readonly caching: Caching | null;
   /** Of a client with a cache, and of a node of a cluster that has one. */
-  line: CachingLine | null;
+  tracker: LinkTracker | null;
   private bottom: Dispatcher;
   readonly lease: BlockingLease | null;
   readonly admission: Admission | null;
@@ -49,21 +49,21 @@ export class Chain {
   constructor(
     link: CachedLink,
     private readonly options: ChainOptions,
-    private readonly lines: Lines,
+    private readonly deps: ChainDeps,
     client: CachedClient,
   ) {
-    this.lanes = lines.lanes;
+    this.lanes = deps.lanes;
     const opened = openCaching(client, link);
     this.caching = opened?.caching ?? null;
-    this.line = opened?.line ?? null;
-    const bottom = this.line?.tracking ?? link;
+    this.tracker = opened?.tracker ?? null;
+    const bottom = this.tracker?.tracking ?? link;
     this.bottom = bottom;
     const maxConnections = options.blockingConnections ?? 0;
     const gathered = this.gather();
-    this.lease = maxConnections > 0 ? makeLease(gathered, maxConnections, lines) : null;
+    this.lease = maxConnections > 0 ? makeLease(gathered, maxConnections, deps) : null;
     const { bounds } = options;
     this.admission =
-      bounds === undefined ? null : makeAdmission(this.lease ?? gathered, bounds, () => lines.onGivenUp());
+      bounds === undefined ? null : makeAdmission(this.lease ?? gathered, bounds, () => deps.onGivenUp());
     if (this.caching !== null) this.caching.cache.next = this.afterCache;
   }
 
@@ -78,9 +78,9 @@ export class Chain {
   }
 
   /** The node of a cluster tells its cache what changes. Before anything is sent. */
-  track(line: CachingLine): void {
-    this.line = line;
-    this.bottom = line.tracking;
+  track(tracker: LinkTracker): void {
+    this.tracker = tracker;
+    this.bottom = tracker.tracking;
     this.renewAuto(false);
   }
 
@@ -110,8 +110,8 @@ export class Chain {
   }
 
   private gather(): Dispatcher {
-    const { lanes, bottom, lines } = this;
-    if (lanes === null) this.auto = this.makeAuto(bottom, () => lines.onGivenUp());
+    const { lanes, bottom, deps } = this;
+    if (lanes === null) this.auto = this.makeAuto(bottom, () => deps.onGivenUp());
     else {
       lanes.gather((link) => this.makeAuto(link, () => link.session.loseMember()));
       this.auto = lanes.main.gatherer as AutoPipeliner | null;
@@ -126,13 +126,13 @@ export class Chain {
     return new parts.AutoPipeliner(next, {
       ...window,
       onGivenUp,
-      onGathered: (ms) => this.lines.onGathered(ms),
+      onGathered: (ms) => this.deps.onGathered(ms),
     });
   }
 }
 
-/** The cache of a client for one server, with its only line, or null. What MONITOR prints is no place for one. */
-function openCaching(client: CachedClient, link: CachedLink): OneLine | null {
+/** The cache of a client for one server, with the tracker of its only link, or null. What MONITOR prints is no place for one. */
+function openCaching(client: CachedClient, link: CachedLink): OpenedCaching | null {
   const { cache, monitor } = client.options;
   if (!cache || monitor === true) return null;
   const parts = require("./caching") as typeof import("./caching");
@@ -140,7 +140,7 @@ function openCaching(client: CachedClient, link: CachedLink): OneLine | null {
 }
 
 function makeLease(next: Dispatcher, maxConnections: number, owner: LeaseOwner): BlockingLease {
-  const parts = require("./leased-line") as typeof import("./leased-line");
+  const parts = require("./blocking-connection") as typeof import("./blocking-connection");
   return new parts.BlockingLease(next, maxConnections, owner);
 }
 

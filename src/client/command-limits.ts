@@ -56,7 +56,7 @@ const MAY_BLOCK =
 
 /** Sets the limits of a client, or of one view of it. */
 export class Limiter {
-  private readonly signal: SignalWatch | null;
+  private readonly signal: SignalListener | null;
 
   constructor(
     private readonly options: LimitOptions,
@@ -71,7 +71,7 @@ export class Limiter {
         `Invalid cache "${String(call.cache)}" of with(): expected a boolean or milliseconds`,
       );
     }
-    this.signal = call.signal === undefined ? null : new SignalWatch(call.signal, context);
+    this.signal = call.signal === undefined ? null : new SignalListener(call.signal, context);
   }
 
   /** May settle the command at once: when its signal is aborted already. */
@@ -80,7 +80,7 @@ export class Limiter {
     if (call.retry !== undefined) command.ensureExtra().retryPolicy = call.retry;
     if (call.lane !== undefined) command.ensureExtra().isBulk = true;
     if (call.cache !== undefined) command.ensureExtra().cacheTtlMs = cacheTtlMs(call.cache);
-    if (this.signal !== null && !this.signal.watch(command)) return;
+    if (this.signal !== null && !this.signal.follow(command)) return;
     if (call.timeout !== undefined) {
       if (call.timeout !== Number.POSITIVE_INFINITY) new CommandLimit(command, context).start(call.timeout);
     } else if (typeof options.commandTimeout === "number") {
@@ -231,10 +231,10 @@ class BlockingLimit extends Limit {
 }
 
 /** Ends commands when a signal is aborted. It listens to the signal only while some are outstanding. */
-class SignalWatch {
-  private readonly watched = new Set<WatchedCommand>();
+class SignalListener {
+  private readonly outstanding = new Set<AbortableCommand>();
   private readonly onAbort = (): void => {
-    for (const one of [...this.watched]) this.abort(one);
+    for (const one of [...this.outstanding]) this.abort(one);
   };
 
   constructor(
@@ -243,24 +243,24 @@ class SignalWatch {
   ) {}
 
   /** False when the signal is aborted already; the command has then failed. */
-  watch(command: Command): boolean {
-    const one = new WatchedCommand(this, command);
+  follow(command: Command): boolean {
+    const one = new AbortableCommand(this, command);
     if (this.signal.aborted) {
       this.abort(one);
       return false;
     }
     command.ensureExtra().addHook(one);
-    if (this.watched.size === 0) listenToAbort(this.signal, this.onAbort);
-    this.watched.add(one);
+    if (this.outstanding.size === 0) listenToAbort(this.signal, this.onAbort);
+    this.outstanding.add(one);
     return true;
   }
 
-  forget(one: WatchedCommand): void {
-    this.watched.delete(one);
-    if (this.watched.size === 0) stopListening(this.signal, this.onAbort);
+  forget(one: AbortableCommand): void {
+    this.outstanding.delete(one);
+    if (this.outstanding.size === 0) stopListening(this.signal, this.onAbort);
   }
 
-  private abort({ command, issuedAtMs }: WatchedCommand): void {
+  private abort({ command, issuedAtMs }: AbortableCommand): void {
     const details = detailsOf(command, this.context, issuedAtMs);
     const error = new CommandAbortedError(details, this.signal.reason);
     error.command = describeCommand(command.name, command.args);
@@ -268,20 +268,20 @@ class SignalWatch {
   }
 }
 
-class WatchedCommand implements SettleHook {
+class AbortableCommand implements SettleHook {
   readonly issuedAtMs = userClockMs();
 
   constructor(
-    private readonly watch: SignalWatch,
+    private readonly listener: SignalListener,
     readonly command: Command,
   ) {}
 
   onFulfilled(): void {
-    this.watch.forget(this);
+    this.listener.forget(this);
   }
 
   onFailed(): void {
-    this.watch.forget(this);
+    this.listener.forget(this);
   }
 }
 

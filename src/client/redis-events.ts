@@ -108,7 +108,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
     // The first words come while the client is still being built.
     const parts = this.client[PARTS];
     parts?.auto?.hold(status === "ready");
-    parts?.line?.onStatus(status === "ready");
+    parts?.tracker?.onStatus(status === "ready");
     nextTick(() => {
       if (argument === undefined) this.client.emit(status);
       else this.client.emit(status, argument);
@@ -147,7 +147,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
   }
 
   onOtherPush(kind: string, message: readonly unknown[]): void {
-    this.client[PARTS]?.line?.onPush(kind, message);
+    this.client[PARTS]?.tracker?.onPush(kind, message);
     this.emitSafely(`push:${kind}`, message);
   }
 

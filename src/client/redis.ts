@@ -18,7 +18,8 @@ import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { SentinelClient } from "../sentinel/sentinel-client";
 import type { ScanStream, ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
-import { type CacheView, Chain, type Lines, openLanes, PARTS } from "./chain";
+import type { BlockingConnection } from "./blocking-connection";
+import { type CacheView, Chain, type ChainDeps, openLanes, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS, openScan, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
@@ -32,7 +33,6 @@ import {
 import type { LimitContext } from "./command-limits";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
-import type { LinkLine } from "./leased-line";
 import { watchOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
@@ -152,7 +152,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
-    this[PARTS] = new Chain(link, this.options, new RedisLines(self, link, lanes), this);
+    this[PARTS] = new Chain(link, this.options, new RedisChainDeps(self, link, lanes), this);
     this[CHAIN] = this[PARTS].top;
     this[LIMITS] = lanes ?? link;
     this[SOURCE] = new RedisSource(self, tracer, link);
@@ -437,17 +437,17 @@ class RedisSource implements TraceSource {
 }
 
 /** The connections of a client, for the dispatchers above them. */
-class RedisLines implements Lines {
+class RedisChainDeps implements ChainDeps {
   constructor(
     private readonly redis: Redis,
     private readonly link: Link,
-    readonly lanes: Lines["lanes"],
+    readonly lanes: ChainDeps["lanes"],
   ) {}
 
-  makeConnection(onTaken: () => void): LinkLine {
+  makeConnection(onTaken: () => void): BlockingConnection {
     const { redis } = this;
-    const parts = require("./leased-line") as typeof import("./leased-line");
-    return new parts.LinkLine(redis.options, makeConnector(redis), redis[EVENTS], onTaken);
+    const parts = require("./blocking-connection") as typeof import("./blocking-connection");
+    return new parts.BlockingConnection(redis.options, makeConnector(redis), redis[EVENTS], onTaken);
   }
 
   currentDb(): number {

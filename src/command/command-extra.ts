@@ -87,7 +87,7 @@ export interface RedirectTrail {
 /** A read whose answer a cache wants to keep, until something changes it. */
 export interface TrackedRead {
   /** The connection that it was sent over, if the server tells there about changes; null otherwise. */
-  line: object | null;
+  connection: object | null;
   /** The key whose time to live the server is asked for as well; null: none. */
   readonly expiringKey: string | null;
   /** The answer of PTTL: milliseconds, or less than 0 without an expiry. */

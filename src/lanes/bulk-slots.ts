@@ -11,7 +11,7 @@ import type { Reply } from "../protocol/resp-types";
 import { microtask } from "../util/scheduling";
 import type { Fences } from "./fences";
 import type { Lane } from "./lane";
-import { Road, roadOf } from "./lane-rule";
+import { Placement, placementOf } from "./lane-rule";
 import { areLargeRequests, isLargeReply, isRead, LargeCalls } from "./large-calls";
 
 /** Commands from which an explicit pipeline is large. */
@@ -67,7 +67,7 @@ export class BulkSlots {
     const isConcerned = (one: Command | PlainCalls): boolean => {
       // The keys of plain calls have not been looked at.
       if (one instanceof PlainCalls) return true;
-      return roadOf(one, own) === Road.Keyed && own.some((slot) => wanted.has(slot));
+      return placementOf(one, own) === Placement.Keyed && own.some((slot) => wanted.has(slot));
     };
     for (const lane of this.lanes) {
       if (lane.isIdle) continue;

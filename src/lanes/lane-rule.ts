@@ -16,8 +16,8 @@ import { isWord, KeyWalk, keyPositions, lowerWord, UNKNOWN_KEYS } from "../comma
 import { slotOfKey } from "../command/slot";
 import type { Argument } from "../protocol/resp-types";
 
-export const Road = { Keyed: 0, Free: 1, Barrier: 2 } as const;
-export type Road = (typeof Road)[keyof typeof Road];
+export const Placement = { Keyed: 0, Free: 1, Barrier: 2 } as const;
+export type Placement = (typeof Placement)[keyof typeof Placement];
 
 /** Commands that change or read the state of their connection, whatever keys they name. */
 const OF_THE_CONNECTION =
@@ -51,15 +51,15 @@ const CLIENT_QUESTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /** Where a command belongs; `slots` is emptied and gets the slots of its keys if it is keyed. */
-export function roadOf(command: Command, slots: number[]): Road {
+export function placementOf(command: Command, slots: number[]): Placement {
   slots.length = 0;
   const { spec, args, slot } = command;
-  if ((spec.flags & OF_THE_CONNECTION) !== 0) return Road.Barrier;
-  if (!isOfKeys(spec, args)) return isFree(spec, args) ? Road.Free : Road.Barrier;
+  if ((spec.flags & OF_THE_CONNECTION) !== 0) return Placement.Barrier;
+  if (!isOfKeys(spec, args)) return isFree(spec, args) ? Placement.Free : Placement.Barrier;
   // A cluster has computed it, and all keys share it there.
   if (slot >= 0) slots.push(slot);
   else addSlots(spec, args, slots);
-  return slots.length > 0 ? Road.Keyed : Road.Barrier;
+  return slots.length > 0 ? Placement.Keyed : Placement.Barrier;
 }
 
 function isOfKeys(spec: CommandSpec, args: readonly Argument[]): boolean {

@@ -1,7 +1,7 @@
 /**
  * Divides the commands of a client among several connections to one server so that what has to stay
  * in order does. Commands with keys go to the lane of their slots; commands that stand between all
- * others (`Road.Barrier`) go to the main lane when the other lanes are done, and those lanes get
+ * others (`Placement.Barrier`) go to the main lane when the other lanes are done, and those lanes get
  * nothing before they are answered. What may not go yet is held, in order, and so is all behind it.
  *
  *   held ->  keyed    -> lane of the slots, unless a barrier is unanswered and the lane is not main
@@ -25,7 +25,7 @@ import { microtask } from "../util/scheduling";
 import { BulkSlots } from "./bulk-slots";
 import { Fences } from "./fences";
 import type { Lane, MainLane } from "./lane";
-import { bindsToMain, isForAll, Road, roadOf } from "./lane-rule";
+import { bindsToMain, isForAll, Placement, placementOf } from "./lane-rule";
 import { waitOnAll } from "./wait-on-all";
 
 /** One call: a single command, or what is left of a batch. */
@@ -252,9 +252,9 @@ export class Lanes implements Dispatcher {
 
   /** False if the command may not go yet. */
   private passOne(command: Command): boolean {
-    const road = roadOf(command, this.slots);
+    const placement = placementOf(command, this.slots);
     const unit = [command];
-    const lane = this.placeOf(road, unit);
+    const lane = this.placeOf(placement, unit);
     if (lane === null) return this.passBarrier(unit, false);
     if (!this.mayGoTo(lane)) return false;
     this.note(unit, lane);
@@ -270,10 +270,10 @@ export class Lanes implements Dispatcher {
     for (let start = 0; start < commands.length; ) {
       const end = endOfUnit(commands, start);
       const unit = commands.slice(start, end);
-      const road = this.lookAt(unit);
+      const placement = this.lookAt(unit);
       // A command that is about to go has to be seen where it goes.
       if (this.bulk !== null && (this.bulk.has(this.slots) || this.bulk.wants(unit))) this.empty(buckets);
-      const lane = this.placeOf(road, unit);
+      const lane = this.placeOf(placement, unit);
       if (lane === null) this.empty(buckets);
       if (lane === null ? !this.passBarrier(unit, true) : !this.mayGoTo(lane)) {
         this.empty(buckets);
@@ -306,12 +306,12 @@ export class Lanes implements Dispatcher {
     if (!this.mayGoTo(bulk.lane) || !bulk.wantsPipeline(commands)) return false;
     const all: number[] = [];
     for (const command of commands) {
-      if (roadOf(command, this.slots) !== Road.Keyed) return false;
+      if (placementOf(command, this.slots) !== Placement.Keyed) return false;
       for (const slot of this.slots) all.push(slot);
     }
     if (!bulk.mayTake(all)) return false;
     for (const command of commands) {
-      roadOf(command, this.slots);
+      placementOf(command, this.slots);
       bulk.take(command, this.slots);
     }
     this.ready(bulk.lane);
@@ -319,26 +319,26 @@ export class Lanes implements Dispatcher {
     return true;
   }
 
-  /** The road of a command, or of a transaction with all its members. */
-  private lookAt(unit: readonly Command[]): Road {
-    if (unit.length === 1) return roadOf(unit[0] as Command, this.slots);
+  /** The placement of a command, or of a transaction with all its members. */
+  private lookAt(unit: readonly Command[]): Placement {
+    if (unit.length === 1) return placementOf(unit[0] as Command, this.slots);
     const all: number[] = [];
     for (const command of unit) {
       if ((command.spec.flags & FRAME) !== 0 || isAsking(command)) continue;
-      const road = roadOf(command, this.slots);
-      if (road === Road.Barrier) return road;
+      const placement = placementOf(command, this.slots);
+      if (placement === Placement.Barrier) return placement;
       for (const slot of this.slots) all.push(slot);
     }
     this.slots.length = 0;
     for (const slot of all) this.slots.push(slot);
     const isTransaction = unit.some(({ spec }) => (spec.flags & CommandFlag.Multi) !== 0);
-    return all.length === 0 || (isTransaction && this.main.isWatched) ? Road.Barrier : Road.Keyed;
+    return all.length === 0 || (isTransaction && this.main.isWatched) ? Placement.Barrier : Placement.Keyed;
   }
 
   /** The lane that a command goes to; null if it stands between all. */
-  private placeOf(road: Road, unit: readonly Command[]): Lane | null {
-    if (road === Road.Barrier) return null;
-    if (road === Road.Free || this.takesAll) return this.main;
+  private placeOf(placement: Placement, unit: readonly Command[]): Lane | null {
+    if (placement === Placement.Barrier) return null;
+    if (placement === Placement.Free || this.takesAll) return this.main;
     const { bulk, slots } = this;
     if (bulk !== null) {
       if (bulk.has(slots)) return bulk.mayTake(bulk.foreign(slots)) ? bulk.lane : null;
@@ -359,7 +359,7 @@ export class Lanes implements Dispatcher {
     let lane: Lane | null = null;
     for (let index = 0; index < calls.length; index++) {
       const { slots } = this;
-      if (roadOf(calls.view(index, IGNORED), slots) !== Road.Keyed) return null;
+      if (placementOf(calls.view(index, IGNORED), slots) !== Placement.Keyed) return null;
       const own = this.bulk?.has(slots) === true ? null : this.laneOf(slots);
       if (own === null || (lane !== null && lane !== own)) return null;
       lane = own;

@@ -1,5 +1,5 @@
 /**
- * Subscribers of a cluster on lines that die without a word: each is noticed, the subscriptions
+ * Subscribers of a cluster on connections that die without a word: each is noticed, the subscriptions
  * are taken up again on a new line, and the gap is told. The proxies stand in for the nodes.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Guarantees 3, 4 and 5 over lines that are cut at many bytes, with books kept on the server:
+ * Guarantees 3, 4 and 5 over connections that are cut at many bytes, with books kept on the server:
  * commands run in the order of issue, transactions run whole or not at all, a guarded one never
  * after its guard is lost, and a command runs as often as its retry policy and its outcome say.
  */

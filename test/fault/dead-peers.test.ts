@@ -1,5 +1,5 @@
 /**
- * Guarantee 7, first half: a dead line is noticed and left in seconds with default options, and a
+ * Guarantee 7, first half: a dead connection is noticed and left in seconds with default options, and a
  * server that is merely slow, paused or stopped is waited for: nothing that may still run is
  * sent a second time.
  */
@@ -20,13 +20,13 @@ import { startServer } from "../support/shared-servers";
 import { Throttle } from "../support/throttle";
 
 const QUICK = { idleMs: 60, probeTimeoutMs: 60 };
-/** For lines beside which the server answers, however long this machine takes for the answer. */
+/** For connections beside which the server answers, however long this machine takes for the answer. */
 const QUICK_TO_ASK = { idleMs: 60, probeTimeoutMs: 2000 };
 const DEFAULT_LEAST_MS = 4900;
 const LONG = process.env.SLUICE_LONG === "1";
 
 describe("dead peers", () => {
-  const injections = countInjections("lines that fell silent");
+  const injections = countInjections("connections that fell silent");
   let server: ServerProcess;
   let proxy: FaultProxy;
   let redis: Redis;
@@ -64,7 +64,7 @@ describe("dead peers", () => {
     return new Promise((resolve) => setTimeout(resolve, ms));
   }
 
-  describe("half-open lines", () => {
+  describe("half-open connections", () => {
     for (const direction of [undefined, Direction.ToClient, Direction.ToServer]) {
       it(`are left, silent ${direction ?? "both ways"}`, async () => {
         await connect({ watchdog: QUICK_TO_ASK });

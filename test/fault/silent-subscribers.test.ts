@@ -21,7 +21,7 @@ const QUICK = { idleMs: 60, probeTimeoutMs: 300 };
 const ROUNDS = process.env.SLUICE_LONG === "1" ? 150 : 5;
 
 describe("silent subscribers", () => {
-  const injections = countInjections("lines of subscribers that fell silent");
+  const injections = countInjections("connections of subscribers that fell silent");
   let server: ServerProcess;
   let proxy: FaultProxy;
   let redis: Redis;

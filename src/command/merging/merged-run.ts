@@ -15,10 +15,10 @@ import type { Argument, CommandSpec, ReplyShape } from "../command-spec";
 import type { MergedCommands } from "../merged-commands";
 import type { PlainCalls } from "../plain-calls";
 import { decodeBuffersDeep } from "../reply-mappers";
+import type { Run } from "./command-list";
 import type { ConnectionKnowledge } from "./connection-knowledge";
 import { type Form, ReplyKind } from "./forms";
 import { isOvertaken } from "./overtaking";
-import type { Run } from "./rows";
 
 abstract class MergedRun implements Completion, MergedCommands {
   readonly promise = null;

@@ -11,10 +11,10 @@ import type { Command } from "../command";
 import { type Argument, CommandFlag } from "../command-spec";
 import type { PlainCalls } from "../plain-calls";
 import { UNROUTED } from "../slot";
+import { type CommandList, findRuns, ListOfCalls, ListOfCommands, type Run } from "./command-list";
 import { type ConnectionKnowledge, knowledgeOf } from "./connection-knowledge";
 import { type Form, formsOf } from "./forms";
 import { CallRun, CommandRun } from "./merged-run";
-import { CallRows, CommandRows, findRuns, type Rows, type Run } from "./rows";
 import { findTwins } from "./twins";
 
 export interface MergingSettings {
@@ -52,7 +52,7 @@ export class Merging implements BatchMerging {
     const found = this.coalesces ? findTwins(given, this.isFree) : null;
     const twins = found === null ? null : found.joined;
     const commands = found === null ? given : found.sent;
-    const rows = new CommandRows(commands, this.isFree);
+    const rows = new ListOfCommands(commands, this.isFree);
     const isFollowed = given[0]?.batch?.isFollowed === true;
     const runs = this.forms.size === 0 ? [] : findRuns(rows, this.forms);
     if (runs.length === 0 && twins === null) return given;
@@ -83,7 +83,7 @@ export class Merging implements BatchMerging {
 
   planCalls(calls: PlainCalls, connection: object): readonly (Command | CallRange)[] {
     const knowledge = knowledgeOf(connection);
-    const rows = new CallRows(calls);
+    const rows = new ListOfCalls(calls);
     const planned: (Command | CallRange)[] = [];
     let done = 0;
     const keep = (to: number): void => {
@@ -106,7 +106,7 @@ export class Merging implements BatchMerging {
   }
 }
 
-function argsAt(rows: Rows, row: number): Argument[] {
+function argsAt(rows: CommandList, row: number): Argument[] {
   return Array.from({ length: rows.argsAt(row) }, (_, index) => rows.arg(row, index));
 }
 
@@ -118,7 +118,7 @@ function mayAsk(form: Form, knowledge: ConnectionKnowledge): boolean {
 /** @param isFollowed Nobody knows what is sent behind these rows before they are answered. */
 function mayMerge(
   { form, from, to }: Run,
-  rows: Rows,
+  rows: CommandList,
   knowledge: ConnectionKnowledge,
   isFollowed: boolean,
 ): boolean {
@@ -133,7 +133,7 @@ function mayMerge(
   return form.isWrite ? to === rows.length : isProven && isFollowedByReads(rows, to);
 }
 
-function isFollowedByReads(rows: Rows, from: number): boolean {
+function isFollowedByReads(rows: CommandList, from: number): boolean {
   for (let row = from; row < rows.length; row++) {
     if ((rows.specAt(row).flags & CommandFlag.Readonly) === 0) return false;
   }

@@ -9,7 +9,7 @@ import { Effect, effectOf } from "../effects";
 import { keyPositions } from "../key-positions";
 import { PlainCalls } from "../plain-calls";
 import { IGNORED } from "../promise-completion";
-import { isSame } from "./rows";
+import { isSame } from "./command-list";
 
 export function isOvertaken(
   member: Command,

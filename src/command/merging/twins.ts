@@ -8,7 +8,7 @@ import type { Command } from "../command";
 import type { Argument } from "../command-spec";
 import { Effect, effectOf } from "../effects";
 import { keyPositions } from "../key-positions";
-import { isSame } from "./rows";
+import { isSame } from "./command-list";
 
 /** A read that others may join. */
 interface Leader {

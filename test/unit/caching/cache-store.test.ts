@@ -2,15 +2,20 @@
 
 import { expect } from "chai";
 import { CacheStore, type Content, type Question } from "../../../src/caching/cache-store";
-import { TrackedLine } from "../../../src/caching/tracked-line";
+import { TrackedConnection } from "../../../src/caching/tracked-connection";
 import { specOf } from "../../../src/command/command-table";
 import { slotOfKey } from "../../../src/command/slot";
 import { randomSource } from "../../support/random";
 
-const line = new TrackedLine({ dispatch() {}, dispatchBatch() {} }, { direct: null }, 1000, false);
+const connection = new TrackedConnection(
+  { dispatch() {}, dispatchBatch() {} },
+  { direct: null },
+  1000,
+  false,
+);
 
 function contentOf(value: string): Content {
-  return { value, kind: 0, bytes: value.length, line, bornMs: 0, expiresAtMs: 1 };
+  return { value, kind: 0, bytes: value.length, connection, bornMs: 0, expiresAtMs: 1 };
 }
 
 function ask(name: string, ...args: string[]): Question {
@@ -100,14 +105,14 @@ describe("the store of a cache", () => {
 
   it("drops what came over a connection, and no more", () => {
     const store = new CacheStore(1e6, true);
-    const other = new TrackedLine({ dispatch() {}, dispatchBatch() {} }, { direct: null }, 1000, true);
+    const other = new TrackedConnection({ dispatch() {}, dispatchBatch() {} }, { direct: null }, 1000, true);
     keep(store, ask("get", "a"), "mine");
     store.add([store.openNode("a"), store.openNode("b")], ask("mget", "a", "b"), {
       ...contentOf("its"),
-      line: other,
+      connection: other,
     });
-    expect(store.dropLine(other)).to.equal(true);
-    expect(store.dropLine(other)).to.equal(false);
+    expect(store.dropConnection(other)).to.equal(true);
+    expect(store.dropConnection(other)).to.equal(false);
     expect(find(store, ask("get", "a"))).to.equal("mine");
     expect(store).to.include({ size: 1, keyCount: 1 });
   });

@@ -91,7 +91,7 @@ describe("Chain", () => {
     make({ cache: true, bounds: { maxCommands: 1 } });
     expect(chain.top).to.equal(chain.caching?.cache);
     expect(chain.caching?.cache.next).to.equal(chain.admission);
-    expect(chain.admission?.next).to.equal(chain.line?.tracking);
+    expect(chain.admission?.next).to.equal(chain.tracker?.tracking);
     expect(chain.cache).to.equal(chain.caching);
   });
 
@@ -165,9 +165,9 @@ describe("Chain", () => {
   it("leads by the tracking of its node from when a cluster with a cache has made it", async () => {
     make({ enableAutoPipelining: true });
     const tracking = new Bottom();
-    const line = { tracking };
-    chain.track(line as never);
-    expect(chain.line).to.equal(line);
+    const tracker = { tracking };
+    chain.track(tracker as never);
+    expect(chain.tracker).to.equal(tracker);
     issue("get", "a");
     await turn();
     expect([bottom.got, tracking.got]).to.deep.equal([[], ["[a]"]]);

@@ -3,16 +3,16 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { IGNORED } from "../../../src/command/promise-completion";
 import { slotOfKey } from "../../../src/command/slot";
-import { bindsToMain, isForAll, Road, roadOf } from "../../../src/lanes/lane-rule";
+import { bindsToMain, isForAll, Placement, placementOf } from "../../../src/lanes/lane-rule";
 
 function commandOf(words: string): Command {
   const [name = "", ...args] = words.split(" ");
   return new Command(specOf(name), args, false, IGNORED);
 }
 
-function roadOfWords(words: string): [Road, number[]] {
+function placementOfWords(words: string): [Placement, number[]] {
   const slots: number[] = [9999];
-  return [roadOf(commandOf(words), slots), slots];
+  return [placementOf(commandOf(words), slots), slots];
 }
 
 describe("roads of commands", () => {
@@ -36,8 +36,8 @@ describe("roads of commands", () => {
       "copy a b": ["a", "b"],
     };
     for (const [words, keys] of Object.entries(about)) {
-      const [road, slots] = roadOfWords(words);
-      expect(road, words).to.equal(Road.Keyed);
+      const [placement, slots] = placementOfWords(words);
+      expect(placement, words).to.equal(Placement.Keyed);
       expect(slots, words).to.deep.equal(keys.map(slotOfKey));
     }
   });
@@ -46,13 +46,13 @@ describe("roads of commands", () => {
     const command = commandOf("get a");
     command.slot = 7;
     const slots: number[] = [];
-    expect(roadOf(command, slots)).to.equal(Road.Keyed);
+    expect(placementOf(command, slots)).to.equal(Placement.Keyed);
     expect(slots).to.deep.equal([7]);
   });
 
   it("are free for what is about neither data nor the connection", () => {
     for (const words of ["ping", "echo a", "time", "info", "client id", "CLIENT LIST"]) {
-      expect(roadOfWords(words)[0], words).to.equal(Road.Free);
+      expect(placementOfWords(words)[0], words).to.equal(Placement.Free);
     }
   });
 
@@ -88,12 +88,12 @@ describe("roads of commands", () => {
       "himport set a b c",
       "get",
     ];
-    for (const words of barriers) expect(roadOfWords(words)[0], words).to.equal(Road.Barrier);
+    for (const words of barriers) expect(placementOfWords(words)[0], words).to.equal(Placement.Barrier);
   });
 
   it("leave no slots behind where there are none", () => {
-    expect(roadOfWords("ping")[1]).to.deep.equal([]);
-    expect(roadOfWords("flushall")[1]).to.deep.equal([]);
+    expect(placementOfWords("ping")[1]).to.deep.equal([]);
+    expect(placementOfWords("flushall")[1]).to.deep.equal([]);
   });
 
   it("tell settings of all connections from those of one", () => {

@@ -4,8 +4,14 @@ import { expect } from "chai";
 import { Batch, BatchKind } from "../../../../src/command/batch";
 import { Command } from "../../../../src/command/command";
 import { specOf } from "../../../../src/command/command-table";
+import {
+  findRuns,
+  isSame,
+  ListOfCalls,
+  ListOfCommands,
+  type Run,
+} from "../../../../src/command/merging/command-list";
 import { formsOf } from "../../../../src/command/merging/forms";
-import { CallRows, CommandRows, findRuns, isSame, type Run } from "../../../../src/command/merging/rows";
 import { type CallCollector, PlainCalls } from "../../../../src/command/plain-calls";
 import { IGNORED } from "../../../../src/command/promise-completion";
 import { UNROUTED } from "../../../../src/command/slot";
@@ -35,8 +41,8 @@ function callsOf(rows: readonly Words[]): PlainCalls {
 
 /** The runs among commands, which must be the same among plain calls. */
 function runsOf(rows: readonly Words[]): string[] {
-  const found = shown(findRuns(new CommandRows(commandsOf(rows), () => true), FORMS));
-  expect(shown(findRuns(new CallRows(callsOf(rows)), FORMS)), "among plain calls").to.deep.equal(found);
+  const found = shown(findRuns(new ListOfCommands(commandsOf(rows), () => true), FORMS));
+  expect(shown(findRuns(new ListOfCalls(callsOf(rows)), FORMS)), "among plain calls").to.deep.equal(found);
   return found;
 }
 
@@ -142,14 +148,14 @@ describe("runs of rows", () => {
     ];
     const commands = commandsOf(rows, [1, 1, 2, 2]);
     const find = (isFree: (command: Command) => boolean): string[] =>
-      shown(findRuns(new CommandRows(commands, isFree), FORMS));
+      shown(findRuns(new ListOfCommands(commands, isFree), FORMS));
     expect(find(() => true)).to.deep.equal(["get 0-2", "get 2-4"]);
     expect(find((command) => command !== commands[1])).to.deep.equal(["get 2-4"]);
   });
 
   it("read rows alike from commands and from plain calls", () => {
     const rows: Words[] = [["get", "abc"], ["set", "k", Buffer.from("value")], ["ping"]];
-    for (const one of [new CommandRows(commandsOf(rows), () => true), new CallRows(callsOf(rows))]) {
+    for (const one of [new ListOfCommands(commandsOf(rows), () => true), new ListOfCalls(callsOf(rows))]) {
       const all = rows.map((_, row) => [
         one.specAt(row).name,
         one.argsAt(row),

@@ -10,7 +10,7 @@ import { type LinkDeps, type LinkOptions, withOthers } from "../link/link-option
 
 export { BlockingLease };
 
-export class LinkLine implements LeasedConnection {
+export class BlockingConnection implements LeasedConnection {
   private readonly link: Link;
 
   constructor(options: LinkOptions, connector: AbstractConnector, deps: LinkDeps, onTaken: () => void) {

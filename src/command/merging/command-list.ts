@@ -18,7 +18,7 @@ export interface Run {
   readonly to: number;
 }
 
-export interface Rows {
+export interface CommandList {
   readonly length: number;
   specAt(row: number): CommandSpec;
   argsAt(row: number): number;
@@ -31,7 +31,7 @@ export interface Rows {
   slotAt(row: number): number;
 }
 
-export class CommandRows implements Rows {
+export class ListOfCommands implements CommandList {
   constructor(
     private readonly commands: readonly Command[],
     private readonly test: (command: Command) => boolean,
@@ -66,7 +66,7 @@ export class CommandRows implements Rows {
   }
 }
 
-export class CallRows implements Rows {
+export class ListOfCalls implements CommandList {
   constructor(private readonly calls: PlainCalls) {}
 
   get length(): number {
@@ -99,7 +99,7 @@ export class CallRows implements Rows {
 }
 
 /** All runs of two rows and more, in order. A run is rows that follow one another with nothing in between. */
-export function findRuns(rows: Rows, forms: ReadonlyMap<string, Form>): Run[] {
+export function findRuns(rows: CommandList, forms: ReadonlyMap<string, Form>): Run[] {
   const runs: Run[] = [];
   const finder = new RunFinder(rows, forms);
   for (let from = 0; from < rows.length; ) {
@@ -116,7 +116,7 @@ class RunFinder {
   private specForm: Form | null = null;
 
   constructor(
-    private readonly rows: Rows,
+    private readonly rows: CommandList,
     private readonly forms: ReadonlyMap<string, Form>,
   ) {}
 

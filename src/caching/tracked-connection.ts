@@ -24,7 +24,7 @@ export interface Gate {
   readonly direct: Dispatcher | null;
 }
 
-export class TrackedLine {
+export class TrackedConnection {
   /** A time that has not passed yet; infinite: ask `renew`. */
   nowMs = Number.POSITIVE_INFINITY;
   /** The server has agreed to tell what changes. */
@@ -40,7 +40,7 @@ export class TrackedLine {
   };
 
   constructor(
-    readonly connection: Dispatcher,
+    readonly dispatcher: Dispatcher,
     private readonly gate: Gate,
     private readonly maxStaleMs: number,
     private readonly isOfCluster: boolean,
@@ -50,7 +50,7 @@ export class TrackedLine {
 
   /** Nothing has to be looked at before the next command is sent over it. */
   get isDirect(): boolean {
-    return this.gate.direct === this.connection;
+    return this.gate.direct === this.dispatcher;
   }
 
   /** Answers that come now may be kept. */
@@ -96,6 +96,6 @@ export class TrackedLine {
     };
     const [name, args] = this.isOfCluster ? ["exists", [key]] : ["ping", []];
     const question = new Command(specOf(name), args, false, completion);
-    this.connection.dispatch(issuedBy(Origin.Connection, question));
+    this.dispatcher.dispatch(issuedBy(Origin.Connection, question));
   }
 }
