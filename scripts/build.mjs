@@ -221,13 +221,21 @@ function findings(code, fileName) {
  * get others than the client or the server that loads it. This stands before the code, in its first line: lines stay.
  */
 function factoryBegin(shared) {
-  return (
-    `"use strict"; const made = new WeakMap(); ` +
-    `module.exports = (${shared}) => made.get(${shared}) ?? fill({}, ${shared}); ` +
-    `function fill(exports, ${shared}) { made.set(${shared}, exports); `
-  );
+  return `"use strict"; module.exports = (${shared}) => ${shared}.latePart(fill); function fill(exports, ${shared}) { `;
 }
-const FACTORY_END = "\nreturn exports; }\n";
+const FACTORY_END = "\n}\n";
+/** What the late parts share keeps what they made; a part may need another that needs it. */
+const LATE_PARTS = `
+const lateParts = new Map();
+exports.latePart = (fill) => {
+\tlet made = lateParts.get(fill);
+\tif (made === undefined) {
+\t\tlateParts.set(fill, made = {});
+\t\tfill(made, exports);
+\t}
+\treturn made;
+};
+`;
 
 /**
  * Says the same in fewer bytes: parts are called by the names of their files, a helper that is not used is not
@@ -253,6 +261,7 @@ const shorter = {
       text.overwrite(path.start, path.end, JSON.stringify(place.startsWith(".") ? place : `./${place}`));
       text.appendLeft(end, `(${coreThere})`);
     }
+    if (name === CORE) text.append(LATE_PARTS);
     if (name === CORE || isLate) for (const mark of marks) text.remove(mark.start, mark.end + 1);
     for (const { name: word, path, end, node } of parts) {
       const wanted = shortName(path);
@@ -409,7 +418,7 @@ function lateFactories(core, late) {
     `${factoryBegin("shared")}${code.replaceAll(`require("./${core}.js")`, "shared")}${FACTORY_END}`;
   return {
     name: "late-factories",
-    renderChunk(code, { name }) {
+    renderChunk(code, { name, fileName }) {
       const isLate = files.has(name);
       const shared =
         new RegExp(`const (\\w+) = require\\("\\./${core}\\.js"\\)`).exec(code)?.[1] ?? "exports";
@@ -418,6 +427,7 @@ function lateFactories(core, late) {
         if (isLate) throw new Error(`${name} needs ${file}: a late part may need only what is shared`);
         return `${all}(${shared})`;
       });
+      if (files.size > 0 && fileName === `${core}.js`) return { code: own + LATE_PARTS, map: null };
       return own === code && !isLate ? null : { code: isLate ? asFactory(own) : own, map: null };
     },
   };

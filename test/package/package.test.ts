@@ -27,9 +27,19 @@ const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 311_000;
 /** The same for a program that leaves out all that is loaded late (docs/moving-from-ioredis.md). */
 const MAX_BUNDLED_ALONE_BYTES = 214_000;
 const LEFT_OUT = ["./late/*", "debug"];
+const BUNDLER_PAGE = join("decisions", "0012-bundler.md");
+const MOVING_PAGE = "moving-from-ioredis.md";
 const MAX_LOAD_RATIO = 0.5;
 const LOADS = 9;
 const INSTALL_TIMEOUT_MS = 120_000;
+/** Sizes that the documentation names may be off by so much: they need not be written anew for each byte. */
+const MOST_OFF_BYTES = 2000;
+
+/** The figure of a page stands in the parentheses of the pattern, in kB or KiB. */
+function expectNamed(page: string, pattern: RegExp, bytes: number, unit: number): void {
+  const [, figure] = pattern.exec(readFileSync(join(checkoutDirectory(), "docs", page), "utf8")) ?? [];
+  expect(Number(figure) * unit, `${page}: ${pattern}`).to.be.closeTo(bytes, MOST_OFF_BYTES);
+}
 
 const NAMES = [
   "AbstractConnector",
@@ -156,15 +166,26 @@ describe("package", function () {
     console.log(`      test kit: ${(sizeOf(kit) / 1024).toFixed(0)} KiB`);
     console.log(`      tracing and tools: ${(sizeOf(aside) / 1024).toFixed(0)} KiB`);
     expect(sizeOf(client)).to.be.lessThan(MAX_CODE_BYTES);
+    expectNamed(BUNDLER_PAGE, /code of the client is (\d+) KiB/, sizeOf(client), 1024);
     expect(sizeOf(kit)).to.be.lessThan(MAX_KIT_BYTES);
     expect(sizeOf(aside)).to.be.lessThan(MAX_ASIDE_BYTES);
   });
 
-  for (const { path, name, limit } of [
-    { path: "sluice", name: "Redis", limit: MAX_BUNDLED_BYTES },
-    { path: "sluice/built/Redis", name: "{ Redis }", limit: MAX_BUNDLED_WITHOUT_CLUSTER_BYTES },
-  ]) {
-    it(`${path} stays under its size in a program that is bundled and minified`, async () => {
+  for (const { path, name, limit, told } of [
+    {
+      path: "sluice",
+      name: "Redis",
+      limit: MAX_BUNDLED_BYTES,
+      told: [/gets (\d+) kB/, /everything along: (\d+) kB/],
+    },
+    {
+      path: "sluice/built/Redis",
+      name: "{ Redis }",
+      limit: MAX_BUNDLED_WITHOUT_CLUSTER_BYTES,
+      told: [/importing `sluice\/built\/Redis`: (\d+) kB/, /without the cluster client: (\d+) kB/],
+    },
+  ] as const) {
+    it(`${path} stays under its size in a program that is bundled and minified, and is what the pages say`, async () => {
       const code = `import ${name} from "${path}"; new Redis().get("key").then(console.log);`;
       plain.write("bundled.mjs", code);
       const { outputFiles } = await build({
@@ -177,6 +198,8 @@ describe("package", function () {
       const bytes = outputFiles[0]?.contents.length ?? 0;
       console.log(`      bundled and minified: ${(bytes / 1000).toFixed(0)} kB`);
       expect(bytes).to.be.within(1, limit);
+      expectNamed(BUNDLER_PAGE, told[0], bytes, 1000);
+      expectNamed(MOVING_PAGE, told[1], bytes, 1000);
     });
   }
 
@@ -206,6 +229,8 @@ describe("package", function () {
     const bundled = outputFiles[0]?.text ?? "";
     console.log(`      without its late parts: ${(bundled.length / 1000).toFixed(0)} kB`);
     expect(bundled.length).to.be.within(1, MAX_BUNDLED_ALONE_BYTES);
+    expectNamed(BUNDLER_PAGE, /every bundler has for that: (\d+) kB/, bundled.length, 1000);
+    expectNamed(MOVING_PAGE, /`debug` with it: (\d+) kB/, bundled.length, 1000);
     const [found, missing] = (await plain.evaluate("alone-bundled.mjs", bundled)) as string[];
     expect(found).to.equal("value");
     expect(missing).to.contain("cluster-client.js");

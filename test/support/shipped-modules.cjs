@@ -21,7 +21,7 @@ const WITH_COPIES = ["testing", "otel"];
 /** A part that is loaded late is a function of this file, and its code ends in this way: scripts/build.mjs. */
 const CORE = join(built, "core.js");
 const LATE = /[\\/]built[\\/]late[\\/]/;
-const LATE_END = "\nreturn exports; }\n";
+const LATE_END = "\n}\n";
 /** What interop code asks a module for. */
 const NOT_NAMES = ["__esModule", "default", "then"];
 
