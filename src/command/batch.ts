@@ -44,8 +44,8 @@ export interface BatchTrace {
 export interface BatchMerging {
   /** The commands to be sent in the place of these. What the connection has shown is remembered. */
   plan(commands: readonly Member[], connection: object): readonly Member[];
-  /** The commands to be sent in the place of plain calls: commands, and ranges of calls. */
-  planCalls(calls: { readonly length: number }, connection: object): readonly object[];
+  /** To be sent in the place of plain calls: commands and ranges of calls, in the pieces that are worth a write. */
+  planCalls(calls: { readonly length: number }, connection: object): Iterable<readonly object[]>;
 }
 
 export class Batch {

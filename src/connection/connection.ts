@@ -238,8 +238,11 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   /** A tracer wants to see commands. */
   dispatchCalls(calls: PlainCalls): boolean {
     if (this.tracer.isTracing()) return false;
-    if (calls.batch.merging === null) this.queue.pushCalls(calls);
-    else this.pushPlanned(calls, calls.batch.merging.planCalls(calls, this) as Planned);
+    if (calls.batch.merging !== null) {
+      this.pushPlanned(calls, calls.batch.merging.planCalls(calls, this) as Iterable<Planned>);
+      return true;
+    }
+    this.queue.pushCalls(calls);
     this.writer.onBatchQueued();
     return true;
   }
@@ -328,12 +331,21 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   // --- inside ----------------------------------------------------------------------------
 
-  private pushPlanned(calls: PlainCalls, planned: Planned): void {
-    this.queue.mayBeMerged = true;
-    for (const one of planned) {
-      if ("from" in one) this.queue.pushCalls(calls, one.from, one.to);
-      else this.queue.push(one);
+  /** Where nothing is in flight the pieces leave one by one: the server begins with the first while the next is encoded. */
+  private pushPlanned(calls: PlainCalls, pieces: Iterable<Planned>): void {
+    const { queue, writer } = this;
+    const isIdle = queue.length === 0;
+    let isRest = false;
+    queue.mayBeMerged = true;
+    for (const piece of pieces) {
+      for (const one of piece) {
+        if ("from" in one) queue.pushCalls(calls, one.from, one.to);
+        else queue.push(one);
+      }
+      if (isIdle) writer.onBatchQueued(isRest);
+      isRest = isIdle;
     }
+    if (!isIdle) writer.onBatchQueued();
   }
 
   /** False if there is nothing that could drain. */

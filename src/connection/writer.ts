@@ -111,9 +111,15 @@ export class Writer implements Flushable {
     else if (this.isEager ? --pacer.untilLook <= 0 : this.queue.unsent === EARLY_FLUSH_COMMANDS) this.look();
   }
 
-  /** Commands that were handed over together were put into the queue. */
-  onBatchQueued(): void {
-    if (!this.isBooked) this.leave();
+  /**
+   * Commands that were handed over together were put into the queue.
+   *
+   * @param isRest Those before them have left, and the server is at work on these.
+   */
+  onBatchQueued(isRest = false): void {
+    if (this.isBooked) return;
+    if (isRest && this.mayLeave) this.writeEarly();
+    else this.leave();
   }
 
   /** Bytes have arrived; no reply of them was read yet. */
@@ -154,17 +160,20 @@ export class Writer implements Flushable {
   /** Writes at once what the policy lets out, and books what it does not. */
   private leave(): void {
     const { inFlight, answered } = this.queue;
-    const isNow = this.isEager && !this.source.isGathering && this.mayWriteNow;
-    if (isNow && flushScheduler.mayLeaveNow(inFlight, answered - this.answeredBefore)) {
+    if (this.mayLeave && flushScheduler.mayLeaveNow(inFlight, answered - this.answeredBefore)) {
       this.hasLeftIdle = inFlight === 0;
-      flushScheduler.flushBefore(this);
-      this.meter.cause = "early";
-      this.writeUnsent();
+      this.writeEarly();
       return;
     }
     // A command behind one that has left at once is still of the run that found nothing in flight.
     flushScheduler.request(this, this.hasLeftIdle ? 0 : inFlight);
     this.hasLeftIdle = false;
+  }
+
+  private writeEarly(): void {
+    flushScheduler.flushBefore(this);
+    this.meter.cause = "early";
+    this.writeUnsent();
   }
 
   /** Writes what has gathered, if it is time or too much. */
@@ -193,6 +202,11 @@ export class Writer implements Flushable {
   private get isDue(): boolean {
     const { queue, meter } = this;
     return pacer.isDue(queue.unsent, queue.inFlight, this.openBefore - queue.length, meter.queuedMs);
+  }
+
+  /** Commands may leave before the end of the run. */
+  private get mayLeave(): boolean {
+    return this.isEager && !this.source.isGathering && this.mayWriteNow;
   }
 
   /** Not while commands are encoded: a tracer that hears of them may issue others. */

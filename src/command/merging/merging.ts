@@ -29,6 +29,11 @@ export interface CallRange {
   readonly to: number;
 }
 
+/** Calls that are written before the others are encoded: two commands of the longest kind. */
+const PIECE_CALLS = 256;
+/** Fewer than this are not worth a write of their own. */
+const LEAST_REST = 128;
+
 export class Merging implements BatchMerging {
   private readonly forms: ReadonlyMap<string, Form>;
   private readonly coalesces: boolean;
@@ -81,28 +86,33 @@ export class Merging implements BatchMerging {
     return planned;
   }
 
-  planCalls(calls: PlainCalls, connection: object): readonly (Command | CallRange)[] {
+  *planCalls(calls: PlainCalls, connection: object): Iterable<readonly (Command | CallRange)[]> {
     const knowledge = knowledgeOf(connection);
     const rows = new ListOfCalls(calls);
-    const planned: (Command | CallRange)[] = [];
+    let piece: (Command | CallRange)[] = [];
+    let begun = 0;
     let done = 0;
     const keep = (to: number): void => {
-      if (to > done) planned.push({ from: done, to });
+      if (to > done) piece.push({ from: done, to });
     };
     for (const run of findRuns(rows, this.forms)) {
       const { form, from, to } = run;
       if (!mayMerge(run, rows, knowledge, false)) {
         if (!mayAsk(form, knowledge)) continue;
         keep(to);
-        planned.push(knowledge.ask(form, argsAt(rows, from)));
+        piece.push(knowledge.ask(form, argsAt(rows, from)));
       } else {
         keep(from);
-        planned.push(new CallRun(run, calls, knowledge).command);
+        piece.push(new CallRun(run, calls, knowledge).command);
       }
       done = to;
+      if (done - begun < PIECE_CALLS || rows.length - done < LEAST_REST) continue;
+      yield piece;
+      piece = [];
+      begun = done;
     }
     keep(rows.length);
-    return planned;
+    yield piece;
   }
 }
 
