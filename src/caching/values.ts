@@ -57,8 +57,7 @@ const NO_TYPE = "none";
 export function mayBeAbsence(value: unknown): boolean {
   if (!isObject(value)) return !value || value === NO_TYPE || (typeof value === "number" && value < 0);
   if (Buffer.isBuffer(value)) return value.length === 0 || value.toString() === NO_TYPE;
-  const elements = Object.values(value);
-  return elements.length === 0 || elements.every(mayBeAbsence);
+  return Object.values(value).every(mayBeAbsence);
 }
 
 /** Freezes a value and all that is in it. The bytes of a Buffer cannot be frozen. */

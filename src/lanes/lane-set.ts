@@ -306,7 +306,7 @@ export class LaneSet {
   }
 
   private tellEnd(): void {
-    if (!this.isEnding || this.others.some(({ link }) => link.status !== "end")) return;
+    if (this.others.some(({ link }) => link.status !== "end")) return;
     this.isEnding = false;
     this.owner.deps.listener.onStatus("end", undefined);
   }

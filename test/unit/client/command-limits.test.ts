@@ -274,6 +274,25 @@ describe("Limiter", () => {
       ]).to.deep.equal(["enough", 30, 0]);
     }));
 
+  it("keeps no timer for a call that has ended, whichever way", () =>
+    live(async () => {
+      const ways = [
+        limiter({ commandTimeout: 50_000 }),
+        limiter({ blockingTimeout: 50_000 }),
+        limiter({}, { timeout: 50_000 }),
+      ];
+      for (const limit of ways) {
+        for (const isFailed of [false, true]) {
+          const one = command("blpop", "k", "0");
+          limit.limit(one);
+          expect(home.time.pending).to.be.greaterThan(0);
+          if (isFailed) one.fail(new Error("no"));
+          else one.fulfil(null, { protocol: 2, replyMapping: "legacy" });
+          expect(home.time.pending).to.equal(0);
+        }
+      }
+    }));
+
   it("fails a call at once whose signal is aborted already, and sets no timer for it", () =>
     live(async () => {
       const one = command("get", "k");

@@ -190,6 +190,28 @@ describe("ViewFactory", () => {
       expect(view.isIdle).to.equal(true);
     });
 
+    it("hands on what each of its lanes has gathered", () => {
+      view = make({ redisOptions: { connections: { lanes: 2 } }, enableAutoPipelining: true });
+      for (const link of view.links) link.connect = () => Promise.resolve();
+      view.dispatch(command("get", 1));
+      expect(view.gathered.length).to.equal(1);
+      view.handOn();
+      expect([
+        view.gathered.length,
+        view.links.flatMap(({ offline }) => [...offline.pending()]),
+      ]).to.deep.equal([0, made]);
+      view.takeWaiting(() => true);
+    });
+
+    it("has the tracking of its cluster's cache in its chain", () => {
+      const tracking = { dispatch: (one: Command) => void made.push(one), dispatchBatch() {} };
+      const factory = new ViewFactory({}, { track: () => ({ tracking, onStatus() {} }) } as never);
+      const tracked = factory.makeNode(ADDRESS, false, {});
+      views.push(tracked);
+      tracked.dispatch(new Command(specOf("get"), ["k"], false, IGNORED));
+      expect(made.length).to.equal(1);
+    });
+
     it("tells the youngest command of a slot: gathered, or waiting", () => {
       const [old, young, blocking, other] = [
         command("get", 1),

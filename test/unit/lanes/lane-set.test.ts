@@ -48,6 +48,9 @@ class ModelLink {
     }
   }
 
+  /** A fence, which is never answered. */
+  dispatchBatch(): void {}
+
   positionOf(): object {
     return { server: `link ${this.connects}` };
   }
@@ -241,6 +244,35 @@ describe("LaneSet", () => {
     ready();
     others()[0]?.go("end");
     expect(main().disconnects).to.deep.equal([undefined]);
+  });
+
+  it("asks nothing of a main connection that ends already, or has ended, when a lane gives up", () => {
+    ready();
+    main().isClosing = true;
+    others()[0]?.go("end");
+    main().isClosing = false;
+    main().go("close", "end");
+    others()[1]?.go("end");
+    others()[1]?.go("connecting", "end");
+    expect([main().disconnects, statuses()]).to.deep.equal([[], ["close", "end"]]);
+  });
+
+  it("leaves a lane that was asked to end as it is while there is no main connection", () => {
+    set.disconnect(false);
+    others()[0]?.go("end");
+    expect([main().disconnects, others()[0]?.connects]).to.deep.equal([[], 0]);
+  });
+
+  it("ends what is held for all lanes when the client disconnects, and keeps it for a reconnect", () => {
+    main().waiting.push(new Command(specOf("get"), ["a"], false, IGNORED));
+    const barrier = new Command(specOf("flushall"), [], false, IGNORED);
+    others()[0]?.waiting.push(new Command(specOf("get"), ["b"], false, IGNORED));
+    set.lanes.dispatch(barrier);
+    expect(set.gathered).to.deep.equal([barrier]);
+    set.disconnect(true);
+    expect(settled).to.deep.equal([]);
+    set.disconnect(false);
+    expect(settled).to.deep.equal([barrier]);
   });
 
   it("disconnects the other lanes: what is held ends, or all of it is kept for a reconnect", () => {

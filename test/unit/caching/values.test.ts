@@ -1,0 +1,93 @@
+/** Replies as a cache keeps them: nobody who changes what he got changes what others get, and sizes grow with content. */
+
+import { expect } from "chai";
+import {
+  copyOf,
+  freezeDeep,
+  kindOf,
+  mayBeAbsence,
+  sizeOf,
+  sizeOfText,
+  ValueKind,
+} from "../../../src/caching/values";
+
+describe("values of a cache", () => {
+  const samples: [unknown, ValueKind][] = [
+    ["text", ValueKind.Shared],
+    [7, ValueKind.Shared],
+    [null, ValueKind.Shared],
+    [Buffer.from("bytes"), ValueKind.Bytes],
+    [["a", null, 1], ValueKind.List],
+    [{ field: "value" }, ValueKind.Dictionary],
+    [["a", ["b"]], ValueKind.Nested],
+    [[Buffer.from("a")], ValueKind.Nested],
+    [{ field: ["a", { deep: Buffer.from("b") }] }, ValueKind.Nested],
+  ];
+
+  it("tells how deep a copy has to go", () => {
+    for (const [value, kind] of samples) expect(kindOf(value)).to.equal(kind);
+  });
+
+  it("copies all that can be changed, at every depth", () => {
+    const shares = (one: unknown, other: unknown): boolean =>
+      typeof one === "object" &&
+      one !== null &&
+      (one === other ||
+        (Buffer.isBuffer(one)
+          ? one.buffer === (other as Buffer).buffer && one.byteOffset === (other as Buffer).byteOffset
+          : Object.entries(one).some(([name, element]) =>
+              shares(element, (other as Record<string, unknown>)[name]),
+            )));
+    for (const [value, kind] of samples) {
+      const copy = copyOf(value, kind);
+      expect(copy).to.deep.equal(value);
+      expect(shares(value, copy), JSON.stringify(value)).to.equal(false);
+    }
+  });
+
+  it("copies a field of any name as a field", () => {
+    const value = JSON.parse('{"__proto__": ["a"]}') as object;
+    const copy = copyOf(value, kindOf(value)) as object;
+    expect([Object.keys(copy), Object.getPrototypeOf(copy)]).to.deep.equal([["__proto__"], Object.prototype]);
+  });
+
+  it("knows what a key that does not exist may have answered", () => {
+    const absent = [
+      null,
+      "",
+      0,
+      -2,
+      [],
+      {},
+      "none",
+      Buffer.from(""),
+      Buffer.from("none"),
+      [null, 0],
+      [[null], ""],
+    ];
+    for (const value of absent) expect(mayBeAbsence(value), JSON.stringify(value)).to.equal(true);
+    for (const value of ["a", 1, Buffer.from("a"), ["a"], [null, "a"], { field: "a" }])
+      expect(mayBeAbsence(value), JSON.stringify(value)).to.equal(false);
+  });
+
+  it("freezes a value with all that is in it but bytes", () => {
+    const bytes = Buffer.from("a");
+    const value = { list: ["a", { deep: bytes }] };
+    freezeDeep(value);
+    expect([value, value.list, value.list[1]].map(Object.isFrozen)).to.deep.equal([true, true, true]);
+    bytes[0] = 1;
+    expect(bytes[0]).to.equal(1);
+  });
+
+  it("counts what a value costs: more for each element, twice the bytes for a text that needs them", () => {
+    expect(sizeOfText("ää") - sizeOfText("")).to.equal(4);
+    expect(sizeOfText("aa") - sizeOfText("")).to.equal(2);
+    expect(sizeOf("aa")).to.equal(sizeOfText("aa"));
+    expect(sizeOf(["aa", "b"]) - sizeOf(["aa"])).to.be.greaterThan(sizeOfText("b"));
+    expect(sizeOf({ a: "1", b: "2" }) - sizeOf({ a: "1" })).to.be.greaterThan(
+      sizeOfText("b") + sizeOfText("2"),
+    );
+    expect(sizeOf(Buffer.alloc(100)) - sizeOf(Buffer.alloc(0))).to.equal(100);
+    expect(sizeOf(7)).to.be.greaterThan(0);
+  });
+});
