@@ -59,6 +59,9 @@ interface Refusal {
 /** Tries with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */
 const EVEN_TRIES = 4;
 const LONGEST_DELAY_MS = 2000;
+/** A command that a node has sent away so often waits before it goes there again. */
+const TIMES_SENT_AWAY = 2;
+const FIRST_AGREEING_MS = 20;
 /** A replica that could not serve a read is left alone for this long. */
 const AVOID_MS = 1000;
 const MAX_TRAIL = 64;
@@ -227,17 +230,16 @@ export class Redirector {
     trail.next = { host: target.address.host, port: target.address.port, isAsk };
     const { client } = node;
     if (!isAsk) this.learn(node, target, redirect.slot);
-    const isUnreachable = target.isDown && target.isLost;
-    this.giveBack(
-      unit,
-      isUnreachable ? this.afterLoss(unit) : this.afterMove(isAsk),
-      sourceOf(unit, node, client),
-    );
+    const times = node === target ? 0 : timesAt(unit, target);
+    const terms = target.isDown && target.isLost ? this.afterLoss(unit) : this.afterMove(isAsk, times);
+    this.giveBack(unit, terms, sourceOf(unit, node, client));
     return true;
   }
 
-  private afterMove(isAsk: boolean): Omit<Returned, "command"> {
-    return { reason: WaitReason.Moved, delayMs: isAsk ? 0 : this.options.retryDelayOnMoved };
+  /** @param times How often the node that is named has sent the command away. */
+  private afterMove(isAsk: boolean, times: number): Omit<Returned, "command"> {
+    const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
+    return { reason: WaitReason.Moved, delayMs: Math.max(delayMs, agreeingDelay(times)) };
   }
 
   private afterLoss(unit: Command): Omit<Returned, "command"> {
@@ -334,6 +336,16 @@ function sourceOf(unit: Command, node: ClusterNode, client: NodeClient | null): 
 export function grownDelay(delayMs: number, tries: number): number {
   if (tries <= EVEN_TRIES) return delayMs;
   return Math.max(delayMs, Math.min(delayMs * 2 ** (tries - EVEN_TRIES), LONGEST_DELAY_MS));
+}
+
+function timesAt(unit: Command, { key }: ClusterNode): number {
+  return unit.extra?.trail?.nodes.filter((tried) => tried === key).length ?? 0;
+}
+
+/** Two nodes that name each other need a moment: a command does not spend its tries within a few milliseconds. */
+function agreeingDelay(times: number): number {
+  if (times < TIMES_SENT_AWAY) return 0;
+  return Math.min(FIRST_AGREEING_MS * 2 ** (times - TIMES_SENT_AWAY), LONGEST_DELAY_MS);
 }
 
 /** Takes a command out of its automatic batch: it no longer keeps that batch from ending. */

@@ -221,6 +221,7 @@ export class Refresher {
 
   private async askSeeds(isAllowed: boolean, errors: Record<string, Error>): Promise<TopologyRange[] | null> {
     if (!isAllowed || this.isStopped) return null;
+    const { generation } = this;
     let seeds: Informant[];
     try {
       seeds = await this.deps.openSeeds();
@@ -228,7 +229,8 @@ export class Refresher {
       errors["startup nodes"] = error as Error;
       return null;
     }
-    const ranges = await this.askAll(seeds, errors);
+    const isVoid = generation !== this.generation;
+    const ranges = isVoid ? null : await this.askAll(seeds, errors);
     for (const { client } of seeds) client.link.disconnect();
     return ranges;
   }

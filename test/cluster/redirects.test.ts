@@ -140,6 +140,27 @@ describe("cluster: error replies", () => {
       expect(fixture.fake.nodes.flatMap((node) => node.received("get"))).to.have.length(4);
     });
 
+    for (const word of ["MOVED", "ASK"]) {
+      it(`and ${word} between two nodes that name each other last until they agree`, async () => {
+        let agreeAtMs = Number.POSITIVE_INFINITY;
+        const answer = (target: number, redirect: string): void => {
+          fixture.fake.node(OWNER + OTHER - target).script = ([name]) => {
+            if (name !== "get") return undefined;
+            if (agreeAtMs === Number.POSITIVE_INFINITY) agreeAtMs = performance.now() + 200;
+            if (performance.now() < agreeAtMs)
+              return new Error(`${redirect} ${SLOT} ${fixture.fake.node(target).key}`);
+            return "agreed";
+          };
+        };
+        answer(OTHER, word);
+        answer(OWNER, "MOVED");
+        const cluster = connect();
+        await cluster.set("bar", 1);
+        expect(await cluster.get(KEY)).to.equal("agreed");
+        expect(fixture.fake.nodes.flatMap((node) => node.received("get")).length).to.be.within(2, 17);
+      });
+    }
+
     it("fails at once with a budget of 0", async () => {
       failGets(OWNER, () => `MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`);
       const error = await failureOf(connect({ maxRedirections: 0 }).get(KEY));

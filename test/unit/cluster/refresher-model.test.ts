@@ -8,7 +8,7 @@ import { expect } from "chai";
 import fc from "fast-check";
 import type { ClusterNode, NodeClient } from "../../../src/cluster/cluster-node";
 import type { NodePool } from "../../../src/cluster/node-pool";
-import type { Refresher } from "../../../src/cluster/refresher";
+import type { Informant, Refresher } from "../../../src/cluster/refresher";
 import type { Command } from "../../../src/command/command";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 import { fixedRuns } from "../../support/properties";
@@ -247,5 +247,33 @@ describe("the refresher, on random programs", () => {
       fc.asyncProperty(steps, (program) => home.liveAlone(() => new Bench().run(program))),
       fixedRuns(400),
     );
+  });
+
+  it("asks no start node when it was stopped while their names were looked up, and lets go of them", async () => {
+    await home.liveAlone(async () => {
+      let found: (seeds: Informant[]) => void = () => {};
+      let [asked, closed] = [0, 0];
+      const client = {
+        link: { dispatch: () => asked++, disconnect: () => closed++ },
+      } as unknown as NodeClient;
+      const refresher = new home.modules.Refresher(
+        { slotsRefreshTimeout: TIMEOUT_MS, prefersShards: false, usesTls: () => false },
+        { list: () => [] } as unknown as NodePool,
+        {
+          apply: () => true,
+          onNodeError: () => {},
+          openSeeds: () => new Promise((resolve) => (found = resolve)),
+          hasWaiting: false,
+          hasLost: false,
+        },
+      );
+      refresher.start();
+      const refreshed = refresher.refresh().catch((error: Error & { code?: string }) => error.code);
+      await home.pass(1);
+      refresher.stop();
+      found([{ address: { host: "h", port: 1 }, client }]);
+      expect(await refreshed).to.equal("REFRESH_VOID");
+      expect([asked, closed, home.time.pending]).to.deep.equal([0, 1, 0]);
+    });
   });
 });
