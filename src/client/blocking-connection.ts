@@ -29,7 +29,7 @@ export class BlockingConnection implements LeasedConnection {
   }
 
   useDb(db: number): void {
-    if (this.link.session.db === db) return;
+    if (this.link.session.selected.db === db) return;
     this.link.dispatch(issuedBy(Origin.Client, new Command(specOf("select"), [String(db)], false, IGNORED)));
   }
 

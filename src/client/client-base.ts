@@ -68,6 +68,7 @@ import {
 } from "./batches";
 import {
   hooks,
+  isCommandTraced,
   keepScope,
   OBSERVE,
   outcomeOf,
@@ -180,14 +181,16 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   // --- commands ----------------------------------------------------------------------------
 
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
-    const callback = takeCallback(args);
+    const callback = typeof args[args.length - 1] === "function" ? takeCallback(args) : null;
     const completion = new PromiseCompletion(this[TALLY]);
     let outcome = completion.promise;
     try {
       if (this.options.strictArguments === true) refuseLooseArguments(spec, args);
       const command = makeCommand(spec, args, wantsBuffers, completion);
       if (largeCopies.wereMade && !this[IS_INTERCEPTED]) recycleArguments(command);
-      outcome = this[ISSUE](applyPrefix(command, this.options.keyPrefix));
+      const { keyPrefix } = this.options;
+      if (keyPrefix) applyPrefix(command, keyPrefix);
+      outcome = this[ISSUE](command, completion);
     } catch (error) {
       completion.refuse(refusalOf(error, spec.name));
     }
@@ -395,20 +398,20 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return this.sendCommand !== ClientBase.prototype.sendCommand;
   }
 
-  private [ISSUE](command: Command): Promise<unknown> {
+  private [ISSUE](command: Command, completion: PromiseCompletion): Promise<unknown> {
     this[TALLY].issued++;
-    if (hooks.call !== null) tellCall(command, command.completion as PromiseCompletion, this[SOURCE]);
-    keepScope(command);
+    if (hooks.call !== null) tellCall(command, completion, this[SOURCE]);
+    if (isCommandTraced()) keepScope([command]);
     if (!this[IS_PLAIN]) {
       if (this.options.showFriendlyErrorStack) command.ensureExtra().captureCallSite();
       this[LIMITER]?.limit(command);
-      if (command.isSettled) return command.promise;
+      if (command.isSettled) return completion.promise;
     }
     if (this.sendCommand !== ClientBase.prototype.sendCommand) {
       return outcomeOf(command, this.sendCommand(command));
     }
     this[CHAIN].dispatch(command);
-    return command.promise;
+    return completion.promise;
   }
 
   /** Hands a batch on, each command through `sendCommand` if that has been replaced. */
@@ -494,7 +497,8 @@ class ClientSender implements BatchSender {
   }
 
   preparation(): ((command: Command) => void) | null {
-    return this.client.options.showFriendlyErrorStack ? noteCallSite : null;
+    const { client } = this;
+    return !client[IS_PLAIN] && client.options.showFriendlyErrorStack ? noteCallSite : null;
   }
 
   trace(run: Parameters<typeof tracePipeline>[0]): ReturnType<typeof tracePipeline> {
@@ -507,7 +511,7 @@ class ClientSender implements BatchSender {
 }
 
 function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Command[]): void {
-  keepScope(commands);
+  if (isCommandTraced()) keepScope(commands);
   const limiter = client[LIMITER];
   if (limiter !== null) {
     for (const command of commands) limiter.limit(command);
@@ -547,7 +551,7 @@ function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
       if (client.options.strictArguments === true) refuseLooseArguments(script.bySha, args);
       return script.makeCommand(args, wantsBuffers, completion);
     },
-    (client, command) => client[ISSUE](command),
+    (client, command, completion) => client[ISSUE](command, completion),
   );
 }
 
@@ -570,14 +574,14 @@ function makePipelineClass(client: ClientBase<ReplyMappingMode>): typeof Pipelin
 function makeMethod(
   name: string,
   make: (client: ClientBase, args: unknown[], completion: Completion) => Command,
-  issue: (client: ClientBase, command: Command) => Promise<unknown>,
+  issue: (client: ClientBase, command: Command, completion: PromiseCompletion) => Promise<unknown>,
 ): (this: ClientBase, ...args: unknown[]) => Promise<unknown> {
   return function (...args) {
     const callback = takeCallback(args);
     const completion = new PromiseCompletion(this[TALLY]);
     let outcome = completion.promise;
     try {
-      outcome = issue(this, make(this, args, completion));
+      outcome = issue(this, make(this, args, completion), completion);
     } catch (error) {
       completion.refuse(refusalOf(error, name));
     }

@@ -33,6 +33,7 @@ import { toError } from "../util/user-code";
 import type { RedisOptions } from "./options/redis-options";
 import type { PipelineTarget } from "./pipeline-trace";
 
+export { isCommandTraced } from "../observability/channels";
 export { hooks } from "../observability/hooks";
 
 const debug = debugLog("redis");
@@ -103,14 +104,12 @@ export function flushesSoFar(): number {
 }
 
 /**
- * Notes where commands are issued, while tracers listen: commands are written later, together
+ * Notes where commands are issued, to be called while tracers listen: commands are written later, together
  * with those of others, and must not be taken for the work of whoever happened to be first.
  */
-export function keepScope(issued: Command | readonly Command[]): void {
-  if (!isCommandTraced()) return;
+export function keepScope(issued: readonly Command[]): void {
   const scope = new AsyncResource("sluice.command", { requireManualDestroy: true });
-  if (!Array.isArray(issued)) (issued as Command).ensureExtra().scope = scope;
-  else for (const command of issued as readonly Command[]) command.ensureExtra().scope = scope;
+  for (const command of issued) command.ensureExtra().scope = scope;
 }
 
 /**
@@ -138,17 +137,12 @@ export class ClientTracer {
   private connecting: AsyncResource | null = null;
   private reason: Error | undefined;
   /** Looked up once for each connection: asking the environment takes longer than a flush may. */
-  private isLogging = false;
+  isLogging = false;
   isLoggingBatches = false;
   private work: ConnectionContext | null = null;
   private lostAtMs: number | null = null;
 
   constructor(private readonly client: TracedClient) {}
-
-  /** Asked once for each flush. */
-  isTracing(): boolean {
-    return isCommandTraced() || this.isLogging;
-  }
 
   /** A command is being written; one that is sent again was reported to the channels before. */
   onWrite(command: Command): void {

@@ -7,6 +7,7 @@
 import { prepareArguments } from "../command/argument-mappers";
 import { blockingTimeMs } from "../command/blocking";
 import { Command, MADE_BY_HAND } from "../command/command";
+import { encodeName } from "../command/command-spec";
 import { argumentTransformers, replyTransformers, specOf } from "../command/command-table";
 import { type FlagSetName, type FlagSets, flagSets, isInFlagSet } from "../command/flag-sets";
 import { keyPositions, prefixKeys } from "../command/key-positions";
@@ -106,7 +107,7 @@ export class LegacyCommand extends Command {
   /** The encoded request. */
   toWritable(_socket?: unknown): Buffer {
     const output = new OutputBuffer();
-    encodeCommand(output, this.spec.encodedName, this.args);
+    encodeCommand(output, this.spec.encodedName ?? encodeName(this.spec), this.args);
     const segments = output.take();
     const request = Buffer.concat(segments);
     output.release(segments);

@@ -224,7 +224,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const { connection, session, options, mode } = this[LINK];
     if (connection === null) return null;
     return hideSecrets({
-      select: session.db,
+      select: session.selected.db,
       auth: (options as RedisOptions).password,
       subscriber: mode === "subscriber",
       ...connection.shape,
@@ -374,7 +374,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   override [OBSERVE](size: number): BatchObserver | null {
-    return this[TRACER].onTransaction(size, this[LINK].session.db);
+    return this[TRACER].onTransaction(size, this[LINK].session.selected.db);
   }
 }
 
@@ -423,7 +423,7 @@ class RedisSource implements TraceSource {
   }
 
   get database(): number {
-    return this.link.session.db;
+    return this.link.session.selected.db;
   }
 
   server(): ReturnType<TraceSource["server"]> {
@@ -451,7 +451,7 @@ class RedisChainDeps implements ChainDeps {
   }
 
   currentDb(): number {
-    return this.link.session.db;
+    return this.link.session.selected.db;
   }
 
   onGivenUp(): void {

@@ -86,11 +86,18 @@ export interface CommandSpec {
   /** Sum of `CommandFlag` bits. */
   readonly flags: number;
   readonly keys: KeyRule;
-  /** `$3\r\nget\r\n`: the command word as an encoded bulk string. */
-  readonly encodedName: Buffer;
+  /** `$3\r\nget\r\n`: the command word as an encoded bulk string; null until it is needed (`encodeName`). */
+  encodedName: Buffer | null;
   /** Exact-word transformers; replaced by `Command.setReplyTransformer` and its sibling. */
   replyMapper: ReplyMapper | null;
   argumentMapper: ArgumentMapper | null;
+}
+
+/** Encodes the word when it is first sent: a program uses a dozen of all words, and starts quicker for it. */
+export function encodeName(spec: CommandSpec): Buffer {
+  const { name } = spec;
+  spec.encodedName = Buffer.from(`$${Buffer.byteLength(name)}\r\n${name}\r\n`);
+  return spec.encodedName;
 }
 
 export type { Argument, Reply };

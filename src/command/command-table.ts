@@ -57,7 +57,7 @@ interface Subcommand {
 class TableSpec implements CommandSpec {
   replyMapper: ReplyMapper | null = null;
   argumentMapper: ArgumentMapper | null = null;
-  private encoded: Buffer | null = null;
+  encodedName: Buffer | null = null;
 
   constructor(
     readonly name: string,
@@ -65,13 +65,6 @@ class TableSpec implements CommandSpec {
     readonly flags: number,
     readonly keys: KeyRule,
   ) {}
-
-  // Made when first used: a program uses a dozen of these words, and starts quicker for it.
-  get encodedName(): Buffer {
-    if (this.encoded === null)
-      this.encoded = Buffer.from(`$${Buffer.byteLength(this.name)}\r\n${this.name}\r\n`);
-    return this.encoded;
-  }
 }
 
 /** Enough for every spelling a program uses on purpose; more are made anew each time. */

@@ -85,8 +85,12 @@ export class CommandQueue {
     return this.items.length - this.sentMark + this.backlogCount + begun;
   }
 
-  push(command: Command): void {
-    this.pushEntry(command);
+  push(entry: QueueEntry): void {
+    if (this.backlogCount > 0) this.defer([entry]);
+    else {
+      this.append(entry);
+      if (this.items.length >= this.sweepAt) this.sweep();
+    }
   }
 
   /** The array is kept until all of it is written; it must not change. */
@@ -102,7 +106,7 @@ export class CommandQueue {
   pushCalls(calls: PlainCalls, from = 0, to: number = calls.length): void {
     if (to <= from) return;
     this.furtherCalls += to - from - 1;
-    this.pushEntry(new CallsInFlight(calls, from, to));
+    this.push(new CallsInFlight(calls, from, to));
   }
 
   /**
@@ -268,14 +272,6 @@ export class CommandQueue {
     return (this.backlog?.toArray() ?? []).flatMap(({ entries, next }) => entries.slice(next));
   }
 
-  private pushEntry(entry: QueueEntry): void {
-    if (this.backlogCount > 0) this.defer([entry]);
-    else {
-      this.append(entry);
-      if (this.items.length >= this.sweepAt) this.sweep();
-    }
-  }
-
   private shiftCall(entry: CallsInFlight): Command | undefined {
     if (!entry.isAwaited) return undefined;
     const command = entry.takeNext();
@@ -290,7 +286,7 @@ export class CommandQueue {
   }
 
   private append(entry: QueueEntry): void {
-    if (!entry.isSettled) entry.state = CommandState.Queued;
+    if (entry.state < CommandState.Settled) entry.state = CommandState.Queued;
     this.items.push(entry);
   }
 

@@ -6,7 +6,7 @@
 import { RoundTrips } from "./round-trips";
 
 /** Flushes of 1, of 2 and 3, of 4 to 7 commands, and so on; the last one of 32,768 and more. */
-const FLUSH_SIZES = 16;
+export const FLUSH_SIZES = 16;
 
 const SUMMED = [
   "flushes",
@@ -51,13 +51,5 @@ export class ConnectionCounts {
     other.flushSizes.forEach((count, size) => {
       (this.flushSizes[size] as number) += count;
     });
-  }
-
-  noteFlush(commands: number): void {
-    this.flushes++;
-    ConnectionCounts.flushes++;
-    this.written += commands;
-    const size = Math.min(31 - Math.clz32(commands), FLUSH_SIZES - 1);
-    if (size >= 0) (this.flushSizes[size] as number)++;
   }
 }

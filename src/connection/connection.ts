@@ -19,7 +19,7 @@ import { toError } from "../util/user-code";
 import { CallsInFlight } from "./calls-in-flight";
 import { CommandQueue, type QueueEntry } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
-import type { WriteListener } from "./flush-encoder";
+import { isTraced, type WriteListener } from "./flush-encoder";
 import { FlushMeter } from "./flush-meter";
 import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
@@ -63,8 +63,6 @@ export interface ConnectionDeps extends PushDeps {
   /** Those of its link; without them it counts for nobody. */
   readonly counts?: FlushMeter["counts"];
 }
-
-const NO_TRACER: WriteListener = { isTracing: () => false, onWrite() {} };
 
 /** Replies to these need more than settling the command. */
 const STATE_FLAGS =
@@ -113,14 +111,14 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   isUnwatched = false;
   /** Commands that are handed over now leave at the end of the run, whatever the policy. */
   isGathering = false;
+  /** Null: it may be silent for ever. */
+  socketTimeout: SocketTimeout | null = null;
 
   private readonly parser = new Parser(this);
   private readonly pushes: PushRouter;
   private readonly decoding: number;
-  private socketTimeout: SocketTimeout | null = null;
   /** The way in which the stream itself ends. */
   private socketEnd: Duplex["end"] | null = null;
-  private readonly tracer: WriteListener;
   private readonly meter: FlushMeter;
   private readonly writer: Writer;
   private roomBytes = 0;
@@ -136,9 +134,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       (options.stringNumbers ? Decode.StringNumbers : 0) |
       (options.replyMapping === "resp3" ? Decode.Resp3Shapes : 0);
     this.limitSilence(options.socketTimeoutMs);
-    this.tracer = deps.tracer ?? NO_TRACER;
     this.meter = new FlushMeter(this.queue, deps.counts, deps.tracer);
-    this.writer = new Writer(this, options, this.meter, this.tracer);
+    this.writer = new Writer(this, options, this.meter, deps.tracer);
     this.pushes = new PushRouter(this.queue, deps, options.stringNumbers);
   }
 
@@ -237,7 +234,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   /** A tracer wants to see commands. */
   dispatchCalls(calls: PlainCalls): boolean {
-    if (this.tracer.isTracing()) return false;
+    if (isTraced(this.deps.tracer)) return false;
     if (calls.batch.merging !== null) {
       this.pushPlanned(calls, calls.batch.merging.planCalls(calls, this) as Iterable<Planned>);
       return true;
@@ -318,15 +315,9 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   // --- WriterSource ----------------------------------------------------------------------
 
-  onFirstOfIdle(): void {
-    this.lastActivityMs = clockMs();
-    if (!this.isUnwatched) return;
+  onAwake(): void {
     this.isUnwatched = false;
     this.deps.life.onAwake?.();
-  }
-
-  onWritten(): void {
-    if (this.socketTimeout !== null) this.socketTimeout.windUp();
   }
 
   // --- inside ----------------------------------------------------------------------------

@@ -5,8 +5,8 @@
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
-import type { CommandSpec } from "../command/command-spec";
-import type { ServerContext } from "../observability/channels";
+import { type CommandSpec, encodeName } from "../command/command-spec";
+import { isCommandTraced, type ServerContext } from "../observability/channels";
 import { encodeArguments, encodeCommand, encodeWord } from "../protocol/encoder";
 import type { OutputBuffer } from "../protocol/output-buffer";
 import { toError } from "../util/user-code";
@@ -21,9 +21,9 @@ const FEW = 16;
 const LARGE_BYTES = 16 * 1024;
 
 export interface WriteListener {
-  /** Called for each command as it is encoded, while `isTracing()` is true. */
+  /** Called for each command as it is encoded, while `isLogging` is true or somebody listens to commands. */
   onWrite(command: Command): void;
-  isTracing(): boolean;
+  readonly isLogging: boolean;
   /** Address of the server, for those who listen. */
   server?(): ServerContext;
 }
@@ -35,6 +35,11 @@ export function serverFor(tracer: Pick<WriteListener, "server"> | null): ServerC
   return tracer?.server?.() ?? NOWHERE;
 }
 
+/** Whether commands are to be shown one by one as they are written. */
+export function isTraced(listener: WriteListener | null): listener is WriteListener {
+  return listener !== null && (listener.isLogging || isCommandTraced());
+}
+
 export class FlushEncoder {
   private readonly queue: CommandQueue;
   private readonly scripts: ScriptMemory;
@@ -44,37 +49,41 @@ export class FlushEncoder {
     private readonly output: OutputBuffer,
     /** A flush ends at the first command that reaches this many bytes, unless all are few and large. */
     private readonly highWaterBytes: number,
-    private readonly listener: WriteListener,
+    private readonly listener: WriteListener | null,
   ) {
     this.queue = source.queue;
     this.scripts = source.scripts;
   }
 
-  /** Returns why a command could not be encoded: half of it is in the buffer, so nothing may go out. */
-  fill(): Error | null {
+  /**
+   * Returns why a command could not be encoded: half of it is in the buffer, so nothing may go out.
+   *
+   * @param unsent Entries of the queue that are unsent, one at least.
+   */
+  fill(unsent: number): Error | null {
     const { queue } = this;
-    const isTracing = this.listener.isTracing();
-    const { unsent } = queue;
-    for (let count = 0; count < unsent && !this.isFull(count); count++) {
+    const listener = isTraced(this.listener) ? this.listener : null;
+    let count = 0;
+    do {
       const entry = queue.advance();
       if (entry === undefined) break;
       const trouble =
-        entry instanceof CallsInFlight ? this.encodeCalls(entry) : this.encodeOne(entry, isTracing);
+        entry instanceof CallsInFlight ? this.encodeCalls(entry) : this.encodeOne(entry, listener);
       if (trouble !== null) return trouble;
-    }
+    } while (++count < unsent && !this.isFull(count));
     return null;
   }
 
-  private encodeOne(command: Command, isTracing: boolean): Error | null {
+  private encodeOne(command: Command, listener: WriteListener | null): Error | null {
     const { queue } = this;
     if (command.state === CommandState.Queued && isAlone(command)) {
       command.state = CommandState.Sent;
     } else if (!beginWriting(command, queue.answered + queue.inFlight)) return null;
     if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
-    if (isTracing) this.listener.onWrite(command);
+    if (listener !== null) listener.onWrite(command);
     queue.wroteCommand();
     try {
-      encodeCommand(this.output, command.spec.encodedName, command.args);
+      encodeCommand(this.output, command.spec.encodedName ?? encodeName(command.spec), command.args);
       return null;
     } catch (error) {
       return failWith(command, error);
@@ -92,7 +101,8 @@ export class FlushEncoder {
     try {
       for (; at < end && !this.isFull(at - entry.written); at++) {
         const to = ends[at] as number;
-        encodeWord(output, (specs[at] as CommandSpec).encodedName, to - from);
+        const spec = specs[at] as CommandSpec;
+        encodeWord(output, spec.encodedName ?? encodeName(spec), to - from);
         encodeArguments(output, args, from, to);
         from = to;
       }

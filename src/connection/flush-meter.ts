@@ -11,7 +11,7 @@ import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
 import { CallsInFlight } from "./calls-in-flight";
 import type { CommandQueue } from "./command-queue";
-import { ConnectionCounts } from "./connection-counts";
+import { ConnectionCounts, FLUSH_SIZES } from "./connection-counts";
 import { serverFor, type WriteListener } from "./flush-encoder";
 
 /** Their replies come when the server pleases. */
@@ -68,7 +68,11 @@ export class FlushMeter {
     const { counts, queue, place } = this;
     const commands = queue.answered + queue.inFlight - place;
     counts.bytesWritten += bytes;
-    counts.noteFlush(commands);
+    counts.flushes++;
+    ConnectionCounts.flushes++;
+    counts.written += commands;
+    const size = Math.min(31 - Math.clz32(commands), FLUSH_SIZES - 1);
+    if (size >= 0) (counts.flushSizes[size] as number)++;
     if (this.timedPlace === UNMEASURED) this.time();
     if (isStalled && this.stalledFromMs === 0) {
       counts.stalls++;

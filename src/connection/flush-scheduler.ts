@@ -86,7 +86,7 @@ export class FlushScheduler {
 
   /** Flushes everything that was booked before `one`, which is about to write. */
   flushBefore(one: Flushable): void {
-    if (this.booked[0] === one) return;
+    if (this.booked.length === 0 || this.booked[0] === one) return;
     const place = this.booked.indexOf(one);
     this.flushFirst(place < 0 ? this.booked.length : place);
   }

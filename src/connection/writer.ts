@@ -36,13 +36,14 @@ export interface WriterSource {
   readonly scripts: ScriptMemory;
   readonly state: ConnectionState;
   /** When bytes last arrived, or when the socket was last written with nothing in flight. */
-  readonly lastActivityMs: number;
+  lastActivityMs: number;
   /** Commands that are handed over now leave at the end of the run, whatever the policy. */
   readonly isGathering: boolean;
-  /** Something is about to be written, and nothing is in flight. */
-  onFirstOfIdle(): void;
-  /** The socket was given what had gathered. */
-  onWritten(): void;
+  /** The watchdog rests: `onAwake` is to be called before something is written. */
+  readonly isUnwatched: boolean;
+  onAwake(): void;
+  /** Is wound up when something was written; null: the server may be silent for ever. */
+  readonly socketTimeout: { windUp(): void } | null;
   /** Half a command is in the buffer, or the socket has thrown: the connection cannot go on. */
   destroy(error: Error): void;
 }
@@ -91,7 +92,7 @@ export class Writer implements Flushable {
     private readonly source: WriterSource,
     private readonly options: WriterOptions,
     private readonly meter: FlushMeter,
-    listener: WriteListener,
+    listener: WriteListener | null,
   ) {
     this.queue = source.queue;
     this.encoder = new FlushEncoder(source, this.output, options.highWaterBytes, listener);
@@ -217,10 +218,11 @@ export class Writer implements Flushable {
   private writeUnsent(): void {
     const { queue, output, socket, source } = this;
     if (this.isBlocked || socket === null || source.state === ConnectionState.Closed) return;
-    if (queue.unsent === 0 || !socket.writable) return;
+    const { unsent } = queue;
+    if (unsent === 0 || !socket.writable) return;
     if (queue.inFlight === 0) this.endIdle();
     this.meter.begin(source.lastActivityMs);
-    const trouble = this.fill();
+    const trouble = this.fill(unsent);
     if (trouble !== null) {
       source.destroy(trouble);
       return;
@@ -233,21 +235,22 @@ export class Writer implements Flushable {
       source.destroy(toError(error));
       return;
     }
-    source.onWritten();
+    if (source.socketTimeout !== null) source.socketTimeout.windUp();
     if (queue.unsent > 0 && !this.isBlocked) flushScheduler.requestNextTurn(this);
   }
 
   private endIdle(): void {
     const { source, hold } = this;
-    const sinceMs = source.lastActivityMs;
-    source.onFirstOfIdle();
-    if (hold !== null) hold.noteUnused(source.lastActivityMs - sinceMs);
+    const nowMs = clockMs();
+    if (hold !== null) hold.noteUnused(nowMs - source.lastActivityMs);
+    source.lastActivityMs = nowMs;
+    if (source.isUnwatched) source.onAwake();
   }
 
-  private fill(): Error | null {
+  private fill(unsent: number): Error | null {
     this.isFlushing = true;
     try {
-      return this.encoder.fill();
+      return this.encoder.fill(unsent);
     } finally {
       this.isFlushing = false;
     }

@@ -62,7 +62,7 @@ export class LinkLane implements MainLane {
   }
 
   get db(): number {
-    return this.link.session.db;
+    return this.link.session.selected.db;
   }
 
   useDb(db: number): void {

@@ -138,7 +138,7 @@ export class Link implements Dispatcher, CalledByParts {
       this.dispatchCarefully(command);
       return;
     }
-    command.db = this.session.db;
+    command.db = this.session.selected.db;
     this.direct.dispatch(command);
   }
 
@@ -148,13 +148,13 @@ export class Link implements Dispatcher, CalledByParts {
       else for (const command of commands) this.dispatchCarefully(command);
       return;
     }
-    const { db } = this.session;
+    const { db } = this.session.selected;
     if (db !== 0) for (const command of commands) command.db = db;
     this.direct.dispatchBatch(commands);
   }
 
   dispatchCalls(calls: PlainCalls): boolean {
-    calls.db = this.session.db;
+    calls.db = this.session.selected.db;
     return this.direct?.dispatchCalls(calls) === true;
   }
 
@@ -516,7 +516,7 @@ export class Link implements Dispatcher, CalledByParts {
       command.fail(new OfflineQueueDisabledError());
       return;
     }
-    command.db = this.session.db;
+    command.db = this.session.selected.db;
     this.session.note(command);
     if (waits) this.offline.push(command);
     else this.current.send(command);
@@ -541,7 +541,7 @@ export class Link implements Dispatcher, CalledByParts {
     // Together: some may have been given up, and others be bound to them.
     connection.isGathering = true;
     if (!this.subscriptions.isEmpty) {
-      this.current.select(this.session.db);
+      this.current.select(this.session.selected.db);
       restoreSubscriptions(
         connection,
         this.subscriptions,
@@ -550,7 +550,7 @@ export class Link implements Dispatcher, CalledByParts {
       );
     }
     this.offline.drain((command) => this.current.send(command));
-    this.current.select(this.session.db);
+    this.current.select(this.session.selected.db);
     connection.isGathering = false;
     this.chooseRoad();
   }

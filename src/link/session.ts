@@ -106,10 +106,6 @@ export class Session {
     this.selected = new SelectedDb(db);
   }
 
-  get db(): number {
-    return this.selected.db;
-  }
-
   /** True while every command must be looked at before it may go on. */
   get isDelicate(): boolean {
     return this.isWatchLost || this.isMultiLost || this.openTransaction !== null;

@@ -136,7 +136,7 @@ export function traceConnect(connectionEpoch: number, server: ServerContext): Tr
 }
 
 /** True while somebody listens to any part of the operations. */
-export function isHeard<Context extends object>(channel: Channel<Context>): boolean {
+function isHeard<Context extends object>(channel: Channel<Context>): boolean {
   // Not `channel.hasSubscribers`: Node 20 has it only in its later releases.
   return (
     channel.start.hasSubscribers ||
@@ -146,3 +146,34 @@ export function isHeard<Context extends object>(channel: Channel<Context>): bool
     channel.error.hasSubscribers
   );
 }
+
+/** The client's own operations of one kind (`work-channels.ts`); each reports `start` and `end`, later `error` if it fails, `asyncStart` and `asyncEnd`. */
+export class WorkChannel<Context extends { error?: Error }> {
+  private readonly channel: TracingChannel<unknown, Context>;
+
+  constructor(name: string) {
+    this.channel = tracingChannel(name);
+  }
+
+  get isHeard(): boolean {
+    return isHeard(this.channel);
+  }
+
+  /** Begins an operation; the work that is done at once runs in the stores that tracers have bound. */
+  begin(context: Context, work: () => void = nothing): Context {
+    this.channel.start.runStores(context, work);
+    this.channel.end.publish(context);
+    return context;
+  }
+
+  settle(context: Context, error?: Error): void {
+    if (error !== undefined) {
+      context.error = error;
+      this.channel.error.publish(context);
+    }
+    this.channel.asyncStart.publish(context);
+    this.channel.asyncEnd.publish(context);
+  }
+}
+
+function nothing(): void {}

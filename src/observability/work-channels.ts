@@ -5,8 +5,8 @@
  * read while nobody listens to a channel. Values, keys and credentials never appear.
  */
 
-import { type Channel, channel, type TracingChannel, tracingChannel } from "node:diagnostics_channel";
-import { isHeard, type ServerContext } from "./channels";
+import { type Channel, channel } from "node:diagnostics_channel";
+import { type ServerContext, WorkChannel } from "./channels";
 
 type Counts = Record<string, number>;
 
@@ -122,35 +122,6 @@ export interface CacheContext extends ServerContext {
   intervalMs: number;
 }
 
-/** Operations of one kind; each reports `start` and `end`, later `error` if it fails, `asyncStart` and `asyncEnd`. */
-class WorkChannel<Context extends { error?: Error }> {
-  private readonly channel: TracingChannel<unknown, Context>;
-
-  constructor(name: string) {
-    this.channel = tracingChannel(name);
-  }
-
-  get isHeard(): boolean {
-    return isHeard(this.channel);
-  }
-
-  /** Begins an operation; the work that is done at once runs in the stores that tracers have bound. */
-  begin(context: Context, work: () => void = nothing): Context {
-    this.channel.start.runStores(context, work);
-    this.channel.end.publish(context);
-    return context;
-  }
-
-  settle(context: Context, error?: Error): void {
-    if (error !== undefined) {
-      context.error = error;
-      this.channel.error.publish(context);
-    }
-    this.channel.asyncStart.publish(context);
-    this.channel.asyncEnd.publish(context);
-  }
-}
-
 export const pipelineChannel: WorkChannel<PipelineContext> = new WorkChannel("sluice:pipeline");
 export const flushChannel: WorkChannel<FlushContext> = new WorkChannel("sluice:flush");
 export const connectionChannel: WorkChannel<ConnectionContext> = new WorkChannel("sluice:connection");
@@ -172,5 +143,3 @@ export function isCacheHeard(): boolean {
 export function tellCache(context: CacheContext): void {
   caches.publish(context);
 }
-
-function nothing(): void {}

@@ -264,10 +264,10 @@ export class Parser {
   /** The line of a bulk string is there, the rest is not: wait for it, or let it pass through. */
   private awaitBulk(length: number): boolean {
     const { builder } = this;
-    if (length > MAX_TEXT_BYTES && !builder.isDropping && !builder.wantsBuffers) {
+    if (length > MAX_TEXT_BYTES && !builder.isDropping && !this.has(Decode.Buffers)) {
       builder.failReply(new ReplyTooLongError(`${length} bytes`));
     }
-    const isBuffer = builder.wantsBuffers && this.bytes[this.at] === TypeByte.Bulk;
+    const isBuffer = this.has(Decode.Buffers) && this.bytes[this.at] === TypeByte.Bulk;
     if (builder.isDropping || (isBuffer && isEarned(length, this.end - this.cursor))) {
       this.at = this.cursor;
       this.passing.begin(length, builder.isDropping);
@@ -288,7 +288,7 @@ export class Parser {
   private placeString(start: number, stop: number): boolean {
     const { builder } = this;
     if (builder.isDropping) return this.place(null);
-    if (builder.wantsBuffers) return this.place(copyBytes(this.bytes, start, stop));
+    if (this.has(Decode.Buffers)) return this.place(copyBytes(this.bytes, start, stop));
     if (stop - start <= MAX_TEXT_BYTES) return this.place(decodeText(this.bytes, start, stop, this.isAscii));
     builder.failReply(new ReplyTooLongError(`${stop - start} bytes`));
     return this.place(null);
@@ -321,7 +321,7 @@ export class Parser {
     const size = frame.index;
     const chunks = builder.takeChunks(frame);
     if (chunks === null) return this.place(null);
-    if (builder.wantsBuffers) return this.place(Buffer.concat(chunks));
+    if (this.has(Decode.Buffers)) return this.place(Buffer.concat(chunks));
     if (size <= MAX_TEXT_BYTES) return this.place(decodeText(Buffer.concat(chunks), 0, size, false));
     builder.failReply(new ReplyTooLongError(`${size} bytes`));
     return this.place(null);
@@ -424,7 +424,7 @@ export class Parser {
     const { builder, bytes } = this;
     const start = this.at + 1;
     this.at = lineEnd + 2;
-    if (builder.isDropping || builder.wantsBuffers) return this.placeString(start, lineEnd);
+    if (builder.isDropping || this.has(Decode.Buffers)) return this.placeString(start, lineEnd);
     return this.place(decodeStatus(bytes, start, lineEnd, this.isAscii));
   }
 

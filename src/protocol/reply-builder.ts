@@ -43,11 +43,6 @@ export class ReplyBuilder {
 
   constructor(private readonly sink: ReplySink) {}
 
-  /** True if the strings of the present value are wanted as Buffers. */
-  get wantsBuffers(): boolean {
-    return (this.decoding & Decode.Buffers) !== 0;
-  }
-
   /** A reply that is no push begins. */
   beginReply(): void {
     this.isIdle = false;

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { CommandFlag } from "../../../src/command/command-spec";
+import { CommandFlag, encodeName } from "../../../src/command/command-spec";
 import {
   additionalCommandNames,
   commandNames,
@@ -72,9 +72,9 @@ describe("specOf", () => {
   });
 
   it("has the word encoded as a bulk string", () => {
-    expect(specOf("get").encodedName.toString()).to.equal("$3\r\nget\r\n");
-    expect(specOf("GÉT").encodedName.toString()).to.equal("$4\r\nGÉT\r\n");
-    expect(specOf("").encodedName.toString()).to.equal("$0\r\n\r\n");
+    expect(encodeName(specOf("get")).toString()).to.equal("$3\r\nget\r\n");
+    expect(encodeName(specOf("GÉT")).toString()).to.equal("$4\r\nGÉT\r\n");
+    expect(encodeName(specOf("")).toString()).to.equal("$0\r\n\r\n");
   });
 
   it("takes words such as __proto__ for what they are: unknown", () => {

@@ -1,11 +1,22 @@
 import { expect } from "chai";
+import { CommandQueue } from "../../../src/connection/command-queue";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
+import { FlushMeter } from "../../../src/connection/flush-meter";
 import { RoundTrips } from "../../../src/connection/round-trips";
+
+/** A flush of so many commands. */
+function flush(counts: ConnectionCounts, commands: number): void {
+  const queue = new CommandQueue();
+  const meter = new FlushMeter(queue, counts);
+  meter.begin(0);
+  queue.answered = commands;
+  meter.end(0, false);
+}
 
 describe("ConnectionCounts", () => {
   it("puts flushes into classes by powers of two, the last one open", () => {
     const counts = new ConnectionCounts();
-    for (const size of [1, 2, 3, 4, 7, 8, 32_767, 32_768, 1_000_000]) counts.noteFlush(size);
+    for (const size of [1, 2, 3, 4, 7, 8, 32_767, 32_768, 1_000_000]) flush(counts, size);
     expect(counts.flushSizes).to.deep.equal([1, 2, 2, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 2]);
     expect(counts.flushes).to.equal(9);
     expect(counts.written).to.equal(1 + 2 + 3 + 4 + 7 + 8 + 32_767 + 32_768 + 1_000_000);
@@ -13,9 +24,9 @@ describe("ConnectionCounts", () => {
 
   it("adds up", () => {
     const [one, other] = [new ConnectionCounts(), new ConnectionCounts()];
-    one.noteFlush(1);
-    other.noteFlush(1);
-    other.noteFlush(5);
+    flush(one, 1);
+    flush(other, 1);
+    flush(other, 5);
     other.stalledMs = 1.5;
     one.add(other);
     expect(one).to.include({ flushes: 3, written: 7, stalledMs: 1.5 });

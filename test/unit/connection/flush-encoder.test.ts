@@ -18,7 +18,7 @@ const USUAL = 256 * KIB;
 function flushes(count: number, size: number, kind: string, highWaterBytes: number): number[] {
   const queue = new CommandQueue();
   const output = new OutputBuffer();
-  const listener = { onWrite: () => {}, isTracing: () => false };
+  const listener = { onWrite: () => {}, isLogging: false };
   const encoder = new FlushEncoder({ queue, scripts: new ScriptMemory() }, output, highWaterBytes, listener);
   const value = kind === "text" ? "x".repeat(size) : Buffer.alloc(size);
   if (kind === "calls") {
@@ -33,7 +33,7 @@ function flushes(count: number, size: number, kind: string, highWaterBytes: numb
   }
   const counts = [0, 1].map(() => {
     const before = queue.inFlight;
-    expect(encoder.fill()).to.equal(null);
+    expect(encoder.fill(queue.unsent)).to.equal(null);
     output.release(output.take());
     return queue.inFlight - before;
   });

@@ -26,14 +26,12 @@ class Source implements WriterSource {
   state: ConnectionState = ConnectionState.Ready;
   lastActivityMs = 0;
   isGathering = false;
+  readonly isUnwatched = true;
   readonly told: string[] = [];
+  readonly socketTimeout = { windUp: (): number => this.told.push("written") };
 
-  onFirstOfIdle(): void {
+  onAwake(): void {
     this.told.push("first");
-  }
-
-  onWritten(): void {
-    this.told.push("written");
   }
 
   destroy(error: Error): void {
@@ -78,14 +76,16 @@ describe("Writer", () => {
   let writer: Writer;
   let meter: FlushMeter;
   const made: Command[] = [];
-  let listener: { isTracing: boolean; onWrite: (command: Command) => void };
+  let listener: { isLogging: boolean; onWrite: (command: Command) => void };
 
   function open(socket: Duplex, options: Partial<WriterOptions> = {}): void {
     source = new Source();
     taker = new Taker(socket);
-    listener = { isTracing: false, onWrite: () => {} };
+    listener = { isLogging: false, onWrite: () => {} };
     const tracer: WriteListener = {
-      isTracing: () => listener.isTracing,
+      get isLogging() {
+        return listener.isLogging;
+      },
       onWrite: (command) => listener.onWrite(command),
     };
     const all: WriterOptions = { highWaterBytes: 1 << 20, flushPolicy: "adaptive", ...options };
@@ -275,7 +275,7 @@ describe("Writer", () => {
 
   it("keeps the order of commands that a tracer issues while others are encoded", async () => {
     open(new Socket());
-    listener.isTracing = true;
+    listener.isLogging = true;
     listener.onWrite = (command) => {
       if (command.args[0] === "a") call("inner");
     };
@@ -299,7 +299,7 @@ describe("Writer", () => {
 
   it("writes nothing from within the encoding of something else", async () => {
     open(ofUser());
-    listener.isTracing = true;
+    listener.isLogging = true;
     listener.onWrite = () => writer.flushWhole();
     call("a");
     call("b");
@@ -451,13 +451,14 @@ describe("Writer", () => {
       const { noteUnused } = FlushHold.prototype;
       const unused: number[] = [];
       FlushHold.prototype.noteUnused = (durationMs) => void unused.push(durationMs);
-      source.lastActivityMs = 1000;
-      source.onFirstOfIdle = () => (source.lastActivityMs = 1500);
+      const sinceMs = performance.now() - 500;
+      source.lastActivityMs = sinceMs;
       call("d");
       call("e");
       await turn();
       FlushHold.prototype.noteUnused = noteUnused;
-      expect(unused).to.deep.equal([500]);
+      expect(unused).to.deep.equal([source.lastActivityMs - sinceMs]);
+      expect(unused[0]).to.be.at.least(500);
     });
 
     it("expects nobody to ask again once the turn has ended", async () => {

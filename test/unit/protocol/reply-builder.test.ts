@@ -89,7 +89,7 @@ describe("ReplyBuilder", () => {
     builder.open(Dictionary, 2, Count);
     builder.place("k");
     builder.place("v");
-    expect(builder.wantsBuffers).to.equal(true);
+    expect((builder.decoding & Decode.Buffers) !== 0).to.equal(true);
     builder.place("after");
     expect(sink.events).to.deep.equal([["reply", [{ k: "v" }, "after"]]]);
   });
