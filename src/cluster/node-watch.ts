@@ -22,10 +22,10 @@ export interface NodeWatchDeps {
 
 export class NodeWatch {
   readonly takeover: Takeover = {
-    takesOver: (command) => this.deps().redirector.takesOver(command),
+    takesOver: (command) => this.deps.redirector.takesOver(command),
     takeOver: (commands, error) => {
       if (this.client?.links.some(({ status }) => status === "end")) this.noteUnreached();
-      this.deps().redirector.takeOver(this.node, commands, error);
+      this.deps.redirector.takeOver(this.node, commands, error);
     },
     madeWhole,
   };
@@ -35,12 +35,12 @@ export class NodeWatch {
 
   constructor(
     private readonly node: ClusterNode,
-    private readonly deps: () => NodeWatchDeps,
+    private readonly deps: NodeWatchDeps,
   ) {}
 
   onStatus(status: LinkStatus): void {
     const { node, client } = this;
-    const { pool } = this.deps();
+    const { pool } = this.deps;
     const isPresent = client !== null && node.client === client;
     if (status === "ready") {
       this.wasReady = true;
@@ -60,23 +60,23 @@ export class NodeWatch {
 
   /** An error reply; true when the command goes to another node. */
   onReplyError(command: Command, error: Error): boolean {
-    return this.deps().redirector.onReplyError(this.node, command, error);
+    return this.deps.redirector.onReplyError(this.node, command, error);
   }
 
   onNamedError(type: string, error: Error): void {
-    if (type === "error") this.deps().owner.onNodeError(error, this.node.key);
+    if (type === "error") this.deps.owner.onNodeError(error, this.node.key);
     else if (type === "busy") this.onBusy();
   }
 
   /** The node owes answers and is silent: perhaps another one has taken over. */
   private onBusy(): void {
-    const { pool, refresher } = this.deps();
+    const { pool, refresher } = this.deps;
     if (pool.suspect(this.node.key)) refresher.request(null);
   }
 
   /** The connection was lost or could not be made, and is dialled again: perhaps another node takes over. */
   private onLost(): void {
-    const { pool, redirector, refresher } = this.deps();
+    const { pool, redirector, refresher } = this.deps;
     if (pool.lose(this.node)) redirector.onLost(this.node);
     refresher.request(null);
   }

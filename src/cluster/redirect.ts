@@ -4,7 +4,7 @@
  * treated as an ordinary error of the command.
  */
 
-import { tellRedirect } from "../observability/work-channels";
+import { type RedirectContext, redirectChannel } from "../observability/work-channels";
 import { parsePort } from "../util/address-checks";
 import { maskName } from "../util/credentials";
 import { NO_NAME, type NodeAddress, nodeKey, parseAddress } from "./node-address";
@@ -54,13 +54,15 @@ export function tellRedirected(
   from: string,
   command: { readonly slot: number; readonly spec: { readonly lowerName: string } },
 ): void {
-  tellRedirect(() => ({
+  if (!redirectChannel.hasSubscribers) return;
+  const context: RedirectContext = {
     kind: KIND_NAMES[kind],
     command: maskName(command.spec.lowerName, []),
     slot: Math.max(slot, command.slot, -1),
     from,
     to: target === null ? null : nodeKey(target),
-  }));
+  };
+  redirectChannel.publish(context);
 }
 
 function plain(kind: RedirectKind): Redirect {

@@ -14,6 +14,7 @@
 
 import { BatchKind } from "../command/batch";
 import { type Command, Origin } from "../command/command";
+import type { RedirectTrail } from "../command/command-extra";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { endOf } from "../link/closing";
@@ -43,8 +44,8 @@ export interface RedirectorDeps {
   readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
-  /** The slot map is out of date; `hint` knows better. */
-  onStale(hint: ClusterNode | null): void;
+  /** Is told when the slot map is out of date; `hint` knows better. */
+  readonly refresher: { request(hint: ClusterNode | null): void };
   /** A node has answered "not here" or "not now" to a command of the slot; null: nobody wants to know. */
   readonly onRedirected: ((slot: number) => void) | null;
 }
@@ -119,7 +120,7 @@ export class Redirector {
       }
     }
     this.deps.retries.giveBack(returned, commands, node.client);
-    this.deps.onStale(null);
+    this.deps.refresher.request(null);
   }
 
   /**
@@ -223,10 +224,10 @@ export class Redirector {
     detach(unit);
     const isAsk = redirect.kind === RedirectKind.Ask;
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
-    const trail = unit.ensureExtra().ensureTrail();
+    const trail = trailOf(unit);
     // The detour around a node that said CLUSTERDOWN and the way back are one try.
     if (trail.avoided === target.key) trail.avoided = null;
-    else if (!this.maySpend(unit, node, refusal.error)) return true;
+    else if (!this.maySpend(unit, node, refusal.error, trail)) return true;
     trail.next = { host: target.address.host, port: target.address.port, isAsk };
     const { client } = node;
     if (!isAsk) this.learn(node, target, redirect.slot);
@@ -264,12 +265,12 @@ export class Redirector {
     const { retryDelayOnClusterDown } = this.options;
     if (retryDelayOnClusterDown === 0) return false;
     detach(unit);
-    if (isDown) unit.ensureExtra().ensureTrail().avoided = node.key;
+    if (isDown) trailOf(unit).avoided = node.key;
     this.spendAndGiveBack(unit, refusal, {
       reason: WaitReason.ClusterDown,
       delayMs: retryDelayOnClusterDown,
     });
-    this.deps.onStale(null);
+    this.deps.refresher.request(null);
     return true;
   }
 
@@ -289,7 +290,7 @@ export class Redirector {
       owners.move(slot, target);
       if (owner?.isLost) this.leadAway(owner);
     }
-    this.deps.onStale(target);
+    this.deps.refresher.request(target);
   }
 
   private spendAndGiveBack(
@@ -313,14 +314,17 @@ export class Redirector {
   }
 
   /** Counts a try. False when there is none left: the command has ended. */
-  private maySpend(unit: Command, node: ClusterNode, error: Error): boolean {
-    const trail = unit.ensureExtra().ensureTrail();
+  private maySpend(unit: Command, node: ClusterNode, error: Error, trail = trailOf(unit)): boolean {
     if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
     const Failure = unit.mayHaveRun ? RedirectionsOutcomeUnknownError : TooManyRedirectionsError;
     endUnit(unit, () => new Failure(error, trail.nodes));
     return false;
   }
+}
+
+function trailOf(unit: Command): RedirectTrail {
+  return unit.ensureExtra().ensureTrail();
 }
 
 function triesOf(unit: Command): number {

@@ -140,6 +140,14 @@ class DrainHook implements SettleHook {
   }
 }
 
+/** The modules that it calls; they are made after it. */
+export interface RetryQueueDeps {
+  /** Is given what may go, all of a slot in order. */
+  readonly router: { sendAgain(commands: readonly Command[]): void };
+  /** Commands have waited, or there is news: what failed before may be tried again. */
+  readonly pool: { forgetDown(): void };
+}
+
 export class RetryQueue {
   private readonly held = new Map<number, HeldSlot>();
   /** Commands that wait without holding a slot. */
@@ -156,14 +164,7 @@ export class RetryQueue {
   /** When the timer fires. */
   private opensAtMs = Number.POSITIVE_INFINITY;
 
-  /**
-   * @param send Is given what may go, all of a slot in order.
-   * @param onDelayOver Commands have waited, or there is news: what failed before may be tried again.
-   */
-  constructor(
-    private readonly send: (commands: readonly Command[]) => void,
-    private readonly onDelayOver: () => void = () => {},
-  ) {}
+  constructor(private readonly deps: RetryQueueDeps) {}
 
   /** Commands that wait. */
   get size(): number {
@@ -268,7 +269,7 @@ export class RetryQueue {
       if (slot?.isHastened && slot.wait !== NO_WAIT) hastened.push(slot);
     }
     if (hastened.length === 0) return;
-    this.onDelayOver();
+    this.deps.pool.forgetDown();
     for (const slot of hastened) {
       slot.wait = NO_WAIT;
       this.reconsider(slot);
@@ -286,7 +287,7 @@ export class RetryQueue {
     this.isPaused = false;
     const all = this.takeAll();
     for (const { extra } of all) if (extra?.trail) extra.trail.next = null;
-    if (all.length > 0) this.send(all);
+    if (all.length > 0) this.deps.router.sendAgain(all);
     this.sendReady();
   }
 
@@ -379,7 +380,7 @@ export class RetryQueue {
         if (this.isHeld(command.slot)) this.lineUp(command);
         else if (isWaiting(command)) leaving.push(command);
       }
-      if (leaving.length > 0) this.send(leaving);
+      if (leaving.length > 0) this.deps.router.sendAgain(leaving);
       // A command that goes another way follows: at once, unless its slot waits for those that went before.
       for (const slot of slots) if (this.held.get(slot.slot) === slot) this.reconsider(slot);
     }
@@ -409,7 +410,7 @@ export class RetryQueue {
 
   private onTimer(): void {
     this.stopTimer();
-    this.onDelayOver();
+    this.deps.pool.forgetDown();
     const nowMs = userClockMs() + TOGETHER_MS;
     for (const [command, wait] of this.alone) {
       if (isOver(wait, nowMs)) {

@@ -313,8 +313,9 @@ export class ClusterRouter implements Dispatcher {
   /** A replica that serves a read, or the master. */
   private readerOr(master: ClusterNode, command: Command): ClusterNode | null {
     const { reads, slots } = this.deps;
+    if (reads === null || !isReplicaRead(command)) return master;
     const shard = slots.shardOf(command.slot);
-    if (reads === null || shard === null || !isReplicaRead(command)) return master;
+    if (shard === null) return master;
     const reader = this.chooseReader(reads, shard, command);
     return reader?.isDown ? master : reader;
   }

@@ -39,7 +39,9 @@ export class SlotOwners {
   /** The node that another node has named; null if there are too many. For use while replies are read, which an error
    * of the application must not unwind. */
   nodeAt(address: NodeAddress): ClusterNode | null {
-    return this.pool.at(callUser(() => reachable(address, this.settings.natMap)) ?? address);
+    const { natMap } = this.settings;
+    if (natMap === undefined || natMap === null) return this.pool.at(address);
+    return this.pool.at(callUser(() => reachable(address, natMap)) ?? address);
   }
 
   /** One slot has another owner. */

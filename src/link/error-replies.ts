@@ -63,14 +63,14 @@ export class ErrorReplies {
   /** True when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean {
     const { deps } = this;
-    const merged = mergedIn(command);
+    const merged = command.extra === null ? null : mergedIn(command);
     if (merged !== null) {
       this.judgeMembers(command, merged, error);
       return true;
     }
     const isOfConnection = command.origin === Origin.Connection;
     if (isOfConnection) noteUnmasked(command, error);
-    if (error instanceof ReplyError) attachCommand(error, command.name, command.args);
+    if (error instanceof ReplyError) attachCommand(error, command.spec.name, command.args);
     if (isOfConnection) {
       const isEarly = deps.current.connection?.state === ConnectionState.Handshaking;
       if (isEarly && isTurnedAway(error.message)) deps.onTurnedAway(error);
@@ -81,7 +81,7 @@ export class ErrorReplies {
     if (deps.unblocker?.takes(command, error)) return true;
     // Given up by its caller: nothing of it goes again.
     if (command.isSettled) return false;
-    if (this.recoversScript(command, error) || this.fieldsets.recovers(command, error)) return true;
+    if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) deps.databases.onRefused(command);
     if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.onError(error);
     if (this.reconnects(command, error)) return true;
@@ -124,6 +124,11 @@ export class ErrorReplies {
     this.deps.current.connection?.scripts.forget(script.sha);
     this.resendNow(command);
     return true;
+  }
+
+  /** The server forgot a fieldset: the command goes again behind what prepares it. */
+  private recoversFieldset(command: Command, error: Error): boolean {
+    return (command.spec.flags & CommandFlag.Fieldsets) !== 0 && this.fieldsets.recovers(command, error);
   }
 
   private resendNow(command: Command): void {

@@ -143,7 +143,8 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    if (this.direct === null || this.session.isConcerned(commands, flagsOf(commands) & ATTENTION)) {
+    const flags = flagsOf(commands) & ATTENTION;
+    if (this.direct === null || (flags !== 0 && this.session.isConcerned(commands, flags))) {
       if (this.isLeaving) this.turnAway(commands);
       else for (const command of commands) this.dispatchCarefully(command);
       return;

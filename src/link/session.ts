@@ -158,7 +158,6 @@ export class Session {
    * transaction open, those that come whole, from MULTI to EXEC, leave everything as it was.
    */
   isConcerned(commands: readonly Command[], flags: number): boolean {
-    if (flags === 0) return false;
     if (
       this.isWatching ||
       this.isGuardLost ||

@@ -126,12 +126,8 @@ export const pipelineChannel: WorkChannel<PipelineContext> = new WorkChannel("sl
 export const flushChannel: WorkChannel<FlushContext> = new WorkChannel("sluice:flush");
 export const connectionChannel: WorkChannel<ConnectionContext> = new WorkChannel("sluice:connection");
 export const pubSubChannel: WorkChannel<PubSubContext> = new WorkChannel("sluice:pubsub");
-const redirects: Channel = channel("sluice:redirect");
-
-/** Redirects take no time of their own: each is one message, made only for those who listen. */
-export function tellRedirect(describe: () => RedirectContext): void {
-  if (redirects.hasSubscribers) redirects.publish(describe());
-}
+/** Redirects take no time of their own: each is one message (`RedirectContext`), made only for those who listen. */
+export const redirectChannel: Channel = channel("sluice:redirect");
 
 const caches: Channel = channel("sluice:cache");
 

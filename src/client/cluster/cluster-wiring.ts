@@ -51,7 +51,7 @@ export class ClusterWiring {
   readonly subscriptions: ClusterSubscriptions;
   private readonly views: ViewFactory;
   /** Null: nobody keeps answers. */
-  private readonly onSlotMoved: ((slot: number) => void) | null;
+  readonly onRedirected: ((slot: number) => void) | null;
   /** The counts of the connections of nodes that have left. */
   private readonly gone = new NodeCounts();
 
@@ -60,16 +60,13 @@ export class ClusterWiring {
     readonly owner: WiringOwner,
     caching: Caching | null,
   ) {
-    this.onSlotMoved = caching === null ? null : (slot) => caching.onSlotMoved(slot);
+    this.onRedirected = caching === null ? null : (slot) => caching.onSlotMoved(slot);
     this.views = new ViewFactory(options, caching);
     this.pool = this.makePool();
-    this.retries = new RetryQueue(
-      (commands) => this.router.sendAgain(commands),
-      () => this.pool.forgetDown(),
-    );
+    this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, {
       natMap: options.natMap,
-      onMoved: this.onSlotMoved,
+      onMoved: this.onRedirected,
     });
     this.subscriptions = this.makeSubscriptions();
     this.router = this.makeRouter();
@@ -158,7 +155,7 @@ export class ClusterWiring {
   }
 
   private makeRedirector(): Redirector {
-    const { owners, pool, retries, options } = this;
+    const { options } = this;
     const numbers = {
       maxRedirections: options.maxRedirections ?? 16,
       retryDelayOnMoved: options.retryDelayOnMoved ?? 0,
@@ -166,13 +163,7 @@ export class ClusterWiring {
       retryDelayOnClusterDown: options.retryDelayOnClusterDown ?? 100,
       retryDelayOnTryAgain: options.retryDelayOnTryAgain ?? 100,
     };
-    return new Redirector(numbers, {
-      owners,
-      pool,
-      retries,
-      onStale: (hint) => this.refresher.request(hint),
-      onRedirected: this.onSlotMoved,
-    });
+    return new Redirector(numbers, this);
   }
 
   private makeRefresher(): Refresher {
@@ -245,7 +236,7 @@ export class ClusterWiring {
   // --- nodes -------------------------------------------------------------------------------
 
   private makeClient(node: ClusterNode): NodeClient {
-    const watch = new NodeWatch(node, () => this);
+    const watch = new NodeWatch(node, this);
     watch.client = this.views.makeNode(node.address, node.role === "slave", watch);
     return watch.client;
   }

@@ -65,7 +65,7 @@ export class NodeView implements NodeClient {
     return (
       auto?.lastOf(isWanted) ??
       link.offline.lastOf(isWanted) ??
-      link.connection?.queue.lastOf(isWanted) ??
+      link.current.connection?.queue.lastOf(isWanted) ??
       null
     );
   }
@@ -95,7 +95,9 @@ export class NodeView implements NodeClient {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    this.redis[PASS_BATCH](commands);
+    const { redis } = this;
+    if (redis.sendCommand === ClientBase.prototype.sendCommand) redis[CHAIN].dispatchBatch(commands);
+    else redis[PASS_BATCH](commands);
   }
 
   setReadOnly(isReadOnly: boolean): void {

@@ -39,7 +39,7 @@ describe("NodeWatch", () => {
       refresher: { request: (hint: unknown) => void told.push(`refresh ${hint}`) },
       owner: { onNodeError: (error: Error, key: string) => void told.push(`${key}: ${error.message}`) },
     };
-    watch = new NodeWatch(node, () => deps as unknown as NodeWatchDeps);
+    watch = new NodeWatch(node, deps as unknown as NodeWatchDeps);
     watch.client = client;
     node.client = client;
   });
@@ -65,7 +65,7 @@ describe("NodeWatch", () => {
     watch.onStatus("ready");
     watch.onStatus("end");
     expect([told, node.isDown]).to.deep.equal([["regain", "ended"], false]);
-    const never = new NodeWatch(node, () => ({ pool: { onEnded() {} } }) as unknown as NodeWatchDeps);
+    const never = new NodeWatch(node, { pool: { onEnded() {} } } as unknown as NodeWatchDeps);
     never.client = client;
     never.onStatus("end");
     expect(node.isDown).to.equal(true);

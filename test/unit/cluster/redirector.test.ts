@@ -44,7 +44,7 @@ describe("Redirector", () => {
           giveBack: (back: readonly Returned[]) => void returned.push(...back.map((one) => one.command)),
           onNewOwners: () => {},
         },
-        onStale: () => {},
+        refresher: { request() {} },
         onRedirected: null,
       } as unknown as RedirectorDeps,
     );

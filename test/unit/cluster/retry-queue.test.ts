@@ -9,6 +9,10 @@ import { PromiseCompletion } from "../../../src/command/promise-completion";
 
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 
+function queue(sendAgain: (commands: readonly Command[]) => void): RetryQueue {
+  return new RetryQueue({ router: { sendAgain }, pool: { forgetDown() {} } });
+}
+
 describe("retry queue", () => {
   let clock: SinonFakeTimers;
   let left: string[];
@@ -23,7 +27,7 @@ describe("retry queue", () => {
     clock = useFakeTimers();
     left = [];
     given = [];
-    retries = new RetryQueue((commands) => {
+    retries = queue((commands) => {
       left.push(...commands.map(({ args }) => String(args[0])));
     });
     retries.resume();
@@ -174,7 +178,7 @@ describe("retry queue", () => {
 
   it("sends those that were asked elsewhere alone, and the rest behind their answers", () => {
     const sent: Command[] = [];
-    retries = new RetryQueue((commands) => {
+    retries = queue((commands) => {
       left.push(...commands.map(({ args }) => String(args[0])));
       sent.push(...commands);
       given.push(...commands);

@@ -70,10 +70,10 @@ class ModelCluster {
   readonly log = new Map<string, number[]>(KEYS.map((key) => [key, []]));
   readonly calls: { readonly command: Command; readonly ending: Ending }[] = [];
   private readonly slots = new SlotMap();
-  private readonly pool: NodePool;
+  readonly pool: NodePool;
   private readonly retries: RetryQueue;
   private readonly owners: SlotOwners;
-  private readonly router: ClusterRouter;
+  readonly router: ClusterRouter;
   private readonly redirector: Redirector;
 
   constructor() {
@@ -87,10 +87,7 @@ class ModelCluster {
       true,
     );
     this.pool.unseal();
-    this.retries = new RetryQueue(
-      (commands) => this.router.sendAgain(commands),
-      () => this.pool.forgetDown(),
-    );
+    this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, { natMap: null, onMoved: null });
     const nothing = { dispatch: (): void => {}, dispatchBatch: (): void => {} };
     this.router = new ClusterRouter({
@@ -113,7 +110,13 @@ class ModelCluster {
         retryDelayOnClusterDown: 50,
         retryDelayOnTryAgain: 50,
       },
-      { owners: this.owners, pool: this.pool, retries: this.retries, onStale: () => {}, onRedirected: null },
+      {
+        owners: this.owners,
+        pool: this.pool,
+        retries: this.retries,
+        refresher: { request: () => {} },
+        onRedirected: null,
+      },
     );
     this.redirector.isActive = true;
     this.router.isOpen = true;
