@@ -15,6 +15,7 @@ import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { describeCommand } from "../util/credentials";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
+import { RETRY_POLICIES } from "./options/check-options";
 
 export interface LimitOptions {
   readonly commandTimeout?: number | undefined;
@@ -63,14 +64,7 @@ export class Limiter {
     private readonly context: LimitContext,
     readonly call: CallLimits,
   ) {
-    if (call.lane !== undefined && call.lane !== "bulk") {
-      throw new OptionError(`Invalid lane "${String(call.lane)}" of with(): expected "bulk"`);
-    }
-    if (!isCacheChoice(call.cache)) {
-      throw new OptionError(
-        `Invalid cache "${String(call.cache)}" of with(): expected a boolean or milliseconds`,
-      );
-    }
+    checkCall(call);
     this.signal = call.signal === undefined ? null : new SignalListener(call.signal, context);
   }
 
@@ -113,12 +107,37 @@ export class Limiter {
   }
 }
 
+/** What each setting of `with()` takes; `undefined` is as if it was not there. */
+const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) => string | null } = {
+  timeout: (value) => (typeof value === "number" && !Number.isNaN(value) ? null : "milliseconds"),
+  signal: (value) =>
+    typeof (value as AbortSignal)?.addEventListener === "function" ? null : "an AbortSignal",
+  retry: (value) => (RETRY_POLICIES.includes(value as string) ? null : RETRY_POLICIES.join(", ")),
+  cache: (value) => (isCacheChoice(value) ? null : "a boolean or milliseconds"),
+  lane: (value) => (value === "bulk" ? null : '"bulk"'),
+};
+
+/** A setting that is misspelt would leave the caller without the limit, and without a word. */
+function checkCall(call: CallLimits): void {
+  for (const [name, value] of Object.entries(call)) {
+    if (value === undefined) continue;
+    const expected = CALL_SETTINGS[name as keyof CallLimits];
+    if (expected === undefined) {
+      const known = Object.keys(CALL_SETTINGS).join(", ");
+      throw new OptionError(`Unknown setting "${name}" of with(): expected one of ${known}`);
+    }
+    const wanted = expected(value);
+    if (wanted !== null)
+      throw new OptionError(`Invalid ${name} "${String(value)}" of with(): expected ${wanted}`);
+  }
+}
+
 function isPositive(value: unknown): value is number {
   return typeof value === "number" && value > 0;
 }
 
 function isCacheChoice(choice: unknown): boolean {
-  return choice === undefined || typeof choice === "boolean" || (typeof choice === "number" && choice >= 0);
+  return typeof choice === "boolean" || (typeof choice === "number" && choice >= 0);
 }
 
 function cacheTtlMs(choice: boolean | number): number | null {

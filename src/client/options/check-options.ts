@@ -27,7 +27,7 @@ export const NEEDS_RESP3 =
   'The option "cache" needs protocol 3: the server tells by RESP3 pushes what has changed';
 const CACHE_SETTINGS = ["maxBytes", "ttl", "maxStale", "match", "mode", "frozen"];
 const FLUSH_POLICIES = ["adaptive", "turn"];
-const RETRY_POLICIES = ["at-least-once", "reads-only", "at-most-once"];
+export const RETRY_POLICIES: readonly string[] = ["at-least-once", "reads-only", "at-most-once"];
 
 /** Checks the options, and puts what means the default in the place of null. Throws an `OptionError`. */
 export function checkOwnOptions(options: OptionRecord): void {

@@ -207,7 +207,8 @@ export interface SharedOptions {
    * Which written but unanswered commands are sent again after a lost connection: all
    * (`at-least-once`), only those that read (`reads-only`), or none (`at-most-once`). The others
    * fail with code `OUTCOME_UNKNOWN`. After the watchdog has found a server that cannot be reached,
-   * the default is `reads-only`: the server may be at work on them still.
+   * `at-least-once` counts as `reads-only`, also where it is set here: the server may be at work on
+   * them still. `with({ retry })` is obeyed even then.
    * @default "at-least-once"
    */
   retryPolicy?: RetryPolicy | undefined;

@@ -94,8 +94,28 @@ describe("Limiter", () => {
     expect(one.extra).to.equal(null);
   });
 
-  it("refuses a lane that there is not", () => {
-    expect(() => limiter({}, { lane: "fast" } as never)).to.throw('Invalid lane "fast"');
+  for (const [settings, message] of [
+    [{ lane: "fast" }, 'Invalid lane "fast" of with(): expected "bulk"'],
+    [{ retry: "never" }, 'Invalid retry "never" of with(): expected at-least-once, reads-only, at-most-once'],
+    [{ timeout: "500" }, 'Invalid timeout "500" of with(): expected milliseconds'],
+    [{ timeout: Number.NaN }, 'Invalid timeout "NaN"'],
+    [{ timeout: null }, 'Invalid timeout "null"'],
+    [{ signal: {} }, "expected an AbortSignal"],
+    [{ signal: null }, "expected an AbortSignal"],
+    [{ cache: -1 }, 'Invalid cache "-1"'],
+    [
+      { retryPolicy: "at-most-once" },
+      'Unknown setting "retryPolicy" of with(): expected one of timeout, signal, retry, cache, lane',
+    ],
+  ] as const) {
+    it(`refuses ${JSON.stringify(settings)}, which would not be obeyed`, () => {
+      expect(() => limiter({}, settings as never)).to.throw(message);
+    });
+  }
+
+  it("takes a time that is over already and settings that are undefined", () => {
+    const all = { timeout: -5, signal: undefined, retry: undefined, cache: undefined, lane: undefined };
+    expect(() => limiter({}, all)).not.to.throw();
   });
 
   it("sets what calls of a view ask for", () => {
