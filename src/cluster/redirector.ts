@@ -132,7 +132,7 @@ export class Redirector {
     this.deps.retries.onNewOwners(moved);
   }
 
-  /** The connection of a node is dialled again: commands that wait for it go elsewhere. */
+  /** The connection of a node is dialled again, and commands must not wait for it (`enableOfflineQueue: false`): they go elsewhere. */
   onLost(node: ClusterNode): void {
     this.takeWaiting(node, () => true);
   }

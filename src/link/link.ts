@@ -83,7 +83,7 @@ type CalledByParts = ConnectionLife &
   CredentialHost;
 
 export class Link implements Dispatcher, CalledByParts {
-  readonly subscriptions = new Subscriptions(() => this.chooseRoad());
+  readonly subscriptions = new Subscriptions(() => this.updateDirect());
   readonly offline = new OfflineQueue();
   readonly session: Session;
   readonly current: CurrentConnection;
@@ -199,7 +199,7 @@ export class Link implements Dispatcher, CalledByParts {
       this.reconnection.stop();
       if (isWritten) this.connection.finish();
       else this.connection.end();
-      this.chooseRoad();
+      this.updateDirect();
     }
     callUser(() => this.connector.disconnect());
   }
@@ -207,7 +207,7 @@ export class Link implements Dispatcher, CalledByParts {
   /** Closes the present connection at once with an error; retry and resend follow the options. */
   reset(error: Error): void {
     this.connection?.destroy(error);
-    this.chooseRoad();
+    this.updateDirect();
   }
 
   /** True while commands are written as they come. */
@@ -311,7 +311,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   onStateReply(command: Command, reply: Parameters<StateReplies["follow"]>[1]): void {
     this.stateReplies.follow(command, reply);
-    this.chooseRoad();
+    this.updateDirect();
   }
 
   redirects(command: Command, error: Error): boolean {
@@ -462,12 +462,12 @@ export class Link implements Dispatcher, CalledByParts {
 
   private setStatus(status: LinkStatus, argument?: unknown): void {
     this.state = moveLink(this.state, status);
-    this.chooseRoad();
+    this.updateDirect();
     this.deps.listener.onStatus(status, argument);
   }
 
-  /** Commands go straight to the connection, or are looked at one by one. */
-  private chooseRoad(): void {
+  /** Whether commands go straight to the connection or are looked at one by one: to be called when anything of that has changed. */
+  private updateDirect(): void {
     const isOpen = this.isWritable && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
     this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
   }
@@ -513,7 +513,7 @@ export class Link implements Dispatcher, CalledByParts {
     const waits = !this.isWritable && !(this.status === "connect" && this.current.mayBypass(command));
     if (waits && this.options.enableOfflineQueue === false) {
       this.session.loseMember(command);
-      this.chooseRoad();
+      this.updateDirect();
       command.fail(new OfflineQueueDisabledError());
       return;
     }
@@ -521,7 +521,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.session.note(command);
     if (waits) this.offline.push(command);
     else this.current.send(command);
-    this.chooseRoad();
+    this.updateDirect();
   }
 
   private refusal(command: Command): Error | null {
@@ -553,7 +553,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.offline.drain((command) => this.current.send(command));
     this.current.select(this.session.selected.db);
     connection.isGathering = false;
-    this.chooseRoad();
+    this.updateDirect();
   }
 
   private keepForResend(left: Leftovers, { protocolError, readyAtMs, livedMs }: Connection): void {
@@ -576,7 +576,7 @@ export class Link implements Dispatcher, CalledByParts {
   keep(command: Command): void {
     if (this.isLeaving) failLate([command], () => this.closedError(), this.deps.takeover);
     else this.offline.push(command);
-    this.chooseRoad();
+    this.updateDirect();
   }
 
   private planRetry(): void {

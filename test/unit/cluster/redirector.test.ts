@@ -70,12 +70,12 @@ describe("Redirector", () => {
     return { transaction, run };
   }
 
-  const ROADS = {
+  const WAYS_OUT = {
     "because its slots have other owners": (): void => redirector.onNewOwners([]),
     "because its connection was lost": (): void => redirector.onLost(node),
   };
 
-  for (const [why, leave] of Object.entries(ROADS)) {
+  for (const [why, leave] of Object.entries(WAYS_OUT)) {
     describe(`when commands leave a node ${why}`, () => {
       it("ends the stand-ins of a transaction, whose next run has its own", () => {
         const { transaction, run } = secondRun();

@@ -15,7 +15,7 @@ function placementOfWords(words: string): [Placement, number[]] {
   return [placementOf(commandOf(words), slots), slots];
 }
 
-describe("roads of commands", () => {
+describe("placements of commands", () => {
   it("go by the slots of the keys where a command is about its keys alone", () => {
     const about: Record<string, string[]> = {
       "get a": ["a"],
