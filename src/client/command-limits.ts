@@ -107,7 +107,7 @@ export class Limiter {
   }
 }
 
-/** What each setting of `with()` takes; `undefined` is as if it was not there. */
+/** Each says what it takes instead of the value, if that is wrong. */
 const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) => string | null } = {
   timeout: (value) => (typeof value === "number" && !Number.isNaN(value) ? null : "milliseconds"),
   signal: (value) =>
@@ -117,7 +117,7 @@ const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) =
   lane: (value) => (value === "bulk" ? null : '"bulk"'),
 };
 
-/** A setting that is misspelt would leave the caller without the limit, and without a word. */
+/** Passed over, it would leave the caller without a limit. */
 function checkCall(call: CallLimits): void {
   for (const [name, value] of Object.entries(call)) {
     if (value === undefined) continue;

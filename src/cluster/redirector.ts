@@ -132,7 +132,7 @@ export class Redirector {
     this.deps.retries.onNewOwners(moved);
   }
 
-  /** The connection of a node is dialled again, and commands must not wait for it (`enableOfflineQueue: false`): they go elsewhere. */
+  /** A node is dialled again, and nothing may wait for it (`enableOfflineQueue: false`): its commands go elsewhere. */
   onLost(node: ClusterNode): void {
     this.takeWaiting(node, () => true);
   }

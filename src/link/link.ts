@@ -466,7 +466,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.deps.listener.onStatus(status, argument);
   }
 
-  /** Whether commands go straight to the connection or are looked at one by one: to be called when anything of that has changed. */
+  /** Whether commands go straight to the connection or are looked at one by one. */
   private updateDirect(): void {
     const isOpen = this.isWritable && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
     this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
