@@ -113,10 +113,13 @@ thread.
   is: throughput and p50 are then those of the side that is busy, the same for every client that keeps it so, and 1.05
   times the best peer is out of reach. With 5 to 20 callers CPU is that of a read and a write for each round, so that
   twice the rounds is nearly twice the CPU: what overlaps has two rounds where one write a turn has one. ioredis is
-  ahead with 10 callers at 5 µs (92,000 to 73,000 a second), because each of its ten writes takes it 5 µs: they reach a server that
-  has woken up in two parts, where two halves written at once reach it as one;
-  since the grid was measured the second half is held for as long ([decision 0014](../docs/decisions/0014-flush-policy.md)). Of the 166 cells below 1.05 times the ops/s of the best peer, 119
-  are above 0.95 times, and 22 below 0.9; those lie between 1 and 200 callers, 13 of them at 10 or 20.
+  ahead with 10 callers at 5 µs (96,000 to 68,000 a second), because each of its ten writes takes it 5 µs: they reach a server that
+  has woken up in two parts, where two halves written at once reach it as one. The second half is held for as long
+  ([decision 0014](../docs/decisions/0014-flush-policy.md)), which in loops of a second gives 83,000 to 67,000 without it,
+  and nothing in the short samples of the grid (70,000; 81,000 before the hold learned to spare services at their own pace).
+  Probably the work of the thread between a reply and the next write, which counts as time in which the connection is not
+  in use, makes it miss its condition there. Of the 157 cells below 1.05 times the ops/s of the best peer, 117 are above
+  0.95 times, and 20 below 0.9; those lie between 1 and 1,000 callers, 15 of them at 10 or 20.
 - **p99 of few callers** in samples of 0.1-0.2 s is that of compiling and of whatever else runs: compiler threads share the CPU of
   the client. A lone caller in the cell that was measured first had 1.4 ms after 0.2 s of warm-up, and 0.18 ms after 1.5 s; with other processes
   on the machine 1-4 ms, for every client, the length of a time slice. *BullMQ, 50 adders* and *rate-limiter-flexible* had
