@@ -5,77 +5,20 @@ import { type Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { PlainCalls } from "../../../src/command/plain-calls";
-import { PromiseCompletion, Tally } from "../../../src/command/promise-completion";
+import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { ReplyError } from "../../../src/errors";
-import { type BatchSender, PipelineRun } from "../../../src/pipeline/pipeline-run";
+import { PipelineRun } from "../../../src/pipeline/pipeline-run";
 import type { Rows } from "../../../src/pipeline/transaction";
+import { ScriptedSender } from "../../support/scripted-sender";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
-/** The way out: keeps what it is given, or answers at once. */
-class Way implements BatchSender {
-  readonly tally = new Tally();
-  readonly calls: PlainCalls[] = [];
-  readonly batches: (readonly Command[])[] = [];
-  readonly told: unknown[][] = [];
-  takesCalls = true;
-  strict = false;
-  prepares = false;
-  observes = false;
-  traces = false;
-  onBatch: (commands: readonly Command[]) => void = () => {};
-
-  isStrict(): boolean {
-    return this.strict;
-  }
-
-  sendBatch(commands: readonly Command[]): void {
-    this.batches.push(commands);
-    this.onBatch(commands);
-  }
-
-  sendCalls(calls: PlainCalls): boolean {
-    if (this.takesCalls) this.calls.push(calls);
-    return this.takesCalls;
-  }
-
-  preparation(): ((command: Command) => void) | null {
-    return this.prepares ? (command) => void this.told.push(["prepared", command.name]) : null;
-  }
-
-  observe(size: number) {
-    if (!this.observes) return null;
-    return {
-      around: (send: () => void) => {
-        this.told.push(["around", size]);
-        send();
-      },
-      onFulfilled: (value: unknown) => void this.told.push(["fulfilled", value]),
-      onFailed: (error: Error) => void this.told.push(["failed", error.message]),
-    };
-  }
-
-  trace() {
-    if (!this.traces) return null;
-    return {
-      around: (send: () => void) => {
-        this.told.push(["traced"]);
-        send();
-      },
-      onStarted: () => {},
-      onAnswered: () => {},
-      onEnd: (rows: unknown[], failures: number, refusal: Error | null) =>
-        void this.told.push(["end", rows.length, failures, refusal?.message ?? null]),
-    };
-  }
-}
-
 describe("PipelineRun", () => {
-  let way: Way;
+  let way: ScriptedSender;
   let run: PipelineRun;
 
   beforeEach(() => {
-    way = new Way();
+    way = new ScriptedSender();
     run = new PipelineRun(way, undefined, false);
   });
 
@@ -278,7 +221,7 @@ describe("PipelineRun", () => {
 
   it("tells of a pipeline that is one transaction what EXEC brought alone", async () => {
     const transaction = async (...replies: unknown[]): Promise<unknown> => {
-      way = new Way();
+      way = new ScriptedSender();
       way.observes = true;
       run = new PipelineRun(way, undefined, true);
       run.openTransaction();
@@ -307,7 +250,7 @@ describe("PipelineRun", () => {
   it("rejects only when no command found a node of the cluster", async () => {
     const unavailable = (): Error => Object.assign(new Error("no node"), { code: "CLUSTER_UNAVAILABLE" });
     for (const others of [unavailable(), "1"]) {
-      way = new Way();
+      way = new ScriptedSender();
       way.takesCalls = false;
       run = new PipelineRun(way, undefined, false);
       queue("get", "a");
@@ -396,7 +339,7 @@ describe("PipelineRun", () => {
 
   it("gives up what has not settled, calls and commands", async () => {
     for (const takesCalls of [true, false]) {
-      way = new Way();
+      way = new ScriptedSender();
       way.takesCalls = takesCalls;
       run = new PipelineRun(way, undefined, false);
       queue("get", "a");

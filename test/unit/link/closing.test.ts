@@ -1,0 +1,379 @@
+/** How commands end that get no reply, with random leftovers: each ends once or is taken over, never both, and order stays. */
+
+import { expect } from "chai";
+import fc from "fast-check";
+import { Batch, BatchKind } from "../../../src/command/batch";
+import { Command, CommandState, issuedBy, Origin } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { type CallCollector, PlainCalls } from "../../../src/command/plain-calls";
+import { CallsInFlight } from "../../../src/connection/calls-in-flight";
+import { commandsOf, type QueueEntry } from "../../../src/connection/command-queue";
+import {
+  AbortError,
+  ConnectionClosedError,
+  MaxRetriesOutcomeUnknownError,
+  MaxRetriesPerRequestError,
+  ParserError,
+  ReplyError,
+} from "../../../src/errors";
+import {
+  causeOf,
+  endOf,
+  failLate,
+  isConnectionTrouble,
+  isQuit,
+  type Leftovers,
+  settleLeftovers,
+  settleWaiting,
+  type Takeover,
+  withoutRequests,
+} from "../../../src/link/closing";
+import { fixedRuns } from "../../support/properties";
+
+const WHY = new Error("why");
+
+/** Notes how each command ended: the reply, or the error. */
+class Book {
+  readonly endings = new Map<string, unknown[]>();
+  readonly errors: (Error & { code?: string; command?: { name: string } })[] = [];
+  readonly made: Command[] = [];
+
+  note(name: string, ending: unknown): void {
+    this.endings.set(name, [...(this.endings.get(name) ?? []), ending]);
+  }
+
+  fail(name: string, error: Error): void {
+    this.errors.push(error);
+    this.note(name, (error as { code?: string }).code ?? error.message);
+  }
+
+  command(word: string, name: string, wantsBuffers = false): Command {
+    const command = new Command(specOf(word), [name], wantsBuffers, {
+      promise: null,
+      fulfil: (_command, value) => this.note(name, Buffer.isBuffer(value) ? `bytes ${value}` : value),
+      reject: (_command, error) => this.fail(name, error),
+    });
+    this.made.push(command);
+    return command;
+  }
+
+  /** `count` calls, of which `answered` are answered and `written` are written. */
+  calls(name: string, count: number, answered: number, written: number): CallsInFlight {
+    const nameOf = ({ args }: Command): string => String(args[0]);
+    const collector: CallCollector = {
+      promise: null,
+      answer() {},
+      refuse: (index, error) => this.fail(`${name}.${index}`, error),
+      fulfil: (command, value) => this.note(nameOf(command), value),
+      reject: (command, error) => this.fail(nameOf(command), error),
+    };
+    const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), collector);
+    for (let n = 0; n < count; n++) calls.add(specOf("set"), [`${name}.${n}`, "1"], false);
+    const entry = new CallsInFlight(calls);
+    entry.next = answered;
+    entry.written = written;
+    return entry;
+  }
+
+  end(): void {
+    for (const command of this.made) if (!command.isSettled) command.fail(new Error("the test is over"));
+  }
+}
+
+/** Takes the commands of these names. */
+class Elsewhere implements Takeover {
+  readonly taken: string[][] = [];
+  error: Error | null = null;
+
+  constructor(private readonly names: ReadonlySet<string>) {}
+
+  takesOver({ args }: Command): boolean {
+    return this.names.has(String(args[0]));
+  }
+
+  takeOver(commands: readonly Command[], error: Error): void {
+    this.taken.push(commands.map(({ args }) => String(args[0])));
+    this.error = error;
+  }
+
+  madeWhole(commands: readonly Command[]): readonly Command[] {
+    return commands;
+  }
+}
+
+interface Unit {
+  readonly kind: "get" | "quit" | "quit as bytes" | "calls";
+  readonly isSent: boolean;
+  /** Had been written to an earlier connection. */
+  readonly mayHaveRun: boolean;
+  readonly isSettled: boolean;
+  readonly isTaken: boolean;
+  readonly size: readonly [answered: number, inFlight: number, unwritten: number];
+}
+
+const units = fc.array(
+  fc.record({
+    kind: fc.constantFrom<Unit["kind"]>("get", "quit", "quit as bytes", "calls"),
+    isSent: fc.boolean(),
+    mayHaveRun: fc.boolean(),
+    isSettled: fc.boolean(),
+    isTaken: fc.boolean(),
+    size: fc.tuple(fc.nat(2), fc.integer({ min: 1, max: 2 }), fc.nat(2)),
+  }),
+  { maxLength: 8 },
+);
+
+/** The ending that a command has when nobody takes it over. */
+function endingOf({ kind, mayHaveRun }: Unit, isSent: boolean): string {
+  if (kind === "quit") return "OK";
+  if (kind === "quit as bytes") return "bytes OK";
+  return isSent || mayHaveRun ? "OUTCOME_UNKNOWN" : "CONNECTION_CLOSED";
+}
+
+const names = (commands: readonly QueueEntry[]): string[] =>
+  commands.map((one) => (one instanceof CallsInFlight ? "calls" : String(one.args[0])));
+
+describe("closing", () => {
+  let book: Book;
+
+  beforeEach(() => {
+    book = new Book();
+  });
+  afterEach(() => book.end());
+
+  function make(unit: Unit, name: string): Command {
+    const { kind } = unit;
+    const one = book.command(kind === "get" ? "get" : "quit", name, kind === "quit as bytes");
+    one.state = unit.isSent ? CommandState.Sent : CommandState.Queued;
+    if (unit.mayHaveRun) one.noteLossAfterWriting();
+    if (unit.isSettled) one.fail(new Error("given up"));
+    return one;
+  }
+
+  it("settles what a connection has left behind, or leaves it to those who take it over", () => {
+    fc.assert(
+      fc.property(units, fc.boolean(), (program, isCluster) => {
+        book = new Book();
+        const left: { sent: QueueEntry[]; unsent: QueueEntry[] } = { sent: [], unsent: [] };
+        const kept: { sent: string[]; unsent: string[] } = { sent: [], unsent: [] };
+        const expected = new Map<string, unknown[]>();
+        const foresee = (unit: Unit, name: string, isSent: boolean): void => {
+          const isTaken = isCluster && unit.isTaken;
+          if (isTaken) kept[isSent ? "sent" : "unsent"].push(name);
+          if (unit.kind !== "calls" && unit.isSettled) expected.set(name, ["given up"]);
+          else if (!isTaken) expected.set(name, [endingOf(unit, isSent)]);
+        };
+        // What is written stands in front of what is not, and only one entry may be written in part.
+        const ordered = [...program].sort((a, b) => Number(b.isSent) - Number(a.isSent));
+        const takenNames = new Set<string>();
+        ordered.forEach((unit, index) => {
+          const name = `c${index}`;
+          const place = left[unit.isSent ? "sent" : "unsent"];
+          if (unit.kind !== "calls") {
+            place.push(make(unit, name));
+            foresee(unit, name, unit.isSent);
+            if (unit.isTaken) takenNames.add(name);
+            return;
+          }
+          const isLastSent = unit.isSent && ordered[index + 1]?.isSent !== true;
+          const [answered, inFlight] = unit.isSent ? unit.size : [0, 0];
+          const count = answered + inFlight + (isLastSent || !unit.isSent ? unit.size[2] + 1 : 0);
+          place.push(book.calls(name, count, answered, answered + inFlight));
+          for (let n = answered; n < count; n++) {
+            // Calls have not been lost yet.
+            foresee({ ...unit, mayHaveRun: false }, `${name}.${n}`, n < answered + inFlight);
+            if (unit.isTaken) takenNames.add(`${name}.${n}`);
+          }
+        });
+        const elsewhere = new Elsewhere(takenNames);
+        const rest = settleLeftovers(left, isCluster ? elsewhere : null, WHY);
+        expect(book.endings).to.deep.equal(expected);
+        expect({ sent: names(rest.sent), unsent: names(rest.unsent) }).to.deep.equal(kept);
+        expect(elsewhere.taken, "the caller hands it over").to.deep.equal([]);
+        const told = book.errors.filter(({ message }) => message !== "given up");
+        expect(new Set(told).size, "each has an error of its own").to.equal(told.length);
+        for (const { cause, message } of told) {
+          expect([cause, message]).to.deep.equal([WHY, "Connection is closed."]);
+        }
+        const { sent, unsent } = commandsOf(rest);
+        book.made.push(...sent, ...unsent);
+        book.end();
+      }),
+      fixedRuns(300),
+    );
+  });
+
+  it("has no cause to tell when there was none", () => {
+    settleLeftovers({ sent: [one("get", "a")], unsent: [one("get", "b")] }, null, undefined);
+    expect(book.errors.map((error) => "cause" in error)).to.deep.equal([false, false]);
+    expect(causeOf(undefined)).to.equal(undefined);
+    expect(causeOf(WHY)).to.deep.equal({ cause: WHY });
+  });
+
+  function one(word: string, name: string, mayHaveRun = false): Command {
+    const one = book.command(word, name);
+    if (mayHaveRun) one.noteLossAfterWriting();
+    return one;
+  }
+
+  it("settles what waited, and hands what is taken over on at once and in order", () => {
+    fc.assert(
+      fc.property(units, fc.boolean(), (program, isCluster) => {
+        book = new Book();
+        const all = program.map((unit, index) => make(unit, `c${index}`));
+        const taken = all.filter((_, index) => isCluster && program[index]?.isTaken).map(nameOf);
+        const elsewhere = new Elsewhere(new Set(taken));
+        const makeError = (): Error => new ConnectionClosedError({ cause: WHY });
+        settleWaiting(all, isCluster ? elsewhere : null, makeError);
+        expect(elsewhere.taken).to.deep.equal(taken.length > 0 ? [taken] : []);
+        if (taken.length > 0) expect(elsewhere.error?.cause).to.equal(WHY);
+        all.forEach((command, index) => {
+          const unit = program[index] as Unit;
+          if (unit.isSettled) expect(book.endings.get(nameOf(command))).to.deep.equal(["given up"]);
+          else if (taken.includes(nameOf(command))) expect(command.isSettled).to.equal(false);
+          // Calls that wait at a link have become commands: here they are those of QUIT.
+          else {
+            const kind = unit.kind === "calls" ? "quit" : unit.kind;
+            expect(book.endings.get(nameOf(command))).to.deep.equal([endingOf({ ...unit, kind }, false)]);
+          }
+        });
+        book.end();
+      }),
+      fixedRuns(200),
+    );
+  });
+
+  const nameOf = ({ args }: Command): string => String(args[0]);
+
+  it("does not claim that a written command did not run, whatever ends it", () => {
+    const endings: [Error, object][] = [
+      [
+        new MaxRetriesPerRequestError(3, { cause: WHY }),
+        { name: "MaxRetriesPerRequestError", code: "OUTCOME_UNKNOWN", limit: 3, cause: WHY },
+      ],
+      [new ConnectionClosedError({ cause: WHY }), { name: "OutcomeUnknownError", cause: WHY }],
+      [
+        Object.assign(new ReplyError("WRONGPASS no"), { more: 1 }),
+        { name: "ReplyError", message: "WRONGPASS no", code: "OUTCOME_UNKNOWN", more: 1 },
+      ],
+    ];
+    for (const [error, told] of endings) {
+      const doubtful = endOf(one("get", "a", true), error);
+      expect(doubtful).to.include({ code: "OUTCOME_UNKNOWN", ...told });
+      expect(doubtful).to.be.instanceOf(error.constructor);
+      expect(endOf(one("get", "b"), error)).to.equal(error);
+      expect((error as { code?: string }).code).to.not.equal("OUTCOME_UNKNOWN");
+    }
+    const [[retries]] = endings as [[Error, object]];
+    expect(endOf(one("get", "d", true), retries)).to.be.instanceOf(MaxRetriesOutcomeUnknownError);
+    const stackOf = ({ stack = "" }: Error): string => stack.slice(stack.indexOf("\n    at "));
+    expect(stackOf(endOf(one("get", "c", true), retries))).to.equal(stackOf(retries));
+  });
+
+  it("tells all that waited of one cause, those that may have run and the others each by its own error", () => {
+    const all = [true, false, true, false].map((mayHaveRun, index) => one("get", `c${index}`, mayHaveRun));
+    let count = 0;
+    settleWaiting(all, null, () => new MaxRetriesPerRequestError(++count));
+    expect(book.errors.map(({ code }) => code)).to.deep.equal([
+      "OUTCOME_UNKNOWN",
+      "MAX_RETRIES",
+      "OUTCOME_UNKNOWN",
+      "MAX_RETRIES",
+    ]);
+    expect(new Set(book.errors).size).to.equal(4);
+  });
+
+  it("fails what comes too late, each by its own error, and QUIT as well", () => {
+    const words = ["get", "quit"];
+    let count = 0;
+    const makeError = (): Error => new AbortError(`too late ${++count}`);
+    failLate(
+      words.map((word) => one(word, word)),
+      makeError,
+      null,
+    );
+    expect(book.errors.map(({ message, command }) => [message, command?.name])).to.deep.equal(
+      words.map((word) => ["too late 1", word]),
+    );
+    expect(new Set(book.errors).size).to.equal(2);
+  });
+
+  it("hands on what comes too late at once, if it is the end of the connection that ends it", () => {
+    const all = ["a", "b", "c"].map((name) => one("get", name));
+    const elsewhere = new Elsewhere(new Set(["a", "c"]));
+    failLate(all, () => new ConnectionClosedError(), elsewhere);
+    expect(elsewhere.taken).to.deep.equal([["a", "c"]]);
+    expect(elsewhere.error).to.be.instanceOf(ConnectionClosedError);
+    expect(book.endings).to.deep.equal(new Map([["b", ["CONNECTION_CLOSED"]]]));
+    const last = one("get", "last");
+    const alone = new Elsewhere(new Set(["last"]));
+    failLate([last], () => new ConnectionClosedError(), alone);
+    expect([last.isSettled, alone.taken]).to.deep.equal([false, [["last"]]]);
+    const refusing = new Elsewhere(new Set(["d"]));
+    failLate([one("get", "d")], () => new AbortError("no"), refusing);
+    failLate([one("get", "e")], () => new ConnectionClosedError(), refusing);
+    expect(refusing.taken).to.deep.equal([]);
+    expect([...book.endings.keys()]).to.deep.equal(["b", "d", "e"]);
+  });
+
+  const ending: Origin[] = [
+    Origin.Connection,
+    Origin.Restore,
+    Origin.Client,
+    Origin.StandIn,
+    Origin.Question,
+  ];
+
+  it("ends what belonged to the connection alone, and returns what users had sent, in order", () => {
+    const origins = fc.array(fc.constantFrom(...Object.values(Origin)), { maxLength: 6 });
+    fc.assert(
+      fc.property(origins, origins, fc.boolean(), (sent, unsent, hasCalls) => {
+        book = new Book();
+        const place = (which: readonly Origin[], name: string): QueueEntry[] =>
+          which.map((origin, n) => issuedBy(origin, book.command("get", `${name}${n}`)));
+        const left = { sent: place(sent, "s"), unsent: place(unsent, "u") };
+        if (hasCalls) left.unsent.push(book.calls("calls", 2, 0, 0));
+        const isUsers = (entry: QueueEntry): boolean =>
+          entry instanceof CallsInFlight || !ending.includes(entry.origin);
+        const rest: Leftovers = withoutRequests(left);
+        for (const side of ["sent", "unsent"] as const) {
+          expect(rest[side]).to.deep.equal(left[side].filter(isUsers));
+          for (const entry of left[side]) {
+            if (entry instanceof CallsInFlight) continue;
+            const code = book.endings.get(nameOf(entry));
+            expect(code).to.deep.equal(isUsers(entry) ? undefined : ["CONNECTION_CLOSED"]);
+          }
+        }
+        book.end();
+      }),
+      fixedRuns(200),
+    );
+  });
+
+  it("gives the reply that broke the protocol to the question of the cluster, and to nobody else", () => {
+    const broken = new ParserError("no RESP");
+    const sent = [Origin.Connection, Origin.Question].map((origin) =>
+      issuedBy(origin, one("get", String(origin))),
+    );
+    withoutRequests({ sent, unsent: [] }, broken);
+    expect(book.errors.map(({ code }) => code)).to.deep.equal(["CONNECTION_CLOSED", "PROTOCOL"]);
+    withoutRequests({ sent: [issuedBy(Origin.Question, one("get", "q"))], unsent: [] }, WHY);
+    expect(book.endings.get("q")).to.deep.equal(["CONNECTION_CLOSED"]);
+  });
+
+  it("knows QUIT, and the errors that closing brings", () => {
+    expect([one("quit", "a"), one("get", "b"), book.calls("c", 1, 0, 0)].map(isQuit)).to.deep.equal([
+      true,
+      false,
+      false,
+    ]);
+    const errors = [
+      new ConnectionClosedError(),
+      Object.assign(new Error("refused"), { syscall: "connect" }),
+      Object.assign(new Error("reset"), { syscall: "read" }),
+      Object.assign(new Error("no name"), { syscall: "getaddrinfo" }),
+      new ReplyError("ERR"),
+    ];
+    expect(errors.map(isConnectionTrouble)).to.deep.equal([true, true, true, false, false]);
+  });
+});
