@@ -348,8 +348,7 @@ function timesAt(unit: Command, { key }: ClusterNode): number {
 
 /** Two nodes that name each other need a moment: a command does not spend its tries within a few milliseconds. */
 function agreeingDelay(times: number): number {
-  if (times < TIMES_SENT_AWAY) return 0;
-  return Math.min(FIRST_AGREEING_MS * 2 ** (times - TIMES_SENT_AWAY), LONGEST_DELAY_MS);
+  return times < TIMES_SENT_AWAY ? 0 : grownDelay(FIRST_AGREEING_MS, times - TIMES_SENT_AWAY + EVEN_TRIES);
 }
 
 /** Takes a command out of its automatic batch: it no longer keeps that batch from ending. */

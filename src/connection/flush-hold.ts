@@ -37,8 +37,10 @@ export class FlushHold {
   private waiting = 0;
   private windowMs: number;
   private windowIdleMs: number;
-  /** Time of the window in which nothing was in flight. */
+  /** Time of the window for which the thread has waited while nothing was in flight. */
   private unusedMs = 0;
+  /** For how long the thread had waited at the last read. */
+  private readIdleMs: number;
 
   /** @param idleMs For how long the thread has waited for events since it began. */
   constructor(
@@ -47,16 +49,18 @@ export class FlushHold {
   ) {
     this.windowMs = clockMs();
     this.windowIdleMs = idleMs();
+    this.readIdleMs = this.windowIdleMs;
   }
 
   /** The connection has been read. */
   noteRead(): void {
     this.reads++;
+    this.readIdleMs = this.idleMs();
   }
 
-  /** Something is written, and nothing was in flight for so long. */
-  noteUnused(durationMs: number): void {
-    this.unusedMs += durationMs;
+  /** Something is written, and nothing was in flight since the last read: the thread has waited for something else. */
+  noteUnused(): void {
+    this.unusedMs += this.idleMs() - this.readIdleMs;
   }
 
   /**

@@ -240,10 +240,9 @@ export class Writer implements Flushable {
   }
 
   private endIdle(): void {
-    const { source, hold } = this;
-    const nowMs = clockMs();
-    if (hold !== null) hold.noteUnused(nowMs - source.lastActivityMs);
-    source.lastActivityMs = nowMs;
+    const { source } = this;
+    this.hold?.noteUnused();
+    source.lastActivityMs = clockMs();
     if (source.isUnwatched) source.onAwake();
   }
 

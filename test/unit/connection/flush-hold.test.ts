@@ -40,10 +40,22 @@ describe("FlushHold", () => {
   it("holds nothing back where the connection is unused while the thread waits", () => {
     let count = 0;
     for (let i = 0; i < 10; i++) {
-      hold.noteUnused(10);
+      nowMs += 20;
+      idleMs += 20;
+      hold.noteUnused();
       count += holds(1, 5);
     }
     expect(count).to.equal(0);
+  });
+
+  it("takes what the thread does before it asks again for no time of waiting", () => {
+    let count = 0;
+    for (let i = 0; i < 10; i++) {
+      nowMs += 10;
+      hold.noteUnused();
+      count += holds(1, 5);
+    }
+    expect(count).to.equal(10);
   });
 
   it("goes on while the halves stay apart for a while", () => {
