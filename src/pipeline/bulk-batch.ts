@@ -29,6 +29,9 @@ function isDiscard({ command }: CommandMethod): boolean {
   return command !== undefined && (command.spec.flags & CommandFlag.Discard) !== 0;
 }
 
+/** In the place of a word while there is none: sources give anything. */
+const NO_WORD = Symbol("no word");
+
 /** In the place of a row that was handed out. */
 const TAKEN: Row = [null, null];
 
@@ -36,7 +39,7 @@ export class BulkBatch extends PipelineRun {
   /** The failures, by their place in the batch. */
   readonly failures: BulkFailure[] = [];
   /** Sources repeat the same word; it is looked up when it changes. */
-  private word: unknown = null;
+  private word: unknown = NO_WORD;
   private method!: CommandMethod;
   /** The word ends a transaction: servers know no nested ones. */
   private isEnd = false;
@@ -57,6 +60,8 @@ export class BulkBatch extends PipelineRun {
     this.batch.kind = BatchKind.Automatic;
     // A source may fill the same memory again for its next command.
     this.copiesAtOnce = true;
+    // Batches are looked at in order: one that is refused as a whole before its turn is not unheard.
+    this.outcome.catch(() => {});
   }
 
   override get kind(): "bulk" {

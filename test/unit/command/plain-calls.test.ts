@@ -144,6 +144,7 @@ describe("PlainCalls", () => {
     calls.specs[1] = spec;
     calls.answer(1, ["f", "v"], SHAPE);
     expect(rows.told[0]).to.deep.equal([{ f: "v" }]);
+    expect(rows.told[1]).to.have.length(1);
     expect(rows.told[1]?.[0]).to.match(/JSON/);
   });
 

@@ -4,7 +4,7 @@ import { expect } from "chai";
 import { BatchKind } from "../../../src/command/batch";
 import type { Command } from "../../../src/command/command";
 import { Script } from "../../../src/command/script";
-import { ReplyError } from "../../../src/errors";
+import { type AbortError, ReplyError } from "../../../src/errors";
 import { BulkBatch } from "../../../src/pipeline/bulk-batch";
 import { defineInPipeline, Pipeline } from "../../../src/pipeline/pipeline";
 import { type PipelineHost, SENDER } from "../../../src/pipeline/pipeline-run";
@@ -79,8 +79,11 @@ describe("BulkBatch", () => {
 
   it("refuses what is no command, and goes on with those before it", async () => {
     add(["get", "a"]);
-    for (const wrong of ["get", null, ["no-such-command"], ["constructor"], [undefined], []]) {
-      expect(() => batch.add(wrong as unknown[]), String(wrong)).to.throw(TypeError);
+    for (const wrong of ["get", null, { 0: "get" }]) {
+      expect(() => batch.add(wrong as never)).to.throw(TypeError, /is an array \[name, \.\.\.args\]$/);
+    }
+    for (const wrong of ["no-such-command", "constructor", undefined, null, 1]) {
+      expect(() => batch.add([wrong])).to.throw(TypeError, `Unknown command "${wrong}"`);
     }
     add(["get", "b"]);
     batch.send();
@@ -89,6 +92,13 @@ describe("BulkBatch", () => {
       [null, "1"],
       [null, "2"],
     ]);
+  });
+
+  it("refuses what is no name in the place of its first command", () => {
+    for (const wrong of [undefined, null, 0, ""]) {
+      expect(() => open().add([wrong])).to.throw(TypeError, `Unknown command "${wrong}"`);
+    }
+    expect(() => open().add([])).to.throw(TypeError, `Unknown command "undefined"`);
   });
 
   it("takes the word up again that came before a wrong one", () => {
@@ -156,6 +166,10 @@ describe("BulkBatch", () => {
     expect(failures()).to.deep.equal([
       [1, "ERR EXEC without MULTI"],
       [5, "ERR EXEC without MULTI"],
+    ]);
+    expect(batch.failures.map(({ error }) => (error as AbortError).command?.name)).to.deep.equal([
+      "exec",
+      "exec",
     ]);
   });
 
