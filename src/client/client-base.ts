@@ -373,7 +373,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /**
    * Gives a Lua script a name: `this[name]` and `this[name + "Buffer"]` run it. A later script of
-   * the same name takes its place. Throws a TypeError for a name that the client itself needs.
+   * the same name takes its place. Throws a `ReservedNameError` for a name that the client needs.
    */
   defineCommand(name: string, definition: ScriptDefinition): void {
     refuseReserved(name);
@@ -408,7 +408,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       if (command.isSettled) return completion.promise;
     }
     if (this.sendCommand !== ClientBase.prototype.sendCommand) {
-      return outcomeOf(command, this.sendCommand(command));
+      return outcomeOf(command, passAlone(this, command));
     }
     this[CHAIN].dispatch(command);
     return completion.promise;
@@ -421,11 +421,13 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       return;
     }
     const collected: Command[] = [];
+    // A replaced `sendCommand` may send a batch of its own while it sees the commands of this one.
+    const outer = this[COLLECTED];
     this[COLLECTED] = collected;
     try {
       for (const command of commands) passThrough(command, (one) => this.sendCommand(one));
     } finally {
-      this[COLLECTED] = null;
+      this[COLLECTED] = outer;
     }
     this[CHAIN].dispatchBatch(collected);
   }
@@ -462,6 +464,17 @@ function callByName(
   if (Array.isArray(name) && typeof name[0] === "string")
     return callByName(client, name[0], [...name.slice(1), ...args], wantsBuffers);
   return asCallback(Promise.reject(nameError()), takeCallback(args) ?? undefined);
+}
+
+/** Through a replaced `sendCommand`: a call that this makes while it sees those of a batch is none of the batch. */
+export function passAlone(client: ClientBase<ReplyMappingMode>, command: Command): Promise<unknown> {
+  const collected = client[COLLECTED];
+  client[COLLECTED] = null;
+  try {
+    return client.sendCommand(command);
+  } finally {
+    client[COLLECTED] = collected;
+  }
 }
 
 /** Past the auto-pipeliner, behind what it has gathered. */

@@ -16,7 +16,7 @@ import type { Link } from "../../link/link";
 import { debugLog } from "../../util/debug";
 import type { Caching } from "../caching";
 import { PARTS } from "../chain";
-import { CHAIN, ClientBase, PASS_BATCH } from "../client-base";
+import { CHAIN, ClientBase, PASS_BATCH, passAlone } from "../client-base";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { RedisOptions } from "../options/redis-options";
 import { EVENTS, gatheredOf, LINK, linksOf, Redis } from "../redis";
@@ -91,7 +91,7 @@ export class NodeView implements NodeClient {
   dispatch(command: Command): void {
     const { redis } = this;
     if (redis.sendCommand === ClientBase.prototype.sendCommand) redis[CHAIN].dispatch(command);
-    else void redis.sendCommand(command);
+    else void passAlone(redis, command);
   }
 
   dispatchBatch(commands: readonly Command[]): void {

@@ -257,6 +257,21 @@ describe("ViewFactory", () => {
       expect(passed.length).to.equal(2);
     });
 
+    it("puts nothing that comes meanwhile between the commands of a batch", () => {
+      const { sendCommand } = Redis.prototype;
+      Redis.prototype.sendCommand = function (one: Command) {
+        if (one.name === "set") view.dispatch(command("incr", 1));
+        return sendCommand.call(this, one);
+      };
+      try {
+        view.dispatchBatch([command("get", 1), command("set", 1), command("del", 1)]);
+      } finally {
+        Redis.prototype.sendCommand = sendCommand;
+      }
+      const waiting = view.takeWaiting(() => true).map(({ name }) => name);
+      expect(waiting).to.deep.equal(["incr", "get", "set", "del"]);
+    });
+
     it("says whether it reads to a connection that has begun to, and keeps it for the next", () => {
       const asked: string[] = [];
       for (const name of ["readonly", "readwrite"] as const) {

@@ -20,6 +20,7 @@ import {
   causeOf,
   endOf,
   failLate,
+  failNamed,
   isConnectionTrouble,
   isQuit,
   type Leftovers,
@@ -296,6 +297,16 @@ describe("closing", () => {
       words.map((word) => ["too late 1", word]),
     );
     expect(new Set(book.errors).size).to.equal(2);
+  });
+
+  it("shows no credentials in an error that names its command", () => {
+    failNamed(one("auth", "secret-word"), new AbortError("auth secret-word was lost"));
+    const [error] = book.errors;
+    expect(`${error?.message} ${error?.stack} ${JSON.stringify(error?.command)}`).to.not.contain(
+      "secret-word",
+    );
+    failNamed(one("get", "b"), new ReplyError("ERR no"));
+    expect(book.endings.get("b")).to.deep.equal(["REPLY"]);
   });
 
   it("hands on what comes too late at once, if it is the end of the connection that ends it", () => {

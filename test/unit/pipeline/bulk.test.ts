@@ -343,7 +343,10 @@ describe("Bulk", () => {
 
     it("rejects, and needs nobody to hear it twice", async () => {
       const thrown = await uncaughtDuring(async () => {
-        const reading = rowsOf(open(gets("a", "b", "c", "d")));
+        const bulk = open(gets("a", "b", "c", "d"));
+        const reading = (async () => {
+          for await (const row of bulk) throw new Error(`a row: ${row}`);
+        })();
         await turn();
         for (const calls of waiting) refuse(calls);
         expect(await failureOf(reading)).to.equal(unavailable);
