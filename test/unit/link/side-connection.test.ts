@@ -106,13 +106,6 @@ describe("a side connection", () => {
       connection.destroy();
     });
 
-    it("not where it is refused, and closes", async () => {
-      server.handler = () => new Error("WRONGPASS no");
-      const { connection, opened } = openBeside(peer(), { protocol: 2 } as LinkOptions, { password: "no" });
-      expect(await opened).to.equal(null);
-      while (connection.state !== ConnectionState.Closed) await turn();
-    });
-
     it("not where nobody listens, or where the server hangs up", async () => {
       server.handler = (_words, { socket }) => {
         socket.destroy();
@@ -175,6 +168,21 @@ describe("a side connection", () => {
       expect([await opened, connection.state]).to.deep.equal([null, ConnectionState.Closed]);
     });
 
+    it("is given up at once where the server refuses it", async () => {
+      server.handler = () => new Error("WRONGPASS no");
+      const { connection, opened } = await open();
+      expect(await opened).to.equal(null);
+      while (connection.state !== ConnectionState.Closed) await turn();
+    });
+
+    it("leaves no timer", async () => {
+      const { connection, opened } = await open();
+      await opened;
+      connection.destroy();
+      while (connection.state !== ConnectionState.Closed) await turn();
+      expect(home.time.pending).to.equal(0);
+    });
+
     it("stays once it is open", async () => {
       const { connection, opened } = await open();
       while (connection.readyAtMs === 0) await new Promise((resolve) => setTimeout(resolve, 1));
@@ -182,8 +190,6 @@ describe("a side connection", () => {
       await home.pass(10_000);
       expect(connection.state).to.equal(ConnectionState.Ready);
       connection.destroy();
-      await home.pass(10);
-      expect(home.time.pending, "no timer is left").to.equal(0);
     });
   });
 });

@@ -1,0 +1,66 @@
+/** Who watches, told apart by asynchronous contexts: requests, what they start, and a new WATCH after the last one is over. */
+
+import { expect } from "chai";
+import { type Caller, presentCaller, watchingCaller } from "../../../src/command/caller";
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** In a context of its own, as a request has it. */
+const apart = <T>(work: () => Promise<T>): Promise<T> => Promise.resolve().then(work);
+
+describe("callers", () => {
+  it("are nobody before they watch", async () => {
+    await apart(async () => expect(presentCaller()).to.equal(undefined));
+  });
+
+  it("are those that watch, and what they start from then on", async () => {
+    await apart(async () => {
+      const caller = watchingCaller();
+      caller.guards = 1;
+      await turn();
+      expect(presentCaller()).to.equal(caller);
+      expect(await apart(async () => presentCaller())).to.equal(caller);
+      const late = await new Promise((resolve) => setTimeout(() => resolve(presentCaller()), 1));
+      expect(late).to.equal(caller);
+    });
+  });
+
+  it("are told from others that run at the same time", async () => {
+    const callers = await Promise.all(
+      [1, 2].map(() =>
+        apart(async () => {
+          const caller = watchingCaller();
+          caller.guards = 1;
+          await turn();
+          return [caller, presentCaller()] as const;
+        }),
+      ),
+    );
+    for (const [caller, present] of callers) expect(present).to.equal(caller);
+    expect(callers[0]?.[0]).to.not.equal(callers[1]?.[0]);
+    expect(callers.map(([{ previous }]) => previous)).to.deep.equal([null, null]);
+  });
+
+  it("stay the same while they guard keys, and are others afterwards, who know whom they descend from", async () => {
+    await apart(async () => {
+      const first = watchingCaller();
+      first.guards = 1;
+      expect(watchingCaller()).to.equal(first);
+      first.guards = 0;
+      const second: Caller = watchingCaller();
+      expect(second).to.not.equal(first);
+      expect([second.previous, presentCaller()]).to.deep.equal([first, second]);
+    });
+  });
+
+  it("begin with no guards, so that two that descend from one are two", async () => {
+    await apart(async () => {
+      const parent = watchingCaller();
+      expect(parent.guards).to.equal(0);
+      const children = await Promise.all([1, 2].map(() => apart(async () => watchingCaller())));
+      expect(children[0]).to.not.equal(children[1]);
+      expect(children.map(({ previous }) => previous)).to.deep.equal([parent, parent]);
+      expect(presentCaller()).to.equal(parent);
+    });
+  });
+});
