@@ -41,11 +41,15 @@ export function openMerging(merge: MergeChoice | undefined, coalesces: boolean):
 export function checkMerge(option: string, merge: unknown): void {
   if (merge === undefined || merge === null || typeof merge === "boolean") return;
   const names: readonly unknown[] | null = Array.isArray(merge) ? merge : null;
-  const wrong = names === null ? merge : names.find((name) => !MERGEABLE.includes(name as string));
-  if (names !== null && wrong === undefined) return;
+  if (names?.every(isMergeable)) return;
+  const wrong = names === null ? merge : names.find((name) => !isMergeable(name));
   const shown = typeof wrong === "string" ? `"${wrong}"` : String(wrong);
   const known = `"${MERGEABLE.join('", "')}"`;
   throw new OptionError(`Invalid option ${option} ${shown}: expected true, false or a list of ${known}`);
+}
+
+function isMergeable(name: unknown): boolean {
+  return MERGEABLE.includes(name as string);
 }
 
 function namesOf(merge: MergeChoice | undefined): readonly string[] {

@@ -1,0 +1,64 @@
+/** The options `coalesce` and `merge`: which choices share one planner, and which are refused. */
+
+import { expect } from "chai";
+import { checkMerge, type MergeChoice, openMerging } from "../../../src/client/merging";
+import { OptionError } from "../../../src/errors";
+
+describe("openMerging", () => {
+  it("is nothing unless something is asked for", () => {
+    for (const merge of [undefined, false, []] as (MergeChoice | undefined)[]) {
+      expect(openMerging(merge, false)).to.equal(null);
+      expect(openMerging(merge, true)).to.not.equal(null);
+    }
+  });
+
+  it("is the same for the same wishes, however they are said, and another for others", () => {
+    const same: MergeChoice[] = [
+      true,
+      ["hget", "sismember", "zscore"],
+      ["zscore", "hget", "hget", "sismember"],
+    ];
+    const found = same.map((merge) => openMerging(merge, false));
+    expect(new Set(found).size).to.equal(1);
+    const others = [
+      openMerging(true, true),
+      openMerging(["get"], false),
+      openMerging([], true),
+      openMerging(["set"], false),
+    ];
+    expect(new Set([...found, ...others]).size).to.equal(5);
+  });
+
+  it("leaves the list of its caller as it is", () => {
+    const merge = ["set", "get"] as const;
+    openMerging(merge, false);
+    expect(merge).to.deep.equal(["set", "get"]);
+  });
+});
+
+describe("checkMerge", () => {
+  it("takes yes, no, nothing, and lists of what can be merged", () => {
+    for (const merge of [undefined, null, true, false, [], ["get", "hmset"], ["lpush", "rpush", "set"]]) {
+      expect(() => checkMerge("merge", merge), String(merge)).to.not.throw();
+    }
+  });
+
+  it("says what it does not take, by the name of the option", () => {
+    const wrong: [unknown, string][] = [
+      ["get", 'Invalid option autoPipelining.merge "get": expected'],
+      [["get", "del"], 'Invalid option autoPipelining.merge "del": expected'],
+      [[5], "Invalid option autoPipelining.merge 5: expected"],
+      [{}, "Invalid option autoPipelining.merge [object Object]: expected"],
+      [0, "Invalid option autoPipelining.merge 0: expected"],
+      [["GET"], '"GET"'],
+    ];
+    for (const [merge, message] of wrong) {
+      expect(() => checkMerge("autoPipelining.merge", merge)).to.throw(OptionError, message);
+    }
+    expect(() => checkMerge("merge", ["x"])).to.throw('a list of "get", "hget", "hmset"');
+  });
+
+  it("says that a list has a place without a command", () => {
+    expect(() => checkMerge("merge", ["get", undefined])).to.throw(OptionError, "undefined");
+  });
+});
