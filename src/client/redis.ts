@@ -283,6 +283,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     if (typeof options !== "object" || options === null) {
       return asCallback(leave(this, false) as Promise<"OK">, options);
     }
+    // The report counts what waits behind bounds as well.
+    this[PARTS].letGo();
     const leaver = {
       links: linksOf(this),
       leave: () => leave(this, false),

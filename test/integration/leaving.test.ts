@@ -38,6 +38,17 @@ describe("quit({ timeout })", () => {
       await ended;
     });
 
+    it("counts what waits behind bounds, which goes out before", async () => {
+      const redis = new Redis({ port: fake.port, host: fake.host, bounds: { maxCommands: 2 } });
+      await untilReady(redis);
+      const work = Array.from({ length: 5 }, () => codeOf(redis.call("x")));
+      const ended = new Promise((resolve) => redis.once("end", resolve));
+      const report = await redis.quit({ timeout: 40 });
+      expect(report).to.deep.equal({ isDrained: false, unanswered: 5, unsent: 0 });
+      expect(new Set(await Promise.all(work))).to.deep.equal(new Set(["OUTCOME_UNKNOWN"]));
+      await ended;
+    });
+
     it("counts what was never sent, and has a callback form", async () => {
       const redis = new Redis({ port: 1, host: "127.0.0.1", retryStrategy: () => 1000 });
       redis.on("error", () => {});

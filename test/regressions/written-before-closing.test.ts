@@ -159,5 +159,18 @@ describe("what was issued before the end", () => {
         await closeCluster(cluster);
       });
     }
+
+    for (const options of [undefined, { timeout: 5000 }]) {
+      it(`quit(${options === undefined ? "" : "{ timeout }"}): commands behind bounds`, async () => {
+        const cluster = fixture.connect({ bounds: { maxCommands: 2 } });
+        await untilClusterReady(cluster);
+        const outcomes = SHARDS.map((shard) => cluster.set(shard, 1));
+        const report = await (options === undefined ? cluster.quit() : cluster.quit(options));
+        expect(report).to.deep.equal(
+          options === undefined ? "OK" : { isDrained: true, unanswered: 0, unsent: 0 },
+        );
+        expect(await Promise.all(outcomes)).to.deep.equal(SHARDS.map(() => "OK"));
+      });
+    }
   });
 });

@@ -177,6 +177,8 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     options?: QuitOptions | Callback<"OK">,
     callback?: Callback<QuitReport>,
   ): Promise<"OK"> | Promise<QuitReport> {
+    // What waits behind bounds was issued before.
+    this[PARTS].admission?.letGo();
     if (typeof options !== "object" || options === null) return asCallback(this[WIRING].quit(), options);
     return asCallback(quitClusterWithin(this[WIRING], options), callback);
   }
