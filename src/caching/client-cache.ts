@@ -25,6 +25,7 @@ import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
 import { keyPositions } from "../command/key-positions";
+import { isMappedByUser } from "../command/reply-mappers";
 import { ReplyError } from "../errors";
 import type { ServerContext } from "../observability/channels";
 import type { Argument, Reply } from "../protocol/resp-types";
@@ -36,7 +37,7 @@ import { Hold, Holds } from "./holds";
 import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
 import { argumentTexts, sentTextOf, textOf } from "./texts";
 import type { TrackedConnection } from "./tracked-connection";
-import { copyOf, freezeDeep, kindOf, mayBeAbsence, sizeOf, ValueKind } from "./values";
+import { copyOf, freezeDeep, isCopyable, kindOf, mayBeAbsence, sizeOf, ValueKind } from "./values";
 
 export interface CacheSettings {
   readonly maxBytes: number;
@@ -254,7 +255,8 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.reads.delete(read);
     this.report.note();
     const isLive = connection?.isLive === true;
-    const isKept = isLive && read.isUpToDate(this.store.epoch) && !this.holds.isHeld(nodes);
+    const isCurrent = isLive && read.isUpToDate(this.store.epoch) && !this.holds.isHeld(nodes);
+    const isKept = isCurrent && (!isMappedByUser(read.question.spec) || isCopyable(value));
     if (isLive) connection.prove(terms.bornMs);
     if (isKept || followers !== null) {
       const kept = this.keepable(value);
@@ -327,7 +329,10 @@ export class ClientCache implements Dispatcher, ReadListener {
     const bornMs = clockMs();
     // An answer may be as old as its question, and that no older than one that is kept.
     const sinceMs = bornMs - Math.min(ttlMs, settings.maxStaleMs);
-    const underWay = this.reads.find(keys[0], question, epoch, sinceMs);
+    // What a transformer of the user makes of the answer may be nothing that can be given to others too.
+    const underWay = isMappedByUser(question.spec)
+      ? undefined
+      : this.reads.find(keys[0], question, epoch, sinceMs);
     if (underWay !== undefined) {
       this.joined++;
       underWay.join(command);
@@ -361,7 +366,8 @@ export class ClientCache implements Dispatcher, ReadListener {
     const { nodes, question, terms } = read;
     const { bornMs, ttlMs } = terms;
     const { absentTtlMs } = this.settings;
-    const isBrief = absentTtlMs !== null && (nodes.length > 1 || mayBeAbsence(kept.value));
+    const isBrief =
+      absentTtlMs !== null && (nodes.length > 1 || isMappedByUser(question.spec) || mayBeAbsence(kept.value));
     const expiresAtMs = bornMs + (isBrief ? Math.min(ttlMs, absentTtlMs) : ttlMs);
     this.stores++;
     read.kept = this.store.add(nodes, question, { ...kept, connection, bornMs, expiresAtMs });

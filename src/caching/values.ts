@@ -50,6 +50,19 @@ export function copyOf(value: unknown, kind: ValueKind): unknown {
   }
 }
 
+/** Deeper values are not copied: they may contain themselves. */
+const MOST_LEVELS = 64;
+
+/** Whether `copyOf` gives the same again, whatever a transformer of the user has made. */
+export function isCopyable(value: unknown, levels = MOST_LEVELS): boolean {
+  if (!isObject(value) || Buffer.isBuffer(value)) return typeof value !== "function";
+  if (levels === 0) return false;
+  const { prototype } = Object;
+  const own = Object.getPrototypeOf(value) as unknown;
+  if (!Array.isArray(value) && own !== prototype && own !== null) return false;
+  return Object.values(value).every((element) => isCopyable(element, levels - 1));
+}
+
 /** TYPE of a key that does not exist. */
 const NO_TYPE = "none";
 

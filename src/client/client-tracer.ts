@@ -29,7 +29,7 @@ import type { BatchObserver, PipelineObserver } from "../pipeline/pipeline-run";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { clockMs, nextTick } from "../util/scheduling";
-import { toError } from "../util/user-code";
+import { isThenable, toError } from "../util/user-code";
 import type { RedisOptions } from "./options/redis-options";
 import type { PipelineTarget } from "./pipeline-trace";
 
@@ -288,10 +288,6 @@ export function passThrough(command: Command, send: (command: Command) => unknow
     command.fail(toError(error));
     command.batch?.dropOut();
   }
-}
-
-function isThenable(value: unknown): value is PromiseLike<unknown> {
-  return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === "function";
 }
 
 function ignore(): void {}

@@ -8,7 +8,7 @@
  */
 
 import type { Argument, Reply } from "../protocol/resp-types";
-import { toError } from "../util/user-code";
+import { isThenable, toError } from "../util/user-code";
 import { captureArguments } from "./argument-mappers";
 import type { Batch } from "./batch";
 import { Command, CommandState, type Completion, nameCommand } from "./command";
@@ -20,6 +20,18 @@ import { estimateSum } from "./size";
 export interface CallCollector extends Completion {
   answer(index: number, value: Reply): void;
   refuse(index: number, error: Error): void;
+}
+
+/** Tells what a transformer has made of a reply: a promise is waited for, as by the caller of a single command. */
+export function tellMapped(collector: CallCollector, index: number, value: Reply): void {
+  if (!isThenable(value)) {
+    collector.answer(index, value);
+    return;
+  }
+  void Promise.resolve(value).then(
+    (result) => collector.answer(index, result),
+    (error: unknown) => collector.refuse(index, toError(error)),
+  );
 }
 
 /** With any other flag a call is not plain: it has to be looked at on its way. */
@@ -110,7 +122,7 @@ export class PlainCalls {
       this.collector.refuse(index, toError(error));
       return;
     }
-    this.collector.answer(index, value);
+    tellMapped(this.collector, index, value);
   }
 
   /** A call that is still one has failed: the error tells its command. */

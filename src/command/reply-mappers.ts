@@ -75,6 +75,13 @@ export const BUILTIN_REPLY_MAPPERS: Readonly<Record<string, ReplyMapper>> = {
   zunion: flattenPairs,
 };
 
+const OWN_MAPPERS: ReadonlySet<ReplyMapper | null> = new Set([null, ...Object.values(BUILTIN_REPLY_MAPPERS)]);
+
+/** A transformer of the user makes of its replies what it likes: objects of any class, promises. */
+export function isMappedByUser({ replyMapper }: CommandSpec): boolean {
+  return !OWN_MAPPERS.has(replyMapper);
+}
+
 /**
  * Turns every Buffer of a reply into a string, at any depth. Arrays and objects are changed in
  * place; errors and everything else stay as they are.

@@ -35,7 +35,9 @@ export class Script implements ScriptReference {
   ) {
     this.lua = definition.lua;
     this.sha = sha1(definition.lua);
-    this.numberOfKeys = definition.numberOfKeys ?? null;
+    const { numberOfKeys } = definition;
+    // The API ignores a text, also one of digits: its callers pass the count.
+    this.numberOfKeys = typeof numberOfKeys === "number" ? numberOfKeys : null;
     this.isReadOnly = definition.readOnly ?? false;
   }
 

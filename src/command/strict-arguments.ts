@@ -4,6 +4,7 @@
  */
 
 import { ArgumentError } from "../errors";
+import { isThenable } from "../util/user-code";
 import { flattenOnce } from "./argument-mappers";
 import type { CommandSpec } from "./command-spec";
 
@@ -24,7 +25,7 @@ function objection(value: unknown): string | null {
   if (typeof value === "number") return Number.isNaN(value) ? "it is NaN" : null;
   if (typeof value === "function" || typeof value === "symbol") return `it is a ${typeof value}`;
   if (typeof value !== "object") return null;
-  if (typeof (value as { then?: unknown }).then === "function") return "it is a promise; await it";
+  if (isThenable(value)) return "it is a promise; await it";
   const { prototype } = Object;
   const own = Object.getPrototypeOf(value) as unknown;
   return own === prototype || own === null ? "it is a plain object, which has no text" : null;

@@ -19,7 +19,7 @@ import {
 } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import { type CallCollector, PlainCalls } from "../command/plain-calls";
+import { type CallCollector, PlainCalls, tellMapped } from "../command/plain-calls";
 import type { Tally } from "../command/promise-completion";
 import type { BatchFacts } from "../observability/hooks";
 import type { Reply } from "../protocol/resp-types";
@@ -374,12 +374,13 @@ export class PipelineRun implements CallCollector, BatchFacts {
   }
 
   fulfil(command: Command, value: Reply, shape: ReplyShape): void {
-    const isExec = (command.spec.flags & CommandFlag.Exec) !== 0;
-    const result = isExec
-      ? mapExecReply(membersOf(this.commands, this.rows, command), command, value, shape)
-      : value;
-    if (isExec) this.noteMembers(result);
-    this.record(command.index, [null, result]);
+    if ((command.spec.flags & CommandFlag.Exec) !== 0) {
+      const members = membersOf(this.commands, this.rows, command);
+      const result = mapExecReply(members, command, value, shape);
+      this.noteMembers(result);
+      this.record(command.index, [null, result]);
+    } else if (command.spec.replyMapper === null) this.record(command.index, [null, value]);
+    else tellMapped(this, command.index, value);
   }
 
   reject(command: Command, error: Error): void {
@@ -474,7 +475,7 @@ class RowOf implements SettleHook {
   ) {}
 
   onFulfilled(value: unknown): void {
-    this.run.answer(this.index, value);
+    tellMapped(this.run, this.index, value);
   }
 
   onFailed(error: Error): void {

@@ -24,6 +24,10 @@ export function throwLater(error: unknown): void {
   });
 }
 
+export function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof (value as Partial<PromiseLike<unknown>> | null | undefined)?.then === "function";
+}
+
 /** The thrown value, if it is an error; otherwise an error that has it as its cause. */
 export function toError(thrown: unknown): Error {
   // Errors of another realm (vm contexts, test runners) are no instances of this one's class.

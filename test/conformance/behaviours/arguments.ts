@@ -1,6 +1,6 @@
 /** Arguments on the wire, and the argument transformers. */
 
-import { group, messageOf, type Stage } from "../behaviour";
+import { group, messageOf, pause, type Stage } from "../behaviour";
 
 /** Arguments that a server receives for a command, in order. */
 async function sent(stage: Stage, args: readonly unknown[]): Promise<string[]> {
@@ -217,6 +217,49 @@ export const arguments_ = group("arguments", (add) => {
       }
     },
     ["no", ["OK", "no", "1"], ["no", "1"]],
+  );
+
+  add(
+    "a reply transformer may return a promise: the row and the callback wait for it",
+    async (stage) => {
+      const redis = await stage.redis();
+      const { Command } = stage.Client;
+      await redis.mset("a", "1", "b", "broken");
+      Command.setReplyTransformer("get", async (reply: unknown) => {
+        await pause(5);
+        if (reply === "broken") throw new Error("no");
+        return `${String(reply)}!`;
+      });
+      try {
+        const told = new Promise((resolve) => {
+          const hear = (error?: Error | null, reply?: unknown): void => resolve([error, reply]);
+          void redis.pipeline().get("a", hear).exec();
+        });
+        // A command that gathers, one that does not, and one made by hand.
+        const byHand = new Command("get", ["a"], { replyEncoding: "utf8" });
+        const ofOne = redis.pipeline();
+        (ofOne as unknown as { sendCommand(command: unknown): void }).sendCommand(byHand);
+        const pipelines = [
+          redis.pipeline().get("a").get("b").set("c", "1"),
+          redis.pipeline().subscribe().get("a").get("b"),
+          ofOne,
+        ];
+        const rows = await Promise.all(pipelines.map((pipeline) => pipeline.exec()));
+        const inTransaction = await redis.multi().get("a").exec();
+        return [
+          await told,
+          rows.map((one) => one?.map((row) => row[0]?.message ?? row[1])),
+          await inTransaction?.[0]?.[1],
+        ];
+      } finally {
+        forget(stage, "reply", "get");
+      }
+    },
+    [
+      [null, "1!"],
+      [["1!", "no", "OK"], ["ERR wrong number of arguments for 'subscribe' command", "1!", "no"], ["1!"]],
+      "1!",
+    ],
   );
 
   add(

@@ -321,4 +321,15 @@ export const calling = group("calling", (add) => {
     [9007199254740991, -9007199254740991],
     { differs: "integers near 2^53" },
   );
+
+  add(
+    "credentials are masked in the command of an error",
+    async (stage) => {
+      const redis = await stage.redis();
+      const { command } = (await errorOf(redis.auth("nobody", "secret"))) as unknown as { command: unknown };
+      return command;
+    },
+    { name: "auth", args: ["nobody", "***"] },
+    { differs: "errors hide credentials" },
+  );
 });

@@ -802,4 +802,19 @@ export const connection = group("connection", (add) => {
     },
     "end",
   );
+
+  add(
+    "quit() ends a client that connects, with and without an offline queue",
+    async (stage) => {
+      const outcomes: unknown[] = [];
+      for (const enableOfflineQueue of [true, false]) {
+        const redis = stage.make({ enableOfflineQueue });
+        outcomes.push(await redis.quit());
+        if (redis.status !== "end") await next(redis, "end");
+      }
+      return outcomes;
+    },
+    ["OK", "OK"],
+    { differs: "quit() without an offline queue" },
+  );
 });

@@ -448,4 +448,29 @@ export const reconnecting = group("reconnecting", (add) => {
     [ABORTED, ABORTED, "OK", 0],
     { isOursAlone: true },
   );
+
+  add(
+    "the event select tells of each database once, when it is selected",
+    async (stage) => {
+      const redis = stage.make();
+      const seen: unknown[] = [];
+      redis.on("select", (db: number) => seen.push([redis.status, db]));
+      await Promise.all([redis.set("k", "1"), redis.select(1)]);
+      return seen;
+    },
+    [["ready", 1]],
+    { differs: "the event `select`" },
+  );
+
+  add(
+    "a database that was selected in capitals is selected again",
+    async (stage) => {
+      const redis = await stage.redis({ retryStrategy: () => 1 });
+      await redis.call("SELECT", "1");
+      await killUntil(stage, redis, "ready");
+      return / db=(\d+)/.exec(String(await redis.client("INFO")))?.[1];
+    },
+    "1",
+    { differs: "SELECT in capitals" },
+  );
 });

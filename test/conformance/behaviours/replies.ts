@@ -1,5 +1,6 @@
 /** Shapes of replies under both mappings. */
 
+import { RawReply } from "../../support/fake-server";
 import { group } from "../behaviour";
 
 interface Shape {
@@ -220,5 +221,17 @@ export const replies = group("reply shapes", (add) => {
         ],
       ],
     ),
+  );
+
+  add(
+    "attributes are skipped",
+    async (stage) => {
+      const fake = await stage.fake((words) =>
+        words[0] === "get" ? new RawReply("|1\r\n+ttl\r\n:9\r\n$1\r\nv\r\n") : undefined,
+      );
+      return stage.bare({ host: fake.host, port: fake.port, retryStrategy: () => null }).get("k");
+    },
+    "v",
+    { isAlone: true, differs: "attributes under resp3" },
   );
 });

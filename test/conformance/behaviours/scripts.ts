@@ -48,6 +48,20 @@ export const scripts = group("scripts", (add) => {
   );
 
   add(
+    "a number of keys that is no number leaves it to the call",
+    async (stage) => {
+      const redis = await stage.redis();
+      redis.defineCommand("texts", { lua: "return {KEYS, ARGV}", numberOfKeys: "1" as never });
+      const client = redis as unknown as Scripted;
+      return [await client["texts"]?.(2, "a", "b", "c"), await client["texts"]?.("0", "a")];
+    },
+    [
+      [["a", "b"], ["c"]],
+      [[], ["a"]],
+    ],
+  );
+
+  add(
     "from the scripts option, copied by duplicate; those defined later are not",
     async (stage) => {
       const redis = await stage.redis({ scripts: { one: { lua: "return 1", numberOfKeys: 0 } } });

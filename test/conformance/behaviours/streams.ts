@@ -52,6 +52,22 @@ export const streams = group("scan streams and monitor", (add) => {
   );
 
   add(
+    "a stream that has failed is closed",
+    async (stage) => {
+      const redis = await stage.redis();
+      const stream = redis.scanStream({ count: "none" as never });
+      const heard: unknown[] = [];
+      for (const event of ["error", "end", "close"]) stream.on(event, () => heard.push(event));
+      stream.resume();
+      await new Promise((resolve) => stream.once("error", resolve));
+      await pause(20);
+      return [heard, stream.destroyed];
+    },
+    [["error", "close"], true],
+    { differs: "scan streams that fail" },
+  );
+
+  add(
     "sets, hashes and sorted sets",
     async (stage) => {
       const redis = await stage.redis();

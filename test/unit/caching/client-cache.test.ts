@@ -1,10 +1,11 @@
 /** The cache over a connection that is played by hand: times, limits of callers, orders that servers seldom make. */
 
+import { inspect } from "node:util";
 import { expect } from "chai";
 import { ClientCache } from "../../../src/caching/client-cache";
 import { Tracking } from "../../../src/caching/tracking";
 import { Command } from "../../../src/command/command";
-import { specOf } from "../../../src/command/command-table";
+import { replyTransformers, specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { CommandTimeoutError } from "../../../src/errors";
@@ -21,7 +22,7 @@ class Stage implements Dispatcher {
   readonly tracking: Tracking;
   readonly cache: ClientCache;
 
-  constructor({ ttlMs = 1e6, maxStaleMs = 1e6 } = {}) {
+  constructor({ ttlMs = 1e6, maxStaleMs = 1e6, absentTtlMs = null as number | null } = {}) {
     const onRefused = (): void => {};
     this.tracking = new Tracking(this, {
       mode: "all",
@@ -36,7 +37,7 @@ class Stage implements Dispatcher {
         ttlMs,
         asksTtl: false,
         maxStaleMs,
-        absentTtlMs: null,
+        absentTtlMs,
         isFrozen: false,
         matches: null,
         isBroadcast: false,
@@ -111,6 +112,69 @@ describe("a cache over a connection played by hand", () => {
     expect(stage.sent.map(({ name }) => name)).to.deep.equal(["ping"]);
     stage.answer("PONG");
     expect(stage.cache.peek("get", "a")).to.equal("1");
+  });
+
+  describe("with a reply transformer of the user", () => {
+    const transformers: Record<string, (reply: unknown) => unknown> = {
+      "a set": (reply) => new Set([reply]),
+      "a map in a list": (reply) => [new Map([[reply, 1]])],
+      "an object of a class": (reply) => new URL(`redis://${String(reply)}`),
+      "a function": (reply) => () => reply,
+      "a promise": (reply) => Promise.resolve({ reply }),
+      "what contains itself": (reply) => {
+        const list: unknown[] = [reply];
+        list.push(list);
+        return list;
+      },
+    };
+    for (const [made, transform] of Object.entries(transformers)) {
+      it(`gives ${made} that is made for each call`, async () => {
+        replyTransformers["get"] = transform;
+        try {
+          const stage = new Stage();
+          const calls = [stage.call("get", "a"), stage.call("get", "a")];
+          stage.answer("host");
+          stage.answer("host");
+          calls.push(stage.call("get", "a"));
+          stage.answer("host");
+          const [first, ...others] = await Promise.all(calls.map(({ outcome }) => outcome));
+          for (const other of others) {
+            expect(inspect(other)).to.equal(inspect(await transform("host")));
+            expect(other).not.to.equal(first);
+          }
+          expect(stage.cache.stats().entries).to.equal(0);
+        } finally {
+          delete replyTransformers["get"];
+        }
+      });
+    }
+
+    it("keeps an answer on a cluster as one that may speak of a missing key", async () => {
+      replyTransformers["get"] = (reply) => reply ?? "missing";
+      try {
+        const stage = new Stage({ absentTtlMs: 30 });
+        stage.call("get", "a");
+        stage.answer(null);
+        while (stage.cache.peek("get", "a") !== undefined) await sleep(1);
+        expect(stage.cache.stats()).to.deep.include({ stores: 1, entries: 0 });
+      } finally {
+        delete replyTransformers["get"];
+      }
+    });
+
+    it("keeps what it can copy", async () => {
+      replyTransformers["get"] = (reply) => JSON.parse(String(reply)) as unknown;
+      try {
+        const stage = new Stage();
+        const first = stage.call("get", "a");
+        stage.answer('{"a":[1,{"b":null}]}');
+        const again = stage.cache.peek("get", "a");
+        expect(again).to.deep.equal({ a: [1, { b: null }] });
+        expect(again).not.to.equal(await first.outcome);
+      } finally {
+        delete replyTransformers["get"];
+      }
+    });
   });
 
   it("leaves those who wait for an answer their own limits", async () => {
