@@ -29,7 +29,7 @@ export class WatchKeeper {
   /** Follows WATCH and UNWATCH on their way to a node. */
   note(command: Command, link: Link): void {
     const { flags } = command.spec;
-    if ((flags & CommandFlag.Unwatch) !== 0) this.unwatchOthers(link);
+    if ((flags & CommandFlag.Unwatch) !== 0) this.unwatchOthers(command, link);
     else if (command.slot >= 0)
       this.slots.set(command.slot, {
         link,
@@ -50,14 +50,17 @@ export class WatchKeeper {
     return watched.endedGuards === link.session.endedGuards ? null : new WatchLostError(GUARD_ENDED);
   }
 
-  /** UNWATCH has no keys and goes to one node: the other connections are told as well. */
-  private unwatchOthers(link: Link): void {
+  /** UNWATCH has no keys and goes to one node: the other connections are told as well, on behalf of the same caller. */
+  private unwatchOthers({ extra }: Command, link: Link): void {
     const others = new Set<Link>();
     for (const watched of this.slots.values()) if (watched.link !== link) others.add(watched.link);
     this.slots.clear();
     for (const other of others) {
-      if (other.isWritable)
-        other.dispatch(issuedBy(Origin.Client, new Command(specOf("unwatch"), [], false, IGNORED)));
+      const unwatch = issuedBy(Origin.Client, new Command(specOf("unwatch"), [], false, IGNORED));
+      unwatch.ensureExtra().caller = extra?.caller ?? null;
+      // A WATCH that waits for its connection is followed there; one that was lost with it is over.
+      if (other.isWritable || other.offline.length > 0) other.dispatch(unwatch);
+      else other.session.note(unwatch);
     }
   }
 

@@ -71,13 +71,16 @@ describe("cluster: life", () => {
       expect(() => new Cluster([true as unknown as number])).to.throw("Invalid argument true");
     });
 
-    it("takes undefined for an empty list", async () => {
-      const cluster = new Cluster(undefined, { lazyConnect: true, clusterRetryStrategy: null });
-      clients.push(cluster);
-      expect(cluster.startupNodes).to.deep.equal([]);
-      const error = await reasonOf(cluster.connect());
-      expect(error.message).to.equal("`startupNodes` should contain at least one node.");
-    });
+    for (const none of [undefined, "127.0.0.1:7000", { host: "127.0.0.1", port: 7000 }]) {
+      it(`takes ${JSON.stringify(none)}, which is no list, for an empty one`, async () => {
+        const options = { lazyConnect: true, clusterRetryStrategy: null };
+        const cluster = new Cluster(none as undefined, options);
+        clients.push(cluster);
+        expect(cluster.startupNodes).to.deep.equal([]);
+        const error = await reasonOf(cluster.connect());
+        expect(error.message).to.equal("`startupNodes` should contain at least one node.");
+      });
+    }
 
     it("cannot connect to an empty list", async () => {
       const cluster = connect([], { lazyConnect: true, clusterRetryStrategy: null });

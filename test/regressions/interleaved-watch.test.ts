@@ -207,6 +207,44 @@ describe("cluster: WATCH of one slot, EXEC on another slot of the node", () => {
     }
   });
 
+  describe("UNWATCH, which goes to one node, ends the guards of its user at all", () => {
+    /** Keys of three masters: two of them are not asked by UNWATCH. */
+    const keys = ["a", "b", "c"];
+
+    for (const isAwaited of [true, false]) {
+      it(`after a WATCH that ${isAwaited ? "was answered" : "waits for its node to be dialled"}`, async () => {
+        const cluster = fixture.connect();
+        const control = fixture.connect();
+        await Promise.all([untilClusterReady(cluster), untilClusterReady(control)]);
+        const watches = keys.map((key) => cluster.watch(key));
+        if (isAwaited) await Promise.all(watches);
+        await cluster.unwatch();
+        await Promise.all(watches);
+        await Promise.all(keys.map((key) => control.set(key, "foreign")));
+        for (const key of keys) {
+          expect(await cluster.multi().set(key, "mine").exec(), key).to.deep.equal([[null, "OK"]]);
+        }
+      });
+    }
+
+    it("but not unnoticed those of others", async () => {
+      const cluster = fixture.connect();
+      await untilClusterReady(cluster);
+      const watched = new Gate();
+      const ended = new Gate();
+      const guarded = asRequest(async () => {
+        await Promise.all(keys.map((key) => cluster.watch(key)));
+        watched.open();
+        await ended.passed;
+        return Promise.all(keys.map((key) => codeOf(cluster.multi().set(key, "mine").exec())));
+      });
+      await watched.passed;
+      await asRequest(() => cluster.unwatch());
+      ended.open();
+      expect(await guarded).to.deep.equal(["WATCH_LOST", "WATCH_LOST", "WATCH_LOST"]);
+    });
+  });
+
   it("on the same slot, requests are told apart", async () => {
     const cluster = fixture.connect();
     await untilClusterReady(cluster);

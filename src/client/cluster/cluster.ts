@@ -89,7 +89,8 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   constructor(startupNodes?: readonly ClusterNode[], options?: ClusterOptions);
   constructor(startupNodes?: readonly ClusterNode[], options?: ClusterOptions) {
     super();
-    this.startupNodes = hideNodes([...(startupNodes ?? [])]);
+    // A text is no list of its letters; that nobody is to be asked is what `connect()` says.
+    this.startupNodes = hideNodes(Array.isArray(startupNodes) ? [...startupNodes] : []);
     for (const node of this.startupNodes) parseStartupNode(node);
     this.options = withLimits(resolveClusterOptions(options));
     const parts = new ClusterChain(this);
