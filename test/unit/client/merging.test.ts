@@ -38,7 +38,16 @@ describe("openMerging", () => {
 
 describe("checkMerge", () => {
   it("takes yes, no, nothing, and lists of what can be merged", () => {
-    for (const merge of [undefined, null, true, false, [], ["get", "hmset"], ["lpush", "rpush", "set"]]) {
+    for (const merge of [
+      undefined,
+      null,
+      true,
+      false,
+      [],
+      ["get", "hmset"],
+      ["lpush", "rpush", "set"],
+      ["hget", "sismember", "zscore"],
+    ]) {
       expect(() => checkMerge("merge", merge), String(merge)).to.not.throw();
     }
   });

@@ -42,11 +42,11 @@ describe("Script", () => {
   });
 
   it("puts the prefix on its keys alone", () => {
-    expect(sent({ numberOfKeys: 2 }, ["k", "l", "v"], { prefix: "p:" })).to.deep.equal([
+    expect(sent({ numberOfKeys: 2 }, ["k", "l", "v"], { prefix: "p" })).to.deep.equal([
       sha,
       "2",
-      "p:k",
-      "p:l",
+      "pk",
+      "pl",
       "v",
     ]);
     expect(sent({}, [1, "k", "v"], { prefix: Buffer.from("p:") })).to.deep.equal([sha, "1", "p:k", "v"]);
@@ -72,6 +72,11 @@ describe("Script", () => {
       made.push(command);
       expect(command.wantsBuffers).to.equal(wantsBuffers);
     }
+  });
+
+  it("knows its text, for connections that know it not yet", () => {
+    const { lua: text, sha: hash, byText, bySha } = new Script({ lua }, undefined);
+    expect([text, hash, byText.name, bySha.name]).to.deep.equal([lua, sha, "eval", "evalsha"]);
   });
 
   it("only reads if it says so", () => {

@@ -1,0 +1,316 @@
+/** A command settles once and tells everybody the same, whoever has put what in the place of its `resolve` and `reject`. */
+
+import { inspect } from "node:util";
+import { expect } from "chai";
+import fc from "fast-check";
+import { Batch, BatchKind } from "../../../src/command/batch";
+import {
+  Command,
+  CommandState,
+  issuedBy,
+  markAnswered,
+  nameCommand,
+  Origin,
+} from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { ConnectionClosedError, ReplyError } from "../../../src/errors";
+import { fixedRuns } from "../../support/properties";
+import { uncaughtDuring } from "../../support/uncaught";
+
+const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
+
+type Step =
+  | "hook"
+  | "look at the promise"
+  | "pass resolve on"
+  | "change the reply"
+  | "swallow the reply"
+  | "pass reject on"
+  | "make it a reply"
+  | "swallow the error"
+  | "fulfil"
+  | "fail"
+  | "know it";
+
+const programs = fc.array(
+  fc.constantFrom<Step>(
+    ...(["hook", "hook", "look at the promise", "fulfil", "fail", "know it"] as const),
+    ...(["pass resolve on", "change the reply", "swallow the reply"] as const),
+    ...(["pass reject on", "make it a reply", "swallow the error"] as const),
+  ),
+  { maxLength: 8 },
+);
+
+describe("Command", () => {
+  const made: Command[] = [];
+  afterEach(() => {
+    for (const one of made.splice(0)) end(one);
+  });
+
+  /** Whatever has been put in the place of its `reject`. */
+  function end(one: Command): void {
+    if (one.extra !== null) one.extra.reject = null;
+    one.fail(new Error("the test is over"));
+  }
+
+  function make(name = "get", args: (string | Buffer)[] = ["k"], wantsBuffers = false): Command {
+    const one = new Command(specOf(name), args, wantsBuffers, new PromiseCompletion());
+    one.promise.catch(() => {});
+    made.push(one);
+    return one;
+  }
+
+  it("settles once, and all hear the same", () => {
+    return fc.assert(
+      fc.asyncProperty(programs, fc.boolean(), async (program, hasPromise) => {
+        const told: string[] = [];
+        const completion = new PromiseCompletion();
+        completion.promise.catch(() => {});
+        const tell = (value: unknown): void => void told.push(String(value));
+        const command = new Command(specOf("get"), ["k"], false, {
+          promise: hasPromise ? completion.promise : null,
+          fulfil: (one, value) => {
+            tell(value);
+            completion.fulfil(one, value);
+          },
+          reject: (one, error) => {
+            tell(error.message);
+            completion.reject(one, error);
+          },
+        });
+        let done = 0;
+        const batch = new Batch(BatchKind.Pipeline, 0, () => void done++);
+        batch.add(command);
+        const heard: string[][] = [];
+        const looks: Promise<unknown>[] = [];
+        let expected: string | null = null;
+        const resolves: ("changed" | "swallowed")[] = [];
+        const rejects: ("reply" | "swallowed")[] = [];
+        const settle = (value: string): void => {
+          expected ??= value;
+        };
+        /** The last one who has replaced it sees it first. */
+        const reply = (value: string): void => {
+          let present = value;
+          for (const what of [...resolves].reverse()) {
+            if (what === "swallowed") return;
+            present = what;
+          }
+          settle(present);
+        };
+        for (const [index, step] of program.entries()) {
+          if (command.isSettled && (step === "fulfil" || step === "fail")) continue;
+          const { resolve, reject } = command;
+          switch (step) {
+            case "hook": {
+              if (command.isSettled) break;
+              const mine: string[] = [];
+              heard.push(mine);
+              command.ensureExtra().addHook({
+                onFulfilled: (value) => void mine.push(String(value)),
+                onFailed: ({ message }) => void mine.push(message),
+              });
+              break;
+            }
+            case "look at the promise":
+              if (!command.isSettled) looks.push(command.promise);
+              break;
+            case "pass resolve on":
+              command.resolve = (value) => resolve(value);
+              break;
+            case "change the reply":
+              command.resolve = () => resolve("changed");
+              resolves.push("changed");
+              break;
+            case "swallow the reply":
+              command.resolve = () => {};
+              resolves.push("swallowed");
+              break;
+            case "pass reject on":
+              command.reject = (error) => reject(error);
+              break;
+            case "make it a reply":
+              command.reject = () => resolve("a reply");
+              rejects.push("reply");
+              break;
+            case "swallow the error":
+              command.reject = () => {};
+              rejects.push("swallowed");
+          }
+          if (step === "fulfil") {
+            reply(`reply ${index}`);
+            command.fulfil(command.isReadAsBuffers ? Buffer.from(`reply ${index}`) : `reply ${index}`, SHAPE);
+          }
+          if (step === "know it") {
+            settle(`known ${index}`);
+            command.fulfilMapped(`known ${index}`);
+          }
+          if (step === "fail") {
+            command.fail(new Error(`error ${index}`));
+            const stop = rejects.at(-1);
+            if (stop === undefined) settle(`error ${index}`);
+            else if (stop === "reply" && command.isSettled) settle(told[0] as string);
+          }
+        }
+        const isSettled = expected !== null;
+        expect([command.isSettled, done]).to.deep.equal([isSettled, isSettled ? 1 : 0]);
+        expect(told).to.deep.equal(isSettled ? [expected] : []);
+        expect(heard).to.deep.equal(heard.map(() => told));
+        if (!isSettled) end(command);
+        for (const outcome of await Promise.allSettled(looks)) {
+          const seen = outcome.status === "fulfilled" ? outcome.value : (outcome.reason as Error).message;
+          expect(seen).to.equal(told[0]);
+        }
+      }),
+      fixedRuns(500),
+    );
+  });
+
+  it("is settled with what it had when a replacement throws, whose error comes later", async () => {
+    const outcomes: unknown[] = [];
+    const thrown = await uncaughtDuring(async () => {
+      for (const ends of ["fulfil", "fail"]) {
+        const command = make();
+        command.resolve = () => {
+          throw new Error("resolve broke");
+        };
+        command.reject = () => {
+          throw new Error("reject broke");
+        };
+        if (ends === "fulfil") command.fulfil(Buffer.from("1"), SHAPE);
+        else command.fail(new Error("no"));
+        outcomes.push(await command.promise.catch(({ message }: Error) => message));
+      }
+    });
+    expect([outcomes, thrown]).to.deep.equal([
+      ["1", "no"],
+      ["reject broke", "resolve broke"],
+    ]);
+  });
+
+  it("gives texts where its caller wants texts, at any depth, and leaves lists of others as they are", async () => {
+    const bytes = (text: string): Buffer => Buffer.from(text);
+    for (const wantsBuffers of [false, true]) {
+      const command = make("lrange", ["k", "0", "-1"], wantsBuffers);
+      let seen: unknown;
+      const { resolve } = command;
+      command.resolve = (value) => {
+        seen = value;
+        resolve(value);
+      };
+      const raw = ["a", [1, [bytes("b")]], null, bytes("c")];
+      command.fulfil(raw, SHAPE);
+      const texts = ["a", [1, ["b"]], null, "c"];
+      expect(await command.promise).to.deep.equal(wantsBuffers ? raw : texts);
+      expect(seen, "who has replaced it has its own").to.equal(raw);
+      expect(raw[3]).to.deep.equal(bytes("c"));
+    }
+    const plain = ["a", [1, null]];
+    const command = make("lrange", ["k", "0", "-1"]);
+    const { resolve } = command;
+    command.resolve = (value) => resolve(value);
+    command.fulfil(plain, SHAPE);
+    expect(await command.promise).to.equal(plain);
+  });
+
+  it("maps its reply and tells the shape in which it came, through a replaced resolve too", async () => {
+    const shapes: unknown[] = [];
+    for (const isReplaced of [false, true]) {
+      const command = make("hgetall");
+      const { completion } = command;
+      const { fulfil } = completion;
+      completion.fulfil = (one, value, shape) => {
+        shapes.push(shape);
+        fulfil.call(completion, one, value, shape);
+      };
+      const { resolve } = command;
+      if (isReplaced) command.resolve = (value) => resolve(value);
+      command.fulfil(["f", "1"], { ...SHAPE });
+      expect(await command.promise).to.deep.equal({ f: "1" });
+    }
+    expect(shapes).to.deep.equal([SHAPE, SHAPE]);
+  });
+
+  it("fails when its reply cannot be mapped", async () => {
+    const command = make();
+    command.spec = {
+      ...command.spec,
+      replyMapper: () => {
+        throw new TypeError("the mapper broke");
+      },
+    };
+    command.fulfil("1", SHAPE);
+    expect(await command.promise.catch(({ message }: Error) => message)).to.equal("the mapper broke");
+  });
+
+  it("notes itself on errors that are its own, with credentials masked", async () => {
+    const mine = new ConnectionClosedError();
+    make("auth", ["secret-word"]).fail(mine);
+    expect(mine.command).to.deep.equal({ name: "auth", args: ["***"] });
+    make("get", ["other"]).fail(mine);
+    expect(mine.command?.name, "the first one's").to.equal("auth");
+    const reply = new ReplyError("ERR no");
+    nameCommand(reply, "get", ["k"]);
+    expect(reply.command).to.deep.equal({ name: "get", args: ["k"] });
+    const users: Error & { command?: unknown } = new Error("the user's");
+    make().fail(users);
+    expect(users.command).to.equal(undefined);
+  });
+
+  it("counts the losses of its connections, and whether it may have run, apart", () => {
+    const command = make();
+    expect([command.losses, command.mayHaveRun]).to.deep.equal([0, false]);
+    command.noteLossAsOldest();
+    expect([command.losses, command.mayHaveRun]).to.deep.equal([1, false]);
+    for (let n = 0; n < 2; n++) command.noteLossAfterWriting();
+    command.noteLossAsOldest();
+    expect([command.losses, command.mayHaveRun]).to.deep.equal([2, true]);
+  });
+
+  it("shares its fate with the transaction that it was issued into, otherwise with its batch", () => {
+    const [batch, group] = [0, 1].map(() => new Batch(BatchKind.Pipeline, 0, null)) as [Batch, Batch];
+    const [alone, inBatch, inGroup] = [make(), make(), make()];
+    for (const one of [inBatch, inGroup]) batch.add(one);
+    inGroup.ensureExtra().group = group;
+    expect([alone.group, inBatch.group, inGroup.group]).to.deep.equal([null, batch, group]);
+    markAnswered(alone);
+    expect([batch.isAnswered, group.isAnswered]).to.deep.equal([false, false]);
+    markAnswered(inGroup);
+    expect([batch.isAnswered, group.isAnswered]).to.deep.equal([true, true]);
+    let told = 0;
+    batch.trace = { onStarted() {}, onAnswered: () => void told++ };
+    markAnswered(inBatch);
+    expect(told, "once").to.equal(0);
+  });
+
+  it("becomes another one of the same arguments", () => {
+    const command = make("evalsha", ["sha", "0"]);
+    command.become(specOf("eval"), "lua");
+    expect([command.name, command.args]).to.deep.equal(["eval", ["lua", "0"]]);
+  });
+
+  it("is a user's unless it is said to be another's, and new", () => {
+    expect(make()).to.include({ origin: Origin.User, state: CommandState.Created, isReadAsBuffers: false });
+    expect(issuedBy(Origin.Client, make()).origin).to.equal(Origin.Client);
+    expect(make("get", ["k"], true).isReadAsBuffers).to.equal(true);
+  });
+
+  it("knows its place only where it was told", () => {
+    const command = make();
+    expect([command.pipelineIndex, command.inTransaction, command.extra]).to.deep.equal([
+      undefined,
+      false,
+      null,
+    ]);
+    command.pipelineIndex = 3;
+    command.inTransaction = true;
+    expect([command.pipelineIndex, command.inTransaction]).to.deep.equal([3, true]);
+  });
+
+  it("shows itself without credentials", () => {
+    expect(inspect(make("auth", ["secret-word"])))
+      .to.match(/^Command /)
+      .and.not.match(/secret-word/);
+  });
+});
