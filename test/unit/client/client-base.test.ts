@@ -17,6 +17,7 @@ import type { PlainCalls } from "../../../src/command/plain-calls";
 import { ReplyError, ReservedNameError } from "../../../src/errors";
 import { type ClientSummary, SUMMARY } from "../../../src/observability/redact";
 import type { Pipeline } from "../../../src/pipeline/pipeline";
+import { copyLarge, holdCopy, LARGE_COPY_BYTES } from "../../../src/protocol/large-copies";
 import { codeOf, failureOf } from "../../support/outcome";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -146,11 +147,26 @@ describe("ClientBase", () => {
       expect(bottom.words).to.deep.equal(["get p:a", "get a", "get q:a"]);
     });
 
+    it("gives the memory of its large bytes back, unless an application may have its hands on them", () => {
+      for (const isIntercepted of [false, true]) {
+        open();
+        if (isIntercepted)
+          client.sendCommand = (command) => ClientBase.prototype.sendCommand.call(client, command);
+        quietly(client.set("k", Buffer.alloc(LARGE_COPY_BYTES)));
+        const [command] = bottom.singles as [Command];
+        command.fulfil("OK", SHAPE);
+        const next = copyLarge(Buffer.alloc(LARGE_COPY_BYTES));
+        holdCopy(next);
+        expect(next.buffer === (command.args[1] as Buffer).buffer).to.equal(!isIntercepted);
+      }
+    });
+
     it("by name goes out as given, in whatever form it comes", async () => {
       const forms: [unknown[], string][] = [
         [["GET", "a"], "GET a"],
         [["MGET", ["a", "b"]], "MGET a b"],
         [[["SET", "a", "1"]], "SET a 1"],
+        [[["PING"]], "PING"],
         [[["SET", "a"], "1"], "SET a 1"],
       ];
       for (const method of ["call", "callBuffer", "send_command"]) {
@@ -188,6 +204,16 @@ describe("ClientBase", () => {
       }
     });
 
+    it("limit what blocks from then on", () => {
+      const { options } = open();
+      for (const blockingTimeout of [1e6, 0, 1e6]) {
+        Object.assign(options, { blockingTimeout });
+        quietly(client.blpop("k", 1));
+        const isLimited = bottom.singles.at(-1)?.extra !== null;
+        expect(isLimited, String(blockingTimeout)).to.equal(blockingTimeout > 0);
+      }
+    });
+
     it("make plain calls of a pipeline commands while each has to be looked at", async () => {
       const { options } = open();
       const counts: number[][] = [];
@@ -205,7 +231,7 @@ describe("ClientBase", () => {
       quietly(client.pipeline().get("a").exec());
       quietly(client.get("b"));
       for (const one of [bottom.batches.at(-1)?.[0], bottom.singles[0]]) {
-        expect(one?.extra?.callSite).to.not.equal(null);
+        expect(one?.extra?.callSite).to.be.an("object");
       }
     });
   });
@@ -402,6 +428,7 @@ describe("ClientBase", () => {
       quietly(client.multi({ pipeline: false }));
       quietly(client.multi([["get", "x"]], { pipeline: false }));
       expect(bottom.singles.map(wordsOf)).to.deep.equal(["multi", "multi"]);
+      expect(bottom.singles.some(({ wantsBuffers }) => wantsBuffers)).to.equal(false);
       expect(client.multi({ pipeline: true })).to.have.property("isPipeline", true);
     });
 
@@ -433,6 +460,7 @@ describe("ClientBase", () => {
       const before = client.pipeline();
       client.defineCommand("mine", { lua, numberOfKeys: 1 });
       expect(loose(before)["mine"]).to.equal(undefined);
+      expect(client.pipeline().constructor.name).to.equal("Pipeline");
       quietly(loose()["mine"]?.("k") as Promise<unknown>);
       quietly(loose()["mineBuffer"]?.("k") as Promise<unknown>);
       expect(
@@ -541,6 +569,7 @@ describe("ClientBase", () => {
             .exec(),
         );
         expect([bottom.calls.length, bottom.batches.length]).to.deep.equal(takesCalls ? [1, 0] : [0, 1]);
+        for (const { extra } of bottom.batches.flat()) expect(extra).to.equal(null);
         bottom.end();
       }
     });
