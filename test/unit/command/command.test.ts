@@ -20,6 +20,8 @@ import { uncaughtDuring } from "../../support/uncaught";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
+const RESP3_SHAPE = { protocol: 3, replyMapping: "resp3" } as const;
+
 type Step =
   | "hook"
   | "look at the promise"
@@ -100,7 +102,6 @@ describe("Command", () => {
           settle(present);
         };
         for (const [index, step] of program.entries()) {
-          if (command.isSettled && (step === "fulfil" || step === "fail")) continue;
           const { resolve, reject } = command;
           switch (step) {
             case "hook": {
@@ -217,7 +218,7 @@ describe("Command", () => {
   it("maps its reply and tells the shape in which it came, through a replaced resolve too", async () => {
     const shapes: unknown[] = [];
     for (const isReplaced of [false, true]) {
-      const command = make("hgetall");
+      const command = make("hgetall", ["h"]);
       const { completion } = command;
       const { fulfil } = completion;
       completion.fulfil = (one, value, shape) => {
@@ -226,10 +227,13 @@ describe("Command", () => {
       };
       const { resolve } = command;
       if (isReplaced) command.resolve = (value) => resolve(value);
-      command.fulfil(["f", "1"], { ...SHAPE });
+      command.fulfil({ f: "1" } as never, RESP3_SHAPE);
       expect(await command.promise).to.deep.equal({ f: "1" });
     }
-    expect(shapes).to.deep.equal([SHAPE, SHAPE]);
+    expect(shapes).to.deep.equal([RESP3_SHAPE, RESP3_SHAPE]);
+    const command = make("hgetall", ["h"]);
+    command.fulfil(["f", "1"], SHAPE);
+    expect(await command.promise).to.deep.equal({ f: "1" });
   });
 
   it("fails when its reply cannot be mapped", async () => {

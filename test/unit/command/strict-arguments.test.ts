@@ -65,6 +65,11 @@ describe("refuseLooseArguments", () => {
     expect(refusal("mset", { a: {} })).to.contain("plain object");
   });
 
+  it("leaves what is no list to the command, which refuses it", () => {
+    const spec = { ...specOf("set"), argumentMapper: () => "no list" as never };
+    expect(() => refuseLooseArguments(spec, ["a", undefined])).to.not.throw();
+  });
+
   it("leaves the arguments as they are", () => {
     const args = ["h", { f: 1 }];
     refuseLooseArguments(specOf("hset"), args);

@@ -53,7 +53,7 @@ describe("Pipeline", () => {
       ["get", "e"],
       ["getBuffer", "f"],
     ]);
-    expect(pipeline.length).to.equal(7);
+    expect(pipeline).to.include({ length: 7, isPipeline: true, isCluster: false, options: host.options });
     const outcome = exec();
     expect(sent()).to.deep.equal([
       ...["get p:a", "GET p:b", "get p:c", "get p:d"],
@@ -74,6 +74,18 @@ describe("Pipeline", () => {
       "7",
     ]);
     expect(await own.promise).to.equal("5");
+  });
+
+  it("takes what is more than a command in a list, methods of its own among it", () => {
+    const seen: unknown[] = [];
+    loose()["ping"] = (...args) => {
+      seen.push(...args);
+      return pipeline;
+    };
+    pipeline.addBatch([["multi"], ["get", "a"], ["ping", "own"], ["exec"], ["get", "b"]]);
+    exec();
+    expect([sent(), seen]).to.deep.equal([["multi", "get p:a", "exec", "get p:b"], ["own"]]);
+    expect(new Pipeline({ ...host, isCluster: true }).isCluster).to.equal(true);
   });
 
   it("gives what has no name the row of an error", async () => {
@@ -184,6 +196,12 @@ describe("Pipeline", () => {
     expect(warnings).to.be.at.most(1);
     exec();
     expect(sent()).to.deep.equal(["exec", "multi", "get p:a", "exec"]);
+    expect(way.batches.flat().map(({ wantsBuffers }) => wantsBuffers)).to.deep.equal([
+      true,
+      false,
+      false,
+      false,
+    ]);
   });
 
   describe("a replaced sendCommand", () => {
@@ -207,6 +225,32 @@ describe("Pipeline", () => {
       exec();
       expect(seen).to.deep.equal(["get p:a", "get p:b", "multi", "get p:c", "exec"]);
       expect(sent()).to.deep.equal(["get p:before", ...seen]);
+    });
+
+    it("sees what comes first, whatever that is, and an EXEC alone", () => {
+      const firsts: [(one: Pipeline) => unknown, string[]][] = [
+        [(one) => one.addBatch([["get", "a"]]), ["get p:a"]],
+        [(one) => one.multi(), ["multi"]],
+        [(one) => one.call("get", "a"), ["get p:a"]],
+      ];
+      for (const [first, words] of firsts) {
+        seen = [];
+        const one = new Pipeline(host);
+        one.sendCommand = seeing;
+        first(one);
+        expect(seen).to.deep.equal(words);
+      }
+      seen = [];
+      pipeline.multi().get("a");
+      pipeline.sendCommand = seeing;
+      pipeline.exec();
+      class Seeing extends Pipeline {
+        override sendCommand(command: Command): this {
+          return seeing.call(this, command) as this;
+        }
+      }
+      expect(new Seeing(host, true).length).to.equal(1);
+      expect(seen).to.deep.equal(["exec", "multi"]);
     });
 
     it("of a class sees all, and may be put back", () => {
@@ -288,6 +332,7 @@ describe("Pipeline", () => {
       buffer.call(other as never, "b");
       exec(other);
       expect([sent(), pipeline.length]).to.deep.equal([["get p:a", "get p:b"], 0]);
+      expect(way.batches.flat().map(({ wantsBuffers }) => wantsBuffers)).to.deep.equal([false, true]);
     });
 
     it("are named in a list", () => {

@@ -52,6 +52,9 @@ describe("the reply of EXEC", () => {
   it("has texts for those who want texts, where EXEC was read as bytes", () => {
     const members = [command("get", false), command("get", true), command("hgetall", false)];
     const bytes = (text: string): Buffer => Buffer.from(text);
+    const wrong = new ReplyError("WRONGTYPE no");
+    const [, failed] = mapExecReply(members, command("exec", true), [bytes("a"), wrong], SHAPE) as unknown[];
+    expect(failed).to.equal(wrong);
     const reply = [bytes("a"), bytes("b"), [bytes("f"), bytes("1")]];
     expect(mapExecReply(members, command("exec", true), reply, SHAPE)).to.deep.equal([
       "a",
@@ -110,6 +113,8 @@ describe("the reply of EXEC", () => {
       "del",
     ]);
     expect(membersOf(all, rows, all[0] as Command)).to.deep.equal([]);
+    // A MULTI may be missing: the server refuses that EXEC.
+    expect(names(membersOf(all, rows, all[1] as Command))).to.deep.equal(["get"]);
   });
 
   it("are rows, or null", () => {
@@ -136,6 +141,9 @@ describe("the reply of EXEC", () => {
     const aborted = new ReplyError("EXECABORT");
     expect(transactionOutcome([[null, "OK"], [wrong], [null, "QUEUED"], [aborted]])).to.equal(aborted);
     expect(aborted.previousErrors).to.deep.equal([wrong]);
+    const [first, last] = [new ReplyError("ERR first"), new ReplyError("ERR last")];
+    transactionOutcome([[first], [last], [aborted]]);
+    expect(aborted.previousErrors).to.deep.equal([first, last]);
   });
 
   it("of a transaction that was not sent is an error of its own for each", () => {
