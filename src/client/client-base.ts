@@ -37,14 +37,7 @@ import type {
 import type { PlainCalls } from "../command/plain-calls";
 import { PromiseCompletion, Tally } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
-import {
-  type ClientSummary,
-  INSPECT,
-  type InspectArguments,
-  SUMMARY,
-  showClient,
-  showInJson,
-} from "../observability/redact";
+import { type ClientSummary, SUMMARY, showClient, showInJson } from "../observability/redact";
 import type { Bulk } from "../pipeline/bulk";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
 import {
@@ -57,6 +50,7 @@ import {
 import { wrapExecReply } from "../pipeline/transaction";
 import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
+import { INSPECT, type InspectArguments } from "../util/inspect";
 import { lookAtPrototype } from "../util/own-property";
 import {
   type BulkCommand,
@@ -437,11 +431,7 @@ let loadedLimits: typeof import("./command-limits") | null = null;
 
 /** Loaded by those who set limits, and kept: `with()` may be called for each command. */
 function limitParts(): typeof import("./command-limits") {
-  if (loadedLimits === null) {
-    loadedLimits = require("./command-limits") as typeof import("./command-limits");
-    // The link needs it when the time of a blocking call is up, and should find it loaded then.
-    require("../link/unblocker");
-  }
+  loadedLimits ??= require("./command-limits") as typeof import("./command-limits");
   return loadedLimits;
 }
 

@@ -17,6 +17,9 @@ import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
 import { RETRY_POLICIES } from "./options/check-options";
 
+// The link needs it when the time of a blocking call is up, and should find it loaded then.
+require("../link/unblocker");
+
 export interface LimitOptions {
   readonly commandTimeout?: number | undefined;
   readonly blockingTimeout?: number | undefined;

@@ -46,19 +46,23 @@ export interface ConnectionLife {
   onClose(): void;
 }
 
-/** Looks at the replies that do more than settle their command. */
-export interface ReplyJudge {
-  /** An error reply. True when the command was taken over; otherwise it fails with the error. */
-  onReplyError(command: Command, error: Error): boolean;
-  /** A command that changes the state of the connection was answered without error. */
-  onStateReply(command: Command, reply: Reply): void;
+/** Judges error replies. True when the command was taken over; otherwise it fails with the error. */
+export interface ErrorJudge {
+  judge(command: Command, error: Error): boolean;
+}
+
+/** Follows replies without error to commands that change the state of the connection. */
+export interface StateFollower {
+  follow(command: Command, reply: Reply): void;
 }
 
 /** Those that a connection works for. Each part goes to the place that needs it. */
 export interface ConnectionDeps extends PushDeps {
   readonly life: ConnectionLife;
   /** Null: error replies fail their commands. */
-  readonly replies: ReplyJudge | null;
+  readonly errorReplies: ErrorJudge | null;
+  /** Null: no command changes the state. */
+  readonly stateReplies: StateFollower | null;
   readonly tracer: WriteListener | null;
   /** Those of its link; without them it counts for nobody. */
   readonly counts?: FlushMeter["counts"];
@@ -285,7 +289,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     }
     this.queue.takeHead();
     markAnswered(command);
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.replies?.onStateReply(command, value);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.stateReplies?.follow(command, value);
     command.fulfil(value, this.shape);
   }
 
@@ -298,7 +302,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       return;
     }
     markAnswered(command);
-    if (this.deps.replies?.onReplyError(command, error) !== true) command.fail(error);
+    if (this.deps.errorReplies?.judge(command, error) !== true) command.fail(error);
   }
 
   onMessage(message: Message): void {
@@ -401,7 +405,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     }
     this.queue.shift();
     markAnswered(command);
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.replies?.onStateReply(command, value);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.stateReplies?.follow(command, value);
     command.fulfil(command.isReadAsBuffers ? value : toText(value), this.shape);
   }
 

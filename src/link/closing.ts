@@ -1,13 +1,13 @@
 /**
- * How commands end that get no reply: refused before they were written, or left behind by a link
- * that has ended. A cluster takes over what can go on at another node; each command is either ended
- * here or taken over, never both.
+ * How one command ends that gets no reply: with which error, whether it may have run, and whether it belonged to
+ * the connection alone. Which commands of a link end so, `UnservedCommands` decides; a cluster takes over what can go on
+ * at another node.
  */
 
 import { type Command, Origin } from "../command/command";
 import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
 import { CallsInFlight } from "../connection/calls-in-flight";
-import { commandsOf, type Left, type QueueEntry } from "../connection/command-queue";
+import type { Left, QueueEntry } from "../connection/command-queue";
 import {
   AbortError,
   ClosedOutcomeUnknownError,
@@ -17,7 +17,7 @@ import {
   ParserError,
 } from "../errors";
 import { attachCommand } from "../observability/redact";
-import { copyError, OneCause, withOneStack, withoutStack, withStackOf } from "../util/copy-error";
+import { copyError, OneCause, withoutStack, withStackOf } from "../util/copy-error";
 
 /** The entries that a lost connection has left unanswered; calls of pipelines may still be calls. */
 export type Leftovers = Left<QueueEntry>;
@@ -41,27 +41,8 @@ export function failNamed(command: Command, error: Error): void {
   command.fail(error);
 }
 
-/**
- * Fails commands that come too late for a closing link, unless they are taken over. All at once:
- * taken over one by one, each member of a transaction would send all of it again.
- */
-export function failLate(
-  commands: readonly Command[],
-  makeError: () => Error,
-  takeover: Takeover | null,
-): void {
-  const taken: Command[] = [];
-  const nextError = commands.length > 1 ? withOneStack(makeError) : makeError;
-  for (const command of commands) {
-    const error = nextError();
-    if (error instanceof ConnectionClosedError && takeover?.takesOver(command)) taken.push(command);
-    else failNamed(command, error);
-  }
-  if (taken.length > 0) takeover?.takeOver(taken, makeError());
-}
-
 /** Settles one command of a closed link. A connection that is gone is what QUIT asks for. */
-function settleClosed(command: Command, error: Error): void {
+export function settleClosed(command: Command, error: Error): void {
   if (!isQuit(command)) command.fail(error);
   else command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", LEGACY_SHAPE);
 }
@@ -80,43 +61,6 @@ function inDoubt(error: Error): Error {
     return withoutStack(() => new ClosedOutcomeUnknownError(options));
   // The refusal of the next connection says nothing about commands that the last one was sent.
   return copyError(error, { code: "OUTCOME_UNKNOWN" });
-}
-
-/**
- * Settles what a connection that was closed on purpose left behind; returns what will be taken over. Where nothing is,
- * calls fail without becoming commands, since there may be very many.
- */
-export function settleLeftovers(
-  left: Leftovers,
-  takeover: Takeover | null,
-  cause: Error | undefined,
-): Leftovers {
-  if (takeover === null) {
-    settleEntries(left, cause);
-    return { sent: [], unsent: [] };
-  }
-  const isKept = (command: Command): boolean => takeover.takesOver(command);
-  const commands = commandsOf(left);
-  settleEntries(
-    only(commands, (command) => !isKept(command)),
-    cause,
-  );
-  return only(commands, isKept);
-}
-
-function settleEntries({ sent, unsent }: Leftovers, cause: Error | undefined): void {
-  const options = causeOf(cause);
-  const inDoubtError = withOneStack(() => new ClosedOutcomeUnknownError(options));
-  const closedError = withOneStack(() => new ConnectionClosedError(options));
-  const makeError = (mayHaveRun: boolean): Error => (mayHaveRun ? inDoubtError() : closedError());
-  for (const entry of sent) {
-    if (entry instanceof CallsInFlight) entry.fail(makeError);
-    else settleClosed(entry, inDoubtError());
-  }
-  for (const entry of unsent) {
-    if (entry instanceof CallsInFlight) entry.fail(makeError);
-    else settleClosed(entry, makeError(entry.mayHaveRun));
-  }
 }
 
 /** Settles what waited, unless it is taken over. */
@@ -167,7 +111,7 @@ function isUsers(entry: QueueEntry): boolean {
   return entry instanceof CallsInFlight || !ENDS_WITH_CONNECTION.has(entry.origin);
 }
 
-function only<Entry>(left: Left<Entry>, isWanted: (entry: Entry) => boolean): Left<Entry> {
+export function only<Entry>(left: Left<Entry>, isWanted: (entry: Entry) => boolean): Left<Entry> {
   return { sent: left.sent.filter(isWanted), unsent: left.unsent.filter(isWanted) };
 }
 

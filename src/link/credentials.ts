@@ -14,11 +14,15 @@ export interface ExpiringCredentials extends Credentials {
   readonly expiresAt?: Date | number | undefined;
 }
 
-export interface CredentialHost {
+export interface CredentialSource {
+  /** Called for each connection, and again before they expire. */
   credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
+}
+
+export interface CredentialHost {
   /** Sends AUTH on the present connection; null when it cannot be sent now. */
   authenticate(credentials: Credentials): Promise<Error | null> | null;
-  onCredentialError(error: Error): void;
+  onError(error: Error): void;
 }
 
 /** Part of their life after which they are renewed, and the longest lead. */
@@ -35,7 +39,10 @@ export class CredentialRenewal {
   private round = 0;
   private retryMs = FIRST_RETRY_MS;
 
-  constructor(private readonly host: CredentialHost) {}
+  constructor(
+    private readonly host: CredentialHost,
+    private readonly source: CredentialSource,
+  ) {}
 
   /** The connection is ready and was opened with these. */
   start(credentials: ExpiringCredentials): void {
@@ -57,7 +64,7 @@ export class CredentialRenewal {
   private async renew(): Promise<void> {
     const { round } = this;
     try {
-      const credentials = await this.host.credentials();
+      const credentials = await this.source.credentials();
       if (round === this.round) await this.send(credentials);
     } catch (error) {
       if (round === this.round) this.fail(error as Error);
@@ -78,7 +85,7 @@ export class CredentialRenewal {
   }
 
   private fail(error: Error): void {
-    this.host.onCredentialError(error);
+    this.host.onError(error);
     this.later(this.retryMs, () => this.renew());
     this.retryMs = Math.min(this.retryMs * 2, LONGEST_RETRY_MS);
   }

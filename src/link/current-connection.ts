@@ -11,11 +11,11 @@ import { IGNORED } from "../command/promise-completion";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import type { Reply } from "../protocol/resp-types";
+import type { CredentialSource } from "./credentials";
 import { SelectedDb } from "./selected-db";
+import type { Unblocker, UnblockerDeps } from "./unblocker";
 
-export interface CurrentOwner {
-  /** The caller of a written blocking command has given up. */
-  recall(command: Command): void;
+export interface CurrentOwner extends UnblockerDeps {
   /** True when a command that uses fieldsets is sent later. */
   holdsBack(command: Command): boolean;
   onSelect(db: number): void;
@@ -23,14 +23,25 @@ export interface CurrentOwner {
 
 export class CurrentConnection {
   connection: Connection | null = null;
+  /** Null until a call is given up that the server may be blocked on. */
+  unblocker: Unblocker | null = null;
   /** Database of the server's side after all that was dispatched. */
   private selected = new SelectedDb(0);
 
-  constructor(private readonly owner: CurrentOwner) {}
+  constructor(
+    private readonly owner: CurrentOwner,
+    private readonly source: CredentialSource,
+  ) {}
 
   /** A connection was opened; its handshake selects `db`. */
   open(db: number): void {
     this.selected = new SelectedDb(db);
+  }
+
+  /** The connection is lost, or is no longer wanted. */
+  drop(): void {
+    this.unblocker?.stop();
+    this.connection = null;
   }
 
   /** True while commands may be handed to the connection. */
@@ -48,7 +59,7 @@ export class CurrentConnection {
     this.note(command);
     // Without limits it cannot be given up.
     if ((command.spec.flags & CommandFlag.Blocking) !== 0 && command.extra !== null) {
-      command.extra.recall = () => this.owner.recall(command);
+      command.extra.recall = () => this.recall(command);
     }
     this.connection?.dispatch(command);
   }
@@ -102,6 +113,15 @@ export class CurrentConnection {
     const before = this.selected.db;
     this.selected.select(db);
     this.tell(before);
+  }
+
+  /** The caller of a written blocking command has given up. */
+  private recall(command: Command): void {
+    if (this.unblocker === null) {
+      const parts = require("./unblocker") as typeof import("./unblocker");
+      this.unblocker = new parts.Unblocker(this, this.owner, this.source);
+    }
+    this.unblocker.recall(command);
   }
 
   private note(command: Command): void {

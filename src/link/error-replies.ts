@@ -15,6 +15,7 @@ import { BatchKind } from "../command/batch";
 import { type Command, CommandState, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { type MergedCommands, mergedIn } from "../command/merged-commands";
+import type { ErrorJudge } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { noteUnmasked } from "../connection/handshake";
 import { ReplyError } from "../errors";
@@ -24,20 +25,16 @@ import { copyError } from "../util/copy-error";
 import { clockMs } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { CurrentConnection } from "./current-connection";
-import type { LinkOptions } from "./link-options";
+import type { LinkDeps, LinkOptions } from "./link-options";
 import { ManagedFieldsets } from "./managed-fieldsets";
 import type { OfflineQueue } from "./offline-queue";
 import type { DatabaseChanges } from "./selected-db";
-import type { Unblocker } from "./unblocker";
 
 export interface ErrorReplyDeps {
   readonly options: LinkOptions;
   readonly current: CurrentConnection;
   readonly waiting: OfflineQueue;
   readonly databases: DatabaseChanges;
-  readonly unblocker: Pick<Unblocker, "takes"> | null;
-  /** True when the cluster took the command over. */
-  redirects(command: Command, error: Error): boolean;
   /** A command was not sent when its connection was lost: it waits for the next one, or fails. */
   keep(command: Command): void;
   /** Half-closes the connection; a new one follows. */
@@ -51,12 +48,15 @@ const WRONG_SERVER = /^(READONLY|MASTERDOWN|LOADING) /;
 const FIRST_QUIET_MS = 1000;
 const LONGEST_QUIET_MS = 30_000;
 
-export class ErrorReplies {
+export class ErrorReplies implements ErrorJudge {
   readonly fieldsets: ManagedFieldsets;
   private quietMs = FIRST_QUIET_MS;
   private lastLeftMs = Number.NEGATIVE_INFINITY;
 
-  constructor(private readonly deps: ErrorReplyDeps) {
+  constructor(
+    private readonly deps: ErrorReplyDeps,
+    private readonly cluster: Pick<LinkDeps, "redirects">,
+  ) {
     this.fieldsets = new ManagedFieldsets(deps.options.himportFieldsets ?? [], deps);
   }
 
@@ -78,14 +78,14 @@ export class ErrorReplies {
     }
     // EXEC outside of MULTI tells nothing about a SELECT before it, which then has run.
     if (error.message.startsWith("EXECABORT")) deps.databases.onExecSettled(command, null);
-    if (deps.unblocker?.takes(command, error)) return true;
+    if (deps.current.unblocker?.takes(command, error)) return true;
     // Given up by its caller: nothing of it goes again.
     if (command.isSettled) return false;
     if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) deps.databases.onRefused(command);
     if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.onError(error);
     if (this.reconnects(command, error)) return true;
-    if (deps.redirects(command, error) || this.leavesServer(command, error)) return true;
+    if (this.cluster.redirects(command, error) || this.leavesServer(command, error)) return true;
     explain(error, hintOnUnknown(error.message, deps.current.connection?.serverMode ?? null));
     return false;
   }

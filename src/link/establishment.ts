@@ -31,7 +31,7 @@ import {
 import { startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
-import type { ExpiringCredentials } from "./credentials";
+import type { CredentialSource, ExpiringCredentials } from "./credentials";
 
 export interface EstablishmentOptions extends HandshakeOptions {
   readonly keepAlive?: number | undefined;
@@ -39,9 +39,19 @@ export interface EstablishmentOptions extends HandshakeOptions {
   readonly connectTimeout?: number | undefined;
 }
 
-export interface EstablishmentOwner {
-  credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
+/** Those that say who connects. */
+export interface IdentitySource extends CredentialSource {
   readonly identity: ClientIdentity;
+}
+
+/** That with which an attempt is made. */
+export interface EstablishmentDeps {
+  readonly options: EstablishmentOptions;
+  readonly connector: AbstractConnector;
+  readonly source: IdentitySource;
+}
+
+export interface EstablishmentOwner {
   /** The connector found no way to the server. */
   onUnreachable(error: Error): void;
   /** An error with a name of its own, as connectors report them. */
@@ -59,8 +69,7 @@ export class Establishment {
 
   constructor(
     private readonly connection: Connection,
-    private readonly connector: AbstractConnector,
-    private readonly options: EstablishmentOptions,
+    private readonly deps: EstablishmentDeps,
     private readonly owner: EstablishmentOwner,
   ) {}
 
@@ -97,7 +106,7 @@ export class Establishment {
 
   private tuneSocket(): void {
     const socket = this.connection.socket as Partial<Socket> | null;
-    const { noDelay, keepAlive } = this.options;
+    const { noDelay, keepAlive } = this.deps.options;
     if (noDelay) socket?.setNoDelay?.(true);
     if (typeof keepAlive === "number") socket?.setKeepAlive?.(true, keepAlive);
   }
@@ -105,7 +114,7 @@ export class Establishment {
   /** The connector may be the user's: it may throw, and give anything. */
   private async dial(): Promise<Duplex> {
     const emitError = (type: string, error: Error): void => this.owner.onNamedError(type, error);
-    const socket: unknown = await this.connector.connect(emitError, this.connection.onread);
+    const socket: unknown = await this.deps.connector.connect(emitError, this.connection.onread);
     if (isSocket(socket)) return socket;
     throw new TypeError("The connector gave no socket: connect() must resolve with a Duplex stream");
   }
@@ -118,15 +127,15 @@ export class Establishment {
     }
     // From here on: asking sentinels for an address may go on as long as their retry strategy says.
     this.armTimer();
-    this.connection.attach(socket, this.connector.firstError);
+    this.connection.attach(socket, this.deps.connector.firstError);
   }
 
   private async shakeHands(databases: Databases): Promise<HandshakeOutcome> {
-    const { connection, options, owner } = this;
+    const { options, source } = this.deps;
     // A source that gives nothing has nothing to say: no credentials.
-    this.credentials = (await owner.credentials()) ?? {};
-    const introduction = { options, ...databases, credentials: this.credentials, identity: owner.identity };
-    return handshake(connection, introduction, (error) => owner.onNamedError("error", error));
+    this.credentials = (await source.credentials()) ?? {};
+    const introduction = { options, ...databases, credentials: this.credentials, identity: source.identity };
+    return handshake(this.connection, introduction, (error) => this.owner.onNamedError("error", error));
   }
 
   private conclude(outcome: HandshakeOutcome): void {
@@ -148,11 +157,11 @@ export class Establishment {
 
   private async askAgain(): Promise<void> {
     this.armTimer();
-    this.conclude(judgeInfo(await request(this.connection, "info", []), this.options));
+    this.conclude(judgeInfo(await request(this.connection, "info", []), this.deps.options));
   }
 
   private armTimer(): void {
-    const limitMs = this.options.connectTimeout;
+    const limitMs = this.deps.options.connectTimeout;
     if (!limitMs) return;
     this.timer = startTimer(() => this.connection.destroy(this.timeoutError()), limitMs);
   }

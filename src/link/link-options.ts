@@ -9,12 +9,11 @@ import type { RetryPolicy } from "../command/command-extra";
 import type { ConnectionOptions } from "../connection/connection";
 import type { ConnectionCounts } from "../connection/connection-counts";
 import type { WriteListener } from "../connection/flush-encoder";
-import type { ClientIdentity } from "../connection/handshake";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import type { FlushPolicy } from "../connection/writer";
 import type { Takeover } from "./closing";
-import type { ExpiringCredentials } from "./credentials";
+import type { IdentitySource } from "./establishment";
 import type { LinkStatus } from "./link-state";
 import type { ReconnectionOptions } from "./reconnection";
 
@@ -65,10 +64,7 @@ export interface LinkListener {
 }
 
 /** Those that a link works for. Each part goes to the place that needs it. */
-export interface LinkDeps {
-  readonly identity: ClientIdentity;
-  /** Called for each connection, and again before they expire. */
-  credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
+export interface LinkDeps extends IdentitySource {
   readonly listener: LinkListener;
   readonly messages: MessageListener | null;
   readonly tracer: WriteListener | null;

@@ -4,8 +4,8 @@
  * unanswered ones are sorted by the resend rules and go out before everything else. Each settles:
  * by its reply, by the rules of `resend.ts`, or with "Connection is closed." when the link ends.
  *
- *   commands -> Link -> CurrentConnection -> Connection        replies -> ErrorReplies, state replies
- *                 \-> OfflineQueue            ^ Reconnection     losses  -> resend, closing
+ *   commands -> Link -> CurrentConnection -> Connection        replies -> ErrorReplies, StateReplies
+ *                 \-> OfflineQueue            ^ Reconnection     losses  -> UnservedCommands
  */
 
 import { flagsOf } from "../command/batch";
@@ -13,18 +13,12 @@ import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
-import {
-  Connection,
-  type ConnectionDeps,
-  type ConnectionLife,
-  type ReplyJudge,
-} from "../connection/connection";
-import { type ClientIdentity, type Credentials, request, type ServerInfo } from "../connection/handshake";
+import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
+import { type Credentials, request, type ServerInfo } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import {
   AlreadyConnectingError,
   ConnectionClosedError,
-  DeadConnectionError,
   MaxRetriesPerRequestError,
   OfflineQueueDisabledError,
   ReplyError,
@@ -32,32 +26,22 @@ import {
   WatchLostError,
 } from "../errors";
 import { callUser } from "../util/user-code";
-import {
-  causeOf,
-  failLate,
-  isConnectionTrouble,
-  isQuit,
-  type Leftovers,
-  settleLeftovers,
-  settleWaiting,
-  withoutRequests,
-} from "./closing";
+import { causeOf, isConnectionTrouble, isQuit } from "./closing";
 import { type AbstractConnector, takesAnyServer } from "./connector";
 import { type CredentialHost, CredentialRenewal, type ExpiringCredentials } from "./credentials";
 import { CurrentConnection, type CurrentOwner } from "./current-connection";
 import { ErrorReplies, type ErrorReplyDeps } from "./error-replies";
 import { type EstablishmentOwner, explainTrouble, explainTurnedAway } from "./establishment";
-import { connectionOptions, type LinkDeps, type LinkOptions, retryPolicyOf, serverOf } from "./link-options";
+import { connectionOptions, type LinkDeps, type LinkOptions, serverOf } from "./link-options";
 import { isConnected, type LinkMode, type LinkStatus, modeRefusal, moveLink } from "./link-state";
 import { LinkWatch } from "./link-watch";
 import { OfflineQueue } from "./offline-queue";
 import { Reconnection } from "./reconnection";
-import { sortLeftovers } from "./resend";
 import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
 import { DatabaseChanges, type DatabaseDeps, type SelectedDb, type UnansweredCommand } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
-import type { Unblocker } from "./unblocker";
+import { UnservedCommands } from "./unserved";
 
 /** Commands that need more than being passed on. */
 const ATTENTION =
@@ -74,7 +58,6 @@ export interface Pending {
 
 /** Each part of a link calls it back by an interface of its own. A closure for each of these calls would hold memory for every idle client. */
 type CalledByParts = ConnectionLife &
-  ReplyJudge &
   EstablishmentOwner &
   CurrentOwner &
   DatabaseDeps &
@@ -91,14 +74,12 @@ export class Link implements Dispatcher, CalledByParts {
   private readonly reconnection: Reconnection;
   private readonly errorReplies: ErrorReplies;
   private readonly stateReplies: StateReplies;
-  /** Null until a call is given up that the server may be blocked on. */
-  unblocker: Unblocker | null = null;
   private readonly watch: LinkWatch;
   private readonly renewal: CredentialRenewal;
   private readonly connectionDeps: ConnectionDeps;
   private readonly gap: SubscriptionGap;
+  private readonly unserved: UnservedCommands;
   private state: LinkStatus = "wait";
-  private lastError: Error | undefined;
   /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
   direct: Connection | null = null;
   /** `disconnect()` was called. */
@@ -112,15 +93,19 @@ export class Link implements Dispatcher, CalledByParts {
     private readonly deps: LinkDeps,
   ) {
     this.session = new Session(options.db ?? 0, (exec) => this.databases.onExecSettled(exec, null));
-    this.current = new CurrentConnection(this);
+    this.current = new CurrentConnection(this, deps);
     this.databases = new DatabaseChanges(this, options.db ?? 0);
-    this.reconnection = new Reconnection(options, connector, this);
-    this.errorReplies = new ErrorReplies(this);
+    this.reconnection = new Reconnection(options, connector, deps, this);
+    this.errorReplies = new ErrorReplies(this, deps);
     this.stateReplies = new StateReplies(this);
     this.watch = new LinkWatch(this, deps);
-    this.renewal = new CredentialRenewal(this);
+    this.renewal = new CredentialRenewal(this, deps);
     this.gap = new SubscriptionGap(this.subscriptions, deps);
-    this.connectionDeps = this.makeConnectionDeps();
+    this.unserved = new UnservedCommands(options, this.offline, deps);
+    const { messages, tracer, counts } = deps;
+    const { subscriptions, errorReplies, stateReplies } = this;
+    const replies = { errorReplies, stateReplies };
+    this.connectionDeps = { life: this, ...replies, subscriptions, messages, tracer, counts };
   }
 
   get status(): LinkStatus {
@@ -145,7 +130,7 @@ export class Link implements Dispatcher, CalledByParts {
   dispatchBatch(commands: readonly Command[]): void {
     const flags = flagsOf(commands) & ATTENTION;
     if (this.direct === null || (flags !== 0 && this.session.isConcerned(commands, flags))) {
-      if (this.isLeaving) this.turnAway(commands);
+      if (this.isLeaving) this.refuseLate(commands);
       else for (const command of commands) this.dispatchCarefully(command);
       return;
     }
@@ -261,7 +246,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** Tells an error under its name. What is no news while the link is being closed is not told. */
   report(type: string, error: Error): void {
-    this.lastError = error;
+    this.unserved.cause = error;
     if (this.isClosing && isConnectionTrouble(error)) return;
     this.deps.listener.onNamedError(type, error);
   }
@@ -271,19 +256,7 @@ export class Link implements Dispatcher, CalledByParts {
     return serverOf(this.options);
   }
 
-  // --- parts -------------------------------------------------------------------------------
-
-  private makeConnectionDeps(): ConnectionDeps {
-    const { messages, tracer, counts } = this.deps;
-    const { subscriptions } = this;
-    return { life: this, replies: this, subscriptions, messages, tracer, counts };
-  }
-
   // --- called by its parts -----------------------------------------------------------------
-
-  get identity(): ClientIdentity {
-    return this.deps.identity;
-  }
 
   get waiting(): OfflineQueue {
     return this.offline;
@@ -301,33 +274,8 @@ export class Link implements Dispatcher, CalledByParts {
     return [...(this.connection?.queue.pending() ?? []), ...this.offline.pending()];
   }
 
-  credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
-    return this.deps.credentials();
-  }
-
-  onReplyError(command: Command, error: Error): boolean {
-    return this.errorReplies.judge(command, error);
-  }
-
-  onStateReply(command: Command, reply: Parameters<StateReplies["follow"]>[1]): void {
-    this.stateReplies.follow(command, reply);
-    this.updateDirect();
-  }
-
-  redirects(command: Command, error: Error): boolean {
-    return this.deps.redirects(command, error);
-  }
-
   reconnect(): void {
     this.leaveConnection(true, false);
-  }
-
-  recall(command: Command): void {
-    if (this.unblocker === null) {
-      const parts = require("./unblocker") as typeof import("./unblocker");
-      this.unblocker = new parts.Unblocker(this);
-    }
-    this.unblocker.recall(command);
   }
 
   holdsBack(command: Command): boolean {
@@ -352,15 +300,15 @@ export class Link implements Dispatcher, CalledByParts {
     if (this.options.monitor) this.setStatus("monitoring");
   }
 
+  onStateFollowed(): void {
+    this.updateDirect();
+  }
+
   onNamedError(type: string, error: Error): void {
     this.report(type, error);
   }
 
   onError(error: Error): void {
-    this.report("error", error);
-  }
-
-  onCredentialError(error: Error): void {
     this.report("error", error);
   }
 
@@ -388,7 +336,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.report("error", error);
     this.reconnection.fail(error);
     this.finish();
-    this.failAll(() => error, true);
+    this.unserved.endWaiting(() => error);
   }
 
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
@@ -413,7 +361,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** The handshake was refused: what waits fails with the reason, then comes the next attempt. */
   onRefused(error: Error): void {
-    this.failAll(() => error);
+    this.unserved.failWaiting(() => error);
     this.report("error", error);
     this.leaveConnection(true, false);
   }
@@ -427,16 +375,16 @@ export class Link implements Dispatcher, CalledByParts {
     this.renewal.stop();
     if (connection === null) return;
     this.dropConnection();
-    const left = withoutRequests(connection.queue.takeAll(), this.lastError);
+    const left = this.unserved.leftBy(connection);
     this.setStatus("close");
     const isLast = this.isClosing || this.hasQuit || left.sent.some(isQuit);
     if (connection.readyAtMs > 0 && !isLast) this.deps.counts.lost++;
-    const kept = isLast ? settleLeftovers(left, this.deps.takeover, this.lastError) : left;
-    this.keepForResend(kept, connection);
-    this.reconnection.fail(this.closedError());
+    this.unserved.keep(isLast ? this.unserved.endLeftovers(left) : left, connection);
+    this.session.onLoss((flag) => this.offline.has(flag));
+    this.reconnection.fail(this.unserved.closedError());
     if (this.state !== "close") {
       // Ended, or begun anew, by code that was told of an outcome.
-      if (this.state === "end") this.failAll(() => this.closedError(), true);
+      if (this.state === "end") this.unserved.endWaiting();
       return;
     }
     if (isLast) {
@@ -473,7 +421,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   private beginAttempt(): void {
-    this.lastError = undefined;
+    this.unserved.cause = undefined;
     this.deps.counts.attempts++;
     this.setStatus("connecting");
     const connection = new Connection(connectionOptions(this.options), this.connectionDeps);
@@ -498,15 +446,14 @@ export class Link implements Dispatcher, CalledByParts {
   private dropConnection(): void {
     this.reconnection.stop();
     this.watch.stop();
-    this.unblocker?.stop();
-    this.current.connection = null;
+    this.current.drop();
     this.direct = null;
   }
 
   private dispatchCarefully(command: Command): void {
     const refusal = this.refusal(command);
     if (refusal !== null) {
-      failLate([command], () => refusal, this.deps.takeover);
+      this.unserved.turnAway([command], () => refusal);
       return;
     }
     if (this.status === "wait") this.connect().catch(() => {});
@@ -525,7 +472,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   private refusal(command: Command): Error | null {
-    if (this.isLeaving) return this.closedError();
+    if (this.isLeaving) return this.unserved.closedError();
     const { flags } = command.spec;
     const wrongMode = modeRefusal(this.mode, flags);
     if (wrongMode !== null || !this.session.mayRefuse) return wrongMode;
@@ -556,25 +503,9 @@ export class Link implements Dispatcher, CalledByParts {
     this.updateDirect();
   }
 
-  private keepForResend(left: Leftovers, { protocolError, readyAtMs, livedMs }: Connection): void {
-    const rules = {
-      policy: retryPolicyOf(this.options),
-      maxLosses: this.options.maxLossesPerCommand ?? 3,
-      cause: this.lastError,
-      protocolError,
-      livedMs,
-      mayStillRun: this.lastError instanceof DeadConnectionError && !this.lastError.isReachable,
-      server: this.server,
-      takeLate: () => (readyAtMs > 0 ? this.offline.takeWaiting() : []),
-    };
-    const again = sortLeftovers(left, rules);
-    this.deps.counts.resent += this.offline.putBack(this.deps.takeover?.madeWhole(again) ?? again);
-    this.session.onLoss((flag) => this.offline.has(flag));
-  }
-
   /** A command that was taken and not sent when its connection was lost. */
   keep(command: Command): void {
-    if (this.isLeaving) failLate([command], () => this.closedError(), this.deps.takeover);
+    if (this.isLeaving) this.unserved.turnAway([command]);
     else this.offline.push(command);
     this.updateDirect();
   }
@@ -583,7 +514,8 @@ export class Link implements Dispatcher, CalledByParts {
     const { state } = this;
     const { delayMs, exhausted } = this.reconnection.plan();
     if (exhausted !== null) {
-      this.failAll(() => new MaxRetriesPerRequestError(exhausted, causeOf(this.lastError)));
+      const options = causeOf(this.unserved.cause);
+      this.unserved.failWaiting(() => new MaxRetriesPerRequestError(exhausted, options));
     }
     // Ended, or begun anew, by the retry strategy or by code that was told of an outcome.
     if (this.state !== state) return;
@@ -600,29 +532,20 @@ export class Link implements Dispatcher, CalledByParts {
   private end(): void {
     this.session.clear();
     this.finish();
-    this.failAll(() => this.closedError(), true);
+    this.unserved.endWaiting();
   }
 
   private finish(): void {
     this.reconnection.reset();
-    this.gap.end(this.closedError());
+    this.gap.end(this.unserved.closedError());
     callUser(() => this.connector.disconnect());
     // A listener of the error may have ended it already.
     if (this.state !== "end") this.setStatus("end");
   }
 
   /** Commands come too late: behind those that waited before, which are about to be told. */
-  private turnAway(commands: readonly Command[]): void {
-    if (this.state !== "end" || this.offline.length === 0) {
-      failLate(commands, () => this.closedError(), this.deps.takeover);
-    } else for (const command of commands) this.offline.push(command);
-  }
-
-  private failAll(makeError: () => Error, isEnd = false): void {
-    settleWaiting(this.offline.takeAll(), isEnd ? this.deps.takeover : null, makeError);
-  }
-
-  private closedError(): ConnectionClosedError {
-    return new ConnectionClosedError(causeOf(this.lastError));
+  private refuseLate(commands: readonly Command[]): void {
+    if (this.state !== "end" || this.offline.length === 0) this.unserved.turnAway(commands);
+    else for (const command of commands) this.offline.push(command);
   }
 }

@@ -9,7 +9,13 @@ import type { Databases } from "../connection/handshake";
 import { clockMs, Delay, LONGEST_TIMER_MS, nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
-import { Establishment, type EstablishmentOptions, type EstablishmentOwner } from "./establishment";
+import {
+  Establishment,
+  type EstablishmentDeps,
+  type EstablishmentOptions,
+  type EstablishmentOwner,
+  type IdentitySource,
+} from "./establishment";
 
 export type RetryStrategy = ((times: number) => unknown) | null | undefined;
 
@@ -41,7 +47,7 @@ export interface Plan {
   readonly exhausted: number | null;
 }
 
-export class Reconnection {
+export class Reconnection implements EstablishmentDeps {
   /** Attempts since the link was last ready. */
   attempts = 0;
   /** The present connection is left on purpose, for another one. */
@@ -54,8 +60,9 @@ export class Reconnection {
   private waiters: Waiter[] = [];
 
   constructor(
-    private readonly options: ReconnectionOptions,
-    private readonly connector: AbstractConnector,
+    readonly options: ReconnectionOptions,
+    readonly connector: AbstractConnector,
+    readonly source: IdentitySource,
     private readonly outcome: EstablishmentOwner,
   ) {}
 
@@ -63,7 +70,7 @@ export class Reconnection {
   dial(connection: Connection): void {
     this.delay?.stop();
     this.isMovingOn = false;
-    this.establishment = new Establishment(connection, this.connector, this.options, this.outcome);
+    this.establishment = new Establishment(connection, this, this.outcome);
     this.establishment.start();
   }
 

@@ -26,7 +26,8 @@ const nothing = (): void => {};
 
 /** For a connection that works for the code alone that opened it. */
 export function alone(life: ConnectionLife): ConnectionDeps {
-  return { life, replies: null, subscriptions: new Subscriptions(), messages: null, tracer: null };
+  const subscriptions = new Subscriptions();
+  return { life, errorReplies: null, stateReplies: null, subscriptions, messages: null, tracer: null };
 }
 
 /** True when another connection can be made: what a custom connector has reached is known to it alone. */

@@ -3,6 +3,7 @@
 import { BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
+import type { StateFollower } from "../connection/connection";
 import type { Subscriptions } from "../connection/subscriptions";
 import type { Reply } from "../protocol/resp-types";
 import type { CurrentConnection } from "./current-connection";
@@ -18,9 +19,11 @@ export interface StateReplyDeps {
   onQuit(): void;
   /** The server prints what it executes. */
   onMonitoring(): void;
+  /** The reply has been followed. */
+  onStateFollowed(): void;
 }
 
-export class StateReplies {
+export class StateReplies implements StateFollower {
   constructor(private readonly deps: StateReplyDeps) {}
 
   follow(command: Command, reply: Reply): void {
@@ -43,5 +46,6 @@ export class StateReplies {
       deps.onMonitoring();
     }
     if ((flags & CommandFlag.Quit) !== 0) deps.onQuit();
+    deps.onStateFollowed();
   }
 }

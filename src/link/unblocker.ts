@@ -13,20 +13,24 @@ import type { Command } from "../command/command";
 import { LEGACY_SHAPE } from "../command/command-spec";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
-import { type Credentials, request } from "../connection/handshake";
+import { request } from "../connection/handshake";
 import { deadlines, type Expiring } from "../util/deadlines";
 import { startTimer, stopTimer } from "../util/scheduling";
 import { isHeldIn, numberIn, rowOf } from "./client-list";
-import type { CurrentConnection } from "./current-connection";
+import type { CredentialSource } from "./credentials";
 import type { LinkOptions } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
 import { canReach, openBeside, type Peer } from "./side-connection";
 
+/** The way to the connection whose calls are ended. */
+interface BlockedWay {
+  readonly connection: Connection | null;
+  /** Sends a call again; false when that cannot be done now. */
+  resend(command: Command): boolean;
+}
+
 export interface UnblockerDeps {
   readonly options: LinkOptions;
-  /** Its calls are ended. */
-  readonly current: CurrentConnection;
-  credentials(): Credentials | Promise<Credentials>;
   readonly waiting: OfflineQueue;
 }
 
@@ -47,10 +51,14 @@ export class Unblocker {
   /** Calls that the server was told to end and whose error has not come. */
   private told = 0;
 
-  constructor(private readonly deps: UnblockerDeps) {}
+  constructor(
+    private readonly current: BlockedWay,
+    private readonly deps: UnblockerDeps,
+    private readonly source: CredentialSource,
+  ) {}
 
   private get connection(): Connection | null {
-    return this.deps.current.connection;
+    return this.current.connection;
   }
 
   /** The caller of a written command has given up. One that has not settled resolves null. */
@@ -76,7 +84,7 @@ export class Unblocker {
     this.told--;
     if (command.isSettled) return true;
     if (command.extra?.isRecalled) tellNull(command);
-    else if (!this.deps.current.resend(command)) this.deps.waiting.requeue(command);
+    else if (!this.current.resend(command)) this.deps.waiting.requeue(command);
     return true;
   }
 
@@ -156,7 +164,7 @@ export class Unblocker {
     if (this.side === null || this.side.connection.state === ConnectionState.Closed) {
       const { options } = this.deps;
       try {
-        const credentials = (await this.deps.credentials()) ?? {};
+        const credentials = (await this.source.credentials()) ?? {};
         const { socket } = connection;
         if (socket === null || this.connection !== connection) return null;
         this.side = openBeside(socket as Peer, options, credentials);

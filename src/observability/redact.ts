@@ -7,8 +7,6 @@ import { type ErrorCommand, ReplyError } from "../errors";
 import { type Argument, credentialPositions, describeCommand, MASK, maskInText } from "../util/credentials";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 
-export { INSPECT, type InspectArguments };
-
 const HIDDEN = "?";
 /** Arguments and characters of each that the stack of an error shows. */
 const MOST_SHOWN = 4;

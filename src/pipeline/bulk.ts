@@ -8,8 +8,8 @@
  */
 
 import { BulkAbortedError } from "../errors";
-import { INSPECT, type InspectArguments } from "../observability/redact";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
+import { INSPECT, type InspectArguments } from "../util/inspect";
 import { clockMs } from "../util/scheduling";
 import { BulkBatch, type BulkFailure } from "./bulk-batch";
 import { BulkFeed, type BulkSource, type FeedLimits } from "./bulk-feed";

@@ -30,9 +30,9 @@ import type {
 } from "../command/generated/signatures";
 import { Script, type ScriptDefinition } from "../command/script";
 import { PipelineUsedError } from "../errors";
-import { INSPECT, type InspectArguments } from "../observability/redact";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
+import { INSPECT, type InspectArguments } from "../util/inspect";
 import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun, SENDER } from "./pipeline-run";
 import type { Rows } from "./transaction";
 

@@ -51,7 +51,7 @@ const KNOWN_IMPORTS: Readonly<Record<string, number>> = {
   "client/client-base.ts": 26,
   "client/cluster/cluster.ts": 26,
   "client/redis.ts": 27,
-  "link/link.ts": 27,
+  "link/link.ts": 26,
 };
 const KNOWN_VAIN: readonly string[] = [];
 

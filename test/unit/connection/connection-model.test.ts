@@ -183,7 +183,8 @@ class Bench {
       {
         subscriptions: this.subscriptions,
         messages,
-        replies: null,
+        errorReplies: null,
+        stateReplies: null,
         tracer: null,
         life: {
           onOpen: () => {

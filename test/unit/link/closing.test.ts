@@ -8,6 +8,7 @@ import { specOf } from "../../../src/command/command-table";
 import { type CallCollector, PlainCalls } from "../../../src/command/plain-calls";
 import { CallsInFlight } from "../../../src/connection/calls-in-flight";
 import { commandsOf, type QueueEntry } from "../../../src/connection/command-queue";
+import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import {
   AbortError,
   ConnectionClosedError,
@@ -19,19 +20,25 @@ import {
 import {
   causeOf,
   endOf,
-  failLate,
   failNamed,
   isConnectionTrouble,
   isQuit,
   type Leftovers,
-  settleLeftovers,
   settleWaiting,
   type Takeover,
   withoutRequests,
 } from "../../../src/link/closing";
+import { OfflineQueue } from "../../../src/link/offline-queue";
+import { UnservedCommands } from "../../../src/link/unserved";
 import { fixedRuns } from "../../support/properties";
 
 const WHY = new Error("why");
+
+function unservedOf(takeover: Takeover | null, cause?: Error): UnservedCommands {
+  const unserved = new UnservedCommands({}, new OfflineQueue(), { takeover, counts: new ConnectionCounts() });
+  unserved.cause = cause;
+  return unserved;
+}
 
 /** Notes how each command ended: the reply, or the error. */
 class Book {
@@ -187,7 +194,7 @@ describe("closing", () => {
           }
         });
         const elsewhere = new Elsewhere(takenNames);
-        const rest = settleLeftovers(left, isCluster ? elsewhere : null, WHY);
+        const rest = unservedOf(isCluster ? elsewhere : null, WHY).endLeftovers(left);
         expect(book.endings).to.deep.equal(expected);
         expect({ sent: names(rest.sent), unsent: names(rest.unsent) }).to.deep.equal(kept);
         expect(elsewhere.taken, "the caller hands it over").to.deep.equal([]);
@@ -205,7 +212,7 @@ describe("closing", () => {
   });
 
   it("has no cause to tell when there was none", () => {
-    settleLeftovers({ sent: [one("get", "a")], unsent: [one("get", "b")] }, null, undefined);
+    unservedOf(null).endLeftovers({ sent: [one("get", "a")], unsent: [one("get", "b")] });
     expect(book.errors.map((error) => "cause" in error)).to.deep.equal([false, false]);
     expect(causeOf(undefined)).to.equal(undefined);
     expect(causeOf(WHY)).to.deep.equal({ cause: WHY });
@@ -288,11 +295,8 @@ describe("closing", () => {
     const words = ["get", "quit"];
     let count = 0;
     const makeError = (): Error => new AbortError(`too late ${++count}`);
-    failLate(
-      words.map((word) => one(word, word)),
-      makeError,
-      null,
-    );
+    const commands = words.map((word) => one(word, word));
+    unservedOf(null).turnAway(commands, makeError);
     expect(book.errors.map(({ message, command }) => [message, command?.name])).to.deep.equal(
       words.map((word) => ["too late 1", word]),
     );
@@ -312,17 +316,17 @@ describe("closing", () => {
   it("hands on what comes too late at once, if it is the end of the connection that ends it", () => {
     const all = ["a", "b", "c"].map((name) => one("get", name));
     const elsewhere = new Elsewhere(new Set(["a", "c"]));
-    failLate(all, () => new ConnectionClosedError(), elsewhere);
+    unservedOf(elsewhere).turnAway(all, () => new ConnectionClosedError());
     expect(elsewhere.taken).to.deep.equal([["a", "c"]]);
     expect(elsewhere.error).to.be.instanceOf(ConnectionClosedError);
     expect(book.endings).to.deep.equal(new Map([["b", ["CONNECTION_CLOSED"]]]));
     const last = one("get", "last");
     const alone = new Elsewhere(new Set(["last"]));
-    failLate([last], () => new ConnectionClosedError(), alone);
+    unservedOf(alone).turnAway([last], () => new ConnectionClosedError());
     expect([last.isSettled, alone.taken]).to.deep.equal([false, [["last"]]]);
     const refusing = new Elsewhere(new Set(["d"]));
-    failLate([one("get", "d")], () => new AbortError("no"), refusing);
-    failLate([one("get", "e")], () => new ConnectionClosedError(), refusing);
+    unservedOf(refusing).turnAway([one("get", "d")], () => new AbortError("no"));
+    unservedOf(refusing).turnAway([one("get", "e")], () => new ConnectionClosedError());
     expect(refusing.taken).to.deep.equal([]);
     expect([...book.endings.keys()]).to.deep.equal(["b", "d", "e"]);
   });

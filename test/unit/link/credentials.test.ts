@@ -1,6 +1,7 @@
 /** Credentials that expire, in virtual time: when they are renewed, and what happens when that fails. */
 
 import { expect } from "chai";
+import type { Credentials } from "../../../src/connection/handshake";
 import type { CredentialRenewal, ExpiringCredentials } from "../../../src/link/credentials";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
@@ -10,7 +11,7 @@ describe("CredentialRenewal", () => {
   let home: InVirtualTime<typeof import("../../../src/link/credentials")>;
   let renewal: CredentialRenewal;
   let told: string[];
-  let source: () => ExpiringCredentials | Promise<ExpiringCredentials>;
+  let answer: () => ExpiringCredentials | Promise<ExpiringCredentials>;
   let auth: (() => Promise<Error | null>) | null;
 
   before(() => {
@@ -20,19 +21,22 @@ describe("CredentialRenewal", () => {
   function live(work: () => Promise<void>): Promise<void> {
     return home.live(async () => {
       told = [];
-      source = () => ({ password: "new" });
+      answer = () => ({ password: "new" });
       auth = async () => null;
-      renewal = new home.modules.CredentialRenewal({
+      const source = {
         credentials: () => {
           told.push("asked");
-          return source();
+          return answer();
         },
-        authenticate: ({ password }) => {
+      };
+      const host = {
+        authenticate: ({ password }: Credentials) => {
           told.push(auth === null ? "busy" : `AUTH ${password}`);
           return auth?.() ?? null;
         },
-        onCredentialError: ({ message }) => void told.push(message),
-      });
+        onError: ({ message }: Error) => void told.push(message),
+      };
+      renewal = new home.modules.CredentialRenewal(host, source);
       await work();
       renewal.stop();
       expect(home.time.pending).to.equal(0);
@@ -76,7 +80,7 @@ describe("CredentialRenewal", () => {
 
   it("goes on with what the source has given", () =>
     live(async () => {
-      source = () => ({ password: "new", expiresAt: inMs(10_000) });
+      answer = () => ({ password: "new", expiresAt: inMs(10_000) });
       renewal.start({ password: "old", expiresAt: inMs(10_000) });
       await home.pass(8_100);
       await home.pass(8_100);
@@ -94,7 +98,7 @@ describe("CredentialRenewal", () => {
 
   it("asks a source that fails again, each time later, and never later than half a minute", () =>
     live(async () => {
-      source = () => {
+      answer = () => {
         throw new Error("no vault");
       };
       renewal.start({ password: "old", expiresAt: inMs(1000) });
@@ -118,7 +122,7 @@ describe("CredentialRenewal", () => {
       await home.pass(2000);
       expect(told).to.deep.equal(["asked", "AUTH new", "WRONGPASS", "asked", "AUTH new", "WRONGPASS"]);
       auth = async () => null;
-      source = () => ({ password: "new", expiresAt: inMs(1000) });
+      answer = () => ({ password: "new", expiresAt: inMs(1000) });
       await home.pass(1000);
       told.length = 0;
       auth = async () => new Error("WRONGPASS");
@@ -144,11 +148,11 @@ describe("CredentialRenewal", () => {
         const held = new Promise<void>((resolve) => {
           release = resolve;
         });
-        source = () => ({ password: "new" });
+        answer = () => ({ password: "new" });
         auth = async () => null;
         if (end === "server") auth = () => held.then(() => new Error("too late"));
         else {
-          source = async () => {
+          answer = async () => {
             await held;
             if (end === "failing source") throw new Error("too late");
             return { password: "new" };

@@ -7,6 +7,7 @@ import { specOf } from "../../../src/command/command-table";
 import type { Connection } from "../../../src/connection/connection";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import { CurrentConnection } from "../../../src/link/current-connection";
+import { OfflineQueue } from "../../../src/link/offline-queue";
 import { Ending } from "../../support/ending";
 
 describe("CurrentConnection", () => {
@@ -14,27 +15,34 @@ describe("CurrentConnection", () => {
   let sent: string[];
   let commands: Command[];
   let selected: number[];
-  let recalled: Command[];
   let holdsBack: boolean;
-  let connection: { state: ConnectionState; isWritable: boolean; dispatch(command: Command): void };
+  let connection: {
+    state: ConnectionState;
+    isWritable: boolean;
+    socket: null;
+    dispatch(command: Command): void;
+  };
   let current: CurrentConnection;
 
   beforeEach(() => {
-    [sent, commands, selected, recalled, holdsBack] = [[], [], [], [], false];
+    [sent, commands, selected, holdsBack] = [[], [], [], false];
     connection = {
       state: ConnectionState.Ready,
       isWritable: true,
+      socket: null,
       dispatch: (command) => {
         commands.push(command);
         made.push(command);
         sent.push([command.spec.lowerName, ...command.args].join(" "));
       },
     };
-    current = new CurrentConnection({
-      recall: (command) => void recalled.push(command),
+    const owner = {
+      options: {},
+      waiting: new OfflineQueue(),
       holdsBack: () => holdsBack,
-      onSelect: (db) => void selected.push(db),
-    });
+      onSelect: (db: number) => void selected.push(db),
+    };
+    current = new CurrentConnection(owner, { credentials: () => ({}) });
     current.connection = connection as unknown as Connection;
     current.open(0);
   });
@@ -105,8 +113,10 @@ describe("CurrentConnection", () => {
     blocking.ensureExtra();
     plain.ensureExtra();
     for (const one of [blocking, unlimited, plain]) current.send(one);
+    expect(current.unblocker, "made for the first that is recalled").to.equal(null);
     blocking.extra?.recall?.();
-    expect(recalled).to.deep.equal([blocking]);
+    expect(current.unblocker).to.not.equal(null);
+    expect(blocking.isSettled, "nobody can be asked to end it").to.equal(true);
     expect(unlimited.extra).to.equal(null);
     expect(plain.extra?.recall ?? null).to.equal(null);
   });

@@ -52,7 +52,7 @@ describe("ErrorReplies", () => {
       queue: { pending: () => [] },
       serverMode: null,
     };
-    replies = new home.modules.ErrorReplies({
+    const deps = {
       options: { retryStrategy: () => 0, ...options },
       current: {
         connection,
@@ -60,19 +60,19 @@ describe("ErrorReplies", () => {
           told.push("resent");
           return mayResend;
         },
+        unblocker: { takes: () => isUnblocked },
       },
       waiting: { requeue: () => void told.push("requeued") },
       databases: {
         onExecSettled: () => void told.push("exec settled"),
         onRefused: () => void told.push("select refused"),
       },
-      unblocker: { takes: () => isUnblocked },
-      redirects: () => isRedirected,
       keep: () => void told.push("kept"),
       reconnect: () => void told.push("reconnect"),
       onTurnedAway: () => void told.push("turned away"),
       onError: () => void told.push("error"),
-    } as never);
+    };
+    replies = new home.modules.ErrorReplies(deps as never, { redirects: () => isRedirected });
   }
 
   function command(name = "get", ...args: string[]): Command {

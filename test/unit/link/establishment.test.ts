@@ -35,9 +35,8 @@ describe("Establishment", () => {
 
   function attempt(options: EstablishmentOptions = {}): Establishment {
     const connector = { connect: () => dial(), firstError: new Error("first") };
+    const source = { identity: { name: "test", version: "1" }, credentials: () => credentials() };
     const owner = {
-      identity: { name: "test", version: "1" },
-      credentials: () => credentials(),
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
@@ -45,8 +44,11 @@ describe("Establishment", () => {
     };
     return new home.modules.Establishment(
       connection.asConnection,
-      connector as never,
-      { protocol: 2, disableClientInfo: true, ...options },
+      {
+        options: { protocol: 2, disableClientInfo: true, ...options },
+        connector: connector as never,
+        source: source as never,
+      },
       owner as never,
     );
   }

@@ -22,7 +22,12 @@ describe("Reconnection", () => {
       told.push(times);
       return times * 10;
     };
-    return new home.modules.Reconnection({ retryStrategy, ...options }, connector as never, {} as never);
+    return new home.modules.Reconnection(
+      { retryStrategy, ...options },
+      connector as never,
+      {} as never,
+      {} as never,
+    );
   }
 
   it("takes from the strategy a number of milliseconds that a timer can hold, and all else for the end", () => {
@@ -165,15 +170,13 @@ describe("Reconnection", () => {
       dials++;
       return new Promise(() => {});
     };
-    const owner = {
-      identity: { name: "test", version: "1" },
-      credentials: () => ({ password: "pw" }),
-      onEstablished: () => established.push("yes"),
-    };
+    const source = { identity: { name: "test", version: "1" }, credentials: () => ({ password: "pw" }) };
+    const owner = { onEstablished: () => established.push("yes") };
     const dial = (): Reconnection => {
       const one = new home.modules.Reconnection(
         { protocol: 2, disableClientInfo: true },
         { connect } as never,
+        source,
         owner as never,
       );
       one.dial(connection.asConnection);

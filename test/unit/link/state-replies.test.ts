@@ -11,12 +11,14 @@ import { Ending } from "../../support/ending";
 describe("StateReplies", () => {
   const made: Command[] = [];
   let told: string[];
+  let followed: number;
   let connection: { isMonitoring: boolean; setProtocol(protocol: number): void } | null;
   let subscriptions: Subscriptions;
   let replies: StateReplies;
 
   beforeEach(() => {
     told = [];
+    followed = 0;
     connection = { isMonitoring: false, setProtocol: (protocol) => void told.push(`RESP${protocol}`) };
     subscriptions = new Subscriptions();
     subscriptions.add(SubscriptionKind.Channel, Buffer.from("news"));
@@ -35,6 +37,7 @@ describe("StateReplies", () => {
       prepareFieldsets: () => void told.push("fieldsets"),
       onQuit: () => void told.push("quit"),
       onMonitoring: () => void told.push("monitoring"),
+      onStateFollowed: () => void followed++,
     } as unknown as StateReplyDeps);
   });
   afterEach(() => {
@@ -80,6 +83,12 @@ describe("StateReplies", () => {
 
   it("says that the server is about to close", () => {
     expect(follow("quit")).to.deep.equal(["quit"]);
+  });
+
+  it("tells the link of each reply that it has followed", () => {
+    follow("watch", ["k"]);
+    follow("multi");
+    expect(followed).to.equal(2);
   });
 
   it("stands a connection that is gone by the time of the reply", () => {

@@ -78,7 +78,7 @@ describe("Unblocker", () => {
         return mayResend;
       },
     };
-    unblocker = new Unblocker({ options, current: current as never, credentials: () => ({}), waiting });
+    unblocker = new Unblocker(current as never, { options, waiting }, { credentials: () => ({}) });
   }
 
   /** A call that was written as the one of this number. */
