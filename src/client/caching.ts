@@ -13,7 +13,7 @@ import { callUser } from "../util/user-code";
 import type { CacheView } from "./cache-view";
 import { SOURCE } from "./client-base";
 import type { CacheOptions } from "./options/common-options";
-import { watchOptions } from "./options/live-options";
+import { observeOptions } from "./options/live-options";
 
 const DEFAULT_MAX_BYTES = 64 * 1024 * 1024;
 const DEFAULT_TTL_MS = 60_000;
@@ -103,7 +103,7 @@ export class Caching implements CacheView {
       place: () => client[SOURCE].server(),
     });
     this.cache.prefix = prefix;
-    watchOptions(client.options, ["keyPrefix"], () => {
+    observeOptions(client.options, ["keyPrefix"], () => {
       this.cache.prefix = textPrefix(client.options.keyPrefix);
     });
     this.peek = this.cache.peek.bind(this.cache);

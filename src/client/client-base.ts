@@ -74,7 +74,7 @@ import {
 } from "./client-tracer";
 import type { CallLimits, LimitContext, Limiter, LimitOptions } from "./command-limits";
 import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
-import { watchOptions } from "./options/live-options";
+import { observeOptions } from "./options/live-options";
 import { refuseReserved } from "./reserved-names";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
 
@@ -166,7 +166,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
       this[IS_PLAIN] = !options.showFriendlyErrorStack && limiter === null;
     };
     heed();
-    watchOptions(options, LIMIT_OPTIONS, heed);
+    observeOptions(options, LIMIT_OPTIONS, heed);
     for (const [name, definition] of Object.entries(options.scripts ?? {})) {
       this.defineCommand(name, definition);
     }

@@ -33,7 +33,7 @@ import {
 import type { LimitContext } from "./command-limits";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
-import { watchOptions } from "./options/live-options";
+import { observeOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
 import { RedisEvents } from "./redis-events";
@@ -164,7 +164,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** Follows the options that may be set at any time. */
   private [HEED](): void {
-    watchOptions(this.options, LIVE_OPTIONS, (name) => {
+    observeOptions(this.options, LIVE_OPTIONS, (name) => {
       const { [LINK]: link, [PARTS]: parts, options } = this;
       if (name === "socketTimeout") {
         for (const one of parts.lanes?.all ?? [{ link }])

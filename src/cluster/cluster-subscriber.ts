@@ -25,13 +25,13 @@ import {
   Resubscription,
   SHORT_LIFE_MS,
   type SubscriberClient,
-  type SubscriberWatcher,
+  type SubscriberListener,
   subscriberDelayMs,
 } from "./subscriber-connection";
 import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
 
 export interface SubscriberDeps {
-  open(node: ClusterNode, watcher: SubscriberWatcher): SubscriberClient;
+  open(node: ClusterNode, listener: SubscriberListener): SubscriberClient;
   /** A node to subscribe at; not the given one, if there is another. */
   choose(instead: ClusterNode | null): ClusterNode | null;
   /** A command that asks for a shard channel of another node. */
@@ -117,7 +117,7 @@ export class ClusterSubscriber implements Dispatcher {
     if (node === null) return false;
     let client: SubscriberClient | null = null;
     const isCurrent = (): boolean => client !== null && client === this.client;
-    const watcher: SubscriberWatcher = {
+    const listener: SubscriberListener = {
       get isCurrent() {
         return isCurrent();
       },
@@ -127,7 +127,7 @@ export class ClusterSubscriber implements Dispatcher {
       onReplyError: (command, error) => this.deps.onMisplaced(command, error, node),
       onShardLost: (channel) => this.wanted.miss(SubscriptionKind.Shard, channel),
     };
-    client = this.deps.open(node, watcher);
+    client = this.deps.open(node, listener);
     this.node = node;
     this.client = client;
     this.asked = 0;

@@ -30,13 +30,13 @@ import {
   Resubscription,
   SHORT_LIFE_MS,
   type SubscriberClient,
-  type SubscriberWatcher,
+  type SubscriberListener,
   subscriberDelayMs,
 } from "./subscriber-connection";
 import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscriptions";
 
 export interface ShardedDeps {
-  open(node: ClusterNode, watcher: SubscriberWatcher): SubscriberClient;
+  open(node: ClusterNode, listener: SubscriberListener): SubscriberClient;
   /** The slot map is out of date. */
   onStale(): void;
   /** A node has lost slots and knows to whom. */
@@ -66,7 +66,7 @@ type NameKey = string;
 
 const keyOf = (name: Buffer): NameKey => name.toString("latin1");
 
-class ShardConnection implements SubscriberWatcher {
+class ShardConnection implements SubscriberListener {
   readonly client: SubscriberClient;
   /** Asked for by the client itself and not answered. */
   readonly asked = new Set<NameKey>();
@@ -77,7 +77,7 @@ class ShardConnection implements SubscriberWatcher {
   constructor(
     readonly node: ClusterNode,
     private readonly home: ShardedSubscribers,
-    open: (node: ClusterNode, watcher: SubscriberWatcher) => SubscriberClient,
+    open: (node: ClusterNode, listener: SubscriberListener) => SubscriberClient,
   ) {
     this.client = open(node, this);
   }
@@ -264,7 +264,7 @@ export class ShardedSubscribers implements Dispatcher {
   private connectionTo(node: ClusterNode): ShardConnection {
     const known = this.connections.get(node.key);
     if (known !== undefined) return known;
-    const connection = new ShardConnection(node, this, (at, watcher) => this.deps.open(at, watcher));
+    const connection = new ShardConnection(node, this, (at, listener) => this.deps.open(at, listener));
     this.connections.set(node.key, connection);
     this.deps.onConnectionOpened(node);
     connection.client.link.connect().catch(() => {});

@@ -15,7 +15,7 @@ export interface SubscriberClient extends Dispatcher {
 }
 
 /** Hears what happens to a connection that it opened. */
-export interface SubscriberWatcher {
+export interface SubscriberListener {
   /** False once another connection takes its place: what it still hears may be heard there too. */
   readonly isCurrent: boolean;
   onReady(): void;

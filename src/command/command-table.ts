@@ -13,8 +13,8 @@ import { type ArgumentMapper, CommandFlag, type CommandSpec, type ReplyMapper } 
 import { ADDITIONAL_ROWS, COMMAND_DETAILS, METHOD_ROWS } from "./generated/table";
 import { type KeyRule, lowerWord, NO_KEYS, parseKeyRule, UNKNOWN_KEYS } from "./key-positions";
 import { moduleKeyRule } from "./module-commands";
+import { observedTable } from "./observed-table";
 import { BUILTIN_REPLY_MAPPERS } from "./reply-mappers";
-import { watchedTable } from "./watched-table";
 
 /** Which servers a command should be sent to when it is fanned out, by the server's own tips. */
 export type RequestPolicy = "default" | "all_nodes" | "all_shards" | "multi_shard" | "special";
@@ -88,9 +88,9 @@ const methodNames = addSpecs(METHOD_ROWS);
 const additionalNames = addSpecs(ADDITIONAL_ROWS);
 
 /** Argument transformers by exact word. A change counts from the next call on. */
-export const argumentTransformers = watchedTable(BUILTIN_ARGUMENT_MAPPERS, refreshTransformers);
+export const argumentTransformers = observedTable(BUILTIN_ARGUMENT_MAPPERS, refreshTransformers);
 /** Reply transformers by exact word. A change counts from the next reply on. */
-export const replyTransformers = watchedTable(BUILTIN_REPLY_MAPPERS, refreshTransformers);
+export const replyTransformers = observedTable(BUILTIN_REPLY_MAPPERS, refreshTransformers);
 
 for (const word of Object.keys(argumentTransformers)) refreshTransformers(word);
 for (const word of Object.keys(replyTransformers)) refreshTransformers(word);

@@ -179,7 +179,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.socket = socket;
     hideBytes(socket);
     this.writer.attach(socket);
-    this.watchEnd(socket);
+    this.interceptEnd(socket);
     socket.on("data", (chunk: Buffer) => {
       this.noteArrival(chunk.length);
       try {
@@ -442,7 +442,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   /** A user who ends the stream means the end behind what was issued before. */
-  private watchEnd(socket: Duplex): void {
+  private interceptEnd(socket: Duplex): void {
     const { end } = socket;
     this.socketEnd = end;
     socket.end = ((...args: unknown[]) => {

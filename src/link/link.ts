@@ -34,7 +34,7 @@ import { ErrorReplies, type ErrorReplyDeps } from "./error-replies";
 import { type EstablishmentOwner, explainTrouble, explainTurnedAway } from "./establishment";
 import { connectionOptions, type LinkDeps, type LinkOptions, serverOf } from "./link-options";
 import { isConnected, type LinkMode, type LinkStatus, modeRefusal, moveLink } from "./link-state";
-import { LinkWatch } from "./link-watch";
+import { Liveness } from "./liveness";
 import { OfflineQueue } from "./offline-queue";
 import { Reconnection } from "./reconnection";
 import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
@@ -74,7 +74,7 @@ export class Link implements Dispatcher, CalledByParts {
   private readonly reconnection: Reconnection;
   private readonly errorReplies: ErrorReplies;
   private readonly stateReplies: StateReplies;
-  private readonly watch: LinkWatch;
+  private readonly liveness: Liveness;
   private readonly renewal: CredentialRenewal;
   private readonly connectionDeps: ConnectionDeps;
   private readonly gap: SubscriptionGap;
@@ -98,14 +98,21 @@ export class Link implements Dispatcher, CalledByParts {
     this.reconnection = new Reconnection(options, connector, deps, this);
     this.errorReplies = new ErrorReplies(this, deps);
     this.stateReplies = new StateReplies(this);
-    this.watch = new LinkWatch(this, deps);
+    this.liveness = new Liveness(this, deps);
     this.renewal = new CredentialRenewal(this, deps);
     this.gap = new SubscriptionGap(this.subscriptions, deps);
     this.unserved = new UnservedCommands(options, this.offline, deps);
     const { messages, tracer, counts } = deps;
     const { subscriptions, errorReplies, stateReplies } = this;
-    const replies = { errorReplies, stateReplies };
-    this.connectionDeps = { life: this, ...replies, subscriptions, messages, tracer, counts };
+    this.connectionDeps = {
+      life: this,
+      errorReplies,
+      stateReplies,
+      subscriptions,
+      messages,
+      tracer,
+      counts,
+    };
   }
 
   get status(): LinkStatus {
@@ -313,7 +320,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   onAwake(): void {
-    this.watch.wake();
+    this.liveness.wake();
   }
 
   // --- the connection ----------------------------------------------------------------------
@@ -348,7 +355,7 @@ export class Link implements Dispatcher, CalledByParts {
     }
     connection.markReady();
     this.deps.counts.opened++;
-    this.watch.start(connection);
+    this.liveness.start(connection);
     this.reconnection.attempts = 0;
     this.setStatus("ready");
     if (this.databases.agreed !== (this.options.db ?? 0)) this.deps.listener.onSelect(this.databases.agreed);
@@ -445,7 +452,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   private dropConnection(): void {
     this.reconnection.stop();
-    this.watch.stop();
+    this.liveness.stop();
     this.current.drop();
     this.direct = null;
   }

@@ -69,7 +69,7 @@ export class Watchdog implements Looker {
     this.periodMs = Math.max(10, idleMs / 2.5);
   }
 
-  watch(connection: Connection): void {
+  attach(connection: Connection): void {
     this.connection = connection;
     this.hasTold = false;
     this.refusals = 0;

@@ -15,7 +15,7 @@ import { openSocket } from "../link/tcp-connector";
 import { reachable } from "../util/address-map";
 import { debugLog } from "../util/debug";
 import { Delay, startTimer, stopTimer } from "../util/scheduling";
-import { FailoverWatcher, type FailoverWatcherOwner, type WatchedSentinel } from "./failover-watcher";
+import { FailoverDetector, type FailoverDetectorOwner, type SubscribedSentinel } from "./failover-detector";
 import { chooseReplica, isUsable, readAddress, readEntries } from "./replica-choice";
 import {
   describeSentinel,
@@ -30,7 +30,7 @@ const debug = debugLog("sentinel");
 
 /** Pause before another sentinel is listened to when the one that was has gone. */
 const RENEWAL_MS = 1000;
-const DEFAULT_WATCHERS = 10;
+const DEFAULT_DETECTORS = 10;
 const DEFAULT_RECONNECT_MS = 60_000;
 
 /** One call of `connect()`; it ends when its promise settles or when the next one begins. */
@@ -56,13 +56,13 @@ class Attempt {
   }
 }
 
-export class SentinelConnector extends AbstractConnector implements FailoverWatcherOwner {
+export class SentinelConnector extends AbstractConnector implements FailoverDetectorOwner {
   /** Where news without an error go to; set by the client. */
   emitter: EventEmitter | null = null;
   protected readonly sentinelIterator: SentinelIterator;
   private createClient: SentinelClientFactory | null = null;
   private attempt: Attempt | null = null;
-  private watcher: FailoverWatcher | null = null;
+  private detector: FailoverDetector | null = null;
   /** Where the present connection leads. */
   private address: NodeAddress | null = null;
   /** The sentinel that told it. */
@@ -88,7 +88,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     this.connecting = true;
     const address = await this.resolve(attempt, emitError);
     this.address = address;
-    if (this.options.failoverDetector) void this.watch();
+    if (this.options.failoverDetector) void this.detectFailovers();
     const { tls, enableTLSForSentinelMode, family } = this.options;
     this.stream = openSocket({ ...address, family, tls: enableTLSForSentinelMode ? tls : undefined }, hooks);
     return this.stream;
@@ -98,18 +98,18 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     super.disconnect();
     this.attempt?.cancel();
     this.attempt = null;
-    this.watcher?.close();
-    this.watcher = null;
+    this.detector?.close();
+    this.detector = null;
     stopTimer(this.renewal);
   }
 
   override check(info: { role?: string }): boolean {
     const isRight = !info.role || info.role === (this.options.role ?? "master");
-    if (isRight && this.listensToOne && this.watcher === null) void this.watch();
+    if (isRight && this.listensToOne && this.detector === null) void this.detectFailovers();
     return isRight;
   }
 
-  // --- FailoverWatcherOwner ----------------------------------------------------------------
+  // --- FailoverDetectorOwner ----------------------------------------------------------------
 
   /** A replica's connection always concerns it: the replica may be the one that was promoted. */
   isElsewhere(master: NodeAddress | null): boolean {
@@ -129,13 +129,13 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
   }
 
   /** Called when the failover detector has lost a Sentinel. */
-  onWatcherReconnecting(): void {
+  onDetectorReconnecting(): void {
     this.emitter?.emit("sentinelReconnecting");
     if (!this.listensToOne) return;
     // It was the only one that was listened to: another sentinel takes its place.
     this.attempt?.cancel();
-    this.watcher?.close();
-    this.watcher = null;
+    this.detector?.close();
+    this.detector = null;
     stopTimer(this.renewal);
     this.renewal = startTimer(() => void this.listenAgain(), RENEWAL_MS);
   }
@@ -242,8 +242,8 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
     this.attempt = attempt;
     const address = await this.askAll(attempt, () => {});
     if (attempt.isCancelled) return;
-    if (address === null) this.onWatcherReconnecting();
-    else if (this.leadsTo(address)) await this.watch();
+    if (address === null) this.onDetectorReconnecting();
+    else if (this.leadsTo(address)) await this.detectFailovers();
     else this.onSwitch(this.answered);
   }
 
@@ -252,34 +252,34 @@ export class SentinelConnector extends AbstractConnector implements FailoverWatc
   }
 
   /** Listens to the sentinel that has just answered; with `failoverDetector: true` to others too, as many as are allowed. */
-  private async watch(): Promise<void> {
+  private async detectFailovers(): Promise<void> {
     const { sentinelReconnectStrategy: strategy, role, name } = this.options;
-    const sentinels = this.sentinelsToWatch().map((address): WatchedSentinel => {
+    const sentinels = this.sentinelsToWatch().map((address): SubscribedSentinel => {
       const client = this.newClient(address, strategy === undefined ? defaultReconnectDelay : strategy);
       return { address, client };
     });
-    const watcher = new FailoverWatcher(sentinels, name as string, this);
-    this.watcher = watcher;
-    await watcher.start(role !== "slave");
-    if (this.watcher === watcher) this.emitter?.emit("failoverSubscribed");
-    if (this.watcher === watcher && this.listensToOne) await this.askAgain(watcher);
+    const detector = new FailoverDetector(sentinels, name as string, this);
+    this.detector = detector;
+    await detector.start(role !== "slave");
+    if (this.detector === detector) this.emitter?.emit("failoverSubscribed");
+    if (this.detector === detector && this.listensToOne) await this.askAgain(detector);
   }
 
   /** A failover between the answer that led here and the subscription was announced to nobody. */
-  private async askAgain(watcher: FailoverWatcher): Promise<void> {
+  private async askAgain(detector: FailoverDetector): Promise<void> {
     const sentinel = this.answered;
     const attempt = new Attempt();
     this.attempt = attempt;
     const address = await this.ask(attempt, sentinel).catch(() => null);
-    if (this.watcher !== watcher || address === null || this.leadsTo(address)) return;
-    watcher.close();
+    if (this.detector !== detector || address === null || this.leadsTo(address)) return;
+    detector.close();
     this.onSwitch(sentinel);
   }
 
   private sentinelsToWatch(): Partial<SentinelAddress>[] {
     if (this.listensToOne) return [this.answered];
     const { sentinelIterator, options } = this;
-    const limit = options.sentinelMaxConnections ?? DEFAULT_WATCHERS;
+    const limit = options.sentinelMaxConnections ?? DEFAULT_DETECTORS;
     const addresses: Partial<SentinelAddress>[] = [];
     sentinelIterator.reset(true);
     while (addresses.length < limit) {

@@ -1,6 +1,6 @@
 /**
  * Guarantee 11: secrets stay inside. Every option, address and command that carries one gets a
- * random secret of its own and travels every road there is; then all that people may come to see
+ * random secret of its own and is in every scenario there is; then all that people may come to see
  * (errors, `util.inspect`, tracers, warnings, the console, debug output) is searched for them.
  */
 
@@ -13,11 +13,11 @@ import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { supportsTls } from "../../scripts/servers/server-binary";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
-import { type Ground, ROADS, sendAll, withRedis } from "../support/secret-roads";
+import { type Ground, SCENARIOS, sendAll, withRedis } from "../support/secret-scenarios";
 import { Secrets, Witness } from "../support/secrets";
 import { startServer } from "../support/shared-servers";
 
-const PROGRAM = join(__dirname, "..", "support", "secret-roads-program.js");
+const PROGRAM = join(__dirname, "..", "support", "secret-scenarios-program.js");
 
 /** All that the debug output has, as docs/tracing.md lists them. */
 const NAMESPACES = [..."redis connection pipeline flush command cluster pool subscriber sentinel".split(" ")];
@@ -27,7 +27,7 @@ interface Output {
   readonly secrets: Secrets;
 }
 
-/** Runs all roads in a process that writes debug output. */
+/** Runs all scenarios in a process that writes debug output. */
 function runProgram(host: string, port: number): Promise<Output> {
   return new Promise((resolve, reject) => {
     const env = { ...process.env, DEBUG: "*", DEBUG_COLORS: "no", NODE_V8_COVERAGE: "" };
@@ -106,9 +106,9 @@ describe("secrets stay inside", function () {
     );
   });
 
-  for (const [name, road] of Object.entries(ROADS)) {
+  for (const [name, scenario] of Object.entries(SCENARIOS)) {
     it(name, async () => {
-      await road(ground());
+      await scenario(ground());
       expectNoLeaks();
     });
   }

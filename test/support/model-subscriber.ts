@@ -1,7 +1,7 @@
 /** One connection for subscriptions of a cluster client, without a server: it does what its test says. */
 
 import type { ClusterNode } from "../../src/cluster/cluster-node";
-import type { SubscriberClient, SubscriberWatcher } from "../../src/cluster/subscriber-connection";
+import type { SubscriberClient, SubscriberListener } from "../../src/cluster/subscriber-connection";
 import type { Command } from "../../src/command/command";
 import { SubscriptionKind, Subscriptions } from "../../src/connection/subscriptions";
 
@@ -22,7 +22,7 @@ export class ModelSubscriber {
 
   constructor(
     readonly node: ClusterNode,
-    readonly watcher: SubscriberWatcher,
+    readonly listener: SubscriberListener,
   ) {
     const self = this;
     const link = {
@@ -44,17 +44,17 @@ export class ModelSubscriber {
   open(): void {
     if (this.status !== "connecting") return;
     this.status = "ready";
-    this.watcher.onReady();
+    this.listener.onReady();
   }
 
-  /** Answers the oldest command; false if there is none. An error is shown to the watcher first. */
+  /** Answers the oldest command; false if there is none. An error is shown to the listener first. */
   answer(refusal: (command: Command) => Error | null = () => null): boolean {
     const command = this.status === "ready" ? this.given.shift() : undefined;
     if (command === undefined) return false;
     if (command.isSettled) return true;
     const error = refusal(command);
     if (error === null) this.confirm(command);
-    else if (!this.watcher.onReplyError(command, error)) command.fail(error);
+    else if (!this.listener.onReplyError(command, error)) command.fail(error);
     return true;
   }
 
@@ -63,8 +63,8 @@ export class ModelSubscriber {
     if (this.status === "end") return;
     this.status = "end";
     const left = this.given.splice(0).filter((one) => !one.isSettled);
-    this.watcher.onEnded();
-    this.watcher.onOrphans(left);
+    this.listener.onEnded();
+    this.listener.onOrphans(left);
   }
 
   names(kind: SubscriptionKind): string[] {

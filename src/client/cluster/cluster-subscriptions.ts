@@ -10,7 +10,7 @@ import type { NodePool } from "../../cluster/node-pool";
 import { ShardedSubscribers } from "../../cluster/sharded-subscribers";
 import type { SlotMap } from "../../cluster/slot-map";
 import type { SlotOwners } from "../../cluster/slot-owners";
-import type { SubscriberClient, SubscriberWatcher } from "../../cluster/subscriber-connection";
+import type { SubscriberClient, SubscriberListener } from "../../cluster/subscriber-connection";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
 import type { Message } from "../../protocol/message";
@@ -87,7 +87,7 @@ export class ClusterSubscriptions implements Dispatcher {
   private makeClassic(): ClusterSubscriber {
     const { deps } = this;
     return new ClusterSubscriber({
-      open: (node, watcher) => this.open("subscriber", node, watcher),
+      open: (node, listener) => this.open("subscriber", node, listener),
       choose: (instead) => this.choose(instead),
       onMisplaced: (command, error, node) => {
         if (!error.message.startsWith("MOVED ")) return false;
@@ -103,7 +103,7 @@ export class ClusterSubscriptions implements Dispatcher {
   private makeSharded(maxRedirections: number): ShardedSubscribers {
     const { deps } = this;
     return new ShardedSubscribers(deps.slots, maxRedirections, {
-      open: (node, watcher) => this.open("ssubscriber", node, watcher),
+      open: (node, listener) => this.open("ssubscriber", node, listener),
       onStale: () => deps.onStale(),
       onSlotsLost: (node) => deps.onSlotsLost(node),
       onMoved: (slot, target) => {
@@ -117,9 +117,9 @@ export class ClusterSubscriptions implements Dispatcher {
     });
   }
 
-  private open(kind: string, node: ClusterNode, watcher: SubscriberWatcher): SubscriberClient {
+  private open(kind: string, node: ClusterNode, listener: SubscriberListener): SubscriberClient {
     const { deps } = this;
-    const supervisor = supervise(watcher, {
+    const supervisor = supervise(listener, {
       isActive: () => deps.isActive(),
       onNamedError: (type, error) => {
         if (type !== "error") return;
@@ -127,7 +127,7 @@ export class ClusterSubscriptions implements Dispatcher {
         if (kind === "ssubscriber") deps.emit("nodeError", error, node.key);
       },
       onMessage: (message) => {
-        if (watcher.isCurrent) deps.onMessage(message);
+        if (listener.isCurrent) deps.onMessage(message);
       },
     });
     return deps.views.makeSubscriber(kind, node.address, supervisor);

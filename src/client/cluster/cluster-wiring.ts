@@ -8,7 +8,7 @@ import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../
 import { FanOut } from "../../cluster/fan-out";
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { NodePool } from "../../cluster/node-pool";
-import { NodeWatch } from "../../cluster/node-watch";
+import { NodeSupervisor } from "../../cluster/node-supervisor";
 import { ChosenReads, type ReadChooser, type ReadPreference, RoleReads } from "../../cluster/read-preference";
 import { Redirector } from "../../cluster/redirector";
 import { type Informant, Refresher } from "../../cluster/refresher";
@@ -236,9 +236,9 @@ export class ClusterWiring {
   // --- nodes -------------------------------------------------------------------------------
 
   private makeClient(node: ClusterNode): NodeClient {
-    const watch = new NodeWatch(node, this);
-    watch.client = this.views.makeNode(node.address, node.role === "slave", watch);
-    return watch.client;
+    const supervisor = new NodeSupervisor(node, this);
+    supervisor.client = this.views.makeNode(node.address, node.role === "slave", supervisor);
+    return supervisor.client;
   }
 
   // --- topology ----------------------------------------------------------------------------

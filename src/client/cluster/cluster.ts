@@ -37,7 +37,7 @@ import {
   parseStartupNode,
   resolveClusterOptions,
 } from "../options/cluster-options";
-import { watchOptions } from "../options/live-options";
+import { observeOptions } from "../options/live-options";
 import { flushesSoFar, isPatched, linkStatsOf, noteClient, Redis } from "../redis";
 import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
 import type { ClientListeners, ReplyMappingFromCluster, ReplyMappingMode } from "../types";
@@ -107,13 +107,13 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     this[SOURCE] = makeSource(this as unknown as Cluster, wiring);
     this[INITIALIZE]();
     for (const name of ["enableAutoPipelining", "autoPipeliningIgnoredCommands"] as const) {
-      watchOptions(this.options, [name], () => {
+      observeOptions(this.options, [name], () => {
         for (const node of nodesOf(wiring, "all")) Reflect.set(node.options, name, this.options[name]);
       });
     }
     const { redisOptions } = this.options;
     if (redisOptions !== undefined) {
-      watchOptions(redisOptions, ["socketTimeout"], () => {
+      observeOptions(redisOptions, ["socketTimeout"], () => {
         for (const node of nodesOf(wiring, "all"))
           Reflect.set(node.options, "socketTimeout", redisOptions.socketTimeout);
       });

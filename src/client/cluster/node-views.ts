@@ -7,7 +7,7 @@
 import type { NodeClient } from "../../cluster/cluster-node";
 import type { Seed } from "../../cluster/discovery";
 import { type NodeAddress, nodeKey } from "../../cluster/node-address";
-import type { SubscriberClient, SubscriberWatcher } from "../../cluster/subscriber-connection";
+import type { SubscriberClient, SubscriberListener } from "../../cluster/subscriber-connection";
 import type { Command } from "../../command/command";
 import { CommandFlag } from "../../command/command-spec";
 import { ConnectionCounts } from "../../connection/connection-counts";
@@ -152,25 +152,25 @@ class SubscriberView implements SubscriberClient {
   }
 }
 
-/** The reports of the connection of a subscriber, for its watcher and its owner. */
+/** The reports of the connection of a subscriber, for its listener and its owner. */
 export function supervise(
-  watcher: SubscriberWatcher,
+  listener: SubscriberListener,
   owner: Required<Pick<LinkSupervisor, "onMessage" | "onNamedError">> & { isActive(): boolean },
 ): LinkSupervisor {
   return {
     onStatus: (status) => {
       debug("the connection for subscriptions is now %s", status);
-      if (status === "ready") watcher.onReady();
-      else if (status === "end") watcher.onEnded();
+      if (status === "ready") listener.onReady();
+      else if (status === "end") listener.onEnded();
     },
     onNamedError: (type, error) => owner.onNamedError(type, error),
-    onReplyError: (command, error) => watcher.onReplyError(command, error),
+    onReplyError: (command, error) => listener.onReplyError(command, error),
     takeover: {
       takesOver: () => owner.isActive(),
-      takeOver: (commands) => watcher.onOrphans(commands),
+      takeOver: (commands) => listener.onOrphans(commands),
       madeWhole: (commands) => commands,
     },
-    onShardLost: (channel) => watcher.onShardLost(channel),
+    onShardLost: (channel) => listener.onShardLost(channel),
     onMessage: (message) => owner.onMessage(message),
   };
 }

@@ -6,14 +6,14 @@
 
 type OptionRecord = Record<string, unknown>;
 
-interface Watcher {
+interface Observer {
   readonly names: readonly string[];
   readonly onChange: (name: string) => void;
 }
 
 interface Live {
   readonly values: OptionRecord;
-  watchers: readonly Watcher[];
+  observers: readonly Observer[];
 }
 
 /** Where an options object keeps its live ones; copying passes it over. */
@@ -59,7 +59,7 @@ export function completeOptions(
 }
 
 /** Calls `onChange` whenever one of these properties is set. */
-export function watchOptions(
+export function observeOptions(
   options: object,
   names: readonly string[],
   onChange: (name: string) => void,
@@ -72,12 +72,12 @@ export function watchOptions(
   }
   const live = record[LIVE] as Live;
   // A list that grows by itself makes room for 16 more.
-  live.watchers = live.watchers.concat({ names, onChange });
+  live.observers = live.observers.concat({ names, onChange });
 }
 
 function define(options: LiveOptions, name: string, value: unknown, isListed: boolean): void {
   if (!Object.hasOwn(options, LIVE)) {
-    const live: Live = { values: {}, watchers: [] };
+    const live: Live = { values: {}, observers: [] };
     Object.defineProperty(options, LIVE, { value: live, writable: true, configurable: true });
   }
   (options[LIVE] as Live).values[name] = value;
@@ -102,11 +102,11 @@ function makeAccessor(name: string, enumerable: boolean): PropertyDescriptor & T
       return this[LIVE]?.values[name];
     },
     set(next: unknown) {
-      const { values, watchers } = this[LIVE] as Live;
+      const { values, observers } = this[LIVE] as Live;
       values[name] = next;
       // An option that was not given is not listed, until it is.
       if (!enumerable) Object.defineProperty(this, name, accessorOf(name, true));
-      for (const { names, onChange } of watchers) if (names.includes(name)) onChange(name);
+      for (const { names, onChange } of observers) if (names.includes(name)) onChange(name);
     },
   };
 }

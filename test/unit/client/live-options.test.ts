@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { completeOptions, watchOptions } from "../../../src/client/options/live-options";
+import { completeOptions, observeOptions } from "../../../src/client/options/live-options";
 
 type OptionRecord = Record<string, unknown>;
 
@@ -28,8 +28,8 @@ describe("Live options", () => {
   it("of one client say nothing about another", () => {
     const [one, other] = [complete({}), complete({})];
     const seen: string[] = [];
-    watchOptions(one as object, ["commandTimeout"], () => seen.push("one"));
-    watchOptions(other as object, ["commandTimeout", "socketTimeout"], () => seen.push("other"));
+    observeOptions(one as object, ["commandTimeout"], () => seen.push("one"));
+    observeOptions(other as object, ["commandTimeout", "socketTimeout"], () => seen.push("other"));
     (one as OptionRecord)["commandTimeout"] = 1;
     (other as OptionRecord)["socketTimeout"] = 2;
     expect(seen).to.deep.equal(["one", "other"]);
@@ -48,8 +48,8 @@ describe("Live options", () => {
   it("may be any property, of any object", () => {
     const options: OptionRecord = { keyPrefix: "a:" };
     const seen: unknown[] = [];
-    watchOptions(options, ["keyPrefix"], () => seen.push(options["keyPrefix"]));
-    watchOptions(options, ["keyPrefix"], () => seen.push("second"));
+    observeOptions(options, ["keyPrefix"], () => seen.push(options["keyPrefix"]));
+    observeOptions(options, ["keyPrefix"], () => seen.push("second"));
     options["keyPrefix"] = "b:";
     expect(seen).to.deep.equal(["b:", "second"]);
     expect(options).to.deep.equal({ keyPrefix: "b:" });

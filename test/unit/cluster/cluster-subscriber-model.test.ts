@@ -136,7 +136,7 @@ describe("the connection for channels, on random programs", () => {
     }
 
     private current(): ModelSubscriber | undefined {
-      return this.connections.find(({ watcher }) => watcher.isCurrent);
+      return this.connections.find(({ listener }) => listener.isCurrent);
     }
 
     private isConfirmed(key: string): boolean {
@@ -144,7 +144,7 @@ describe("the connection for channels, on random programs", () => {
     }
 
     private check(): void {
-      const counting = this.connections.filter(({ watcher }) => watcher.isCurrent);
+      const counting = this.connections.filter(({ listener }) => listener.isCurrent);
       expect(counting.length, "connections that count").to.be.at.most(1);
       // A connection whose place another has taken is told to go.
       for (const one of this.connections)

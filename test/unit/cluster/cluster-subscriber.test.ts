@@ -35,16 +35,16 @@ describe("the connection for channels of a cluster", () => {
     first?.open();
     first?.answer();
     expect(ending.times).to.equal(1);
-    expect(first?.watcher.isCurrent).to.equal(true);
+    expect(first?.listener.isCurrent).to.equal(true);
     subscriber.onNodeGone((first as ModelSubscriber).node);
     // Messages that the old connection still hears are heard on the next one too, and must not be handed on twice.
-    expect(first?.watcher.isCurrent).to.equal(false);
+    expect(first?.listener.isCurrent).to.equal(false);
     await waitUntil(() => Promise.resolve(connections.length === 2), {
       timeoutMs: 5000,
       what: "the next connection",
     });
     const [, second] = connections;
-    expect([first, second].map((one) => one?.watcher.isCurrent)).to.deep.equal([false, true]);
+    expect([first, second].map((one) => one?.listener.isCurrent)).to.deep.equal([false, true]);
     second?.open();
     expect(gaps).to.deep.equal([]);
     while (second?.answer());

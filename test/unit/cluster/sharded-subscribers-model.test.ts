@@ -121,7 +121,7 @@ describe("the connections for shard channels, on random programs", () => {
       }
       for (const [index, node] of this.nodes.entries()) {
         const mine = [...this.wanted].filter((name) => this.owners.get(slotOfKey(name)) === index);
-        const live = this.connections.filter((one) => one.node === node && one.watcher.isCurrent);
+        const live = this.connections.filter((one) => one.node === node && one.listener.isCurrent);
         expect(live.length, "connections to a node").to.be.at.most(1);
         expect(live[0]?.names(Shard) ?? [], `at ${node.key}`).to.have.members(mine);
       }
@@ -141,7 +141,7 @@ describe("the connections for shard channels, on random programs", () => {
         this.takeTable();
         this.subscribers.onTopology();
       } else if (step.do === "close") {
-        for (const one of this.connections) if (one.watcher.isCurrent) this.noteLost(one.names(Shard));
+        for (const one of this.connections) if (one.listener.isCurrent) this.noteLost(one.names(Shard));
         this.subscribers.stop(false);
       } else if (step.do === "start") this.subscribers.start();
       else if (step.do === "leave all") this.call("sunsubscribe", []);
@@ -154,7 +154,7 @@ describe("the connections for shard channels, on random programs", () => {
     }
 
     private connectionAt(index: number): ModelSubscriber | undefined {
-      return this.connections.find((one) => one.node === this.nodes[index] && one.watcher.isCurrent);
+      return this.connections.find((one) => one.node === this.nodes[index] && one.listener.isCurrent);
     }
 
     private answer(connection: ModelSubscriber | undefined): boolean {
@@ -189,9 +189,9 @@ describe("the connections for shard channels, on random programs", () => {
         if (one.node !== this.nodes[from as number] || !isTold) continue;
         for (const name of CHANNELS) {
           if (slotOfKey(name) !== slot || !one.names(Shard).includes(name)) continue;
-          if (one.watcher.isCurrent) this.noteLost([name]);
+          if (one.listener.isCurrent) this.noteLost([name]);
           one.subscriptions.delete(Shard, Buffer.from(name));
-          one.watcher.onShardLost(Buffer.from(name));
+          one.listener.onShardLost(Buffer.from(name));
         }
       }
     }

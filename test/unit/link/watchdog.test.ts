@@ -51,7 +51,7 @@ describe("Watchdog", () => {
 
   async function run(found: Verdict[], ms: number): Promise<string[]> {
     verdicts = found;
-    watchdog.watch(silent as unknown as Connection);
+    watchdog.attach(silent as unknown as Connection);
     await new Promise((resolve) => setTimeout(resolve, ms));
     watchdog.stop();
     return seen;
@@ -59,7 +59,7 @@ describe("Watchdog", () => {
 
   async function untilOver(found: Verdict[]): Promise<string[]> {
     verdicts = found;
-    watchdog.watch(silent as unknown as Connection);
+    watchdog.attach(silent as unknown as Connection);
     while (!/dead|gone/.test(seen.at(-1) ?? "")) await new Promise((resolve) => setTimeout(resolve, 5));
     return seen;
   }
@@ -134,7 +134,7 @@ describe("Watchdog", () => {
     silent.command = undefined;
     silent.queue.inFlight = 0;
     verdicts = [Verdict.ConnectionIsDead];
-    watchdog.watch(silent as unknown as Connection);
+    watchdog.attach(silent as unknown as Connection);
     expect(watchdog.look(), "goes on").to.equal(false);
     expect(silent.isUnwatched).to.equal(true);
     await new Promise((resolve) => setTimeout(resolve, 100));
@@ -159,7 +159,7 @@ describe("Watchdog", () => {
       isListening: () => true,
       onQuiet: () => {},
     });
-    other.watch(silent as unknown as Connection);
+    other.attach(silent as unknown as Connection);
     await new Promise((resolve) => setTimeout(resolve, 150));
     other.stop();
     expect(seen).to.deep.equal([]);

@@ -4,7 +4,7 @@
  */
 
 /** A dictionary of its own, filled with `initial`; `onChange` hears the key of every later change. */
-export function watchedTable<Value>(
+export function observedTable<Value>(
   initial: Readonly<Record<string, Value>>,
   onChange: (key: string) => void,
 ): Record<string, Value | undefined> {

@@ -5,12 +5,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { Command } from "../../../src/command/command";
 import { ReplyError } from "../../../src/errors";
-import { LinkWatch, type WatchedLink } from "../../../src/link/link-watch";
+import { Liveness, type ProbedLink } from "../../../src/link/liveness";
 import { Verdict } from "../../../src/link/watchdog";
 import { FakeServer, NO_REPLY } from "../../support/fake-server";
 import { ModelConnection } from "../../support/model-connection";
 
-class WatchedConnection extends ModelConnection {
+class ProbedConnection extends ModelConnection {
   isWritable = true;
   isUnwatched = false;
   bytesRead = 0;
@@ -22,15 +22,15 @@ async function until(isSo: () => boolean): Promise<void> {
   while (!isSo()) await sleep(1);
 }
 
-describe("LinkWatch", () => {
+describe("Liveness", () => {
   let told: [string, { message: string; code?: unknown }][];
-  let connection: WatchedConnection;
-  let link: { -readonly [Name in keyof WatchedLink]: WatchedLink[Name] };
+  let connection: ProbedConnection;
+  let link: { -readonly [Name in keyof ProbedLink]: ProbedLink[Name] };
   let isInTransaction: boolean;
   let isEmpty: boolean;
   let credentials: () => object | Promise<object>;
   const counts = { probes: 0, attempts: 1 };
-  let watch: LinkWatch;
+  let liveness: Liveness;
 
   beforeEach(() => {
     told = [];
@@ -38,7 +38,7 @@ describe("LinkWatch", () => {
     isEmpty = false;
     credentials = () => ({});
     counts.probes = 0;
-    connection = new WatchedConnection();
+    connection = new ProbedConnection();
     link = {
       options: { watchdog: { idleMs: 1000 } },
       connection: connection.asConnection,
@@ -59,14 +59,14 @@ describe("LinkWatch", () => {
     make();
   });
 
-  afterEach(() => watch.stop());
+  afterEach(() => liveness.stop());
 
   function make(): void {
     const deps = { credentials: () => credentials(), counts, tracer: null };
-    watch = new LinkWatch(link, deps as never);
+    liveness = new Liveness(link, deps as never);
   }
 
-  const probe = (): Promise<Verdict> => watch.probe(connection.asConnection, 1000);
+  const probe = (): Promise<Verdict> => liveness.probe(connection.asConnection, 1000);
 
   it("knows nothing where a second connection cannot be made, and asks nobody", async () => {
     expect(await probe(), "no socket").to.equal(Verdict.Unknown);
@@ -95,8 +95,8 @@ describe("LinkWatch", () => {
   });
 
   it("resets the link whose connection is dead, with whether the server can be reached", () => {
-    watch.onDeadConnection(1234, true);
-    watch.onDeadConnection(1234, false);
+    liveness.onDeadConnection(1234, true);
+    liveness.onDeadConnection(1234, false);
     const errors = told.map(([, error]) => error as { code: string; isReachable: boolean; message: string });
     expect(told.map(([what]) => what)).to.deep.equal(["reset", "reset"]);
     expect(errors.map(({ code, isReachable }) => [code, isReachable])).to.deep.equal([
@@ -107,8 +107,8 @@ describe("LinkWatch", () => {
   });
 
   it("reports a busy server, and whether that is known", () => {
-    watch.onBusyServer(1234, true);
-    watch.onBusyServer(1234, false);
+    liveness.onBusyServer(1234, true);
+    liveness.onBusyServer(1234, false);
     expect(told.map(([what, { code }]) => [what, code])).to.deep.equal([
       ["busy", "SERVER_BUSY"],
       ["busy", "SERVER_BUSY"],
@@ -118,34 +118,34 @@ describe("LinkWatch", () => {
   });
 
   it("sends a PING on a connection that only listens", () => {
-    watch.onQuiet(connection.asConnection);
+    liveness.onQuiet(connection.asConnection);
     expect(connection.asked.map(({ spec }) => spec.name)).to.deep.equal(["ping"]);
     connection.answer("PONG");
   });
 
   it("sends none where one would wait, be counted as a member, or cannot be written", () => {
     connection.queue.length = 1;
-    watch.onQuiet(connection.asConnection);
+    liveness.onQuiet(connection.asConnection);
     connection.queue.length = 0;
     isInTransaction = true;
-    watch.onQuiet(connection.asConnection);
+    liveness.onQuiet(connection.asConnection);
     isInTransaction = false;
     connection.isWritable = false;
-    watch.onQuiet(connection.asConnection);
+    liveness.onQuiet(connection.asConnection);
     expect(connection.asked).to.deep.equal([]);
   });
 
   it("listens while there are subscriptions, unless the connection's user may not PING", () => {
-    expect(watch.isListening(connection.asConnection)).to.equal(true);
+    expect(liveness.isListening(connection.asConnection)).to.equal(true);
     isEmpty = true;
-    expect(watch.isListening(connection.asConnection)).to.equal(false);
+    expect(liveness.isListening(connection.asConnection)).to.equal(false);
     isEmpty = false;
-    const ping = new Command({ name: "ping" } as never, [], false, watch);
-    watch.reject(ping, new Error("the connection is closed"));
-    expect(watch.isListening(connection.asConnection), "it was not refused").to.equal(true);
-    watch.reject(ping, new ReplyError("NOPERM"));
-    expect(watch.isListening(connection.asConnection)).to.equal(false);
-    expect(watch.isListening(new WatchedConnection().asConnection), "the next one").to.equal(true);
+    const ping = new Command({ name: "ping" } as never, [], false, liveness);
+    liveness.reject(ping, new Error("the connection is closed"));
+    expect(liveness.isListening(connection.asConnection), "it was not refused").to.equal(true);
+    liveness.reject(ping, new ReplyError("NOPERM"));
+    expect(liveness.isListening(connection.asConnection)).to.equal(false);
+    expect(liveness.isListening(new ProbedConnection().asConnection), "the next one").to.equal(true);
   });
 
   it("watches nothing when it is switched off", () => {
@@ -154,9 +154,9 @@ describe("LinkWatch", () => {
       make();
       connection.isUnwatched = true;
       expect(() => {
-        watch.start(connection.asConnection);
-        watch.wake();
-        watch.stop();
+        liveness.start(connection.asConnection);
+        liveness.wake();
+        liveness.stop();
       }).to.not.throw();
     }
   });
@@ -165,7 +165,7 @@ describe("LinkWatch", () => {
     const idleMsOf = (watchdog: unknown): number | undefined => {
       link.options = (watchdog === undefined ? {} : { watchdog }) as typeof link.options;
       make();
-      return (watch as unknown as { watchdog: { idleMs: number } | null }).watchdog?.idleMs;
+      return (liveness as unknown as { watchdog: { idleMs: number } | null }).watchdog?.idleMs;
     };
     expect([undefined, {}, { idleMs: 7 }, { idleMs: 0 }, false].map(idleMsOf)).to.deep.equal([
       5000,
@@ -180,12 +180,12 @@ describe("LinkWatch", () => {
     link.options = { watchdog: { idleMs: 25 } };
     make();
     isEmpty = true;
-    watch.start(connection.asConnection);
+    liveness.start(connection.asConnection);
     await until(() => connection.isUnwatched);
     isEmpty = false;
-    watch.wake();
+    liveness.wake();
     await until(() => connection.asked.length > 0);
-    watch.stop();
+    liveness.stop();
     const { length } = connection.asked;
     await sleep(60);
     expect(connection.asked.length).to.equal(length);
@@ -252,7 +252,7 @@ describe("LinkWatch", () => {
       link.options = { watchdog: { probeTimeoutMs: 60_000 } };
       void probe();
       await until(() => server.received.length > 0);
-      watch.stop();
+      liveness.stop();
       await until(() => server.openConnections === 0);
     });
   });

@@ -1,10 +1,10 @@
 import { expect } from "chai";
-import { watchedTable } from "../../../src/command/watched-table";
+import { observedTable } from "../../../src/command/observed-table";
 
 describe("watched table", () => {
   it("tells of every change, however it is made", () => {
     const changes: string[] = [];
-    const table = watchedTable<number>({ a: 1 }, (key) => changes.push(`${key}=${table[key]}`));
+    const table = observedTable<number>({ a: 1 }, (key) => changes.push(`${key}=${table[key]}`));
     table.a = 2;
     table.b = 3;
     Object.assign(table, { c: 4 });
@@ -16,7 +16,7 @@ describe("watched table", () => {
 
   it("has no words but its own", () => {
     const initial = { a: 1 };
-    const table = watchedTable<unknown>(initial, () => {});
+    const table = observedTable<unknown>(initial, () => {});
     expect(table.constructor).to.equal(undefined);
     expect(table["toString"]).to.equal(undefined);
     table.a = 2;
@@ -25,7 +25,7 @@ describe("watched table", () => {
 
   it("refuses what cannot be done as an ordinary object does", () => {
     const changes: string[] = [];
-    const table = watchedTable<number>({}, (key) => changes.push(key));
+    const table = observedTable<number>({}, (key) => changes.push(key));
     Object.defineProperty(table, "fixed", { value: 1 });
     expect(() => {
       table.fixed = 2;

@@ -1,5 +1,5 @@
 /**
- * The roads that secrets travel: every option, address and command that carries one, in every way
+ * The scenarios of secrets: every option, address and command that carries one, in every way
  * in which commands can be sent and can fail. Used by the audit, and once more in a process of
  * its own whose output is read.
  */
@@ -18,7 +18,7 @@ export interface Ground {
   readonly port: number;
 }
 
-type Road = (ground: Ground) => Promise<void>;
+type Scenario = (ground: Ground) => Promise<void>;
 /** Name and arguments of a command that carries secrets. */
 type Line = readonly [name: string, ...args: string[]];
 
@@ -26,9 +26,9 @@ const PATIENCE_MS = 150;
 const QUIET: RedisOptions = { retryStrategy: null, disableClientInfo: true, disconnectTimeout: 50 };
 
 /** Every command that carries secrets; each has its own in each place. */
-export function secretLines(secrets: Secrets, road: string): Line[] {
-  const of = (place: string): string => secrets.of(`${road}: ${place}`);
-  const hash = (place: string): string => secrets.add(`${road}: ${place}`, of(place).slice(1).repeat(2));
+export function secretLines(secrets: Secrets, scenario: string): Line[] {
+  const of = (place: string): string => secrets.of(`${scenario}: ${place}`);
+  const hash = (place: string): string => secrets.add(`${scenario}: ${place}`, of(place).slice(1).repeat(2));
   return [
     ["auth", of("AUTH")],
     ["AUTH", "someone", of("AUTH user")],
@@ -196,7 +196,7 @@ function parrot(): Promise<FakeServer> {
   });
 }
 
-export const ROADS: Record<string, Road> = {
+export const SCENARIOS: Record<string, Scenario> = {
   async "options and addresses"(ground) {
     const { secrets, host, port } = ground;
     const of = (place: string): string => secrets.of(`address: ${place}`);
@@ -275,12 +275,12 @@ export const ROADS: Record<string, Road> = {
       disableClientInfo: true,
       retryStrategy: () => 1,
     };
-    const waiting = (redis: Redis, road: string): Promise<void>[] =>
-      secretLines(secrets, road).map((line) =>
-        witness.call(road, () => redis.call(...(line as [string, ...string[]]))),
+    const waiting = (redis: Redis, scenario: string): Promise<void>[] =>
+      secretLines(secrets, scenario).map((line) =>
+        witness.call(scenario, () => redis.call(...(line as [string, ...string[]]))),
       );
     try {
-      for (const [road, options, harm] of [
+      for (const [scenario, options, harm] of [
         ["timeout", { commandTimeout: 30 }, () => {}],
         ["lost", { maxLossesPerCommand: 1 }, () => fake.dropConnections()],
         ["unknown", { retryPolicy: "at-most-once" }, () => fake.dropConnections()],
@@ -289,13 +289,13 @@ export const ROADS: Record<string, Road> = {
         ["bounds", { bounds: { maxCommands: 1, policy: "reject" } }, (redis: Redis) => redis.disconnect()],
         ["offline", { enableOfflineQueue: false }, (redis: Redis) => redis.disconnect()],
       ] as [string, RedisOptions, (redis: Redis) => void][]) {
-        await withRedis(ground, [road, [{ ...place, ...options }]], async (redis) => {
-          const calls = waiting(redis, road);
+        await withRedis(ground, [scenario, [{ ...place, ...options }]], async (redis) => {
+          const calls = waiting(redis, scenario);
           const batch = redis.pipeline();
-          for (const line of secretLines(secrets, road)) batch.call(...(line as [string, ...string[]]));
-          const rows = witness.call(`${road}: batch`, () => batch.exec());
+          for (const line of secretLines(secrets, scenario)) batch.call(...(line as [string, ...string[]]));
+          const rows = witness.call(`${scenario}: batch`, () => batch.exec());
           await new Promise((resolve) => setTimeout(resolve, 20));
-          lookAt(witness, `${road}: under way`, redis);
+          lookAt(witness, `${scenario}: under way`, redis);
           // Commands that are lost again and again have to be ended at last.
           const timer = setInterval(() => harm(redis), 20);
           const end = setTimeout(() => redis.disconnect(), 400);

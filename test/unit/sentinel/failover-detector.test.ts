@@ -2,7 +2,7 @@
 
 import { EventEmitter } from "node:events";
 import { expect } from "chai";
-import { FailoverWatcher } from "../../../src/sentinel/failover-watcher";
+import { FailoverDetector } from "../../../src/sentinel/failover-detector";
 
 class Sentinel extends EventEmitter {
   readonly channels: string[] = [];
@@ -18,40 +18,42 @@ class Sentinel extends EventEmitter {
   }
 }
 
-describe("FailoverWatcher", () => {
+describe("FailoverDetector", () => {
   let told: unknown[];
   let isElsewhere: boolean;
   let sentinels: [Sentinel, Sentinel];
-  let watcher: FailoverWatcher;
+  let detector: FailoverDetector;
 
   beforeEach(() => {
     told = [];
     isElsewhere = true;
     sentinels = [new Sentinel(), new Sentinel()];
-    watcher = new FailoverWatcher(
+    detector = new FailoverDetector(
       sentinels.map((client, index) => ({ address: { host: `s${index}` }, client: client as never })),
       "group",
       {
         isElsewhere: (master) => told.push(master) > 0 && isElsewhere,
         onSwitch: (sentinel) => void told.push(`switch by ${sentinel.host}`),
-        onWatcherReconnecting: () => void told.push("reconnecting"),
+        onDetectorReconnecting: () => void told.push("reconnecting"),
       },
     );
   });
 
   it("starts although no sentinel can be reached, and listens for promotions only for a master", async () => {
-    await watcher.start(true);
+    await detector.start(true);
     expect(sentinels.map(({ channels }) => channels)).to.deep.equal([
       ["+switch-master", "+promoted-slave"],
       ["+switch-master", "+promoted-slave"],
     ]);
     const [replica] = (sentinels = [new Sentinel(), new Sentinel()]);
-    await new FailoverWatcher([{ address: {}, client: replica as never }], "group", {} as never).start(false);
+    await new FailoverDetector([{ address: {}, client: replica as never }], "group", {} as never).start(
+      false,
+    );
     expect(replica.channels).to.deep.equal(["+switch-master"]);
   });
 
   it("reads the new master from either message, tells once, and lets go of all sentinels", async () => {
-    await watcher.start(true);
+    await detector.start(true);
     sentinels[1].emit("message", "+switch-master", "group 10.0.0.1 6379 10.0.0.2 6380");
     sentinels[0].emit("message", "+switch-master", "group 10.0.0.1 6379 10.0.0.3 6381");
     sentinels[0].emit("reconnecting");
@@ -60,13 +62,13 @@ describe("FailoverWatcher", () => {
   });
 
   it("reads a promotion", async () => {
-    await watcher.start(true);
+    await detector.start(true);
     sentinels[0].emit("message", "+promoted-slave", "slave x 10.0.0.2 6380 @ group 10.0.0.1 6379");
     expect(told).to.deep.equal([{ host: "10.0.0.2", port: 6380 }, "switch by s0"]);
   });
 
   it("passes over other groups, other channels, and news of the master that it has", async () => {
-    await watcher.start(true);
+    await detector.start(true);
     const [first] = sentinels;
     first.emit("message", "+switch-master", "other 10.0.0.1 6379 10.0.0.2 6380");
     first.emit("message", "+promoted-slave", "slave x 10.0.0.2 6380 @ other 10.0.0.1 6379");

@@ -1,7 +1,7 @@
-/** All roads of secrets in a process of its own; the parent reads what it prints, and learns the secrets. */
+/** All scenarios of secrets in a process of its own; the parent reads what it prints, and learns the secrets. */
 
 import { Redis } from "../../src/index";
-import { ROADS } from "./secret-roads";
+import { SCENARIOS } from "./secret-scenarios";
 import { Secrets, Witness } from "./secrets";
 
 async function main(): Promise<void> {
@@ -9,8 +9,8 @@ async function main(): Promise<void> {
   const [host = "", port = ""] = process.argv.slice(2);
   // Only the output is looked at here.
   const witness = new Witness(secrets);
-  for (const road of Object.values(ROADS)) {
-    await road({ secrets, witness, host, port: Number(port) });
+  for (const scenario of Object.values(SCENARIOS)) {
+    await scenario({ secrets, witness, host, port: Number(port) });
     witness.leaks();
   }
   // Rejections that nobody handles are printed with all that hangs on them.

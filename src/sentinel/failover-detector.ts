@@ -17,29 +17,29 @@ const SWITCHED = "+switch-master";
  */
 const PROMOTED = "+promoted-slave";
 
-export interface FailoverWatcherOwner {
+export interface FailoverDetectorOwner {
   /** Whether the news that this is the master concern the present connection; `null`: they do not name it. */
   isElsewhere(master: NodeAddress | null): boolean;
   /** The group has a new master, says this sentinel. */
   onSwitch(sentinel: Partial<SentinelAddress>): void;
   /** A connection to a sentinel was lost and is being renewed. */
-  onWatcherReconnecting(): void;
+  onDetectorReconnecting(): void;
 }
 
 /** One sentinel that is listened to. */
-export interface WatchedSentinel {
+export interface SubscribedSentinel {
   readonly address: Partial<SentinelAddress>;
   readonly client: SentinelClient;
 }
 
-export class FailoverWatcher {
+export class FailoverDetector {
   private isOver = false;
 
   constructor(
-    private readonly sentinels: readonly WatchedSentinel[],
+    private readonly sentinels: readonly SubscribedSentinel[],
     /** Name of the group; a sentinel may watch over others too. */
     private readonly groupName: string,
-    private readonly owner: FailoverWatcherOwner,
+    private readonly owner: FailoverDetectorOwner,
   ) {}
 
   /**
@@ -51,7 +51,7 @@ export class FailoverWatcher {
       this.sentinels.map(({ address, client }) => {
         client.on("error", ignore);
         client.on("reconnecting", () => {
-          if (!this.isOver) this.owner.onWatcherReconnecting();
+          if (!this.isOver) this.owner.onDetectorReconnecting();
         });
         client.on("message", (channel, message) => this.onMessage(address, channel, message));
         const switched = client.subscribe(SWITCHED);

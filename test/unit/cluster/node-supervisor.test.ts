@@ -2,17 +2,17 @@
 
 import { expect } from "chai";
 import { ClusterNode, type NodeClient } from "../../../src/cluster/cluster-node";
-import { NodeWatch, type NodeWatchDeps } from "../../../src/cluster/node-watch";
+import { NodeSupervisor, type NodeSupervisorDeps } from "../../../src/cluster/node-supervisor";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { Ending } from "../../support/ending";
 
-describe("NodeWatch", () => {
+describe("NodeSupervisor", () => {
   const waiting = [new Command(specOf("get"), ["k"], false, new Ending())];
   let told: string[];
   let node: ClusterNode;
   let client: NodeClient;
-  let watch: NodeWatch;
+  let supervisor: NodeSupervisor;
   let isFirstLoss: boolean;
   let isSuspected: boolean;
   let isTaken: boolean;
@@ -39,33 +39,33 @@ describe("NodeWatch", () => {
       refresher: { request: (hint: unknown) => void told.push(`refresh ${hint}`) },
       owner: { onNodeError: (error: Error, key: string) => void told.push(`${key}: ${error.message}`) },
     };
-    watch = new NodeWatch(node, deps as unknown as NodeWatchDeps);
-    watch.client = client;
+    supervisor = new NodeSupervisor(node, deps as unknown as NodeSupervisorDeps);
+    supervisor.client = client;
     node.client = client;
   });
 
   it("hands on what waits when the node is lost for the first time, and asks for the slots each time", () => {
-    watch.onStatus("reconnecting");
+    supervisor.onStatus("reconnecting");
     expect(told).to.deep.equal(["h:1 is lost", "refresh null"]);
     isFirstLoss = false;
-    watch.onStatus("reconnecting");
+    supervisor.onStatus("reconnecting");
     expect(told).to.deep.equal(["h:1 is lost", "refresh null", "refresh null"]);
   });
 
   it("leaves the node alone that has another client by now", () => {
     node.client = {} as never;
-    watch.onStatus("ready");
-    watch.onStatus("reconnecting");
+    supervisor.onStatus("ready");
+    supervisor.onStatus("reconnecting");
     expect(told).to.deep.equal([]);
-    watch.onStatus("end");
+    supervisor.onStatus("end");
     expect([told, node.isDown]).to.deep.equal([["ended"], false]);
   });
 
   it("calls a node down that ends without ever having been ready, and no other", () => {
-    watch.onStatus("ready");
-    watch.onStatus("end");
+    supervisor.onStatus("ready");
+    supervisor.onStatus("end");
     expect([told, node.isDown]).to.deep.equal([["regain", "ended"], false]);
-    const never = new NodeWatch(node, { pool: { onEnded() {} } } as unknown as NodeWatchDeps);
+    const never = new NodeSupervisor(node, { pool: { onEnded() {} } } as unknown as NodeSupervisorDeps);
     never.client = client;
     never.onStatus("end");
     expect(node.isDown).to.equal(true);
@@ -74,36 +74,36 @@ describe("NodeWatch", () => {
   it("calls a node down as soon as one of its connections has ended and gives commands back", () => {
     const links = [{ status: "connecting" }, { status: "connecting" }];
     Object.assign(client, { links });
-    watch.takeover.takeOver(waiting, new Error("it was lost"));
+    supervisor.takeover.takeOver(waiting, new Error("it was lost"));
     expect(node.isDown).to.equal(false);
     Object.assign(links[1] as object, { status: "end" });
-    watch.takeover.takeOver(waiting, new Error("it was lost"));
+    supervisor.takeover.takeOver(waiting, new Error("it was lost"));
     expect([told, node.isDown]).to.deep.equal([["h:1 takes over 1", "h:1 takes over 1"], true]);
   });
 
   it("says nothing before its client is made", () => {
-    watch.client = null;
-    for (const status of ["ready", "reconnecting", "end"] as const) watch.onStatus(status);
+    supervisor.client = null;
+    for (const status of ["ready", "reconnecting", "end"] as const) supervisor.onStatus(status);
     expect([told, node.isDown]).to.deep.equal([[], false]);
   });
 
   it("asks for the slots once the node is newly suspected, and reports only errors", () => {
-    watch.onNamedError("busy", new Error("silent"));
+    supervisor.onNamedError("busy", new Error("silent"));
     isSuspected = false;
-    watch.onNamedError("busy", new Error("silent"));
-    watch.onNamedError("error", new Error("broken"));
-    watch.onNamedError("credentialsError", new Error("old"));
+    supervisor.onNamedError("busy", new Error("silent"));
+    supervisor.onNamedError("error", new Error("broken"));
+    supervisor.onNamedError("credentialsError", new Error("old"));
     expect(told).to.deep.equal(["refresh null", "h:1: broken"]);
   });
 
   it("gives replies and left commands to the redirector, in the name of its node", () => {
     const [command] = waiting as [Command];
-    expect(watch.onReplyError(command, new Error("ERR"))).to.equal(false);
-    expect(watch.takeover.takesOver(command)).to.equal(false);
+    expect(supervisor.onReplyError(command, new Error("ERR"))).to.equal(false);
+    expect(supervisor.takeover.takesOver(command)).to.equal(false);
     isTaken = true;
-    expect(watch.onReplyError(command, new Error("MOVED"))).to.equal(true);
-    expect(watch.takeover.takesOver(command)).to.equal(true);
-    watch.takeover.takeOver(waiting, new Error("lost"));
+    expect(supervisor.onReplyError(command, new Error("MOVED"))).to.equal(true);
+    expect(supervisor.takeover.takesOver(command)).to.equal(true);
+    supervisor.takeover.takeOver(waiting, new Error("lost"));
     expect(told).to.deep.equal(["h:1 redirects", "h:1 redirects", "h:1 takes over 1"]);
   });
 });

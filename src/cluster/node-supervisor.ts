@@ -13,14 +13,14 @@ import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
 
 /** The modules that act on it; they are made after the pool. */
-export interface NodeWatchDeps {
+export interface NodeSupervisorDeps {
   readonly pool: NodePool;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
   readonly owner: { onNodeError(error: Error, key: string): void };
 }
 
-export class NodeWatch {
+export class NodeSupervisor {
   readonly takeover: Takeover = {
     takesOver: (command) => this.deps.redirector.takesOver(command),
     takeOver: (commands, error) => {
@@ -35,7 +35,7 @@ export class NodeWatch {
 
   constructor(
     private readonly node: ClusterNode,
-    private readonly deps: NodeWatchDeps,
+    private readonly deps: NodeSupervisorDeps,
   ) {}
 
   onStatus(status: LinkStatus): void {

@@ -1,4 +1,4 @@
-/** Joins the watchdog to a link: probes the present peer, and resets a dead connection. */
+/** Whether the present connection of a link is alive: joins the watchdog to the link, probes the peer, resets a dead connection. */
 
 import type { Command, Completion } from "../command/command";
 import type { Connection } from "../connection/connection";
@@ -23,8 +23,8 @@ function beginProbe({ tracer, counts }: Pick<LinkDeps, "tracer" | "counts">): Co
   return connectionChannel.begin({ operation: "probe", epoch, serverAddress, serverPort });
 }
 
-/** The link whose connections are watched. */
-export interface WatchedLink {
+/** The link whose connections are probed. */
+export interface ProbedLink {
   readonly options: LinkOptions;
   readonly connection: Connection | null;
   readonly server: string;
@@ -34,7 +34,7 @@ export interface WatchedLink {
   report(type: string, error: Error): void;
 }
 
-export class LinkWatch implements WatchdogOwner, Completion {
+export class Liveness implements WatchdogOwner, Completion {
   /** As the completion of the PINGs that it sends: nobody waits for them. */
   readonly promise = null;
   private readonly watchdog: Watchdog | null;
@@ -43,7 +43,7 @@ export class LinkWatch implements WatchdogOwner, Completion {
   private refused: Connection | null = null;
 
   constructor(
-    private readonly link: WatchedLink,
+    private readonly link: ProbedLink,
     private readonly owner: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
   ) {
     const { watchdog } = link.options;
@@ -52,7 +52,7 @@ export class LinkWatch implements WatchdogOwner, Completion {
   }
 
   start(connection: Connection): void {
-    this.watchdog?.watch(connection);
+    this.watchdog?.attach(connection);
   }
 
   /** The connection has something to wait for again. */

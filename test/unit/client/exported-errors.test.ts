@@ -1,0 +1,21 @@
+/** Programs can name the class of every error that they may meet: both public lists have every class that there is. */
+
+import { expect } from "chai";
+import * as clusterErrors from "../../../src/cluster/cluster-errors";
+import * as errors from "../../../src/errors";
+import * as surface from "../../../src/index";
+import * as subpath from "../../../src/subpaths/errors/index";
+
+describe("exported errors", () => {
+  const classes = Object.entries({ ...errors, ...clusterErrors }).filter(
+    ([, value]) => value.prototype instanceof Error,
+  );
+
+  for (const [name, exports] of Object.entries({ "the package": surface, "built/errors": subpath })) {
+    it(`are all in ${name}`, () => {
+      const missing = classes.filter(([word, value]) => Reflect.get(exports, word) !== value);
+      expect(missing.map(([word]) => word)).to.deep.equal([]);
+      expect(classes.length).to.be.greaterThan(40);
+    });
+  }
+});
