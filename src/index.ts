@@ -98,6 +98,7 @@ export {
   ArgumentError,
   BoundsExceededError,
   BulkAbortedError,
+  CacheUnavailableError,
   ClosedOutcomeUnknownError,
   CommandAbortedError,
   CommandLossError,
