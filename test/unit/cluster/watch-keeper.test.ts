@@ -12,7 +12,9 @@ import type { Link } from "../../../src/link/link";
 class ModelLink {
   connection: object | null = {};
   isWritable = true;
-  readonly session = { endedGuards: 0 };
+  readonly offline = { length: 0 };
+  readonly noted: Command[] = [];
+  readonly session = { endedGuards: 0, note: (command: Command) => void this.noted.push(command) };
   readonly sent: Command[] = [];
 
   dispatch(command: Command): void {
@@ -92,6 +94,10 @@ describe("WatchKeeper", () => {
     note("unwatch", NO_SLOT);
     expect(other.sent.map(({ name, origin }) => [name, origin])).to.deep.equal([["unwatch", Origin.Client]]);
     expect([link.sent, third.sent]).to.deep.equal([[], []]);
+    expect(
+      third.noted.map(({ name }) => name),
+      "its connection is lost",
+    ).to.deep.equal(["unwatch"]);
     expect([refusal(2), refusal(4)], "nothing is watched any more").to.deep.equal([undefined, undefined]);
   });
 
