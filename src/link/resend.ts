@@ -38,6 +38,8 @@ export interface ResendRules {
 /** A blocking command is the oldest one for a long time without any guilt; it kills quickly or not at all. */
 const GUILTY_WITHIN_MS = 1000;
 
+const BROKEN_BATCH = "its batch cannot go again as a whole";
+
 /** Fails what may not go again and returns the rest in order. */
 export function sortLeftovers(left: Leftovers, rules: ResendRules): readonly Command[] {
   const { sent, unsent: notSent } = commandsOf(left);
@@ -76,7 +78,6 @@ function refuseIfBroken({ isSettled, group }: Command): void {
 
 class Sorter {
   private isWatchBefore = false;
-  private readonly ends = new OneCause();
   /** Why a command may not go again -> the errors of all that end so, by their names. */
   private readonly refusals = new Map<string, OneCause>();
 
@@ -104,13 +105,15 @@ class Sorter {
     if (isExplicit && group.isGuarded && !this.isWatchBefore) {
       return this.refuse(
         command,
-        mayHaveRun ? this.outcomeUnknown() : this.ends.next("watch", () => new WatchLostError()),
+        mayHaveRun
+          ? this.outcomeUnknown()
+          : this.errorsOf(BROKEN_BATCH).next("watch", () => new WatchLostError()),
       );
     }
     if (isExplicit && (group.isAnswered || group.isRefused)) {
       return mayHaveRun
         ? this.outcomeUnknown()
-        : this.ends.next("aborted", () => new AbortError(undefined, this.cause));
+        : this.errorsOf(BROKEN_BATCH).next("aborted", () => new AbortError(undefined, this.cause));
     }
     return wasSent ? this.refusalOfSent(command) : null;
   }
@@ -132,22 +135,26 @@ class Sorter {
       : policy === this.rules.policy
         ? `the retry policy "${policy}" forbids sending it again`
         : "may still be running, so it is not sent again";
-    let errors = this.refusals.get(why);
-    if (errors === undefined) {
-      errors = new OneCause();
-      this.refusals.set(why, errors);
-    }
     const { name } = command;
     const makeError = (): Error =>
       new OutcomeUnknownError(
         `Outcome unknown: "${name}" was written to ${server} but the connection closed before its reply; it may have run, and ${why}`,
         this.cause,
       );
-    return this.refuse(command, errors.next(name, makeError));
+    return this.refuse(command, this.errorsOf(why).next(name, makeError));
+  }
+
+  private errorsOf(why: string): OneCause {
+    let errors = this.refusals.get(why);
+    if (errors === undefined) {
+      errors = new OneCause();
+      this.refusals.set(why, errors);
+    }
+    return errors;
   }
 
   private outcomeUnknown(): Error {
-    return this.ends.next("unknown", () => new OutcomeUnknownError(undefined, this.cause));
+    return this.errorsOf(BROKEN_BATCH).next("unknown", () => new OutcomeUnknownError(undefined, this.cause));
   }
 
   /** With one command of an explicit batch, all that follow are refused. */
