@@ -15,6 +15,7 @@ import type { Command } from "../../../src/command/command";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import type { PlainCalls } from "../../../src/command/plain-calls";
 import { ReplyError, ReservedNameError } from "../../../src/errors";
+import { hooks } from "../../../src/observability/hooks";
 import { type ClientSummary, SUMMARY } from "../../../src/observability/redact";
 import type { Pipeline } from "../../../src/pipeline/pipeline";
 import { copyLarge, holdCopy, LARGE_COPY_BYTES } from "../../../src/protocol/large-copies";
@@ -136,6 +137,22 @@ describe("ClientBase", () => {
       expect(bottom.words).to.deep.equal(["get a"]);
     });
 
+    it("is told to the instrumentation, if it is there, which hears how it ends", async () => {
+      const told: unknown[] = [];
+      hooks.call = (name, args, source) => {
+        told.push(name, args, source === client[SOURCE]);
+        return { onFulfilled: () => told.push("fulfilled"), onFailed: () => told.push("failed") };
+      };
+      try {
+        const call = client.get("a");
+        answer("1");
+        await call;
+      } finally {
+        hooks.call = null;
+      }
+      expect(told).to.deep.equal(["get", ["a"], true, "fulfilled"]);
+    });
+
     it("gets the prefix that the options have now", () => {
       const options: ClientOptions = { keyPrefix: "p:" };
       open(options);
@@ -188,6 +205,11 @@ describe("ClientBase", () => {
   });
 
   describe("options that change", () => {
+    it("have held from the beginning", async () => {
+      open({ commandTimeout: 1 });
+      expect(await codeOf(client.get("a"))).to.equal("COMMAND_TIMEOUT");
+    });
+
     it("limit the calls from then on, and let go of them again", async () => {
       const { options } = open();
       for (const [name, value] of [
@@ -266,6 +288,7 @@ describe("ClientBase", () => {
         ["at-most-once", "at-most-once"],
         Array.from({ length: 3 }, () => "at-most-once"),
       ]);
+      expect(bottom.batches.flat().some(({ extra }) => extra?.callSite)).to.equal(false);
       quietly(client.pipeline().get("d").exec());
       expect(bottom.calls.length).to.equal(1);
     });
@@ -447,6 +470,7 @@ describe("ClientBase", () => {
         expect(await exec).to.deep.equal(rows);
         expect(heard.splice(0)).to.deep.equal([null, rows]);
       }
+      expect(bottom.words).to.deep.equal(["exec", "exec"]);
       const exec = client.exec();
       bottom.singles.at(-1)?.fail(new ReplyError("ERR EXEC without MULTI"));
       expect((await failureOf(exec)).message).to.equal("ERR EXEC without MULTI");
@@ -539,6 +563,7 @@ describe("ClientBase", () => {
       const call = buffer.call(other, "b", (_error: Error, value: unknown) => heard.push(value));
       expect([bottom.words, other.bottom.words]).to.deep.equal([["get a"], ["get p:b"]]);
       const [[one]] = other.bottom.batches as unknown as [[Command]];
+      expect([bottom.batches[0]?.[0]?.wantsBuffers, one.wantsBuffers]).to.deep.equal([false, true]);
       one.fulfil(Buffer.from("1"), SHAPE);
       expect(String(await call)).to.equal("1");
       expect([heard.map(String), client[TALLY].issued, other[TALLY].issued]).to.deep.equal([["1"], 1, 1]);
