@@ -135,12 +135,9 @@ export class BulkBatch extends PipelineRun {
   }
 
   override fulfil(command: Command, value: Reply, shape: ReplyShape): void {
-    const isPlain = (command.spec.flags & CommandFlag.Exec) === 0;
-    if (!this.keepsRows && isPlain && this.callbacks === null) this.countDown();
-    else {
-      super.fulfil(command, value, shape);
-      this.noteReply(command.index, value);
-    }
+    super.fulfil(command, value, shape);
+    // All others are answers.
+    if ((command.spec.flags & CommandFlag.Exec) !== 0) this.noteReply(command.index, value);
   }
 
   override reject(command: Command, error: Error): void {

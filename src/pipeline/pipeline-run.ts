@@ -379,7 +379,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
       const result = mapExecReply(members, command, value, shape);
       this.noteMembers(result);
       this.record(command.index, [null, result]);
-    } else if (command.spec.replyMapper === null) this.record(command.index, [null, value]);
+    } else if (command.spec.replyMapper === null) this.answer(command.index, value);
     else tellMapped(this, command.index, value);
   }
 

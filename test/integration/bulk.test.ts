@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
-import { Redis } from "../../src/index";
+import { Command, Redis } from "../../src/index";
 import { Direction, FaultProxy } from "../support/fault-proxy";
 import { closeClient, matrix } from "../support/matrix";
 import { sharedServer } from "../support/shared-servers";
@@ -49,6 +49,35 @@ describe("bulk", () => {
       expect(progress).to.deep.equal([400, 800, 1003]);
     },
   );
+
+  it("waits for what a reply transformer promises, whether rows are read or not", async () => {
+    const redis = new Redis({ host: server.host, port: server.port });
+    await redis.mset("bulk:p1", "1", "bulk:p2", "broken");
+    Command.setReplyTransformer("get", async (reply) => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      if (reply === "broken") throw new Error("no");
+      return `${String(reply)}!`;
+    });
+    const gets = [
+      ["get", "bulk:p1"],
+      ["get", "bulk:p2"],
+    ];
+    try {
+      // Rows of the table, and commands: a subscription makes commands of all that is in the batch.
+      for (const commands of [gets, [...gets, ["unsubscribe", "bulk:none"]]]) {
+        const rows: unknown[] = [];
+        for await (const [error, reply] of redis.bulk(commands)) rows.push(error?.message ?? reply);
+        expect(rows.slice(0, 2)).to.deep.equal(["1!", "no"]);
+        const { failed, errors } = await redis.bulk(commands).summary();
+        expect([failed, errors.map(({ error }) => error.message)]).to.deep.equal([1, ["no"]]);
+      }
+    } finally {
+      delete (Command as unknown as { _transformer: { reply: Record<string, unknown> } })._transformer.reply[
+        "get"
+      ];
+      await closeClient(redis);
+    }
+  });
 
   it("never takes more from the source than its window", async () => {
     const redis = new Redis({ host: server.host, port: server.port });
