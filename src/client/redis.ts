@@ -12,10 +12,8 @@ import type { CommandQueue } from "../connection/command-queue";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import type { OfflineQueue } from "../link/offline-queue";
-import { TcpConnector } from "../link/tcp-connector";
 import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
-import type { SentinelClient } from "../sentinel/sentinel-client";
 import type { ScanStream, ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import type { BlockingConnection } from "./blocking-connection";
@@ -31,6 +29,7 @@ import {
   tellGathered,
 } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
+import { makeConnector } from "./connectors";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
 import { observeOptions } from "./options/live-options";
@@ -68,7 +67,6 @@ type RedisArguments =
   | [path: string]
   | [options: RedisOptions];
 type LinkDeps = ConstructorParameters<typeof Link>[2];
-type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
 export const LINK: unique symbol = Symbol("link");
 export const EVENTS: unique symbol = Symbol("events");
@@ -145,7 +143,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const self = this as unknown as Redis;
     const tracer = new ClientTracer(this);
     const events = new RedisEvents(self, tracer);
-    const makeLink = (own: LinkDeps): Link => new Link(this.options, makeConnector(self), own);
+    const makeLink = (own: LinkDeps): Link => new Link(this.options, makeConnector(self, makeClient), own);
     const lanes = openLanes(this.options, events, events, makeLink);
     const link = makeLink(lanes?.mainDeps ?? events);
     lanes?.begin(link);
@@ -449,7 +447,12 @@ class RedisChainDeps implements ChainDeps {
   makeConnection(onTaken: () => void): BlockingConnection {
     const { redis } = this;
     const parts = require("./blocking-connection") as typeof import("./blocking-connection");
-    return new parts.BlockingConnection(redis.options, makeConnector(redis), redis[EVENTS], onTaken);
+    return new parts.BlockingConnection(
+      redis.options,
+      makeConnector(redis, makeClient),
+      redis[EVENTS],
+      onTaken,
+    );
   }
 
   currentDb(): number {
@@ -492,17 +495,6 @@ function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<u
   return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
 }
 
-function makeConnector(redis: Redis): AbstractConnector {
-  const { options } = redis;
-  const Connector = options.Connector as ConnectorClass | null | undefined;
-  if (!Connector && !options.sentinels) return new TcpConnector(options);
-  // Loaded by those who use it.
-  const { SentinelConnector } =
-    require("../sentinel/sentinel-connector") as typeof import("../sentinel/sentinel-connector");
-  const connector = Connector ? new Connector(options) : new SentinelConnector(options);
-  if (connector instanceof SentinelConnector) {
-    connector.emitter = redis;
-    connector.useClients((settings) => new Redis(settings as object) as Redis & SentinelClient);
-  }
-  return connector;
+function makeClient(settings: object): Redis {
+  return new Redis(settings);
 }
