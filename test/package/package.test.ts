@@ -11,7 +11,7 @@ import { serverKinds, sharedServer } from "../support/shared-servers";
 import { Application, packPackage, type Tarball } from "./installed-package";
 
 /** Without declarations and source maps, which no program loads; 648 before merged pipelines left in pieces. */
-const MAX_CODE_BYTES = 650 * 1024;
+const MAX_CODE_BYTES = 654 * 1024;
 /** Pages that are read offline, by people and by their programs; pictures and decisions stay in the repository. */
 const MAX_DOCUMENTATION_BYTES = 480 * 1024;
 /** The test kit is loaded by tests only, and by no file of the client. */
@@ -21,11 +21,11 @@ const TEST_KIT = /^built\/testing/;
 const MAX_ASIDE_BYTES = 100 * 1024;
 const ASIDE = /^(?:built\/otel|bin\/)/;
 /** The bytes that one import adds to a program that is bundled and minified; their parts: docs/decisions/0012-bundler.md. */
-const MAX_BUNDLED_BYTES = 397_000;
+const MAX_BUNDLED_BYTES = 399_000;
 /** The same for the sub-path that has no cluster client. */
-const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 311_000;
+const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 313_000;
 /** The same for a program that leaves out all that is loaded late (docs/moving-from-ioredis.md). */
-const MAX_BUNDLED_ALONE_BYTES = 214_000;
+const MAX_BUNDLED_ALONE_BYTES = 216_000;
 const LEFT_OUT = ["./late/*", "debug"];
 const BUNDLER_PAGE = join("decisions", "0012-bundler.md");
 const MOVING_PAGE = "moving-from-ioredis.md";
