@@ -306,6 +306,18 @@ describe("ClusterSubscriptions", () => {
     expect(portsOf(40), "better than none").to.deep.equal([1, 2, 3]);
   });
 
+  it("closes all its connections when it stops, and that of a node that has left", () => {
+    make({ shardedSubscribers: true }, [1]);
+    subscriptions.start();
+    issue("ssubscribe", names[0]);
+    issue("subscribe", "a");
+    const [sharded, classic] = opened as [Opened, Opened];
+    subscriptions.onNodeGone(nodes[0] as ClusterNode);
+    expect([sharded.status, classic.status]).to.deep.equal(["connecting", "end"]);
+    subscriptions.stop(false);
+    expect(sharded.status).to.equal("end");
+  });
+
   it("refuses what is subscribed where there is no node", () => {
     make({}, []);
     subscriptions.start();
