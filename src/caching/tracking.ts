@@ -12,7 +12,7 @@ import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
 import { NO_KEYS } from "../command/key-positions";
 import type { PlainCalls } from "../command/plain-calls";
-import { IGNORED } from "../command/promise-completion";
+import { ReplyError } from "../errors";
 import { clockMs } from "../util/scheduling";
 import { type Gate, TrackedConnection } from "./tracked-connection";
 
@@ -50,6 +50,8 @@ const CACHING: CommandSpec = {
 export class Tracking implements Dispatcher {
   /** The present connection, from when it is ready. */
   present: TrackedConnection | null = null;
+  /** Hears what the server says to `CLIENT CACHING YES` on the present connection. */
+  private permission: Completion | null = null;
 
   constructor(
     private readonly next: TrackedLink,
@@ -57,7 +59,7 @@ export class Tracking implements Dispatcher {
   ) {}
 
   dispatch(command: Command): void {
-    if (this.isTold(command)) this.present?.dispatcher.dispatch(caching());
+    if (this.isTold(command)) this.present?.dispatcher.dispatch(this.caching());
     this.next.dispatch(command);
     const question = this.questionBehind(command);
     if (question !== null) this.present?.dispatcher.dispatch(question);
@@ -69,7 +71,7 @@ export class Tracking implements Dispatcher {
       const command = commands[index] as Command;
       if (this.isTold(command)) {
         marked ??= commands.slice(0, index);
-        marked.push(caching());
+        marked.push(this.caching());
       }
       marked?.push(command);
       const question = this.questionBehind(command);
@@ -97,9 +99,14 @@ export class Tracking implements Dispatcher {
         tracked.isTracking = true;
         tracked.prove(issuedMs);
       },
+      reject: (_command, error) => this.onRefused(tracked, error),
+    };
+    this.permission = {
+      promise: null,
+      fulfil: () => {},
       reject: (_command, error) => {
-        tracked.end();
-        if (this.present === tracked) this.settings.onRefused(error);
+        // A user may have the right to CLIENT TRACKING and not to CLIENT CACHING: the server would tell of nothing.
+        if (error instanceof ReplyError && !tracked.isOver) this.onRefused(tracked, error);
       },
     };
     const request = new Command(specOf("client"), this.request(), false, completion);
@@ -115,6 +122,17 @@ export class Tracking implements Dispatcher {
   forget(): void {
     this.end();
     this.present = null;
+  }
+
+  private onRefused(tracked: TrackedConnection, error: Error): void {
+    tracked.end();
+    if (this.present === tracked) this.settings.onRefused(error);
+  }
+
+  /** Ends with its connection, as what it speaks of does not go again together with it. */
+  private caching(): Command {
+    const command = new Command(CACHING, ["caching", "yes"], false, this.permission as Completion);
+    return issuedBy(Origin.Connection, command);
   }
 
   private request(): string[] {
@@ -150,9 +168,4 @@ export class Tracking implements Dispatcher {
     const question = new Command(specOf("pttl"), [tracked.expiringKey], false, completion);
     return issuedBy(Origin.Connection, question);
   }
-}
-
-/** Ends with its connection, as what it speaks of does not go again together with it. */
-function caching(): Command {
-  return issuedBy(Origin.Connection, new Command(CACHING, ["caching", "yes"], false, IGNORED));
 }

@@ -510,6 +510,29 @@ describe("a cache without a server that tracks", () => {
     }
   });
 
+  it("keeps nothing that the server has not agreed to tell about, and says why", async () => {
+    for (const enableAutoPipelining of [false, true]) {
+      const server = await startServer(serverKinds()[0] ?? "redis");
+      const { host, port } = server;
+      const redis = new Redis({ host, port, cache: true, enableAutoPipelining, lazyConnect: true });
+      try {
+        await server.command("ACL", "SETUSER", "default", "-client|caching");
+        await server.command("SET", "a", "1");
+        const errors: (Error & { code?: string })[] = [];
+        redis.on("error", (error) => errors.push(error));
+        await redis.connect();
+        expect(await Promise.all([redis.get("a"), redis.strlen("a")])).to.deep.equal(["1", 1]);
+        await server.command("SET", "a", "22");
+        expect(await Promise.all([redis.get("a"), redis.strlen("a")])).to.deep.equal(["22", 2]);
+        expect(redis.cache.stats()).to.include({ hits: 0, stores: 0 });
+        expect(errors.map(({ code }) => code)).to.deep.equal(["CACHE_UNAVAILABLE"]);
+      } finally {
+        await closeClient(redis);
+        await server.stop();
+      }
+    }
+  });
+
   it("holds nothing without the option", () => {
     const redis = new Redis({ lazyConnect: true });
     expect(redis.cache.peek("get", "a")).to.equal(undefined);
