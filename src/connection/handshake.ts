@@ -7,7 +7,6 @@
 import { normalizeArguments } from "../command/argument-mappers";
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
-import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
 import { explain, hintOnDatabase, hintOnRefusal } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
@@ -46,58 +45,76 @@ export type HandshakeOutcome =
   | { kind: "loading"; delayMs: number }
   | { kind: "failed"; error: Error };
 
+/** `said` is the text of the error as the server sent it; in the error itself credentials are masked. */
+type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Error; said: string };
+
 /** Completion of the commands that the connection sends on its own account. */
-class RequestCompletion extends PromiseCompletion {
+class Request implements Completion {
+  readonly promise = null;
+  readonly answer: Promise<Answer>;
   /** The text of the error reply before credentials were masked in it. */
   said: string | null = null;
+  private settle!: (answer: Answer) => void;
+
+  constructor() {
+    this.answer = new Promise((resolve) => {
+      this.settle = resolve;
+    });
+  }
+
+  fulfil(_command: Command, value: Reply): void {
+    this.settle({ value, error: null, said: "" });
+  }
+
+  reject(_command: Command, error: Error): void {
+    this.settle({ value: null, error, said: this.said ?? error.message });
+  }
 }
 
 /** Keeps the text of an error reply to a request before it is masked. */
 export function noteUnmasked(command: Command, error: Error): void {
-  if (command.completion instanceof RequestCompletion) command.completion.said = error.message;
+  if (command.completion instanceof Request) command.completion.said = error.message;
 }
-
-/** `said` is the text of the error as the server sent it; in the error itself credentials are masked. */
-type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Error; said: string };
 
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
 export function request(connection: Connection, name: string, args: unknown[]): Promise<Answer> {
-  if (connection.state === ConnectionState.Closed) {
-    return Promise.resolve(failed(new ConnectionClosedError()));
-  }
-  const completion = new RequestCompletion();
-  dispatchOwn(connection, name, args, completion);
-  return completion.promise.then(
-    (value): Answer => ({ value, error: null, said: "" }),
-    (error: Error): Answer => failed(error, completion.said ?? error.message),
-  );
+  const asked = new Request();
+  dispatchAll(connection, [ownCommand(name, args, asked)]);
+  return asked.answer;
 }
 
-/** As `request`, for a completion of the caller's own. */
-export function dispatchOwn(
-  connection: Connection,
-  name: string,
-  args: unknown[],
-  completion: Completion,
-): void {
-  const encoded = normalizeArguments(args, name);
-  connection.dispatch(issuedBy(Origin.Connection, new Command(specOf(name), encoded, false, completion)));
+/** A command that the connection sends on its own account. */
+export function ownCommand(name: string, args: unknown[], completion: Completion): Command {
+  const command = new Command(specOf(name), normalizeArguments(args, name), false, completion);
+  return issuedBy(Origin.Connection, command);
+}
+
+function dispatchAll(connection: Connection, commands: readonly Command[]): void {
+  const isClosed = connection.state === ConnectionState.Closed;
+  for (const command of commands) {
+    if (isClosed) command.fail(new ConnectionClosedError());
+    else connection.dispatch(command);
+  }
 }
 
 /** Makes the server know a fieldset; null when it does. Until then it is among those that are unprepared. */
 export function prepareFieldset(connection: Connection, fieldset: Fieldset): Promise<Error | null> {
+  return noteFieldset(connection, fieldset, request(connection, "himport", prepareArgumentsOf(fieldset)));
+}
+
+function noteFieldset(
+  connection: Connection,
+  fieldset: Fieldset,
+  answer: Promise<Answer>,
+): Promise<Error | null> {
   const unprepared = unpreparedFieldsets(connection);
-  const asked = request(connection, "himport", prepareArgumentsOf(fieldset)).then(({ error }) => {
+  const asked = answer.then(({ error }) => {
     if (error === null) unprepared.delete(fieldset);
     else unprepared.set(fieldset, null);
     return error;
   });
   unprepared.set(fieldset, asked);
   return asked;
-}
-
-function failed(error: Error, said = ""): Answer {
-  return { value: null, error, said };
 }
 
 /** The databases that a connection has to be able to select. */
@@ -138,8 +155,8 @@ export async function handshake(
 function noteServer(connection: Connection, outcome: HandshakeOutcome): HandshakeOutcome {
   if (outcome.kind === "ready") {
     const { info } = outcome;
-    connection.serverMode = info.field("redis_mode") ?? info.field("server_mode") ?? connection.serverMode;
-    connection.serverRunId = info.field("run_id") ?? null;
+    connection.serverMode = info.kept("redis_mode") ?? info.kept("server_mode") ?? connection.serverMode;
+    connection.serverRunId = info.kept("run_id") ?? null;
     connection.serverVersion = versionIn(info) ?? connection.serverVersion;
   }
   return outcome;
@@ -148,7 +165,7 @@ function noteServer(connection: Connection, outcome: HandshakeOutcome): Handshak
 /** Valkey tells the version of Redis that it is compatible with, too. */
 function versionIn(info: ServerInfo): string | null {
   for (const name of ["valkey", "redis"]) {
-    const version = info.field(`${name}_version`);
+    const version = info.kept(`${name}_version`);
     if (version !== undefined) return `${name} ${version}`;
   }
   return null;
@@ -201,22 +218,33 @@ interface Said {
 
 /**
  * Sends the list, in the order of the fields. It is no part of the function that waits for the answers: the engine
- * counts each wait as a call, so that after some hundred connections it would compile all of this.
+ * counts each wait as a call, so that after some hundred connections it would compile all of this. For the same
+ * reason the list is handed over once.
  */
 function say(connection: Connection, introduction: Introduction, protocol: 2 | 3): Said {
   const { options, credentials } = introduction;
+  const list: Command[] = [];
+  const ask = (name: string, args: unknown[]): Promise<Answer> => {
+    const asked = new Request();
+    list.push(ownCommand(name, args, asked));
+    return asked.answer;
+  };
   const words = wordsOfLogin(credentials, protocol);
   const dbs = databasesOf(introduction);
-  return {
-    login: words === null ? null : request(connection, ...words),
+  const said: Said = {
+    login: words === null ? null : ask(...words),
     dbs,
-    selected: dbs.map((db) => request(connection, "select", [String(db)])),
-    formalities: new Formalities(connection, introduction),
+    selected: dbs.map((db) => ask("select", [String(db)])),
+    formalities: new Formalities(introduction, list),
     // RESP3 has told it already. It is what the server knows this connection by.
-    id: protocol === 2 && !options.disableClientInfo ? request(connection, "client", ["ID"]) : null,
-    fieldsets: (options.himportFieldsets ?? []).map((one) => prepareFieldset(connection, one)),
-    info: options.enableReadyCheck ? request(connection, "info", []) : null,
+    id: protocol === 2 && !options.disableClientInfo ? ask("client", ["ID"]) : null,
+    fieldsets: (options.himportFieldsets ?? []).map((one) =>
+      noteFieldset(connection, one, ask("himport", prepareArgumentsOf(one))),
+    ),
+    info: options.enableReadyCheck ? ask("info", []) : null,
   };
+  dispatchAll(connection, list);
+  return said;
 }
 
 /**
@@ -230,16 +258,17 @@ class Formalities implements Completion {
   private unanswered = 0;
   private settle: (() => void) | null = null;
 
+  /** @param list Takes the commands. */
   constructor(
-    private readonly connection: Connection,
     { options, identity }: Introduction,
+    private readonly list: Command[],
   ) {
     const { connectionName, clientInfoTag: tag } = options;
-    if (connectionName) this.send("client", ["setname", connectionName]);
-    if (options.readOnly) this.send("readonly", []);
+    if (connectionName) this.add("client", ["setname", connectionName]);
+    if (options.readOnly) this.add("readonly", []);
     if (!options.disableClientInfo) {
-      this.send("client", ["SETINFO", "LIB-VER", identity.version]);
-      this.send("client", ["SETINFO", "LIB-NAME", tag ? `${identity.name}(${tag})` : identity.name]);
+      this.add("client", ["SETINFO", "LIB-VER", identity.version]);
+      this.add("client", ["SETINFO", "LIB-NAME", tag ? `${identity.name}(${tag})` : identity.name]);
     }
     if (this.unanswered > 0) this.answered = new Promise((resolve) => (this.settle = resolve));
   }
@@ -252,11 +281,15 @@ class Formalities implements Completion {
     this.fulfil();
   }
 
-  private send(name: string, args: unknown[]): void {
-    if (this.connection.state === ConnectionState.Closed) return;
+  private add(name: string, args: unknown[]): void {
     this.unanswered++;
-    dispatchOwn(this.connection, name, args, this);
+    this.list.push(ownCommand(name, args, this));
   }
+}
+
+/** Whether nobody looks at the answer. */
+export function isFormality({ completion }: Command): boolean {
+  return completion instanceof Formalities;
 }
 
 /** Keeps what HELLO tells, a map that arrives as an object or as a flat list. */

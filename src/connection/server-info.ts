@@ -1,6 +1,6 @@
 /**
  * The answer of a server to INFO. The text is some kilobytes long and a few of its fields are of
- * interest: those are looked up, and copied, since a piece of a text keeps the whole of it alive.
+ * interest: those are looked up. A piece of a text keeps the whole of it alive, so that one to be kept is copied.
  */
 
 export class ServerInfo {
@@ -14,7 +14,13 @@ export class ServerInfo {
     if (lineEnd < 0 && !text.startsWith(line)) return undefined;
     const start = lineEnd + 1 + line.length;
     const end = text.indexOf("\r\n", start);
-    return Buffer.from(text.slice(start, end < 0 ? undefined : end)).toString();
+    return text.slice(start, end < 0 ? undefined : end);
+  }
+
+  /** As `field`, to be kept for longer than the answer. */
+  kept(name: string): string | undefined {
+    const value = this.field(name);
+    return value === undefined ? undefined : Buffer.from(value).toString();
   }
 
   /** All of it. */

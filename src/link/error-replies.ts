@@ -17,7 +17,7 @@ import { CommandFlag } from "../command/command-spec";
 import { type MergedCommands, mergedIn } from "../command/merged-commands";
 import type { ErrorJudge } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
-import { noteUnmasked } from "../connection/handshake";
+import { isFormality, noteUnmasked } from "../connection/handshake";
 import { ReplyError } from "../errors";
 import { explain, hintOnUnknown, isTurnedAway } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
@@ -68,14 +68,8 @@ export class ErrorReplies implements ErrorJudge {
       this.judgeMembers(command, merged, error);
       return true;
     }
-    const isOfConnection = command.origin === Origin.Connection;
-    if (isOfConnection) noteUnmasked(command, error);
+    if (command.origin === Origin.Connection) return this.judgeOwn(command, error);
     if (error instanceof ReplyError) attachCommand(error, command.spec.name, command.args);
-    if (isOfConnection) {
-      const isEarly = deps.current.connection?.state === ConnectionState.Handshaking;
-      if (isEarly && isTurnedAway(error.message)) deps.onTurnedAway(error);
-      return false;
-    }
     // EXEC outside of MULTI tells nothing about a SELECT before it, which then has run.
     if (error.message.startsWith("EXECABORT")) deps.databases.onExecSettled(command, null);
     if (deps.current.unblocker?.takes(command, error)) return true;
@@ -87,6 +81,21 @@ export class ErrorReplies implements ErrorJudge {
     if (this.reconnects(command, error)) return true;
     if (this.cluster.redirects(command, error) || this.leavesServer(command, error)) return true;
     explain(error, hintOnUnknown(error.message, deps.current.connection?.serverMode ?? null));
+    return false;
+  }
+
+  /** An error of a command of the connection itself. One that nobody looks at is not even described. */
+  private judgeOwn(command: Command, error: Error): boolean {
+    const { current } = this.deps;
+    const isEarly = current.connection?.state === ConnectionState.Handshaking;
+    const turnsAway = isEarly && isTurnedAway(error.message);
+    if (!turnsAway && isFormality(command)) {
+      command.fulfilMapped(null);
+      return true;
+    }
+    noteUnmasked(command, error);
+    if (error instanceof ReplyError) attachCommand(error, command.spec.name, command.args);
+    if (turnsAway) this.deps.onTurnedAway(error);
     return false;
   }
 

@@ -3,7 +3,7 @@
 import type { Command, Completion } from "../command/command";
 import type { Connection } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
-import { dispatchOwn } from "../connection/handshake";
+import { ownCommand } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import type { LinkDeps, LinkOptions } from "./link-options";
@@ -102,7 +102,7 @@ export class Liveness implements WatchdogOwner, Completion {
   /** A client that only listens waits for no reply: the one to this grows old when the connection is dead. */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
-    if (isIdle && !this.link.session.isInTransaction) dispatchOwn(connection, "ping", [], this);
+    if (isIdle && !this.link.session.isInTransaction) connection.dispatch(ownCommand("ping", [], this));
   }
 
   // --- Completion --------------------------------------------------------------------------

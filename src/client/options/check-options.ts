@@ -8,21 +8,15 @@ import { checkMerge } from "../merging";
 
 type OptionRecord = Record<string, unknown>;
 
-/** Least value of each number, of options and of what stands in them; a limit may be `Infinity`. */
-const LEAST: readonly (readonly [group: string | null, name: string, least: number])[] = [
-  [null, "highWaterBytes", 1],
-  [null, "maxLossesPerCommand", 1],
-  [null, "blockingConnections", 0],
-  ["bounds", "maxCommands", 1],
-  ["bounds", "maxBytes", 1],
-  ["cache", "maxBytes", 1],
-  ["cache", "maxStale", 1],
-  ["enableAutoPipelining", "maxInFlight", 1],
-  ["enableAutoPipelining", "maxCommands", 1],
-  ["enableAutoPipelining", "maxBytes", 1],
-  ["watchdog", "idleMs", 0],
-  ["watchdog", "probeTimeoutMs", 1],
-];
+/** Least values of the options that are numbers; a limit may be `Infinity`. */
+const LEAST = { highWaterBytes: 1, maxLossesPerCommand: 1, blockingConnections: 0 };
+/** Least values of the numbers that stand in options. */
+const LEAST_IN = {
+  bounds: { maxCommands: 1, maxBytes: 1 },
+  cache: { maxBytes: 1, maxStale: 1 },
+  enableAutoPipelining: { maxInFlight: 1, maxCommands: 1, maxBytes: 1 },
+  watchdog: { idleMs: 0, probeTimeoutMs: 1 },
+};
 export const NEEDS_RESP3 =
   'The option "cache" needs protocol 3: the server tells by RESP3 pushes what has changed';
 const CACHE_SETTINGS = ["maxBytes", "ttl", "maxStale", "match", "mode", "frozen"];
@@ -33,12 +27,11 @@ export const RETRY_POLICIES: readonly string[] = ["at-least-once", "reads-only",
 export function checkOwnOptions(options: OptionRecord): void {
   if (options["keyPrefix"] === null) options["keyPrefix"] = "";
   if (options["bounds"] === null) options["bounds"] = undefined;
-  for (const [group, name, least] of LEAST) {
-    const holder = group === null ? options : options[group];
-    if (typeof holder !== "object" || holder === null) continue;
-    const value = (holder as OptionRecord)[name];
-    if (value === undefined || (name === "maxInFlight" && value === "adaptive")) continue;
-    checkNumber(group === null ? name : `${group}.${name}`, value, least);
+  checkNumbers(options, LEAST);
+  for (const [group, least] of Object.entries(LEAST_IN)) {
+    const holder = options[group];
+    if (typeof holder === "object" && holder !== null)
+      checkNumbers(holder as OptionRecord, least, `${group}.`);
   }
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
@@ -47,6 +40,14 @@ export function checkOwnOptions(options: OptionRecord): void {
   if (options["cache"]) checkCache(options["cache"] as OptionRecord);
   const bounds = options["bounds"] as OptionRecord | undefined;
   if (bounds) checkWord("bounds.policy", bounds["policy"], ["wait", "reject"]);
+}
+
+function checkNumbers(holder: OptionRecord, least: Readonly<Record<string, number>>, prefix = ""): void {
+  for (const name of Object.keys(least)) {
+    const value = holder[name];
+    if (value === undefined || (name === "maxInFlight" && value === "adaptive")) continue;
+    checkNumber(prefix + name, value, least[name] as number);
+  }
 }
 
 /** A server has ten thousand places for clients, unless it is told otherwise. */

@@ -44,8 +44,12 @@ export function completeOptions(
   given: OptionRecord,
 ): OptionRecord {
   const options: LiveOptions = fresh;
-  for (const name of Object.keys(defaults)) {
-    if (!ALWAYS_LIVE.has(name) && options[name] !== defaults[name]) options[name] = defaults[name];
+  const names = Object.keys(defaults);
+  // Some sixty for each client: a loop over an iterator has three times the steps.
+  for (let index = 0; index < names.length; index++) {
+    const name = names[index] as string;
+    const value = defaults[name];
+    if (options[name] !== value && !ALWAYS_LIVE.has(name)) options[name] = value;
   }
   for (const name of Object.keys(given)) {
     if (ALWAYS_LIVE.has(name)) continue;

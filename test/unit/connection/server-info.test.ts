@@ -23,6 +23,14 @@ describe("ServerInfo", () => {
     expect(new ServerInfo("").field("role")).to.equal(undefined);
   });
 
+  it("gives what is to be kept as well", () => {
+    expect([info.kept("redis_version"), info.kept("last"), info.kept("missing")]).to.deep.equal([
+      "7.0.15",
+      "é",
+      undefined,
+    ]);
+  });
+
   it("lists all fields", () => {
     expect({ ...info.fields() }).to.deep.equal({
       redis_version: "7.0.15",

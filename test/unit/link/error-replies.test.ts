@@ -12,7 +12,9 @@ import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virt
 
 describe("ErrorReplies", () => {
   let home: InVirtualTime<
-    typeof import("../../../src/link/error-replies") & typeof import("../../../src/errors")
+    typeof import("../../../src/link/error-replies") &
+      typeof import("../../../src/connection/handshake") &
+      typeof import("../../../src/errors")
   >;
   let told: string[];
   let replies: ErrorReplies;
@@ -30,6 +32,7 @@ describe("ErrorReplies", () => {
   before(() => {
     home = inVirtualTime(() => ({
       ...require("../../../src/link/error-replies"),
+      ...require("../../../src/connection/handshake"),
       ...require("../../../src/errors"),
     }));
   });
@@ -262,6 +265,28 @@ describe("ErrorReplies", () => {
     expect(told).to.deep.equal([]);
     connection.state = ConnectionState.Handshaking;
     expect(judge("ERR max number of clients reached", own())).to.equal(false);
+    expect(told).to.deep.equal(["turned away"]);
+  });
+
+  it("settles what a handshake only tells, whatever the answer, unless the server closes the door", () => {
+    const sent: Command[] = [];
+    const dialled = { state: ConnectionState.Handshaking, dispatch: (one: Command) => void sent.push(one) };
+    const introduction = {
+      options: { protocol: 2 },
+      db: 0,
+      credentials: {},
+      identity: { name: "n", version: "1" },
+    };
+    void home.modules.handshake(dialled as never, introduction, () => {});
+    made.push(...sent);
+    const [version, name, id] = sent as [Command, Command, Command];
+    connection.state = ConnectionState.Handshaking;
+    const error = new home.modules.ReplyError("ERR unknown subcommand");
+    expect(replies.judge(version, error)).to.equal(true);
+    expect([version.isSettled, error.command]).to.deep.equal([true, undefined]);
+    expect(judge("ERR unknown subcommand", id), "the answer is looked at").to.equal(false);
+    expect(told).to.deep.equal([]);
+    expect(judge("ERR max number of clients reached", name)).to.equal(false);
     expect(told).to.deep.equal(["turned away"]);
   });
 
