@@ -1,20 +1,27 @@
 /** Who watches, told apart by asynchronous contexts: requests, what they start, and a new WATCH after the last one is over. */
 
+import { AsyncResource } from "node:async_hooks";
 import { expect } from "chai";
 import { type Caller, presentCaller, watchingCaller } from "../../../src/command/caller";
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
+/** As it was when this file was loaded: tests of other files may have left theirs marked. */
+const unmarked = new AsyncResource("test");
+
 /** In a context of its own, as a request has it. */
 const apart = <T>(work: () => Promise<T>): Promise<T> => Promise.resolve().then(work);
 
+/** The same, of nobody who has watched. */
+const afresh = <T>(work: () => Promise<T>): Promise<T> => unmarked.runInAsyncScope(() => apart(work));
+
 describe("callers", () => {
   it("are nobody before they watch", async () => {
-    await apart(async () => expect(presentCaller()).to.equal(undefined));
+    await afresh(async () => expect(presentCaller()).to.equal(undefined));
   });
 
   it("are those that watch, and what they start from then on", async () => {
-    await apart(async () => {
+    await afresh(async () => {
       const caller = watchingCaller();
       caller.guards = 1;
       await turn();
@@ -28,7 +35,7 @@ describe("callers", () => {
   it("are told from others that run at the same time", async () => {
     const callers = await Promise.all(
       [1, 2].map(() =>
-        apart(async () => {
+        afresh(async () => {
           const caller = watchingCaller();
           caller.guards = 1;
           await turn();
@@ -42,7 +49,7 @@ describe("callers", () => {
   });
 
   it("stay the same while they guard keys, and are others afterwards, who know whom they descend from", async () => {
-    await apart(async () => {
+    await afresh(async () => {
       const first = watchingCaller();
       first.guards = 1;
       expect(watchingCaller()).to.equal(first);
@@ -54,7 +61,7 @@ describe("callers", () => {
   });
 
   it("begin with no guards, so that two that descend from one are two", async () => {
-    await apart(async () => {
+    await afresh(async () => {
       const parent = watchingCaller();
       expect(parent.guards).to.equal(0);
       const children = await Promise.all([1, 2].map(() => apart(async () => watchingCaller())));
