@@ -13,6 +13,8 @@
  * the longer, the more often it has failed.
  */
 
+import { WaitingShare } from "./waiting-share";
+
 /**
  * For so long, in ms: a process that sleeps takes about as long to wake up and read. A server that delays replies by
  * less has hardly work.
@@ -22,8 +24,6 @@ export const HOLD_MS = 0.05;
 export const MOST_IN_FLIGHT = 16;
 /** A thread that waits for replies for less of its time has something better to do than to spin. */
 const LEAST_WAITING = 0.4;
-/** How much the thread waits for replies is looked at once in so many ms. */
-const WINDOW_MS = 20;
 /** Two halves that were answered twice each were parted. */
 const READS_OF_PARTED = 4;
 /** Most chances that are passed over in a row. */
@@ -34,11 +34,8 @@ export class FlushHold {
   private reads = READS_OF_PARTED;
   private rest = 0;
   private rested = 0;
-  private waiting = 0;
-  private windowMs: number;
-  private windowIdleMs: number;
-  /** Time of the window for which the thread has waited while nothing was in flight. */
-  private unusedMs = 0;
+  /** Without the time in which nothing was in flight. */
+  private readonly waiting: WaitingShare;
   /** For how long the thread had waited at the last read. */
   private readIdleMs: number;
 
@@ -47,9 +44,8 @@ export class FlushHold {
     private readonly clockMs: () => number,
     private readonly idleMs: () => number,
   ) {
-    this.windowMs = clockMs();
-    this.windowIdleMs = idleMs();
-    this.readIdleMs = this.windowIdleMs;
+    this.waiting = new WaitingShare(clockMs, idleMs);
+    this.readIdleMs = idleMs();
   }
 
   /** The connection has been read. */
@@ -60,7 +56,7 @@ export class FlushHold {
 
   /** Something is written, and nothing was in flight since the last read: the thread has waited for something else. */
   noteUnused(): void {
-    this.unusedMs += this.idleMs() - this.readIdleMs;
+    this.waiting.leaveOut(this.idleMs() - this.readIdleMs);
   }
 
   /**
@@ -75,15 +71,6 @@ export class FlushHold {
     this.rested = 0;
     this.rest = Math.min(LONGEST_REST, this.rest * 2 + 1);
     const nowMs = this.clockMs();
-    if (nowMs - this.windowMs >= WINDOW_MS) this.lookAtWindow(nowMs);
-    return this.waiting < LEAST_WAITING ? 0 : nowMs + HOLD_MS;
-  }
-
-  private lookAtWindow(nowMs: number): void {
-    const idleMs = this.idleMs();
-    this.waiting = (idleMs - this.windowIdleMs - this.unusedMs) / (nowMs - this.windowMs);
-    this.windowMs = nowMs;
-    this.windowIdleMs = idleMs;
-    this.unusedMs = 0;
+    return this.waiting.at(nowMs) < LEAST_WAITING ? 0 : nowMs + HOLD_MS;
   }
 }

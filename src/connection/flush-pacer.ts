@@ -8,12 +8,16 @@
  *   now and then    when the last write is so long ago that another costs little beside what the
  *                   thread has done since, and as much has gathered as half of what is in flight;
  *                   but not when the run ends soon and replies wait anyway
+ *   bit by bit      less than that, when it took even longer to gather, and the thread is one that
+ *                   waits: with more on its way it would have answers to go on with
  *   at the end      everything else, in one write
  *
  * The price of a write is measured: the least that was seen lately, since whatever else the machine
  * does can only add. The clock is not looked at for every command, but as often as the pace of the
  * last ones asks for: the slower they come, the more a write between two of them is worth.
  */
+
+import { WaitingShare } from "./waiting-share";
 
 /** Least distance of two early writes, in prices. */
 const PRICES_APART = 4;
@@ -28,6 +32,12 @@ const SMALL_BYTES = 16 * 1024;
 const FEWEST_HALVED = 6;
 /** Replies that wait for so many gaps wait for the server, or for this thread, and not for a write. */
 const GAPS_QUEUED = 8;
+/** Less than half of what is in flight leaves if it took so many gaps to gather: 12 prices, a twelfth of the thread's time. */
+const GAPS_PARTED = 3;
+/** An eighth of what is in flight is the least that leaves. */
+const MOST_PARTS = 8;
+/** A thread that waits for events for less of its time has no use for answers that come earlier. */
+const LEAST_WAITING = 0.1;
 const FIRST_STRIDE = 8;
 /** Most commands between two looks at the clock. */
 const LONGEST_STRIDE = 16;
@@ -44,10 +54,19 @@ export class FlushPacer {
   /** When the last write was over. */
   private writtenMs = 0;
   private priceMs = FIRST_PRICE_MS;
+  /** When the first of those that gather was issued, or what was before them was written. */
+  private gatheringMs = 0;
   /** So many make a write half-way; 0: none. */
   private half = 0;
+  private readonly waiting: WaitingShare;
 
-  constructor(private readonly clockMs: () => number) {}
+  /** @param idleMs For how long the thread has waited for events since it began. */
+  constructor(
+    private readonly clockMs: () => number,
+    idleMs: () => number,
+  ) {
+    this.waiting = new WaitingShare(clockMs, idleMs);
+  }
 
   /** Least time between a write and the next early one. */
   get gapMs(): number {
@@ -63,6 +82,7 @@ export class FlushPacer {
    */
   isOpen(inFlight: number, answered: number): boolean {
     const nowMs = this.clockMs();
+    this.gatheringMs = nowMs;
     this.half = answered >= FEWEST_HALVED && inFlight * 2 < answered ? answered >> 1 : 0;
     this.count(nowMs, 1);
     return nowMs - this.writtenMs >= this.gapMs && isWorthwhile(1, inFlight);
@@ -87,17 +107,24 @@ export class FlushPacer {
     this.count(nowMs, gathered);
     if (isHalf) return true;
     if (endsSoon && queuedMs > gapMs * GAPS_QUEUED) return false;
-    return leftMs <= 0 && isWorthwhile(gathered, inFlight);
+    if (leftMs > 0) return false;
+    return isWorthwhile(gathered, inFlight) || this.isPartWorthwhile(nowMs, gathered, inFlight);
   }
 
   /** A socket has taken so many bytes. */
   noteWrite(startMs: number, byteCount: number): void {
     const nowMs = this.clockMs();
     this.writtenMs = nowMs;
+    this.gatheringMs = nowMs;
     this.count(nowMs, 0);
     if (byteCount > SMALL_BYTES) return;
     const priceMs = Math.min(this.priceMs * FORGETTING, nowMs - startMs);
     this.priceMs = Math.min(MOST_PRICE_MS, Math.max(LEAST_PRICE_MS, priceMs));
+  }
+
+  private isPartWorthwhile(nowMs: number, gathered: number, inFlight: number): boolean {
+    if (nowMs - this.gatheringMs < this.gapMs * GAPS_PARTED || gathered * MOST_PARTS < inFlight) return false;
+    return this.waiting.at(nowMs) >= LEAST_WAITING;
   }
 
   private count(nowMs: number, gathered: number): void {

@@ -15,7 +15,7 @@
  *            `------- due -------' the rest leaves at the end of the turn
  */
 
-import { atTurnEnd, clockMs, nextTick } from "../util/scheduling";
+import { atTurnEnd, clockMs, idleMs, nextTick } from "../util/scheduling";
 import { FlushPacer } from "./flush-pacer";
 
 export interface Flushable {
@@ -29,7 +29,7 @@ export interface Flushable {
 
 export class FlushScheduler {
   /** Says what may leave before the end of the run. */
-  readonly pacer = new FlushPacer(clockMs);
+  readonly pacer = new FlushPacer(clockMs, idleMs);
   private booked: Flushable[] = [];
   /** So many of them leave at the end of the run. */
   private dueCount = 0;

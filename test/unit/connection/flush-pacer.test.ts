@@ -6,7 +6,11 @@ const PRICE_MS = 0.005;
 /** A thread that issues commands at a pace and pays for its writes; replies come when the test says so. */
 class Thread {
   nowMs = 1000;
-  readonly pacer = new FlushPacer(() => this.nowMs);
+  idleMs = 0;
+  readonly pacer = new FlushPacer(
+    () => this.nowMs,
+    () => this.idleMs,
+  );
   unsent = 0;
   inFlight = 0;
   answered = 0;
@@ -85,6 +89,30 @@ describe("FlushPacer", () => {
     thread.inFlight = 1000;
     thread.run(100, 0.01);
     expect(thread.writes).to.deep.equal([100]);
+  });
+
+  it("lets parts of a slow run out where the thread waits, and no part below an eighth of what is in flight", () => {
+    const writesOf = (waiting: number, paceMs: number, inFlight = 26): readonly number[] => {
+      for (let run = 0; run < 6; run++) {
+        thread.nowMs += 25 * waiting;
+        thread.idleMs += 25 * waiting;
+        thread.inFlight = inFlight;
+        thread.answer(0);
+        const startMs = thread.nowMs;
+        thread.run(24, paceMs);
+        thread.nowMs = Math.max(thread.nowMs, startMs + 25 * (1 - waiting));
+      }
+      return [...thread.writes];
+    };
+    expect(writesOf(0, 0.02)).to.deep.equal([13, 11]);
+    expect(writesOf(0.05, 0.02)).to.deep.equal([13, 11]);
+    const parts = writesOf(0.5, 0.02);
+    expect(parts.length).to.be.within(4, 6);
+    // Their writes take a twelfth of the time at most.
+    expect((parts.length - 1) * PRICE_MS * 12).to.be.at.most(24 * 0.02);
+    expect(writesOf(0.5, 0.2)[0]).to.equal(4);
+    expect(writesOf(0.5, 0.001)).to.deep.equal(writesOf(0, 0.001));
+    expect(writesOf(0.5, 0.02, 400)).to.deep.equal([24]);
   });
 
   it("answered together, callers go on in two halves", () => {
