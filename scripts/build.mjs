@@ -305,6 +305,8 @@ function subpathEntries() {
 const READABLE_CODE = {
   dir: built,
   format: "cjs",
+  // As the source, whose modules are: without it, writing to what is read-only is passed over.
+  strict: true,
   exports: "named",
   esModule: true,
   sourcemap: true,
@@ -330,7 +332,6 @@ async function writeCode() {
   });
   await bundle.write({
     ...READABLE_CODE,
-    strict: true,
     footer: ({ name }) => (name === ENTRY ? entryEnd(names) : ""),
     minifyInternalExports: false,
     chunkFileNames: "[name].js",

@@ -307,6 +307,13 @@ describe("package", function () {
     });
   });
 
+  it("runs all of its code in strict mode, as the source is compiled and tested", () => {
+    const scripts = tarball.files.map(({ path }) => path).filter((path) => /^built\/.*\.js$/.test(path));
+    expect(scripts.length).to.be.greaterThan(10);
+    const isSloppy = (path: string): boolean => !/^(?:\/[/*].*\n)*"use strict";/.test(readCheckout(path));
+    expect(scripts.filter(isSloppy)).to.deep.equal([]);
+  });
+
   it("has a map with its sources for every file of code, and names TypeScript lines", async () => {
     const paths = tarball.files.map(({ path }) => path);
     for (const path of paths.filter((one) => /(core|cluster-client|sentinel-connector)\.js$/.test(one))) {
