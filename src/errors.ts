@@ -7,6 +7,7 @@
  */
 
 import { maskName } from "./util/credentials";
+import { label } from "./util/label";
 
 /** The values of `code`. They do not change. */
 export type ErrorCode =
@@ -53,15 +54,6 @@ export type ErrorCode =
   | "UNANSWERED_COMMAND"
   | "UNEXPECTED_REPLY"
   | "WATCH_LOST";
-
-/**
- * Gives a class its name, which would not survive minification otherwise, and its errors the
- * name that the API fixes for them.
- */
-export function label(errorClass: { readonly prototype: Error }, className: string, name: string): void {
-  Object.defineProperty(errorClass, "name", { value: className, configurable: true });
-  Object.defineProperty(errorClass.prototype, "name", { value: name, configurable: true, writable: true });
-}
 
 /** Base of the errors made by this client; never thrown itself. */
 export class SluiceError extends Error {

@@ -2,7 +2,8 @@
  * The error classes of the cluster; built like those of errors.ts, which has the rules.
  */
 
-import { AbortError, type ErrorCode, label, SluiceError } from "../errors";
+import { AbortError, type ErrorCode, SluiceError } from "../errors";
+import { label } from "../util/label";
 
 /**
  * Slots could not be refreshed: none of the known nodes told the state of the cluster.

@@ -268,6 +268,12 @@ export function issuedBy(origin: Origin, command: Command): Command {
   return command;
 }
 
+/** The batch of commands that were handed over together. A cache puts a command of the connection before its reads. */
+export function batchOf(commands: readonly Command[]): Batch | null {
+  const first = commands[0]?.origin === Origin.Connection ? commands[1] : commands[0];
+  return first?.batch ?? null;
+}
+
 /** A reply to the command has arrived: what it shares its fate with does not go again as a whole. */
 export function markAnswered(command: Command): void {
   const { batch, extra } = command;

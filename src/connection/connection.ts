@@ -6,7 +6,7 @@
  */
 
 import type { Duplex } from "node:stream";
-import { type Command, markAnswered } from "../command/command";
+import { batchOf, type Command, markAnswered } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { PlainCalls } from "../command/plain-calls";
@@ -228,11 +228,11 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    const batch = commands[0]?.batch;
-    const merging = batch?.merging;
+    const batch = batchOf(commands);
+    const merging = batch === null ? null : batch.merging;
     if (batch?.isHeld === true) this.meter.isHeld = true;
-    if (merging) this.queue.mayBeMerged = true;
-    this.queue.pushBatch(merging ? (merging.plan(commands, this) as readonly Command[]) : commands);
+    if (merging !== null) this.queue.mayBeMerged = true;
+    this.queue.pushBatch(merging === null ? commands : (merging.plan(commands, this) as readonly Command[]));
     this.writer.onBatchQueued();
   }
 

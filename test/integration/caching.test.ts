@@ -248,6 +248,19 @@ for (const kind of serverKinds()) {
       expect((await countOf(server, "mset")) - written).to.equal(40);
     });
 
+    it("what is behind a read that it keeps is merged all the same", async () => {
+      const redis = await open({ match: ["kept:"] }, { enableAutoPipelining: { merge: ["hget"] } });
+      await server.command("HSET", "h", "a", "1", "b", "2");
+      const ask = (round: number): Promise<unknown[]> =>
+        Promise.all([redis.get(`kept:${round}`), redis.hget("h", "a"), redis.hget("h", "b")]);
+      // The first batch with something to merge asks whether it may be.
+      await ask(0);
+      const [single, merged] = [await countOf(server, "hget"), await countOf(server, "hmget")];
+      for (let round = 1; round <= 3; round++) expect(await ask(round)).to.deep.equal([null, "1", "2"]);
+      expect(await countOf(server, "hget")).to.equal(single);
+      expect(await countOf(server, "hmget")).to.equal(merged + 3);
+    });
+
     it("does not mix calls of several keys up under a prefix", async () => {
       const redis = await open(true, { keyPrefix: "p:" });
       await server.command("MSET", "p:a", "1", "p:b", "2", "p:p:b", "3");

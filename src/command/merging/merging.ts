@@ -7,7 +7,7 @@
  */
 
 import { BatchKind, type BatchMerging } from "../batch";
-import type { Command } from "../command";
+import { batchOf, type Command } from "../command";
 import { type Argument, CommandFlag } from "../command-spec";
 import type { PlainCalls } from "../plain-calls";
 import { UNROUTED } from "../slot";
@@ -58,7 +58,7 @@ export class Merging implements BatchMerging {
     const twins = found === null ? null : found.joined;
     const commands = found === null ? given : found.sent;
     const rows = new ListOfCommands(commands, this.isFree);
-    const isFollowed = given[0]?.batch?.isFollowed === true;
+    const isFollowed = batchOf(given)?.isFollowed === true;
     const runs = this.forms.size === 0 ? [] : findRuns(rows, this.forms);
     if (runs.length === 0 && twins === null) return given;
     const planned: Command[] = [];

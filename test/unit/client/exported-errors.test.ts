@@ -18,4 +18,9 @@ describe("exported errors", () => {
       expect(classes.length).to.be.greaterThan(40);
     });
   }
+
+  it("are all that built/errors has", () => {
+    const known = new Set(classes.map(([word]) => word));
+    expect(Object.keys(subpath).filter((word) => !known.has(word))).to.deep.equal([]);
+  });
 });
