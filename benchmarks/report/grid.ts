@@ -87,6 +87,18 @@ export function lostCells(results: Results): Table {
   return { head: ["callers: ratio", ...GRID_GOALS.map(({ title }) => title)], body };
 }
 
+/** How far the cells are behind that miss the goal in throughput. */
+export function gridStanding(results: Results): string {
+  const [goal] = GRID_GOALS;
+  const lost = rowsOf(results)
+    .flatMap(([, row]) => cellsOf(row, goal))
+    .filter(({ isMet }) => !isMet);
+  const far = lost.filter(({ ratio }) => ratio < 0.9);
+  const near = lost.filter(({ ratio }) => ratio >= 0.95).length;
+  const few = far.filter(({ callers }) => callers === 10 || callers === 20).length;
+  return `Of the ${lost.length} cells that miss the goal in ops/s, ${near} have at least 0.95 times those of the best peer, and ${far.length} less than 0.9 times, ${few} of these with 10 or 20 callers.`;
+}
+
 /** Writes the maps and says whether there was anything to draw. */
 export async function writeGridMaps(results: Results): Promise<boolean> {
   const result = results.scenarios[overlap.id];

@@ -8,6 +8,7 @@ import type { Results, RowResult } from "../support/results-store";
 import { type Column, CPU, OPS } from "../support/scenario";
 import { boundRows } from "./bound-report";
 import { formatRatio, markdownTable, type Table } from "./format";
+import { gridStanding } from "./grid";
 import { ratio } from "./tables";
 
 /** Empty while everything is met. */
@@ -16,7 +17,12 @@ export function missedSection(results: Results): string {
   const others = boundRows(results).filter((cells) => cells.at(-1) === "missed");
   if (table.body.length === 0 && others.length === 0) return "";
   const rest = markdownTable({ head: ["workload", "figure", "wanted", "reached", ""], body: others });
-  const parts = [ABOUT, markdownTable(table), others.length === 0 ? "" : `${ABOUT_OTHERS}\n\n${rest}`, WHY];
+  const parts = [
+    ABOUT,
+    markdownTable(table),
+    others.length === 0 ? "" : `${ABOUT_OTHERS}\n\n${rest}`,
+    why(gridStanding(results)),
+  ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
@@ -50,7 +56,9 @@ has one promise for all its commands.`;
 
 const ABOUT_OTHERS = "Goals that are no ratios to ioredis, or to another row:";
 
-const WHY = `What profiles say, shares of the CPU of the main thread. They are from three runs of
+const why = (
+  grid: string,
+): string => `What profiles say, shares of the CPU of the main thread. They are from three runs of
 \`npm run bench:profile\` on 2026-11-21 and 22, Node 20, on two CPUs that did other work as well; a range is the least and the
 most of the three. *Kernel* is the system time of the whole process, *collector* the garbage collector on the main
 thread.
@@ -105,9 +113,9 @@ thread.
   On Node 20, 200 callers with auto-pipelining took 0.59 and 0.62 µs without, 0.81 and 0.92 with a context. In a profile of the
   latter the engine's hooks for promises (\`promiseInitHook\`, \`_propagate\` and the like) have 11 %, the collector 19 %
   where it has 9 without; each command has one promise already.
-- **Fastify with 200 connections and BullMQ with concurrency 1**: measured again on 2026-11-23, three rounds, nothing else
-  running: 0.91 times the p99 of the best peer, 1.34 times its requests and 0.69 times its CPU; BullMQ 1.00 times the jobs and 1.03 times the
-  CPU. The samples of the table above had 1.13, and 0.97 and 1.08: the difference is that of two runs, not of the clients.
+- **Fastify and BullMQ with concurrency 1**: in three runs of 2026-11-23 Fastify had 0.91 to 1.18 times the p99 of the best peer,
+  1.24 to 1.34 times its requests and 0.69 to 0.83 times its CPU; BullMQ one at a time 0.97 to 1.00 times the jobs and
+  1.01 to 1.08 times the CPU. The order of the p99 changes from run to run.
 - **Ratios to node-redis of one batch after another** (pipelines of 1,000, auto-pipelined turns): client and server take
   turns, so a command takes about as long as the CPU of both, and the server's part is the same for every client. In
   the run of 2026-11-22 a pipeline of 1,000 had 0.26 µs here and 0.29 µs in the server, 0.56 µs from one command to the
@@ -118,13 +126,13 @@ thread.
   is: throughput and p50 are then those of the side that is busy, the same for every client that keeps it so, and 1.05
   times the best peer is out of reach. With 5 to 20 callers CPU is that of a read and a write for each round, so that
   twice the rounds is nearly twice the CPU: what overlaps has two rounds where one write a turn has one. ioredis is
-  ahead with 10 callers at 5 µs (96,000 to 68,000 a second), because each of its ten writes takes it 5 µs: they reach a server that
+  ahead with 10 callers at 5 µs, because each of its ten writes takes it 5 µs: they reach a server that
   has woken up in two parts, where two halves written at once reach it as one. The second half is held for as long
-  ([decision 0014](../docs/decisions/0014-flush-policy.md)), which in loops of a second gives 83,000 to 67,000 without it,
-  and nothing in the short samples of the grid (70,000; 81,000 before the hold learned to spare services at their own pace).
-  Probably the work of the thread between a reply and the next write, which counts as time in which the connection is not
-  in use, makes it miss its condition there. Of the 157 cells below 1.05 times the ops/s of the best peer, 117 are above
-  0.95 times, and 20 below 0.9; those lie between 1 and 1,000 callers, 15 of them at 10 or 20.
+  ([decision 0014](../docs/decisions/0014-flush-policy.md)). In loops of 0.6 s that gives 87,000 a second, 75,000 without
+  it and 91,000 with ioredis (median of seven, 2026-11-23); in the samples of the grid, a quarter as long, it gives next to
+  nothing, and it is not known why. With own work and a line of 1 ms ioredis is ahead because it writes every command by
+  itself while the thread has time to spare; parts of a run leave early for that reason, but a write for each would cost
+  20 callers a third more CPU. ${grid}
 - **p99 of few callers** in samples of 0.1-0.2 s is that of compiling and of whatever else runs: compiler threads share the CPU of
   the client. A lone caller in the cell that was measured first had 1.4 ms after 0.2 s of warm-up, and 0.18 ms after 1.5 s; with other processes
   on the machine 1-4 ms, for every client, the length of a time slice. *BullMQ, 50 adders* and *rate-limiter-flexible* had
