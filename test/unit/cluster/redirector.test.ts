@@ -6,16 +6,16 @@ import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/cluster-transaction";
 import { Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
 import type { Returned } from "../../../src/cluster/retry-queue";
-import { Command } from "../../../src/command/command";
-import { specOf } from "../../../src/command/command-table";
+import type { Command } from "../../../src/command/command";
 import { ReplyError } from "../../../src/errors";
 import { OfflineQueue } from "../../../src/link/offline-queue";
-import { Ending } from "../../support/ending";
+import { CommandsOfTest } from "../../support/ending";
 
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 
 describe("Redirector", () => {
-  const made: Command[] = [];
+  const made = new CommandsOfTest();
+  const command = made.make.bind(made);
   let returned: Command[];
   let node: ClusterNode;
   let waiting: OfflineQueue;
@@ -50,15 +50,7 @@ describe("Redirector", () => {
     );
     redirector.isActive = true;
   });
-  afterEach(() => {
-    for (const one of made.splice(0)) one.fail(new Error("the test is over"));
-  });
-
-  function command(name: string, ...args: string[]): Command {
-    const one = new Command(specOf(name), args, false, new Ending());
-    made.push(one);
-    return one;
-  }
+  afterEach(() => made.failAll());
 
   /** A transaction whose MULTI was answered at another node, as it waits here. */
   function secondRun(): { readonly transaction: ClusterTransaction; readonly run: readonly Command[] } {

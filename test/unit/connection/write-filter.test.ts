@@ -4,7 +4,7 @@ import { expect } from "chai";
 import fc from "fast-check";
 import { useFakeTimers } from "sinon";
 import { Batch, BatchKind } from "../../../src/command/batch";
-import { Command, CommandState } from "../../../src/command/command";
+import { type Command, CommandState } from "../../../src/command/command";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { ConnectionKnowledge } from "../../../src/command/merging/connection-knowledge";
@@ -13,23 +13,16 @@ import { CommandRun } from "../../../src/command/merging/merged-run";
 import { beginWriting, STAYING, TRANSACTION_DISCARDED } from "../../../src/connection/write-filter";
 import { AbortError } from "../../../src/errors";
 import { userClockMs } from "../../../src/util/scheduling";
-import { Ending } from "../../support/ending";
+import { CommandsOfTest, type Ending } from "../../support/ending";
 import { fixedRuns } from "../../support/properties";
 
 const { Created, Queued, Sent, Settled, Dropped } = CommandState;
 
 describe("the write filter", () => {
-  const made: Command[] = [];
+  const made = new CommandsOfTest();
+  const command = made.make.bind(made);
 
-  afterEach(() => {
-    for (const one of made.splice(0)) one.fail(new Error("the test is over"));
-  });
-
-  function command(name: string, ...args: string[]): Command {
-    const one = new Command(specOf(name), args, false, new Ending());
-    made.push(one);
-    return one;
-  }
+  afterEach(() => made.failAll());
 
   function batchOf(kind: BatchKind, commands: readonly Command[]): Batch {
     const batch = new Batch(kind, 0, null);
@@ -140,7 +133,7 @@ describe("the write filter", () => {
     const members = [command("get", "a"), command("get", "b"), command("get", "c")];
     for (const one of members) one.ensureExtra();
     const run = new CommandRun(form, members, null, new ConnectionKnowledge());
-    made.push(run.command);
+    made.add(run.command);
     members[1]?.fail(new Error("given up"));
     expect([beginWriting(run.command, 9), run.command.args]).to.deep.equal([true, ["a", "c"]]);
     expect(members.map(({ state, extra }) => [state, extra?.place])).to.deep.equal([
@@ -151,7 +144,7 @@ describe("the write filter", () => {
 
     const others = [command("get", "a"), command("get", "b")];
     const empty = new CommandRun(form, others, null, new ConnectionKnowledge());
-    made.push(empty.command);
+    made.add(empty.command);
     for (const one of others) one.fail(new Error("given up"));
     expect([beginWriting(empty.command, 0), empty.command.state]).to.deep.equal([false, Dropped]);
   });
