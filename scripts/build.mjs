@@ -617,6 +617,9 @@ function buildAsideDeclarations({ entries, prefix, shared }) {
   });
 }
 
+/** The augmentation in `src/index.ts` is for those who compile the sources; the build declares its names by itself. */
+const AUGMENTATION = /`declare module "\.\/client\/redis"`/;
+
 /** Puts declarations together as the bundler does it with the code. */
 async function writeDeclarations({ input, plugin, chunkFileNames, groups }) {
   const bundle = await rolldown({
@@ -624,6 +627,9 @@ async function writeDeclarations({ input, plugin, chunkFileNames, groups }) {
     cwd: checkout,
     checks: { pluginTimings: false },
     plugins: [plugin, dts({ dtsInput: true, sourcemap: false })],
+    onLog: (level, log, report) => {
+      if (!AUGMENTATION.test(log.message)) report(level, log);
+    },
   });
   await bundle.write({
     dir: built,
