@@ -3,12 +3,14 @@
  * at the same time instead of in turns. One for all connections of the thread.
  *
  *   at once         a command of a connection on which nothing is in flight: the server has no work
+ *   alone           the first command after a pause, when little is in flight and the thread is one
+ *                   that waits: where callers come slowly, it would leave late, with the next one
  *   half-way        when the last read has answered many and little is in flight: those who were
  *                   answered ask again in the same run, and half of them are enough to go on with
  *   now and then    when the last write is so long ago that another costs little beside what the
  *                   thread has done since, and as much has gathered as half of what is in flight;
  *                   but not when the run ends soon and replies wait anyway
- *   bit by bit      less than that, when it took even longer to gather, and the thread is one that
+ *   bit by bit      less than that, when it took as long to gather, and the thread is one that
  *                   waits: with more on its way it would have answers to go on with
  *   at the end      everything else, in one write
  *
@@ -32,10 +34,12 @@ const SMALL_BYTES = 16 * 1024;
 const FEWEST_HALVED = 6;
 /** Replies that wait for so many gaps wait for the server, or for this thread, and not for a write. */
 const GAPS_QUEUED = 8;
-/** Less than half of what is in flight leaves if it took so many gaps to gather: 12 prices, a twelfth of the thread's time. */
-const GAPS_PARTED = 3;
 /** An eighth of what is in flight is the least that leaves. */
 const MOST_PARTS = 8;
+/** Nothing was issued for so many gaps, 12 prices: a pause. */
+const GAPS_PAUSED = 3;
+/** With more than these in flight, the server has enough to go on with after a pause. */
+const FEW_IN_FLIGHT = 16;
 /** A thread that waits for events for less of its time has no use for answers that come earlier. */
 const LEAST_WAITING = 0.1;
 const FIRST_STRIDE = 8;
@@ -82,10 +86,12 @@ export class FlushPacer {
    */
   isOpen(inFlight: number, answered: number): boolean {
     const nowMs = this.clockMs();
+    const pauseMs = nowMs - this.strideMs;
     this.gatheringMs = nowMs;
     this.half = answered >= FEWEST_HALVED && inFlight * 2 < answered ? answered >> 1 : 0;
     this.count(nowMs, 1);
-    return nowMs - this.writtenMs >= this.gapMs && isWorthwhile(1, inFlight);
+    if (nowMs - this.writtenMs < this.gapMs) return false;
+    return isWorthwhile(1, inFlight) || this.isAloneWorthwhile(nowMs, pauseMs, inFlight);
   }
 
   /**
@@ -122,8 +128,13 @@ export class FlushPacer {
     this.priceMs = Math.min(MOST_PRICE_MS, Math.max(LEAST_PRICE_MS, priceMs));
   }
 
+  private isAloneWorthwhile(nowMs: number, pauseMs: number, inFlight: number): boolean {
+    if (inFlight > FEW_IN_FLIGHT || pauseMs < this.gapMs * GAPS_PAUSED) return false;
+    return this.waiting.at(nowMs) >= LEAST_WAITING;
+  }
+
   private isPartWorthwhile(nowMs: number, gathered: number, inFlight: number): boolean {
-    if (nowMs - this.gatheringMs < this.gapMs * GAPS_PARTED || gathered * MOST_PARTS < inFlight) return false;
+    if (nowMs - this.gatheringMs < this.gapMs || gathered * MOST_PARTS < inFlight) return false;
     return this.waiting.at(nowMs) >= LEAST_WAITING;
   }
 

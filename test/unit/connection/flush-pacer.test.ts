@@ -2,6 +2,8 @@ import { expect } from "chai";
 import { FlushPacer } from "../../../src/connection/flush-pacer";
 
 const PRICE_MS = 0.005;
+/** Most in flight with which a command leaves alone. */
+const FEW = 16;
 
 /** A thread that issues commands at a pace and pays for its writes; replies come when the test says so. */
 class Thread {
@@ -108,11 +110,30 @@ describe("FlushPacer", () => {
     expect(writesOf(0.05, 0.02)).to.deep.equal([13, 11]);
     const parts = writesOf(0.5, 0.02);
     expect(parts.length).to.be.within(4, 6);
-    // Their writes take a twelfth of the time at most.
-    expect((parts.length - 1) * PRICE_MS * 12).to.be.at.most(24 * 0.02);
+    // Their writes take a quarter of the time at most.
+    expect((parts.length - 1) * PRICE_MS * 4).to.be.at.most(24 * 0.02);
     expect(writesOf(0.5, 0.2)[0]).to.equal(4);
     expect(writesOf(0.5, 0.001)).to.deep.equal(writesOf(0, 0.001));
     expect(writesOf(0.5, 0.02, 400)).to.deep.equal([24]);
+  });
+
+  it("lets the first command after a pause leave alone where the thread waits and little is in flight", () => {
+    const isOpenAfter = (pauseMs: number, idleMs: number, inFlight: number): boolean => {
+      const { pacer } = thread;
+      thread.nowMs += 25;
+      thread.idleMs += idleMs;
+      pacer.isOpen(FEW, 1);
+      thread.nowMs += pauseMs;
+      return pacer.isOpen(inFlight, 1);
+    };
+    const { gapMs } = thread.pacer;
+    expect(isOpenAfter(gapMs * 3.1, 20, 3)).to.equal(true);
+    expect(isOpenAfter(gapMs * 3.1, 20, FEW)).to.equal(true);
+    expect(isOpenAfter(gapMs * 3.1, 20, FEW + 1)).to.equal(false);
+    expect(isOpenAfter(gapMs * 2.9, 20, 3)).to.equal(false);
+    expect(isOpenAfter(gapMs * 3.1, 2, 3)).to.equal(false);
+    // With hardly anything in flight it leaves at once anyway.
+    expect(isOpenAfter(gapMs * 1.1, 0, 2)).to.equal(true);
   });
 
   it("answered together, callers go on in two halves", () => {
