@@ -29,8 +29,8 @@ const SIDES: readonly SideName[] = ["sluice", "before", "ioredis", "iovalkey", "
 const KIBIBYTE = 1024;
 /** Long enough for some rounds of whatever looks after silent connections. */
 const IDLE_MS = 6000;
-/** What connecting has begun in the background is over. */
-const SETTLE_MS = 500;
+/** What connecting and the first command have begun in the background is over, with a last look after a reply. */
+const SETTLE_MS = 3000;
 /** No more than the server's queue of connections that it has not accepted yet. */
 const AT_ONCE = 100;
 
