@@ -126,13 +126,18 @@ thread.
   is: throughput and p50 are then those of the side that is busy, the same for every client that keeps it so, and 1.05
   times the best peer is out of reach. With 5 to 20 callers CPU is that of a read and a write for each round, so that
   twice the rounds is nearly twice the CPU: what overlaps has two rounds where one write a turn has one. ioredis is
-  ahead with 10 callers at 5 µs, because each of its ten writes takes it 5 µs: they reach a server that
+  ahead with 10 callers of a quick server, because each of its ten writes takes it 5 µs: they reach a server that
   has woken up in two parts, where two halves written at once reach it as one. The second half is held for as long
-  ([decision 0014](../docs/decisions/0014-flush-policy.md)). In loops of 0.6 s that gives 87,000 a second, 75,000 without
-  it and 91,000 with ioredis (median of seven, 2026-11-23); in the samples of the grid, a quarter as long, it gives next to
-  nothing, and it is not known why. With own work and a line of 1 ms ioredis is ahead because it writes every command by
-  itself while the thread has time to spare; parts of a run leave early for that reason, but a write for each would cost
-  20 callers a third more CPU. ${grid}
+  ([decision 0014](../docs/decisions/0014-flush-policy.md)), but not where the server answers at once. The grid showed
+  nothing of that until 2026-11-23, when its processes warmed up with another number of callers and without a record of
+  their times: compilers were at work in the samples. A command after a pause leaves alone since that day: 10 callers with
+  15 µs of work over a line of 0.2 ms rose from 29,800 to 33,200 a second (ioredis 33,100). It costs CPU where client and
+  server are idle most of the time: 16.6 instead of 10.5 µs for 10 callers, 20 µs and a line of 1 ms (ioredis 18.3). From
+  20 callers on ioredis still writes every command by itself there, at up to twice the CPU. ${grid}
+- **GET, 100 callers**: 781,000 to 827,000 a second after 0.2 s of warm-up, 890,000 and 941,000 after one second, all on
+  2026-11-23; the bare socket, which writes once a turn, had 580,000 beside the last. Profile of that day: the socket write
+  24 %, the code of the callers 9 %, encoding 5 %, the collector 5 %, the kernel 27 %. With one key for each caller that does
+  not exist, so that no value is made, the same client did 1.3 million.
 - **p99 of few callers** in samples of 0.1-0.2 s is that of compiling and of whatever else runs: compiler threads share the CPU of
   the client. A lone caller in the cell that was measured first had 1.4 ms after 0.2 s of warm-up, and 0.18 ms after 1.5 s; with other processes
   on the machine 1-4 ms, for every client, the length of a time slice. *BullMQ, 50 adders* and *rate-limiter-flexible* had
@@ -164,7 +169,7 @@ thread.
   have one thread each, and both are busy with the large value for 0.3 ms, whatever connection it is on
   ([decision 0015](../docs/decisions/0015-lanes.md)).
 - **200 handlers on Bun** had 16.93 µs after 0.2 s of warm-up, and 1.17 after one second; by fifths of a second from the
-  start: 5.8, 4.9, 1.7, 1.6, 1.2, 1.1, with as many commands in a write as on Node.js. Bun compiles later. So other runtimes now warm
+  start: 5.8, 4.9, 1.7, 1.6, 1.2, 1.1, with as many commands in a write as on Node.js. Bun compiles later. So every process now warms
   up for a second; of Node 26 only this row was measured so.
 - **Idle subscribers** are asked by \`PING\` about every four seconds, so that a dead line under them is noticed in 6 to 10 s; no
   other client here does. That guarantee costs about 0.01 ms a second for each subscriber
@@ -172,10 +177,10 @@ thread.
   so wake-ups are shared already. Bare sockets on which one timer writes the same \`PING\`s had 0.47-0.54 ms a second for
   50, where sluice had 0.80 (with other idle processes on the CPU): five times the goal without any client. In a
   profile of 200 the reads, writes and streams of the runtime lead; no function of the client has more than a twentieth.
-- **Idle clients** are asked nothing. Each is looked at once, two seconds after its last reply at the latest, and the 6 s of the
-  row begin half a second after it: the look of 200 clients holds the process for 0.5 ms, that of two for 0.2, because code
-  that runs once is cold. From then on nothing ticks: in the 6 s from the third second on, without the engine's own
-  collection of an idle heap, 200 clients had 0.23 ms a second on a busy machine, those of ioredis 0.24.
+- **Idle clients** are asked nothing. Each is looked at once, two seconds after its last reply at the latest: that look of 200
+  clients holds the process for 0.5 ms, that of two for 0.2, because code that runs once is cold. From then on nothing ticks.
+  The row begins after it since 2026-11-23: 0.107 ms a second for 200 clients, 0.104 for those of ioredis, which is
+  the engine itself. Before, with the look in it, it had 0.27.
   To leave at the reply itself would need a list joined and a timer begun and ended by every lone command, 0.24 µs each time
   in compiled code: after 3,500 of them a service has paid what it saves once.
 - **500 connects**: half of the CPU is the engine's compiler. On 2026-11-23, with client and server on one CPU each, in µs
