@@ -1,0 +1,25 @@
+/**
+ * The table of fates: how each command ends, or where it goes again, for every event. `fates.tsv` was recorded before the
+ * rules moved into one module; a row that changes is a change of behaviour and needs a line in the changelog.
+ * `SLUICE_RECORD=1` writes the table anew.
+ */
+
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "chai";
+import { checkoutDirectory } from "../../../../scripts/servers/cache-directory";
+import { endAll, fateCases } from "./cases";
+
+const TABLE = join(checkoutDirectory(), "test", "unit", "command", "fates", "fates.tsv");
+
+describe("fates of commands", () => {
+  afterEach(endAll);
+
+  it("are those of the table, row by row", () => {
+    const rows = [...fateCases()].map(({ event, facts, outcome }) => `${event}\t${facts}\t${outcome}`);
+    if (process.env["SLUICE_RECORD"] !== undefined) writeFileSync(TABLE, `${rows.join("\n")}\n`);
+    const recorded = readFileSync(TABLE, "utf8").trimEnd().split("\n");
+    expect(rows.filter((row, index) => row !== recorded[index])).to.deep.equal([]);
+    expect(rows.length).to.equal(recorded.length);
+  });
+});
