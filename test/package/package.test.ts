@@ -9,38 +9,14 @@ import { checkoutDirectory } from "../../scripts/servers/cache-directory";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import { serverKinds, sharedServer } from "../support/shared-servers";
 import { Application, packPackage, type Tarball } from "./installed-package";
+import { expectAtMost, expectNamed, SIZES } from "./sizes";
 
-/** Without declarations and source maps, which no program loads; 648 before merged pipelines left in pieces. */
-const MAX_CODE_BYTES = 654 * 1024;
-/** Pages that are read offline, by people and by their programs; pictures and decisions stay in the repository. */
-const MAX_DOCUMENTATION_BYTES = 480 * 1024;
-/** The test kit is loaded by tests only, and by no file of the client. */
-const MAX_KIT_BYTES = 800 * 1024;
 const TEST_KIT = /^built\/testing/;
-/** Tracing by OpenTelemetry and the tool that moves projects here: no file of the client loads them either. */
-const MAX_ASIDE_BYTES = 100 * 1024;
 const ASIDE = /^(?:built\/otel|bin\/)/;
-/** The bytes that one import adds to a program that is bundled and minified; their parts: docs/decisions/0012-bundler.md. */
-const MAX_BUNDLED_BYTES = 399_000;
-/** The same for the sub-path that has no cluster client. */
-const MAX_BUNDLED_WITHOUT_CLUSTER_BYTES = 313_000;
-/** The same for a program that leaves out all that is loaded late (docs/moving-from-ioredis.md). */
-const MAX_BUNDLED_ALONE_BYTES = 216_000;
 const LEFT_OUT = ["./late/*", "debug"];
-const BUNDLER_PAGE = join("decisions", "0012-bundler.md");
-const MOVING_PAGE = "moving-from-ioredis.md";
 const MAX_LOAD_RATIO = 0.5;
 const LOADS = 9;
 const INSTALL_TIMEOUT_MS = 120_000;
-/** Sizes that the documentation names may be off by so much: they need not be written anew for each byte. */
-const MOST_OFF_BYTES = 2000;
-
-/** The figure of a page stands in the parentheses of the pattern, in kB or KiB. */
-function expectNamed(page: string, pattern: RegExp, bytes: number, unit: number): void {
-  const [, figure] = pattern.exec(readFileSync(join(checkoutDirectory(), "docs", page), "utf8")) ?? [];
-  expect(Number(figure) * unit, `${page}: ${pattern}`).to.be.closeTo(bytes, MOST_OFF_BYTES);
-}
-
 const NAMES = [
   "AbstractConnector",
   "Cluster",
@@ -153,7 +129,7 @@ describe("package", function () {
       .filter(({ path }) => path.startsWith("docs/"))
       .reduce((sum, { size }) => sum + size, 0);
     console.log(`      documentation: ${(bytes / 1024).toFixed(0)} KiB`);
-    expect(bytes).to.be.lessThan(MAX_DOCUMENTATION_BYTES);
+    expectAtMost(bytes, SIZES.documentation);
   });
 
   it("stays under its size", () => {
@@ -165,25 +141,15 @@ describe("package", function () {
     console.log(`      client without declarations: ${(sizeOf(client) / 1024).toFixed(0)} KiB`);
     console.log(`      test kit: ${(sizeOf(kit) / 1024).toFixed(0)} KiB`);
     console.log(`      tracing and tools: ${(sizeOf(aside) / 1024).toFixed(0)} KiB`);
-    expect(sizeOf(client)).to.be.lessThan(MAX_CODE_BYTES);
-    expectNamed(BUNDLER_PAGE, /code of the client is (\d+) KiB/, sizeOf(client), 1024);
-    expect(sizeOf(kit)).to.be.lessThan(MAX_KIT_BYTES);
-    expect(sizeOf(aside)).to.be.lessThan(MAX_ASIDE_BYTES);
+    expectAtMost(sizeOf(client), SIZES.client);
+    expectNamed(SIZES.client, sizeOf(client));
+    expectAtMost(sizeOf(kit), SIZES.kit);
+    expectAtMost(sizeOf(aside), SIZES.aside);
   });
 
-  for (const { path, name, limit, told } of [
-    {
-      path: "sluice",
-      name: "Redis",
-      limit: MAX_BUNDLED_BYTES,
-      told: [/gets (\d+) kB/, /everything along: (\d+) kB/],
-    },
-    {
-      path: "sluice/built/Redis",
-      name: "{ Redis }",
-      limit: MAX_BUNDLED_WITHOUT_CLUSTER_BYTES,
-      told: [/importing `sluice\/built\/Redis`: (\d+) kB/, /without the cluster client: (\d+) kB/],
-    },
+  for (const { path, name, size } of [
+    { path: "sluice", name: "Redis", size: SIZES.bundled },
+    { path: "sluice/built/Redis", name: "{ Redis }", size: SIZES.bundledWithoutCluster },
   ] as const) {
     it(`${path} stays under its size in a program that is bundled and minified, and is what the pages say`, async () => {
       const code = `import ${name} from "${path}"; new Redis().get("key").then(console.log);`;
@@ -197,9 +163,8 @@ describe("package", function () {
       });
       const bytes = outputFiles[0]?.contents.length ?? 0;
       console.log(`      bundled and minified: ${(bytes / 1000).toFixed(0)} kB`);
-      expect(bytes).to.be.within(1, limit);
-      expectNamed(BUNDLER_PAGE, told[0], bytes, 1000);
-      expectNamed(MOVING_PAGE, told[1], bytes, 1000);
+      expectAtMost(bytes, size);
+      expectNamed(size, bytes);
     });
   }
 
@@ -228,9 +193,8 @@ describe("package", function () {
     });
     const bundled = outputFiles[0]?.text ?? "";
     console.log(`      without its late parts: ${(bundled.length / 1000).toFixed(0)} kB`);
-    expect(bundled.length).to.be.within(1, MAX_BUNDLED_ALONE_BYTES);
-    expectNamed(BUNDLER_PAGE, /every bundler has for that: (\d+) kB/, bundled.length, 1000);
-    expectNamed(MOVING_PAGE, /`debug` with it: (\d+) kB/, bundled.length, 1000);
+    expectAtMost(bundled.length, SIZES.bundledAlone);
+    expectNamed(SIZES.bundledAlone, bundled.length);
     const [found, missing] = (await plain.evaluate("alone-bundled.mjs", bundled)) as string[];
     expect(found).to.equal("value");
     expect(missing).to.contain("cluster-client.js");

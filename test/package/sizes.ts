@@ -1,0 +1,71 @@
+/**
+ * The sizes of the package, in one place. A measured size may exceed its entry by 10 %, and a size that a page names may
+ * be off by 10 %, so a change of a few kilobytes edits neither this table nor a page.
+ */
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "chai";
+import { checkoutDirectory } from "../../scripts/servers/cache-directory";
+
+const SLACK = 0.1;
+const KB = 1000;
+const KIB = 1024;
+const BUNDLER_PAGE = "decisions/0012-bundler.md";
+const MOVING_PAGE = "moving-from-ioredis.md";
+
+export interface Size {
+  readonly bytes: number;
+  /** The places in docs/ that name the size, which the group of the pattern captures. */
+  readonly named?: readonly { readonly page: string; readonly pattern: RegExp; readonly unit: number }[];
+}
+
+export const SIZES = {
+  /** Code of the client, without declarations and source maps. */
+  client: {
+    bytes: 654 * KIB,
+    named: [{ page: BUNDLER_PAGE, pattern: /code of the client is (\d+) KiB/, unit: KIB }],
+  },
+  /** The pages of docs/ that the package contains. */
+  documentation: { bytes: 414 * KIB },
+  /** The test kit, which the client does not load. */
+  kit: { bytes: 483 * KIB },
+  /** OpenTelemetry and the migration tool, which the client does not load. */
+  aside: { bytes: 83 * KIB },
+  /** `import Redis from "sluice"`, bundled and minified. */
+  bundled: {
+    bytes: 398 * KB,
+    named: [
+      { page: BUNDLER_PAGE, pattern: /gets (\d+) kB/, unit: KB },
+      { page: MOVING_PAGE, pattern: /everything along: (\d+) kB/, unit: KB },
+    ],
+  },
+  /** The same for the sub-path that has no cluster client. */
+  bundledWithoutCluster: {
+    bytes: 312 * KB,
+    named: [
+      { page: BUNDLER_PAGE, pattern: /importing `sluice\/built\/Redis`: (\d+) kB/, unit: KB },
+      { page: MOVING_PAGE, pattern: /without the cluster client: (\d+) kB/, unit: KB },
+    ],
+  },
+  /** The same for a program that leaves out every part that is loaded late (docs/moving-from-ioredis.md). */
+  bundledAlone: {
+    bytes: 215 * KB,
+    named: [
+      { page: BUNDLER_PAGE, pattern: /every bundler has for that: (\d+) kB/, unit: KB },
+      { page: MOVING_PAGE, pattern: /`debug` with it: (\d+) kB/, unit: KB },
+    ],
+  },
+} as const satisfies Record<string, Size>;
+
+export function expectAtMost(bytes: number, size: Size): void {
+  expect(bytes).to.be.within(1, size.bytes * (1 + SLACK));
+}
+
+/** Each page that names the size names the measured one. */
+export function expectNamed({ named = [] }: Size, bytes: number): void {
+  for (const { page, pattern, unit } of named) {
+    const [, figure] = pattern.exec(readFileSync(join(checkoutDirectory(), "docs", page), "utf8")) ?? [];
+    expect(Number(figure) * unit, `docs/${page}: ${pattern}`).to.be.closeTo(bytes, bytes * SLACK);
+  }
+}
