@@ -1,0 +1,8 @@
+/** The rule of textlint-rule-prh, which brings no types. */
+
+declare module "textlint-rule-prh" {
+  import type { TextlintRuleModule } from "@textlint/types";
+
+  const rule: TextlintRuleModule;
+  export = rule;
+}

@@ -1,0 +1,95 @@
+/** Every page and comment keeps the rules of scripts/prose: a reader whose English is weak understands each sentence. */
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { expect } from "chai";
+import { type Finding, lintComments, lintPage } from "../../../scripts/prose/lint";
+import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
+
+const root = checkoutDirectory();
+/** The share of comment lines with a finding: a rule that reads no grammar has false alarms. */
+const MOST_COMMENT_LINES = 0.145;
+/** Pages that still have to be edited; the list only shrinks. */
+const NOT_YET: ReadonlySet<string> = new Set([
+  "AGENTS.md",
+  "CHANGELOG.md",
+  "CONTRIBUTING.md",
+  "README.md",
+  "docs/README.md",
+  "docs/api.md",
+  "docs/architecture.md",
+  "docs/auto-pipelining.md",
+  "docs/benchmarks.md",
+  "docs/bulk.md",
+  "docs/caching.md",
+  "docs/calling-commands.md",
+  "docs/cluster.md",
+  "docs/commands.md",
+  "docs/compatible.md",
+  "docs/connecting.md",
+  "docs/differences.md",
+  "docs/errors.md",
+  "docs/fewer-commands.md",
+  "docs/guarantees.md",
+  "docs/lanes.md",
+  "docs/moving-from-ioredis.md",
+  "docs/moving-from-node-redis.md",
+  "docs/observability.md",
+  "docs/options.md",
+  "docs/pipelining.md",
+  "docs/platforms.md",
+  "docs/pubsub.md",
+  "docs/recipes.md",
+  "docs/scanning.md",
+  "docs/scripting.md",
+  "docs/sentinel.md",
+  "docs/slow-redis.md",
+  "docs/testing-commands.md",
+  "docs/testing-server.md",
+  "docs/testing-your-service.md",
+  "docs/timeouts.md",
+  "docs/tracing.md",
+  "docs/transactions.md",
+  "docs/troubleshooting.md",
+  "docs/typescript.md",
+]);
+
+function filesIn(directory: string, ending: string): string[] {
+  return readdirSync(join(root, directory), { recursive: true, encoding: "utf8" })
+    .filter((name) => name.endsWith(ending) && !name.includes("generated"))
+    .map((name) => join(directory, name));
+}
+
+function shown(findings: readonly Finding[]): string {
+  return findings.map(({ path, line, message }) => `${path}:${line} ${message}`).join("\n");
+}
+
+describe("prose", function () {
+  this.timeout(60_000);
+
+  const pages = ["README.md", "CHANGELOG.md", "AGENTS.md", "CONTRIBUTING.md", ...filesIn("docs", ".md")];
+  for (const page of pages.filter((name) => !name.includes("decisions"))) {
+    it(page, async () => {
+      const findings = await lintPage(page);
+      if (NOT_YET.has(page)) expect(findings, "it is clean: take it off the list").to.have.length.above(0);
+      else expect(shown(findings)).to.equal("");
+    });
+  }
+
+  it("comments of src", async () => {
+    let lines = 0;
+    const findings: Finding[] = [];
+    for (const path of filesIn("src", ".ts")) {
+      const found = await lintComments(path);
+      lines += found.lines;
+      findings.push(...found.findings);
+    }
+    const faulty = new Set(findings.map(({ path, line }) => `${path}:${line}`)).size;
+    expect(faulty / lines, shown(findings)).to.be.at.most(MOST_COMMENT_LINES);
+  });
+
+  it("finds a sentence without a subject, a long one and an idiom", async () => {
+    const { findings } = await lintComments("test/unit/docs/prose-samples.ts");
+    expect(findings.map(({ line }) => line)).to.deep.equal([1, 2, 1]);
+  });
+});
