@@ -38,7 +38,6 @@ const LATE = Object.fromEntries(
     "command/effects": "effects",
     "command/merging/merging": "merging",
     "connection/socket-timeout": "socket-timeout",
-    "lanes/lane-set": "lanes",
     "link/admission": "admission",
     "link/unblocker": "unblocker",
     "pipeline/auto-pipeliner": "auto-pipeliner",

@@ -8,7 +8,6 @@
  *   --protocol=3                 one side of the matrix: 2 or 3
  *   --auto-pipelining=on         another: on or off
  *   --reply-mapping=legacy       another: legacy or resp3
- *   --connections=2+1            every client has so many lanes, and one connection for bulk behind the plus
  *   --repeat=N                   the groups N times, until the first run that fails
  *   --lanes=1                    one group after the other instead of two side by side
  *   --long                       more of everything: ten times what must not fail once, other Node versions, Bun, Deno
@@ -23,7 +22,6 @@ const CHOICES = {
   "--servers": { variable: "SLUICE_SERVERS", values: /^[\w,-]+$/ },
   "--protocol": { variable: "SLUICE_PROTOCOL", values: /^[23]$/ },
   "--auto-pipelining": { variable: "SLUICE_AUTO_PIPELINING", values: /^(?:on|off)$/ },
-  "--connections": { variable: "SLUICE_CONNECTIONS", values: /^[1-9](?:\+[01])?$/ },
   "--reply-mapping": { variable: "SLUICE_REPLY_MAPPING", values: /^(?:legacy|resp3)$/ },
 };
 

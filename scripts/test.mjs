@@ -53,8 +53,6 @@ const ON_TEST_SERVER = {
   // How leaks are found has nothing to do with the server.
   integration: { without: "leak-check.test.js", servers: "test", isShort: true },
 };
-/** Several connections to each server where there is one: what is about one connection keeps out of it. */
-const WITH_LANES = { connections: "2+1", isShort: true };
 /** So many published packages at least pass on the project's own test server: docs/testing-server.md names the number. */
 const FEWEST_ON_TEST_SERVER = 30;
 /** Of the commands that the published packages send, such a share at least is supported by the test server. */
@@ -145,15 +143,7 @@ function compiledTests(group) {
 
 /** Runs a group, or the one file of it; `isShort` leaves out what only the long run adds. */
 async function runMocha(group, label, how = {}) {
-  const {
-    node = process.execPath,
-    only,
-    without,
-    isShort = false,
-    isBeside = false,
-    servers,
-    connections,
-  } = how;
+  const { node = process.execPath, only, without, isShort = false, isBeside = false, servers } = how;
   const files = compiledTests(group).filter(
     (path) =>
       (only === undefined || path.endsWith(only)) && (without === undefined || !path.endsWith(without)),
@@ -165,7 +155,6 @@ async function runMocha(group, label, how = {}) {
   const countsPath = join(scratch, `${label.replace(/\W/g, "-")}.json`);
   const env = { SLUICE_COUNTS: countsPath, SLUICE_TARGET: targetOf(group) };
   if (servers !== undefined) env.SLUICE_SERVERS = servers;
-  if (connections !== undefined) env.SLUICE_CONNECTIONS = connections;
   if (isLong) env.SLUICE_LONG = isShort ? "" : "1";
   if (options.hasDetails && node === process.execPath && !isShort) env.NODE_V8_COVERAGE = rawCoverage;
   const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
@@ -388,9 +377,6 @@ await tryAgainAlone();
 if (isLong) {
   await testSite();
   await repeatForLong();
-  for (const group of ["integration", "cluster"]) {
-    await runMocha(group, `${group}, two lanes and bulk`, WITH_LANES);
-  }
   await otherNodes();
   await otherRuntimes();
 }

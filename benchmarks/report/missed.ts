@@ -153,21 +153,6 @@ thread.
   pipeline 1.68 times. A turn that leaves in batches of 256, four of them under way, is as fast merged as written by hand
   (2.36M and 2.32M a second, 1.51 and 1.49 times the turn as it is, in one process by turns),
   because the server works while the rest is issued ([decision 0016](../docs/decisions/0016-coalesce-and-merge.md)).
-- **Small beside large on the loopback device**: in a process whose heap is small, full collections decide. Traces of
-  2026-11-23 (\`--trace-gc\`, the scheduler, TCP) show a client that reads nothing for 5-8 ms, up to thirty times a second:
-  a mark-compact of 5-11 ms, or a step of marking of up to 16 ms. The engine begins one when the Buffers that were made
-  since the last one, dead or not, and the old objects pass a limit that follows the size of the heap: 20-25 MB in the
-  sample, which holds 8 MB. In four seconds (on a busy machine) sluice had 63 full collections and ioredis 20. Why fewer is
-  not known: a young part of the heap of 16 MiB from the start gave sluice nothing (932-1,310 a second, two runs). What TCP sends twice
-  meanwhile is the consequence: nobody reads. Reads of 128 KiB to 1 MiB (1,083-1,217 a second) and one
-  write a turn (1,152) gave nothing over reads of 64 KiB (1,153-1,283); without the small block behind the value there were 874.
-  A program of 6 MB that does nothing but these reads (three seconds, a busy machine) has no or one full collection with
-  sluice and up to 5 with ioredis: there the engine frees young Buffers by a scavenge of half a millisecond at every 31 MiB,
-  which is its limit for them. So full collections are those of a heap whose own limit is below that.
-  In a process that holds 60 MB of objects, as a service does, the same client has 1.47 times the small GETs of ioredis and
-  0.46 times its p99 (two rounds): the rows *heap of 60 MB*. A p99 of twice that of alone is out of reach there too: client and server
-  have one thread each, and both are busy with the large value for 0.3 ms, whatever connection it is on
-  ([decision 0015](../docs/decisions/0015-lanes.md)).
 - **200 handlers on Bun** had 16.93 µs after 0.2 s of warm-up, and 1.17 after one second; by fifths of a second from the
   start: 5.8, 4.9, 1.7, 1.6, 1.2, 1.1, with as many commands in a write as on Node.js. Bun compiles later. So every process now warms
   up for a second; of Node 26 only this row was measured so.

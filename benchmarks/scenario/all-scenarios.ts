@@ -11,7 +11,6 @@ import { clusterGrowth, clusterReads } from "./cluster-load";
 import { failingTogether } from "./failing-together";
 import { fewerCommands } from "./fewer-commands";
 import { idleClients } from "./idle-clients";
-import { lanes } from "./lanes";
 import { lines } from "./lines";
 import { loadCost } from "./load-cost";
 import {
@@ -65,7 +64,6 @@ export const scenarios: readonly Scenario[] = [
   callThenCompute,
   ownPace,
   lines,
-  lanes,
   surroundings,
   traced,
   cached,

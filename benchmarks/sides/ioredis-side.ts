@@ -63,7 +63,7 @@ export class IoredisSide implements ClientSide {
 
   async connect(target: Target, choices: ConnectChoices): Promise<void> {
     const Redis = this.load();
-    const { autoPipelining, maxInFlight, protocol, connections } = choices;
+    const { autoPipelining, maxInFlight, protocol } = choices;
     const flushPolicy = choices.flushPolicy ?? this.flushPolicy;
     if (choices.isPatched === true) patch(Redis);
     const enableAutoPipelining =
@@ -78,7 +78,6 @@ export class IoredisSide implements ClientSide {
         enableAutoPipelining,
         flushPolicy,
         protocol,
-        connections,
       });
     }
     client.on("error", (error) => process.stderr.write(`${this.name}: ${error.message}\n`));

@@ -36,8 +36,6 @@ export interface ConnectChoices {
   readonly isPatched?: boolean;
   /** RESP version, where the client lets one choose. */
   readonly protocol?: 2 | 3;
-  /** Several connections to the server, where the client has such an option. */
-  readonly connections?: { readonly lanes: number; readonly bulk: number } | undefined;
 }
 
 /** Issues one prepared command, or one prepared batch, and settles with its reply or replies. */

@@ -2,13 +2,11 @@
  * Builds the chain of dispatchers that the options ask for, from the bottom upwards:
  *
  *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Tracking ->] link
- *                                                      Lanes -> [AutoPipeliner ->] link, for each lane
  *
  * The code of what stands in brackets is loaded by those who ask for it.
  */
 
 import type { Dispatcher } from "../command/dispatcher";
-import type { LaneSet } from "../lanes/lane-set";
 import type { Admission, Bounds } from "../link/admission";
 import type { BlockingLease, LeaseOwner } from "../link/blocking-lease";
 import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
@@ -17,7 +15,6 @@ import type { CachedClient, CachedLink, Caching, LinkTracker, OpenedCaching } fr
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 
 export type { CacheView } from "./cache-view";
-export { openLanes } from "./lanes";
 
 export interface ChainOptions extends AutoPipeliningOptions {
   readonly bounds?: Bounds | undefined;
@@ -29,8 +26,6 @@ export interface ChainOptions extends AutoPipeliningOptions {
 export const PARTS: unique symbol = Symbol("parts");
 
 export interface ChainDeps extends LeaseOwner {
-  /** Null with one connection. */
-  readonly lanes: LaneSet | null;
   onGivenUp(): void;
   /** See `AutoPipelinerOptions`. */
   onGathered(ms: number): void;
@@ -44,7 +39,6 @@ export class Chain {
   private bottom: Dispatcher;
   readonly lease: BlockingLease | null;
   readonly admission: Admission | null;
-  readonly lanes: LaneSet | null;
 
   constructor(
     link: CachedLink,
@@ -52,14 +46,14 @@ export class Chain {
     private readonly deps: ChainDeps,
     client: CachedClient,
   ) {
-    this.lanes = deps.lanes;
     const opened = openCaching(client, link);
     this.caching = opened?.caching ?? null;
     this.tracker = opened?.tracker ?? null;
     const bottom = this.tracker?.tracking ?? link;
     this.bottom = bottom;
     const maxConnections = options.blockingConnections ?? 0;
-    const gathered = this.gather();
+    this.auto = this.makeAuto();
+    const { gathered } = this;
     this.lease = maxConnections > 0 ? makeLease(gathered, maxConnections, deps) : null;
     const { bounds } = options;
     this.admission =
@@ -87,7 +81,8 @@ export class Chain {
   /** Takes over changed options of auto-pipelining. What is gathered leaves first, in order. */
   renewAuto(isReady: boolean): void {
     this.auto?.flush();
-    const gathered = this.gather();
+    this.auto = this.makeAuto();
+    const { gathered } = this;
     if (isReady) this.auto?.hold(true);
     if (this.lease !== null) this.lease.next = gathered;
     else if (this.admission !== null) this.admission.next = gathered;
@@ -104,29 +99,20 @@ export class Chain {
     return this.admission ?? this.lease ?? this.gathered;
   }
 
-  /** Where commands are gathered and divided. */
+  /** Where commands are gathered. */
   private get gathered(): Dispatcher {
-    return this.lanes?.lanes ?? this.auto ?? this.bottom;
+    return this.auto ?? this.bottom;
   }
 
-  private gather(): Dispatcher {
-    const { lanes, bottom, deps } = this;
-    if (lanes === null) this.auto = this.makeAuto(bottom, () => deps.onGivenUp());
-    else {
-      lanes.gather((link) => this.makeAuto(link, () => link.session.loseMember()));
-      this.auto = lanes.main.gatherer as AutoPipeliner | null;
-    }
-    return this.gathered;
-  }
-
-  private makeAuto(next: Dispatcher, onGivenUp: () => void): AutoPipeliner | null {
+  private makeAuto(): AutoPipeliner | null {
+    const { deps } = this;
     const window = autoPipelinerOptions(this.options);
     if (window === null) return null;
     const parts = require("../pipeline/auto-pipeliner") as typeof import("../pipeline/auto-pipeliner");
-    return new parts.AutoPipeliner(next, {
+    return new parts.AutoPipeliner(this.bottom, {
       ...window,
-      onGivenUp,
-      onGathered: (ms) => this.deps.onGathered(ms),
+      onGivenUp: () => deps.onGivenUp(),
+      onGathered: (ms) => deps.onGathered(ms),
     });
   }
 }

@@ -39,11 +39,6 @@ export interface CallLimits {
    * is older than so many milliseconds and keeps its own for so long, whatever `match` says.
    */
   cache?: boolean | number | undefined;
-  /**
-   * With the option `connections: { bulk: 1 }`: goes over the connection for large values, unless another one has
-   * something of its keys that must be answered before.
-   */
-  lane?: "bulk" | undefined;
 }
 
 /** The state of the link that a command goes to, as the limits need it. */
@@ -75,7 +70,6 @@ export class Limiter {
   limit(command: Command): void {
     const { options, context, call } = this;
     if (call.retry !== undefined) command.ensureExtra().retryPolicy = call.retry;
-    if (call.lane !== undefined) command.ensureExtra().isBulk = true;
     if (call.cache !== undefined) command.ensureExtra().cacheTtlMs = cacheTtlMs(call.cache);
     if (this.signal !== null && !this.signal.follow(command)) return;
     if (call.timeout !== undefined) {
@@ -117,7 +111,6 @@ const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) =
     typeof (value as AbortSignal)?.addEventListener === "function" ? null : "an AbortSignal",
   retry: (value) => (RETRY_POLICIES.includes(value as string) ? null : RETRY_POLICIES.join(", ")),
   cache: (value) => (isCacheChoice(value) ? null : "a boolean or milliseconds"),
-  lane: (value) => (value === "bulk" ? null : '"bulk"'),
 };
 
 /** Passed over, it would leave the caller without a limit. */

@@ -24,8 +24,7 @@ export interface QuitReport {
 
 /** The ways in which a client leaves and closes. */
 export interface Leaver {
-  /** Its links, the main one first. */
-  readonly links: readonly Link[];
+  readonly link: Link;
   /** Sends QUIT behind everything. */
   leave(): Promise<unknown>;
   disconnect(): void;
@@ -56,25 +55,25 @@ export class TimeLimit {
 }
 
 export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Promise<QuitReport> {
-  const { links } = leaver;
+  const { link } = leaver;
   const left = leaver.leave().then(
     () => null,
     // Refused, or given up: the client is closed all the same.
-    () => ({ ...countLeft(leaver), isDrained: links[0]?.connection == null }),
+    () => ({ ...countLeft(leaver), isDrained: link.connection === null }),
   );
   const limit = new TimeLimit(timeout);
   const report = await Promise.race([left, limit.over.then(() => countLeft(leaver))]);
   limit.stop();
   if (report === null) return { isDrained: true, unanswered: 0, unsent: 0 };
-  const connections = links.map(({ connection }) => connection);
+  const { connection } = link;
   leaver.disconnect();
-  for (const connection of connections) connection?.destroy();
+  connection?.destroy();
   return report;
 }
 
-function countLeft({ links, gathered }: Leaver): QuitReport {
+function countLeft({ link, gathered }: Leaver): QuitReport {
   const census = new Census();
-  for (const link of links) census.addLink(link);
+  census.addLink(link);
   census.addAll(gathered());
   return { isDrained: false, unanswered: census.unanswered, unsent: census.unsent };
 }

@@ -17,7 +17,7 @@ import type { BatchObserver } from "../pipeline/pipeline-run";
 import type { ScanStream, ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import type { BlockingConnection } from "./blocking-connection";
-import { type CacheView, Chain, type ChainDeps, openLanes, PARTS } from "./chain";
+import { type CacheView, Chain, type ChainDeps, PARTS } from "./chain";
 import { CHAIN, ClientBase, INITIALIZE, LIMITS, openScan, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
@@ -66,7 +66,6 @@ type RedisArguments =
   | [portOrPath: number | string, options: RedisOptions]
   | [path: string]
   | [options: RedisOptions];
-type LinkDeps = ConstructorParameters<typeof Link>[2];
 
 export const LINK: unique symbol = Symbol("link");
 export const EVENTS: unique symbol = Symbol("events");
@@ -143,16 +142,13 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const self = this as unknown as Redis;
     const tracer = new ClientTracer(this);
     const events = new RedisEvents(self, tracer);
-    const makeLink = (own: LinkDeps): Link => new Link(this.options, makeConnector(self, makeClient), own);
-    const lanes = openLanes(this.options, events, events, makeLink);
-    const link = makeLink(lanes?.mainDeps ?? events);
-    lanes?.begin(link);
+    const link = new Link(this.options, makeConnector(self, makeClient), events);
     this[EVENTS] = events;
     this[LINK] = link;
     this[TRACER] = tracer;
-    this[PARTS] = new Chain(link, this.options, new RedisChainDeps(self, link, lanes), this);
+    this[PARTS] = new Chain(link, this.options, new RedisChainDeps(self, link), this);
     this[CHAIN] = this[PARTS].top;
-    this[LIMITS] = lanes ?? link;
+    this[LIMITS] = link;
     this[SOURCE] = new RedisSource(self, tracer, link);
     this[INITIALIZE]();
     this[HEED]();
@@ -165,8 +161,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     observeOptions(this.options, LIVE_OPTIONS, (name) => {
       const { [LINK]: link, [PARTS]: parts, options } = this;
       if (name === "socketTimeout") {
-        for (const one of parts.lanes?.all ?? [{ link }])
-          one.link.connection?.limitSilence(options.socketTimeout ?? 0);
+        link.connection?.limitSilence(options.socketTimeout ?? 0);
         return;
       }
       parts.renewAuto(link.status === "ready");
@@ -176,7 +171,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** See docs/connecting.md for the words and the moves between them. */
   get status(): RedisStatus {
-    return this[EVENTS].shownStatus ?? ((this[PARTS]?.lanes ?? this[LINK]).status as RedisStatus);
+    return this[EVENTS].shownStatus ?? (this[LINK].status as RedisStatus);
   }
 
   /** Some packages set it after closing the client. It is shown until the next move, and changes nothing. */
@@ -244,9 +239,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
    * lazy.disconnect();
    */
   connect(callback?: Callback<void>): Promise<void> {
-    const { lanes } = this[PARTS];
-    const outcome = this[LINK].connect();
-    return asCallback(lanes === null ? outcome : outcome.then(() => lanes.untilReady()), callback);
+    return asCallback(this[LINK].connect(), callback);
   }
 
   /**
@@ -256,7 +249,6 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   disconnect(reconnect = false): void {
     if (!reconnect) this[PARTS].letGo();
     this[LINK].disconnect(reconnect);
-    this[PARTS].lanes?.disconnect(reconnect);
     if (!reconnect) this[PARTS].lease?.close((commands) => this[EVENTS].settleWaiting(commands));
   }
 
@@ -284,7 +276,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     // The report counts what waits behind bounds as well.
     this[PARTS].letGo();
     const leaver = {
-      links: linksOf(this),
+      link: this[LINK],
       leave: () => leave(this, false),
       disconnect: () => this.disconnect(),
       gathered: () => gatheredOf(this),
@@ -380,22 +372,15 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
 /** The known facts about the server and the connections to it. */
 export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
-  const { lanes, lease } = redis[PARTS];
+  const { lease } = redis[PARTS];
   const gathered = gatheredOf(redis);
   const server = redis[TRACER].place();
-  const counts = lanes?.totals ?? redis[EVENTS].counts;
-  return readLink(redis[LINK], counts, { gathered, lease, server, status: redis.status, lanes });
+  return readLink(redis[LINK], redis[EVENTS].counts, { gathered, lease, server, status: redis.status });
 }
 
 /** All that has not reached a link. */
 export function gatheredOf(redis: Redis<ReplyMappingMode>) {
-  const { auto, lanes } = redis[PARTS];
-  return lanes?.gathered ?? auto?.gathered ?? [];
-}
-
-/** The main link first. */
-export function linksOf(redis: Redis<ReplyMappingMode>): readonly Link[] {
-  return redis[PARTS].lanes?.links ?? [redis[LINK]];
+  return redis[PARTS].auto?.gathered ?? [];
 }
 
 /** The client as tracers see it. A class, since every client has one. */
@@ -436,12 +421,11 @@ class RedisSource implements TraceSource {
   }
 }
 
-/** The connections of a client, for the dispatchers above them. */
+/** The link of a client, for the dispatchers above it. */
 class RedisChainDeps implements ChainDeps {
   constructor(
     private readonly redis: Redis,
     private readonly link: Link,
-    readonly lanes: ChainDeps["lanes"],
   ) {}
 
   makeConnection(onTaken: () => void): BlockingConnection {
@@ -469,13 +453,8 @@ class RedisChainDeps implements ChainDeps {
 
   /** A transaction opened by hand goes on where it began; the rest will be refused. */
   isBoundToShared(): boolean {
-    const { link, lanes } = this;
-    return (
-      link.isLeaving ||
-      link.session.isDelicate ||
-      link.mode !== "normal" ||
-      lanes?.lanes.holdsTransaction === true
-    );
+    const { link } = this;
+    return link.isLeaving || link.session.isDelicate || link.mode !== "normal";
   }
 }
 
@@ -486,9 +465,7 @@ function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<u
     return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
   }
   if (link.status === "monitoring") return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
-  const { lanes } = redis[PARTS];
-  if (link.isWritable || link.offline.length > 0 || lanes?.isWaiting === true)
-    return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
+  if (link.isWritable || link.offline.length > 0) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.isLeaving) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.status === "wait") redis.connect().catch(() => {});
   redis.disconnect();

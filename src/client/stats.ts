@@ -8,8 +8,6 @@ import type { Command } from "../command/command";
 import type { Tally } from "../command/promise-completion";
 import { bytesOf } from "../command/size";
 import type { ConnectionCounts } from "../connection/connection-counts";
-import type { LinkLane } from "../lanes/lane";
-import type { LaneSet } from "../lanes/lane-set";
 import type { Admission } from "../link/admission";
 import type { BlockingLease } from "../link/blocking-lease";
 import type { Link } from "../link/link";
@@ -115,16 +113,6 @@ export interface LinkStats extends Traffic {
   readonly roundTrip: RoundTripStats;
   /** Channels, patterns and sharded channels that are subscribed to. */
   readonly subscriptions: number;
-  /** Each connection of the option `connections`, the main one first; null without it. */
-  readonly lanes: readonly LaneStats[] | null;
-}
-
-/** One of several connections to a server. */
-export interface LaneStats {
-  /** `main`, `lane 1` and so on, `bulk`. */
-  readonly name: string;
-  readonly status: string;
-  readonly queues: QueueStats;
 }
 
 /** The result of `redis.stats()`. */
@@ -170,7 +158,6 @@ interface Surroundings {
   readonly server: string;
   readonly gathered: readonly Command[];
   readonly lease: BlockingLease | null;
-  readonly lanes: LaneSet | null;
 }
 
 /** Commands that wait above the links. */
@@ -195,7 +182,7 @@ export function readCache(caching: { stats(): CacheStats } | null): CacheStats |
 }
 
 export function readLink(link: Link, counts: ConnectionCounts, surroundings: Surroundings): LinkStats {
-  const { status, server, lease, lanes } = surroundings;
+  const { status, server, lease } = surroundings;
   const gathered = waitingOf(surroundings.gathered);
   gathered.count += lease?.waitingCount ?? 0;
   gathered.bytes += lease?.waitingBytes ?? 0;
@@ -204,41 +191,28 @@ export function readLink(link: Link, counts: ConnectionCounts, surroundings: Sur
     status,
     server,
     ...readTraffic(counts),
-    queues: readQueues(lanes === null ? [link] : lanes.all.map((lane) => lane.link), gathered),
+    queues: readQueues(link, gathered),
     roundTrip: Object.freeze({ meanMs, p99Ms: counts.roundTrips.p99Ms(clockMs()), count }),
     subscriptions: link.subscriptions.count,
-    lanes: lanes === null ? null : Object.freeze(lanes.all.map(readLane)),
   });
 }
 
-function readQueues(links: readonly Link[], gathered: Waiting): QueueStats {
-  const queues = {
-    ...{ offline: 0, gathered: gathered.count, unsent: 0, inFlight: 0 },
-    ...{ offlineBytes: 0, gatheredBytes: gathered.bytes, unsentBytes: 0, inFlightBytes: 0 },
-    socketBytes: 0,
-  };
-  for (const { connection, offline, pending, queue } of links) {
-    queues.offline += offline.length;
-    queues.offlineBytes += offline.bytes;
-    queues.unsent += pending.unsent - offline.length;
-    queues.unsentBytes += queue?.unsentBytes ?? 0;
-    queues.inFlight += pending.unanswered;
-    queues.inFlightBytes += queue?.bytesInFlight ?? 0;
-    queues.socketBytes += connection?.socket?.writableLength ?? 0;
-  }
-  return Object.freeze(queues);
+function readQueues({ connection, offline, pending, queue }: Link, gathered: Waiting): QueueStats {
+  return Object.freeze({
+    offline: offline.length,
+    gathered: gathered.count,
+    unsent: pending.unsent - offline.length,
+    inFlight: pending.unanswered,
+    offlineBytes: offline.bytes,
+    gatheredBytes: gathered.bytes,
+    unsentBytes: queue?.unsentBytes ?? 0,
+    inFlightBytes: queue?.bytesInFlight ?? 0,
+    socketBytes: connection?.socket?.writableLength ?? 0,
+  });
 }
 
 function waitingOf(commands: readonly Command[]): Waiting {
   return { count: commands.length, bytes: bytesOf(commands) };
-}
-
-function readLane({ name, link, gatherer }: LinkLane): LaneStats {
-  return Object.freeze({
-    name,
-    status: link.status,
-    queues: readQueues([link], waitingOf(gatherer?.gathered ?? [])),
-  });
 }
 
 /** The facts that a cluster client adds to its nodes. */

@@ -16,15 +16,13 @@ export interface NodeClient extends Dispatcher {
   readonly link: Link;
   /** Commands gathered for the next automatic batch. */
   readonly gathered: readonly Command[];
-  /** Its link, and those of its other lanes. */
-  readonly links: readonly Link[];
   /** Nothing is gathered, waits or is due from the server. */
   readonly isIdle: boolean;
   /** Hands on what is gathered, although a batch may be unanswered. */
   handOn(): void;
-  /** Takes out what waits for a connection and the test is true for, also what lanes hold back. */
+  /** Takes out what waits for a connection and the test is true for. */
   takeWaiting(isWanted: (command: Command) => boolean): Command[];
-  /** Ends all connections at once. */
+  /** Ends its connection at once. */
   destroy(): void;
   /** The youngest command of a slot that was given to it and is not answered, or null; one that may block does not count. */
   lastOf(slot: number): Command | null;

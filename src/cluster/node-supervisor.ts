@@ -24,7 +24,6 @@ export class NodeSupervisor {
   readonly takeover: Takeover = {
     takesOver: (command) => this.deps.redirector.takesOver(command),
     takeOver: (commands, error) => {
-      if (this.client?.links.some(({ status }) => status === "end")) this.noteUnreached();
       this.deps.redirector.takeOver(this.node, commands, error);
     },
     madeWhole,
@@ -47,15 +46,10 @@ export class NodeSupervisor {
       if (isPresent) pool.regain(node);
     } else if (status === "reconnecting" && isPresent) this.onLost();
     else if (status === "end" && client !== null) {
-      this.noteUnreached();
+      // Before its link hands its commands over, so that they do not come here again.
+      if (!this.wasReady && isPresent) node.isDown = true;
       pool.onEnded(client);
     }
-  }
-
-  /** Its client ends. With lanes this is known before: one of them has ended, and its commands must not come here again. */
-  private noteUnreached(): void {
-    const { node, client } = this;
-    if (!this.wasReady && client !== null && node.client === client) node.isDown = true;
   }
 
   /** An error reply; true when the command goes to another node. */

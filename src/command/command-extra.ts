@@ -132,8 +132,6 @@ export class CommandExtra {
   /** How long its answer may be kept, if its caller has said so; 0: not at all, nor may it come from a cache. */
   cacheTtlMs: number | null = null;
   tracked: TrackedRead | null = null;
-  /** Its caller wants it on a connection for large values, if there is one. */
-  isBulk = false;
   /** `MergedCommands`, if it stands for several (`mergedIn`). */
   merged: object | null = null;
   private hooks: SettleHook[] | null = null;

@@ -138,16 +138,6 @@ export class Session {
     if (this.isWatchLost || !isWhole) this.note(exec);
   }
 
-  /** The rest of a transaction that was lost is refused. */
-  get isRefusing(): boolean {
-    return this.isMultiLost;
-  }
-
-  /** Whether a transaction runs may depend on a WATCH that was issued before it. */
-  get isGuarded(): boolean {
-    return this.isWatching || this.isWatchLost || this.isGuardLost;
-  }
-
   /** True between a MULTI sent by hand and its EXEC. */
   get isInTransaction(): boolean {
     return this.openTransaction !== null;

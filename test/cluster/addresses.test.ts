@@ -16,7 +16,6 @@ import { waitUntil } from "../../scripts/servers/wait-until";
 import type { Cluster } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { FakeCluster } from "../support/fake-cluster";
-import { onOneConnection } from "../support/one-connection";
 
 const KEYS = Array.from({ length: 60 }, (_, i) => `key:${i}`);
 
@@ -211,7 +210,6 @@ describe("cluster: names for TLS", () => {
   let fronts: Server[] = [];
   /** The names that each front was asked for, in order. */
   let asked: string[][] = [];
-  onOneConnection();
   const fixture = new ClusterFixture();
 
   before(() => {

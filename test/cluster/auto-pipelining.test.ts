@@ -26,7 +26,7 @@ describe("cluster: auto-pipelining", () => {
   beforeEach(() => fixture.flush());
 
   it("writes once to each node for the commands of one turn", async () => {
-    const cluster = await connect({ redisOptions: { connections: { lanes: 1 } } });
+    const cluster = await connect();
     const before = writesOf(cluster);
     const calls = Array.from({ length: 300 }, (_, i) => cluster.set(`key:${i}`, i));
     expect(cluster.autoPipelineQueueSize).to.equal(300);

@@ -18,7 +18,6 @@ import calculateSlot from "cluster-key-slot";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { Cluster, Redis } from "../../src/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
-import { onOneConnection } from "../support/one-connection";
 import { randomSource } from "../support/random";
 import { serverKinds } from "../support/shared-servers";
 
@@ -167,7 +166,6 @@ class Writer {
 for (const kind of serverKinds()) {
   describe(`cluster: a cache beside a writer, ${kind}`, function () {
     this.timeout(RUN_MS + 120_000);
-    onOneConnection();
     const fixture = new ClusterFixture(kind);
     fixture.install();
 

@@ -13,7 +13,6 @@ import type { CacheOptions } from "../../src/client/options/common-options";
 import { Cluster } from "../../src/index";
 import { BusCuts } from "../support/bus-cuts";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
-import { onOneConnection } from "../support/one-connection";
 import { serverKinds } from "../support/shared-servers";
 
 const TIMEOUT_MS = 60_000;
@@ -40,7 +39,6 @@ function invalidated(client: Cluster): Promise<string[] | null> {
 for (const kind of serverKinds()) {
   describe(`cluster: a cache, ${kind}`, function () {
     this.timeout(TIMEOUT_MS);
-    onOneConnection();
     const fixture = new ClusterFixture(kind);
     fixture.install();
 

@@ -7,7 +7,6 @@ import { instrument } from "../../src/otel/index";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
 import { Metrics } from "../support/metrics";
-import { onOneConnection } from "../support/one-connection";
 
 describe("cluster: metrics", function () {
   this.timeout(60_000);
@@ -55,7 +54,6 @@ describe("cluster: metrics", function () {
   });
 
   describe("on real servers", () => {
-    onOneConnection();
     const fixture = new ClusterFixture(ServerKind.Redis);
     fixture.install();
 

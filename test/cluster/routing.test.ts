@@ -41,7 +41,7 @@ describe("cluster: routing", () => {
   });
 
   it("writes once to each node for a pipeline", async () => {
-    const cluster = fixture.connect({ redisOptions: { connections: { lanes: 1 } } });
+    const cluster = fixture.connect();
     await untilClusterReady(cluster);
     await Promise.all(Array.from({ length: 50 }, (_, i) => cluster.get(`warm:${i}`)));
     const writes = (): number[] => cluster.nodes("master").map((node) => node.stats().flushes.count);

@@ -6,7 +6,6 @@ import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { CacheOptions } from "../../src/client/options/common-options";
 import { type CacheContext, Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
-import { onOneConnection } from "../support/one-connection";
 import { serverKinds, sharedServer, startServer } from "../support/shared-servers";
 
 /** Commands that the server has executed, by what it counts. */
@@ -21,7 +20,6 @@ async function until(condition: () => boolean): Promise<void> {
 
 for (const kind of serverKinds()) {
   describe(`a cache, ${kind}`, () => {
-    onOneConnection();
     let server: ServerProcess;
     const clients: Redis[] = [];
 
@@ -472,7 +470,6 @@ for (const kind of serverKinds()) {
 }
 
 describe("a cache without a server that tracks", () => {
-  onOneConnection();
   it("is refused with RESP2", () => {
     expect(() => new Redis({ cache: true, protocol: 2, lazyConnect: true })).to.throw(
       /"cache" needs protocol 3/,
@@ -555,7 +552,6 @@ describe("a cache without a server that tracks", () => {
 });
 
 describe("a cache on a frozen connection", () => {
-  onOneConnection();
   it("stops answering within maxStale, and goes on when the server does", async function () {
     this.timeout(20_000);
     const server = await startServer(serverKinds()[0] ?? "redis");

@@ -7,10 +7,8 @@ import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer } from "../support/fake-server";
 import { closeClient, untilReady } from "../support/matrix";
-import { onOneConnection } from "../support/one-connection";
 
 describe("credentials", () => {
-  onOneConnection();
   let server: ServerProcess;
   const clients: Redis[] = [];
 

@@ -4,12 +4,10 @@ import { expect } from "chai";
 import { Redis, ReplyError } from "../../src/index";
 import { FakeServer, NO_REPLY, status } from "../support/fake-server";
 import { closeClient, untilReady } from "../support/matrix";
-import { onOneConnection } from "../support/one-connection";
 
 const MISSING = "ERR no such fieldset";
 
 describe("himportFieldsets", () => {
-  onOneConnection();
   let fake: FakeServer;
   let redis: Redis;
   let known: Set<string>;

@@ -10,7 +10,6 @@ import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer, RawReply } from "../support/fake-server";
 import { closeClient, matrix, untilReady } from "../support/matrix";
-import { onOneConnection } from "../support/one-connection";
 import { failureOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 import { serverKinds, sharedServer } from "../support/shared-servers";
@@ -34,7 +33,6 @@ async function callsOf(server: ServerProcess): Promise<Calls> {
 const READS = ["get", "hget", "sismember", "zscore"] as const;
 
 describe("fewer commands", () => {
-  onOneConnection();
   matrix(
     "merged reads of one turn",
     { autoPipelining: [false], replyMappings: ["legacy", "resp3"] },
@@ -71,7 +69,6 @@ describe("fewer commands", () => {
 
 for (const kind of serverKinds()) {
   describe(`fewer commands, ${kind}`, () => {
-    onOneConnection();
     let server: ServerProcess;
     const clients: Redis[] = [];
     const open = async (window: AutoPipeliningWindow, options: RedisOptions = {}): Promise<Redis> => {
@@ -398,7 +395,6 @@ describe("fewer commands over a bad line", () => {
 });
 
 describe("fewer commands, a scripted server", () => {
-  onOneConnection();
   let server: FakeServer;
   let redis: Redis;
   afterEach(async () => {

@@ -19,7 +19,6 @@ import { Cluster, Redis } from "../../src/index";
 import { instrument } from "../../src/otel/index";
 import { ClusterFixture, closeCluster } from "../support/cluster-fixture";
 import { closeClient, untilReady } from "../support/matrix";
-import { onOneConnection } from "../support/one-connection";
 import { ServerFixture } from "../support/server-fixture";
 
 interface Definition {
@@ -117,7 +116,6 @@ const CLUSTER_PIPELINES: readonly Call[] = [
 ];
 
 describe("under the instrumentation for ioredis", function () {
-  onOneConnection();
   this.timeout(120_000);
   const exporter = new InMemorySpanExporter();
   const tracerProvider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });

@@ -28,11 +28,9 @@ import { SluiceInstrumentation } from "../../src/otel/instrumentation";
 import { FakeClusterFixture, KEY } from "../support/fake-cluster-fixture";
 import { untilReady } from "../support/matrix";
 import { Metrics } from "../support/metrics";
-import { onOneConnection } from "../support/one-connection";
 import { ServerFixture } from "../support/server-fixture";
 
 describe("sluice/otel", function () {
-  onOneConnection();
   this.timeout(60_000);
   const fixture = new ServerFixture(ServerKind.Redis).install();
   const exporter = new InMemorySpanExporter();

@@ -6,7 +6,6 @@ import Peer from "ioredis";
 import { findAnyServer } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/client/redis";
-import { onOneConnection } from "../support/one-connection";
 import { type Heard, listen } from "../support/trace-listener";
 
 type Client = Redis;
@@ -32,7 +31,6 @@ function operations(heard: readonly Heard[]): unknown[] {
 }
 
 describe("tracing", function () {
-  onOneConnection();
   this.timeout(60_000);
   let server: ServerProcess;
 

@@ -7,7 +7,6 @@ import { waitUntil } from "../../scripts/servers/wait-until";
 import type { FlushContext, PipelineContext, PubSubContext } from "../../src/index";
 import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
 import { untilReady } from "../support/matrix";
-import { onOneConnection } from "../support/one-connection";
 import { ServerFixture } from "../support/server-fixture";
 import { uncaughtDuring } from "../support/uncaught";
 
@@ -47,7 +46,6 @@ describe("channels of the client's own work", () => {
   });
 
   describe("on one server", () => {
-    onOneConnection();
     const fixture = new ServerFixture(ServerKind.Redis).install();
 
     it("sluice:pipeline tells of each exec(): kind, size, names, errors and times", async () => {

@@ -40,7 +40,6 @@ const LATE_PARTS = [
   "command-limits",
   "deadlines",
   "effects",
-  "lanes",
   "legacy-command",
   "merging",
   "pipeline-trace",

@@ -80,38 +80,34 @@ describe("cluster: a node that is master and replica by turns", () => {
     tell(master);
   }
 
-  async function connect(options: ClusterOptions = {}): Promise<Cluster> {
-    const cluster = fixture.connect(options, [fixture.fake.seeds[OWNER]] as typeof fixture.fake.seeds);
+  async function connect(): Promise<Cluster> {
+    const cluster = fixture.connect({}, [fixture.fake.seeds[OWNER]] as typeof fixture.fake.seeds);
     await untilClusterReady(cluster);
     return cluster;
   }
 
-  for (const connections of [undefined, { lanes: 2 }]) {
-    const way = connections === undefined ? "one connection" : "lanes";
+  it("was named by MOVED before any table has told of its role", async () => {
+    const cluster = await connect();
+    // It takes over for a moment, and no table tells of it.
+    master = OTHER;
+    expect(await cluster.get(KEY)).to.equal(NAMES[OTHER]);
+    master = OWNER;
+    expect(await cluster.get(KEY)).to.equal(NAMES[OWNER]);
+  });
 
-    it(`was named by MOVED before any table has told of its role: ${way}`, async () => {
-      const cluster = await connect({ redisOptions: { connections } as object });
-      // It takes over for a moment, and no table tells of it.
-      master = OTHER;
-      expect(await cluster.get(KEY)).to.equal(NAMES[OTHER]);
-      master = OWNER;
-      expect(await cluster.get(KEY)).to.equal(NAMES[OWNER]);
-    });
-
-    it(`was used as a replica before it was promoted: ${way}`, async () => {
-      const cluster = await connect({ redisOptions: { connections } as object });
-      // The application asks the replica itself.
-      const keys = Array.from({ length: 8 }, (_, i) => `{${KEY}${i}}`);
-      const [replica] = cluster.nodes("slave");
-      for (const key of keys) expect(await replica?.get(key)).to.equal(NAMES[OTHER]);
-      master = OTHER;
-      tellTruth();
-      await cluster.refreshSlotsCache();
-      for (const key of keys) expect(await cluster.get(key)).to.equal(NAMES[OTHER]);
-      master = OWNER;
-      for (const key of keys) expect(await cluster.get(key)).to.equal(NAMES[OWNER]);
-    });
-  }
+  it("was used as a replica before it was promoted", async () => {
+    const cluster = await connect();
+    // The application asks the replica itself.
+    const keys = Array.from({ length: 8 }, (_, i) => `{${KEY}${i}}`);
+    const [replica] = cluster.nodes("slave");
+    for (const key of keys) expect(await replica?.get(key)).to.equal(NAMES[OTHER]);
+    master = OTHER;
+    tellTruth();
+    await cluster.refreshSlotsCache();
+    for (const key of keys) expect(await cluster.get(key)).to.equal(NAMES[OTHER]);
+    master = OWNER;
+    for (const key of keys) expect(await cluster.get(key)).to.equal(NAMES[OWNER]);
+  });
 
   it("is promoted while its connection is being made", async () => {
     const cluster = await connect();
@@ -145,23 +141,5 @@ describe("cluster: a node that is master and replica by turns", () => {
     for (const go of release) go();
     expect(await read).to.equal(NAMES[OWNER]);
     expect(slotsAsked).to.be.above(1);
-  });
-
-  it("is demoted while lanes hold commands behind one that stands between all", async () => {
-    const keys = Array.from({ length: 8 }, (_, i) => `{${KEY}${i}}`);
-    master = OTHER;
-    tellTruth();
-    const cluster = await connect({ redisOptions: { connections: { lanes: 2 } } as object });
-    isSlow = true;
-    const sorted = cluster.sort(KEY, "BY", "weight:*");
-    const reads = keys.map((key) => cluster.get(key));
-    await waitUntil(async () => release.length > 0, { timeoutMs: 5000, what: "the handshake" });
-    master = OWNER;
-    tellTruth();
-    isSlow = false;
-    await cluster.refreshSlotsCache();
-    for (const go of release) go();
-    expect(await Promise.all(reads)).to.deep.equal(keys.map(() => NAMES[OWNER]));
-    expect(await sorted).to.deep.equal([NAMES[OWNER]]);
   });
 });

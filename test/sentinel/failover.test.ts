@@ -4,7 +4,6 @@ import { expect } from "chai";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerSentinels } from "../../scripts/servers/server-sentinels";
 import type { RedisOptions } from "../../src/client/options/redis-options";
-import { linksOf } from "../../src/client/redis";
 import { Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
 
@@ -83,39 +82,6 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
         }
       });
     }
-
-    it("every lane follows a forced failover under load, and each key keeps its order", async () => {
-      await group.untilHealthy();
-      const redis = connect({ connections: { lanes: 2, bulk: 1 } });
-      const subscribed = new Promise((resolve) => redis.once("failoverSubscribed", resolve));
-      await untilReady(redis);
-      await subscribed;
-      const links = linksOf(redis);
-      const portsOf = (): unknown[] =>
-        links.map(({ connection }) => (connection?.socket as { remotePort?: number } | null)?.remotePort);
-      const { port: old } = await group.master();
-      expect(portsOf()).to.deep.equal([old, old, old]);
-      const work: Promise<unknown>[] = [];
-      let last = 0;
-      const write = (): void => {
-        last++;
-        for (let key = 0; key < 8; key++) work.push(redis.set(`lanes:${key}`, last));
-        work.push(redis.with({ lane: "bulk" }).set("lanes:bulk", last));
-        work.push(redis.pipeline().set("lanes:a", last).set("lanes:b", last).exec());
-      };
-      const timer = setInterval(write, 5);
-      const { port } = await group.failover();
-      const isThere = (): boolean => portsOf().every((one) => one === port);
-      while (!isThere() || redis.status !== "ready") await new Promise((resolve) => setTimeout(resolve, 5));
-      clearInterval(timer);
-      // Behind what waited; an answer of the old master says nothing about the new one.
-      write();
-      const outcomes = await Promise.allSettled(work);
-      expect(outcomes.filter(({ status }) => status === "rejected")).to.deep.equal([]);
-      const keys = [...Array(8).keys(), "bulk", "a", "b"].map((key) => `lanes:${key}`);
-      const values = await Promise.all(keys.map((key) => redis.get(key)));
-      expect(values, "the last value of each key").to.deep.equal(keys.map(() => String(last)));
-    });
 
     it("notices a failover at once with default options, also behind a sentinel that was restarted", async () => {
       await group.untilHealthy();

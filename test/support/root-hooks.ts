@@ -4,21 +4,12 @@
  * after a test would end the run there and then.
  */
 
-import { defaultOptions } from "../../src/client/options/redis-options";
 import { assertNothingLeft, rememberResources, watchCommands } from "./leak-check";
 import { stopSharedServers } from "./shared-servers";
 
 watchCommands();
-useLanes(process.env["SLUICE_CONNECTIONS"]);
 
 const leaks: string[] = [];
-
-/** `2`: all clients have two lanes; `2+1`: and a connection for large values. */
-function useLanes(choice: string | undefined): void {
-  if (choice === undefined) return;
-  const [lanes = 1, bulk = 0] = choice.split("+").map(Number);
-  Object.assign(defaultOptions, { connections: { lanes, bulk } });
-}
 
 export const mochaHooks = {
   async beforeEach(): Promise<void> {

@@ -33,7 +33,6 @@ const FOLDERS: Readonly<Record<string, number>> = {
   pipeline: FEATURE_LAYER,
   caching: FEATURE_LAYER,
   streaming: FEATURE_LAYER,
-  lanes: FEATURE_LAYER,
   client: 6,
   subpaths: 7,
   otel: 8,

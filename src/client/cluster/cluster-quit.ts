@@ -41,7 +41,7 @@ function countLeft({ pool, retries, lifecycle }: ClusterWiring): Census {
   census.addAll(retries.pending());
   census.addAll(lifecycle.waiting);
   for (const client of pool.allClients()) {
-    for (const link of client.links) census.addLink(link);
+    census.addLink(client.link);
     census.addAll(client.gathered);
   }
   return census;

@@ -19,7 +19,7 @@ import { PARTS } from "../chain";
 import { CHAIN, ClientBase, PASS_BATCH, passAlone } from "../client-base";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { RedisOptions } from "../options/redis-options";
-import { EVENTS, gatheredOf, LINK, linksOf, Redis } from "../redis";
+import { EVENTS, gatheredOf, LINK, Redis } from "../redis";
 import type { LinkSupervisor } from "../redis-events";
 
 const debug = debugLog("subscriber");
@@ -43,25 +43,19 @@ export class NodeView implements NodeClient {
     return gatheredOf(this.redis);
   }
 
-  get links(): readonly Link[] {
-    return linksOf(this.redis);
-  }
-
   get isIdle(): boolean {
-    const { lanes } = this.redis[PARTS];
-    return lanes === null ? this.gathered.length === 0 && this.link.isIdle : !lanes.isBusy;
+    return this.gathered.length === 0 && this.link.isIdle;
   }
 
   lastOf(slot: number): Command | null {
     const { link, redis } = this;
-    const { auto, lanes } = redis[PARTS];
+    const { auto } = redis[PARTS];
     let looks = MOST_LOOKED_AT;
     // Behind so many others the youngest of any slot will do: when it is answered, all are.
     const isWanted = (command: Command): boolean =>
       !command.isSettled &&
       (command.slot === slot || --looks <= 0) &&
       (command.spec.flags & CommandFlag.Blocking) === 0;
-    if (lanes !== null) return lanes.lastOf(isWanted) ?? null;
     return (
       auto?.lastOf(isWanted) ??
       link.offline.lastOf(isWanted) ??
@@ -71,20 +65,15 @@ export class NodeView implements NodeClient {
   }
 
   handOn(): void {
-    const { auto, lanes } = this.redis[PARTS];
-    auto?.flush();
-    lanes?.flush();
+    this.redis[PARTS].auto?.flush();
   }
 
   takeWaiting(isWanted: (command: Command) => boolean): Command[] {
-    const { lanes } = this.redis[PARTS];
-    return lanes === null ? this.link.offline.takeThose(isWanted) : lanes.takeWaiting(isWanted);
+    return this.link.offline.takeThose(isWanted);
   }
 
   destroy(): void {
-    const { lanes } = this.redis[PARTS];
-    if (lanes === null) this.link.connection?.destroy();
-    else lanes.destroy();
+    this.link.connection?.destroy();
   }
 
   // Tracers patch `Redis.prototype.sendCommand`: what goes to a node then passes through it.
@@ -128,9 +117,7 @@ export class NodeView implements NodeClient {
 /** The counts of the connections of several nodes. */
 export class NodeCounts extends ConnectionCounts {
   addNode(client: NodeClient): void {
-    if (!(client instanceof NodeView)) return;
-    const { redis } = client;
-    this.add(redis[PARTS].lanes?.totals ?? redis[EVENTS].counts);
+    if (client instanceof NodeView) this.add(client.redis[EVENTS].counts);
   }
 }
 
@@ -216,14 +203,14 @@ export class ViewFactory {
   /** A short-lived connection that only asks for the slots. */
   makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeView {
     const name = this.helperName("refresher", address);
-    const settings = { ...this.helperOptions(address), connectionName: name, enableReadyCheck: false };
+    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
     return new NodeView(this.make(supervisor, { ...settings, retryStrategy: null, watchdog: false }));
   }
 
   makeSubscriber(kind: string, address: NodeAddress, supervisor: LinkSupervisor): SubscriberView {
     const name = this.helperName(kind, address);
     debug("%s connects to %s", name, nodeKey(address));
-    const settings = { ...this.helperOptions(address), connectionName: name, enableReadyCheck: true };
+    const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: true };
     return new SubscriberView(this.make(supervisor, { ...settings, retryStrategy: null }));
   }
 
@@ -255,11 +242,6 @@ export class ViewFactory {
       merged["tls"] = { servername: address.serverName, ...(tls === true ? {} : tls) };
     }
     return merged as RedisOptions;
-  }
-
-  /** A client that only asks or listens needs one connection. */
-  private helperOptions(address: NodeAddress): RedisOptions {
-    return { ...this.optionsFor(address), connections: { lanes: 1 } };
   }
 
   private helperName(kind: string, address: NodeAddress): string {

@@ -35,7 +35,6 @@ export function checkOwnOptions(options: OptionRecord): void {
   }
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
-  checkConnections(options);
   checkMerge("enableAutoPipelining.merge", mergeOf(options["enableAutoPipelining"]));
   if (options["cache"]) checkCache(options["cache"] as OptionRecord);
   const bounds = options["bounds"] as OptionRecord | undefined;
@@ -48,35 +47,6 @@ function checkNumbers(holder: OptionRecord, least: Readonly<Record<string, numbe
     if (value === undefined || (name === "maxInFlight" && value === "adaptive")) continue;
     checkNumber(prefix + name, value, least[name] as number);
   }
-}
-
-/** A server has ten thousand places for clients, unless it is told otherwise. */
-const MOST_LANES = 64;
-
-/** Refuses numbers of connections that there cannot be, and several where one is told what has changed. */
-export function checkConnections({ connections, cache }: OptionRecord): void {
-  if (connections === undefined || connections === null) return;
-  if (typeof connections !== "object") {
-    throw new OptionError(`Invalid option connections ${show(connections)}: expected { lanes, bulk }`);
-  }
-  const { lanes, bulk } = connections as OptionRecord;
-  if (!isWhole(lanes ?? 1, 1, MOST_LANES)) {
-    throw new OptionError(
-      `Invalid option connections.lanes ${show(lanes)}: expected a whole number from 1 to ${MOST_LANES}`,
-    );
-  }
-  if (!isWhole(bulk ?? 0, 0, 1)) {
-    throw new OptionError(`Invalid option connections.bulk ${show(bulk)}: expected 0 or 1`);
-  }
-  if (cache && ((lanes ?? 1) !== 1 || (bulk ?? 0) !== 0)) {
-    throw new OptionError(
-      'The options "cache" and "connections" exclude each other: the server tells one connection what has changed',
-    );
-  }
-}
-
-function isWhole(value: unknown, least: number, most: number): boolean {
-  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most;
 }
 
 /** A name that is none of these would leave a bound, or the choice of keys, at its default. */

@@ -10,7 +10,7 @@ import type { ScriptDefinition } from "../../command/script";
 import { OptionError } from "../../errors";
 import type { Bounds } from "../../link/admission";
 import { hideSecrets } from "../../observability/redact";
-import { checkConnections, checkOwnOptions, NEEDS_RESP3 } from "./check-options";
+import { checkOwnOptions, NEEDS_RESP3 } from "./check-options";
 import type {
   AutoPipeliningWindow,
   CacheOptions,
@@ -266,7 +266,6 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
     const own: Record<string, unknown> = { ...redisOptions };
     tellOfMistypedOptions(own);
     checkOwnOptions(own);
-    checkConnections({ ...own, cache: options["cache"] });
     options["redisOptions"] = hideSecrets(own);
     if (!options["keyPrefix"] && redisOptions.keyPrefix) options["keyPrefix"] = redisOptions.keyPrefix;
   }

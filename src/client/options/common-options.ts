@@ -75,14 +75,6 @@ export interface CacheOptions {
   frozen?: boolean | undefined;
 }
 
-/** How many connections a client keeps to one server; see docs/lanes.md. */
-export interface ConnectionsOption {
-  /** Connections that keys are divided among by their slot. Default 1. */
-  lanes?: number | undefined;
-  /** Connections for large values besides: 0 or 1. Default 0. */
-  bulk?: 0 | 1 | undefined;
-}
-
 export interface SharedOptions {
   // --- Connecting
 
@@ -264,12 +256,6 @@ export interface SharedOptions {
    * @default 0
    */
   blockingConnections?: number | undefined;
-  /**
-   * Keeps several connections to each server, so that small commands do not wait behind large values: keys are
-   * divided among `lanes`, large calls go to `bulk`. The order of the commands of one key stays as it is. See
-   * docs/lanes.md. One connection when absent.
-   */
-  connections?: ConnectionsOption | undefined;
   /**
    * Notices dead peers: when an ordinary command waits and nothing arrives, the server is asked on a
    * second connection; the silent one is replaced when the server's list of clients (CLIENT LIST)

@@ -1,7 +1,7 @@
 /**
- * Tells of option names that are most likely mistyped, once for each name in a process. Names that are like none of
- * ours are nobody's business: programs keep things of their own among the options, as the API lets them. Nothing is
- * changed, and nothing is refused.
+ * Warns of option names that are most likely mistyped, and of one that has left, once for each name in a process.
+ * Names that are unlike all options pass without a word: programs keep things of their own among the options, as the
+ * API lets them. Nothing is changed, and nothing is refused.
  */
 
 /** A name shorter than this is like too many others. */
@@ -17,7 +17,7 @@ const KNOWN: ReadonlySet<string> = new Set(
     "Connector autoPipeliningIgnoredCommands autoResendUnfulfilledCommands autoResubscribe " +
     "availabilityZone blockingConnections blockingTimeout blockingTimeoutGrace bounds cache " +
     "clientInfoTag clusterNodeRetryStrategy clusterRetryStrategy commandTimeout connectTimeout " +
-    "connectionName connections credentials db disableClientInfo disconnectTimeout dnsLookup " +
+    "connectionName credentials db disableClientInfo disconnectTimeout dnsLookup " +
     "enableAutoPipelining enableOfflineQueue enableReadyCheck enableTLSForSentinelMode failoverDetector " +
     "family flushPolicy followCommandTips highWaterBytes himportFieldsets host keepAlive keyPrefix " +
     "lazyConnect maxLoadingRetryTime maxLossesPerCommand maxRedirections maxRetriesPerRequest monitor " +
@@ -36,14 +36,26 @@ const told = new Set<string>();
 export function tellOfMistypedOptions(options: object): void {
   for (const name of Object.keys(options)) {
     if (KNOWN.has(name) || told.has(name) || told.size >= MOST_NAMES) continue;
-    const meant = meantBy(name);
-    if (meant === undefined) continue;
+    const advice = adviceOn(name, (options as Record<string, unknown>)[name]);
+    if (advice === undefined) continue;
     told.add(name);
-    process.emitWarning(`The option "${name}" is unknown and has no effect; "${meant}" is probably meant`, {
+    process.emitWarning(`The option "${name}" is unknown and has no effect; ${advice}`, {
       type: "SluiceWarning",
       code: "SLUICE_UNKNOWN_OPTION",
     });
   }
+}
+
+function adviceOn(name: string, value: unknown): string | undefined {
+  if (name === "connections" && dividesConnections(value))
+    return "send large values over a second client: redis.duplicate()";
+  const meant = meantBy(name);
+  return meant === undefined ? undefined : `"${meant}" is probably meant`;
+}
+
+/** The option that divided commands among several connections in trial versions; see decision 0015. */
+function dividesConnections(value: unknown): boolean {
+  return typeof value === "object" && value !== null && ("lanes" in value || "bulk" in value);
 }
 
 /** The option that a name which is none most likely stands for. */

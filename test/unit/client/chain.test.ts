@@ -44,9 +44,8 @@ describe("Chain", () => {
     for (const one of made) one.fail(new Error("the test is over"));
   });
 
-  function make(options: ChainOptions & { cache?: boolean }, lanes: object | null = null): Chain {
+  function make(options: ChainOptions & { cache?: boolean }): Chain {
     const lines = {
-      lanes,
       onGivenUp: () => void givenUp++,
       onGathered() {},
       makeConnection: () => {
@@ -174,27 +173,5 @@ describe("Chain", () => {
     make({});
     chain.track({ tracking } as never);
     expect(chain.top).to.equal(tracking);
-  });
-
-  it("divides among lanes, of which each gathers for itself", () => {
-    const main: { gatherer: unknown } = { gatherer: null };
-    const divided = new Bottom();
-    const lanes = {
-      lanes: divided,
-      main,
-      gather: (makeOne: (link: Bottom) => unknown) => {
-        main.gatherer = makeOne(bottom);
-      },
-    };
-    make({ enableAutoPipelining: true }, lanes);
-    expect([chain.top, chain.auto]).to.deep.equal([divided, main.gatherer]);
-    expect(chain.auto).to.be.instanceOf(AutoPipeliner);
-    const command = new Command(specOf("get"), ["a"], false, { promise: null, fulfil() {}, reject() {} });
-    chain.auto?.dispatch(command);
-    command.fail(new Error("given up"));
-    chain.auto?.flush();
-    expect([bottom.got, givenUp]).to.deep.equal([["a member is lost"], 0]);
-    make({}, lanes);
-    expect(chain.auto).to.equal(null);
   });
 });

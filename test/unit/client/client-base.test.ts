@@ -262,10 +262,10 @@ describe("ClientBase", () => {
     it("has the settings of each with() that led to it, the later one's first", () => {
       const view = client
         .with({ timeout: 1000, retry: "reads-only" })
-        .with({ retry: "at-most-once", lane: "bulk" });
+        .with({ retry: "at-most-once", cache: 50 });
       quietly(view.get("a"));
       const { extra } = bottom.singles[0] as Command;
-      expect([extra?.retryPolicy, extra?.isBulk]).to.deep.equal(["at-most-once", true]);
+      expect([extra?.retryPolicy, extra?.cacheTtlMs]).to.deep.equal(["at-most-once", 50]);
       quietly(client.get("b"));
       expect(bottom.singles[1]?.extra, "those of its client have none").to.equal(null);
     });

@@ -95,7 +95,6 @@ describe("Limiter", () => {
   });
 
   for (const [settings, message] of [
-    [{ lane: "fast" }, 'Invalid lane "fast" of with(): expected "bulk"'],
     [{ retry: "never" }, 'Invalid retry "never" of with(): expected at-least-once, reads-only, at-most-once'],
     [{ timeout: "500" }, 'Invalid timeout "500" of with(): expected milliseconds'],
     [{ timeout: Number.NaN }, 'Invalid timeout "NaN"'],
@@ -105,7 +104,7 @@ describe("Limiter", () => {
     [{ cache: -1 }, 'Invalid cache "-1"'],
     [
       { retryPolicy: "at-most-once" },
-      'Unknown setting "retryPolicy" of with(): expected one of timeout, signal, retry, cache, lane',
+      'Unknown setting "retryPolicy" of with(): expected one of timeout, signal, retry, cache',
     ],
   ] as const) {
     it(`refuses ${JSON.stringify(settings)}, which would not be obeyed`, () => {
@@ -114,14 +113,14 @@ describe("Limiter", () => {
   }
 
   it("takes a time that is over already and settings that are undefined", () => {
-    const all = { timeout: -5, signal: undefined, retry: undefined, cache: undefined, lane: undefined };
+    const all = { timeout: -5, signal: undefined, retry: undefined, cache: undefined };
     expect(() => limiter({}, all)).not.to.throw();
   });
 
   it("sets what calls of a view ask for", () => {
     const one = command("get", "k");
-    limiter({}, { retry: "reads-only", lane: "bulk", cache: 50 }).limit(one);
-    expect(one.extra).to.include({ retryPolicy: "reads-only", isBulk: true, cacheTtlMs: 50 });
+    limiter({}, { retry: "reads-only", cache: 50 }).limit(one);
+    expect(one.extra).to.include({ retryPolicy: "reads-only", cacheTtlMs: 50 });
     const [off, on] = [command("get", "k"), command("get", "k")];
     limiter({}, { cache: false }).limit(off);
     limiter({}, { cache: true }).limit(on);

@@ -100,11 +100,8 @@ describe("ViewFactory", () => {
     expect(new ViewFactory({ redisOptions: { tls: {} } }, null).usesTls).to.equal(true);
   });
 
-  it("names connections that only ask or listen, and gives them one connection and no retries", () => {
-    const factory = new ViewFactory(
-      { redisOptions: { connectionName: "app", connections: { lanes: 3 } } },
-      null,
-    );
+  it("names connections that only ask or listen, and gives them no retries", () => {
+    const factory = new ViewFactory({ redisOptions: { connectionName: "app" } }, null);
     const refresher = factory.makeRefresher(ADDRESS, {});
     views.push(refresher);
     expect(refresher.redis.options).to.include({
@@ -113,7 +110,6 @@ describe("ViewFactory", () => {
       retryStrategy: null,
       watchdog: false,
     });
-    expect(refresher.links.length).to.equal(1);
     const { link } = new ViewFactory({}, null).makeSubscriber("subscriber", ADDRESS, {});
     expect(link.options).to.include({
       connectionName: "sluice-cluster(subscriber)",
@@ -188,19 +184,6 @@ describe("ViewFactory", () => {
       expect(view.takeWaiting(() => false)).to.deep.equal([]);
       expect(view.takeWaiting(() => true)).to.deep.equal(made);
       expect(view.isIdle).to.equal(true);
-    });
-
-    it("hands on what each of its lanes has gathered", () => {
-      view = make({ redisOptions: { connections: { lanes: 2 } }, enableAutoPipelining: true });
-      for (const link of view.links) link.connect = () => Promise.resolve();
-      view.dispatch(command("get", 1));
-      expect(view.gathered.length).to.equal(1);
-      view.handOn();
-      expect([
-        view.gathered.length,
-        view.links.flatMap(({ offline }) => [...offline.pending()]),
-      ]).to.deep.equal([0, made]);
-      view.takeWaiting(() => true);
     });
 
     it("has the tracking of its cluster's cache in its chain", () => {
@@ -329,16 +312,6 @@ describe("ViewFactory", () => {
       expect([error, isGone]).to.deep.equal([refusal, true]);
       Reflect.deleteProperty(view.link, "status");
       view.redis.disconnect = disconnect;
-    });
-
-    it("looks for the youngest command of a slot in all of its connections", () => {
-      view = make({ redisOptions: { connections: { lanes: 2 } } });
-      const waiting = command("get", 1);
-      const lane = view.links[1];
-      lane?.offline.push(waiting);
-      expect([view.lastOf(1), view.lastOf(2), view.links.length]).to.deep.equal([waiting, null, 2]);
-      expect(view.isIdle).to.equal(false);
-      expect(view.takeWaiting(() => true)).to.deep.equal([waiting]);
     });
   });
 });

@@ -63,7 +63,7 @@ describe("stats", () => {
     for (const one of Object.values(value)) expectFrozen(one);
   }
 
-  const NOWHERE = { status: "ready", server: "server:1", gathered: [], lease: null, lanes: null };
+  const NOWHERE = { status: "ready", server: "server:1", gathered: [], lease: null };
 
   it("counts what waits at a link by where it waits, each command once", () => {
     const load: Load = {
@@ -87,7 +87,7 @@ describe("stats", () => {
   it("has nothing where there is no connection", () => {
     const { queues, ...stats } = readLink(link({ subscriptions: 4 }), new ConnectionCounts(), NOWHERE);
     expect(Object.values(queues).every((figure) => figure === 0)).to.equal(true);
-    expect(stats).to.deep.include({ status: "ready", server: "server:1", subscriptions: 4, lanes: null });
+    expect(stats).to.deep.include({ status: "ready", server: "server:1", subscriptions: 4 });
     expect(stats.roundTrip).to.deep.equal({ meanMs: null, p99Ms: null, count: 0 });
     expect(stats.flushes.mean).to.equal(0);
   });
@@ -100,32 +100,6 @@ describe("stats", () => {
       lease,
     });
     expect([queues.gathered, queues.gatheredBytes]).to.deep.equal([4, 31]);
-  });
-
-  it("adds lanes up, and shows each by itself", () => {
-    const [main, other] = [link({ offline: 1, subscriptions: 2 }), link({ unanswered: 4, socketBytes: 5 })];
-    const lanes = {
-      all: [
-        { name: "main", link: main, gatherer: null },
-        { name: "lane 1", link: other, gatherer: { gathered: commands("abcd") } },
-      ],
-    } as never;
-    const stats = readLink(main, new ConnectionCounts(), { ...NOWHERE, gathered: commands("x"), lanes });
-    expect(stats.queues).to.include({ offline: 1, gathered: 1, inFlight: 4, socketBytes: 5 });
-    expect(
-      stats.lanes?.map(({ name, status, queues }) => [
-        name,
-        status,
-        queues.offline,
-        queues.inFlight,
-        queues.gathered,
-        queues.gatheredBytes,
-      ]),
-    ).to.deep.equal([
-      ["main", "ready", 1, 0, 0, 0],
-      ["lane 1", "ready", 0, 4, 1, 4],
-    ]);
-    expectFrozen(stats);
   });
 
   it("tells the traffic of the connections as it is counted, and keeps none of it", () => {
