@@ -73,16 +73,6 @@ export function startDelayProxy(
   return startHelper("support/delay-proxy.js", [to.host, String(to.port), String(roundTripMs)], cpu);
 }
 
-/** A line to a server that takes so much from it in a second. */
-export function startNarrowLine(
-  to: Address,
-  { megabytesPerSecond, roundTripMs }: { megabytesPerSecond: number; roundTripMs: number },
-  cpu: number | undefined,
-): Promise<HelperServer> {
-  const args = [to.host, ...[to.port, megabytesPerSecond, roundTripMs].map(String)];
-  return startHelper("support/narrow-line.js", args, cpu);
-}
-
 export interface SlowServerOptions {
   readonly commandMicros: number;
   readonly roundTripMs: number;

@@ -7,7 +7,6 @@
 import type { Socket } from "node:net";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import type { Cluster } from "../../src/index";
 import { untilClusterReady } from "../support/cluster-fixture";
 import type { FakeNode } from "../support/fake-cluster";

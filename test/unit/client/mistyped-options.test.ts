@@ -38,9 +38,13 @@ describe("mistyped options", () => {
   });
 
   it("name a second client in the place of connections for large values", async () => {
-    const [warning] = await warningsOf(() => void resolveRedisOptions([{ connections: { bulk: 1 } } as object]));
+    const [warning] = await warningsOf(
+      () => void resolveRedisOptions([{ connections: { bulk: 1 } } as object]),
+    );
     expect(warning?.message).to.include('"connections" is unknown').and.to.include("redis.duplicate()");
-    expect(await warningsOf(() => void resolveRedisOptions([{ connections: 5 } as object]))).to.deep.equal([]);
+    expect(await warningsOf(() => void resolveRedisOptions([{ connections: 5 } as object]))).to.deep.equal(
+      [],
+    );
   });
 
   it("are none of the names that are documented, and none that programs give their own things", async () => {
