@@ -47,7 +47,7 @@ describe("quitClusterWithin", () => {
     };
     let clients = [
       {
-        links: [link],
+        link,
         get gathered() {
           return places.gathered;
         },

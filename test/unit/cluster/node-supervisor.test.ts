@@ -21,7 +21,7 @@ describe("NodeSupervisor", () => {
     told = [];
     [isFirstLoss, isSuspected, isTaken] = [true, true, false];
     node = new ClusterNode({ host: "h", port: 1 });
-    client = { links: [] } as never;
+    client = {} as never;
     const deps = {
       pool: {
         regain: () => void told.push("regain"),
@@ -69,16 +69,6 @@ describe("NodeSupervisor", () => {
     never.client = client;
     never.onStatus("end");
     expect(node.isDown).to.equal(true);
-  });
-
-  it("calls a node down as soon as one of its connections has ended and gives commands back", () => {
-    const links = [{ status: "connecting" }, { status: "connecting" }];
-    Object.assign(client, { links });
-    supervisor.takeover.takeOver(waiting, new Error("it was lost"));
-    expect(node.isDown).to.equal(false);
-    Object.assign(links[1] as object, { status: "end" });
-    supervisor.takeover.takeOver(waiting, new Error("it was lost"));
-    expect([told, node.isDown]).to.deep.equal([["h:1 takes over 1", "h:1 takes over 1"], true]);
   });
 
   it("says nothing before its client is made", () => {

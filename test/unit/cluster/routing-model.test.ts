@@ -45,7 +45,6 @@ class ModelNode {
 
   readonly client = {
     link: this.link,
-    links: [this.link],
     takeWaiting: (): Command[] => [],
     gathered: [],
     handOn: (): void => {},
