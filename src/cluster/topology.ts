@@ -53,7 +53,7 @@ export const parseShards: TopologyParser = (reply, sender, usesTls) => {
     const nodes = shard.get("nodes");
     if (!Array.isArray(slots) || !Array.isArray(nodes)) continue;
     const members = nodes.slice(0, MAX_REPLICAS).map(fieldsOf);
-    const master = members.find((node) => node.get("role") === "master");
+    const master = chooseMaster(members);
     const masterAddress = master === undefined ? null : readShardsNode(master, sender, usesTls);
     if (masterAddress === null) continue;
     const replicas = members
@@ -67,6 +67,12 @@ export const parseShards: TopologyParser = (reply, sender, usesTls) => {
   }
   return notEmpty(ranges, sender);
 };
+
+/** Newer servers list a master that has failed beside the replica that was promoted in its place. */
+function chooseMaster(members: readonly ReadonlyMap<string, Reply>[]): ReadonlyMap<string, Reply> | undefined {
+  const masters = members.filter((node) => node.get("role") === "master");
+  return masters.find((node) => node.get("health") === "online") ?? masters[0];
+}
 
 function listOf(reply: Reply, what: string): readonly Reply[] {
   if (!Array.isArray(reply)) throw new TopologyError(`The reply of CLUSTER ${what} is no list`);

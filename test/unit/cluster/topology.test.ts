@@ -150,6 +150,20 @@ describe("topology: CLUSTER SHARDS", () => {
     expect(plain(shards(object)[0]?.master as never)).to.equal("10.0.0.1:7000");
   });
 
+  it("takes the master that is online where a failed one is listed beside it", () => {
+    const failed = node({ port: 7001, endpoint: "10.0.0.2", role: "master", health: "fail" });
+    for (const nodes of [
+      [failed, master],
+      [master, failed],
+    ]) {
+      const [range] = shards([["slots", [0, 5], "nodes", nodes]]);
+      expect(plain(range?.master as never)).to.equal("10.0.0.1:7000");
+      expect(range?.replicas).to.deep.equal([]);
+    }
+    const [alone] = shards([["slots", [0, 5], "nodes", [failed]]]);
+    expect(plain(alone?.master as never)).to.equal("10.0.0.2:7001");
+  });
+
   it("leaves out replicas that are not online, and shards without a master", () => {
     const ill = node({ port: 7001, endpoint: "10.0.0.2", role: "replica", health: "loading" });
     expect(shards([["slots", [0, 5], "nodes", [master, ill]]])[0]?.replicas).to.deep.equal([]);
