@@ -31,6 +31,8 @@ export interface Redirect {
   /** -1 unless the server named one. */
   readonly slot: number;
   readonly target: NodeAddress | null;
+  /** The port of a node that an ASK names without its host. */
+  readonly port?: number;
 }
 
 const WORDS: ReadonlyMap<string, Redirect> = new Map([
@@ -85,12 +87,19 @@ function parseTarget(kind: RedirectKind, text: string, sender: NodeAddress): Red
   const [, slotText = "", addressText = ""] = text.split(" ");
   if (!/^\d{1,5}$/.test(slotText)) return null;
   const slot = Number(slotText);
-  if (slot < SLOT_COUNT && isNameless(addressText)) return plain(RedirectKind.Unnamed);
+  const port = namelessPort(addressText);
+  if (slot < SLOT_COUNT && port !== null) {
+    const isAsk = kind === RedirectKind.Ask;
+    return isAsk ? { kind, slot, target: null, port } : plain(RedirectKind.Unnamed);
+  }
   const target = parseAddress(addressText, sender);
   return slot >= SLOT_COUNT || target === null ? null : { kind, slot, target };
 }
 
-/** The other node has no name that it may be told by: a refresh finds it by its address. */
-function isNameless(address: string): boolean {
-  return address.startsWith(`${NO_NAME}:`) && parsePort(address.slice(NO_NAME.length + 1)) !== null;
+/**
+ * The port of a node that has no name that it may be told by; null if there is a name. A refresh finds the new owner
+ * that a MOVED means; the table does not tell who imports a slot.
+ */
+function namelessPort(address: string): number | null {
+  return address.startsWith(`${NO_NAME}:`) ? parsePort(address.slice(NO_NAME.length + 1)) : null;
 }

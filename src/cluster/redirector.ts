@@ -59,7 +59,10 @@ interface Refusal {
 
 /** Tries with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */
 const EVEN_TRIES = 4;
-const LONGEST_DELAY_MS = 2000;
+/** With 16 tries a command waits 31 s at most: twice the time in which servers notice a failed master by default. */
+const LONGEST_DELAY_MS = 3500;
+/** A command that one node has lost so often asks another master who owns its slot. */
+const LOSSES_BELIEVED = 2;
 /** A command that a node has sent away so often waits before it goes there again. */
 const TIMES_SENT_AWAY = 2;
 const FIRST_AGREEING_MS = 20;
@@ -115,7 +118,8 @@ export class Redirector {
         const reason = endOf(unit, error);
         endUnit(unit, () => reason);
       } else if (this.maySpend(unit, node, error)) {
-        const delayMs = this.hasOtherOwner(unit, node) ? 0 : grownDelay(retryDelayOnFailover, triesOf(unit));
+        const mayGoAtOnce = this.hasOtherOwner(unit, node) || this.doubtOwner(unit, node);
+        const delayMs = mayGoAtOnce ? 0 : grownDelay(retryDelayOnFailover, triesOf(unit));
         returned.push({ command: unit, reason: WaitReason.Failover, delayMs });
       }
     }
@@ -218,23 +222,41 @@ export class Redirector {
       this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
       return true;
     }
-    const target = redirect.target === null ? null : owners.nodeAt(redirect.target);
-    if (target === null) return false;
+    const isNameless = redirect.target === null;
+    const target = isNameless ? this.namelessAt(unit, refusal) : owners.nodeAt(redirect.target);
+    if (target === null) return isNameless && this.waitForOwner(unit, refusal);
     pool.promote(target);
     detach(unit);
     const isAsk = redirect.kind === RedirectKind.Ask;
-    if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
     const trail = trailOf(unit);
-    // The detour around a node that said CLUSTERDOWN and the way back are one try.
-    if (trail.avoided === target.key) trail.avoided = null;
+    const { refusal: reason } = trail;
+    if (reason !== null) {
+      // The node has not heard the ASKING: the two would send the command to and fro until its tries are used up.
+      endUnit(unit, () => reason);
+      return true;
+    }
+    if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
+    // The detour around a node that said CLUSTERDOWN or lost the command is one try with the way back, and so is an ASK
+    // to a node with the loss that it had there.
+    const isWayBack = trail.avoided === target.key;
+    if (isWayBack) trail.avoided = null;
+    else if (isAsk && target.isDown && !target.isLost) trail.avoided = null;
     else if (!this.maySpend(unit, node, refusal.error, trail)) return true;
     trail.next = { host: target.address.host, port: target.address.port, isAsk };
     const { client } = node;
     if (!isAsk) this.learn(node, target, redirect.slot);
     const times = node === target ? 0 : timesAt(unit, target);
-    const terms = target.isDown && target.isLost ? this.afterLoss(unit) : this.afterMove(isAsk, times);
+    const mustWait = target.isDown && (target.isLost || isAsk || isWayBack);
+    const terms = mustWait ? this.afterLoss(unit) : this.afterMove(isAsk, times);
     this.giveBack(unit, terms, sourceOf(unit, node, client));
     return true;
+  }
+
+  /** An ASK has named the port alone: a master of the table that has it, if possible one that was not tried yet. */
+  private namelessAt(unit: Command, { node, redirect }: Refusal): ClusterNode | null {
+    const { port } = redirect;
+    const possible = this.deps.pool.list("master").filter((one) => one !== node && one.address.port === port);
+    return possible.find((one) => timesAt(unit, one) === 0) ?? possible[0] ?? null;
   }
 
   /** @param times How often the node that is named has sent the command away. */
@@ -311,6 +333,18 @@ export class Redirector {
     const { owners, pool } = this.deps;
     const master = unit.slot < 0 || pool.isSealed ? null : owners.ownerOf(unit.slot);
     return master !== null && master !== node && !master.isDown;
+  }
+
+  /**
+   * The node has lost the command repeatedly, and perhaps no table can be read that names its successor: another master
+   * is asked, which answers MOVED. True if there is one.
+   */
+  private doubtOwner(unit: Command, node: ClusterNode): boolean {
+    const { pool } = this.deps;
+    if (unit.slot < 0 || pool.isSealed || timesAt(unit, node) < LOSSES_BELIEVED) return false;
+    if (pool.otherMaster(node) === null) return false;
+    trailOf(unit).avoided = node.key;
+    return true;
   }
 
   /** Counts a try. False when there is none left: the command has ended. */

@@ -69,7 +69,9 @@ export const parseShards: TopologyParser = (reply, sender, usesTls) => {
 };
 
 /** Newer servers list a master that has failed beside the replica that was promoted in its place. */
-function chooseMaster(members: readonly ReadonlyMap<string, Reply>[]): ReadonlyMap<string, Reply> | undefined {
+function chooseMaster(
+  members: readonly ReadonlyMap<string, Reply>[],
+): ReadonlyMap<string, Reply> | undefined {
   const masters = members.filter((node) => node.get("role") === "master");
   return masters.find((node) => node.get("health") === "online") ?? masters[0];
 }

@@ -80,8 +80,10 @@ export interface RedirectTrail {
   readonly nodes: string[];
   /** Where a server said that the next try goes, while the command waits for it. */
   next: NamedNode | null;
-  /** The node that answered CLUSTERDOWN to the last try: the next one goes to another node. */
+  /** The node that answered CLUSTERDOWN to the last try, or lost it repeatedly: the next one goes to another node. */
   avoided: string | null;
+  /** The error reply to an ASKING that was sent in front of the command. */
+  refusal: Error | null;
 }
 
 /** A read whose answer a cache wants to keep, until something changes it. */
@@ -158,7 +160,7 @@ export class CommandExtra {
 
   /** Its tries on a cluster are counted from now on. */
   ensureTrail(): RedirectTrail {
-    this.trail ??= { count: 0, nodes: [], next: null, avoided: null };
+    this.trail ??= { count: 0, nodes: [], next: null, avoided: null, refusal: null };
     return this.trail;
   }
 

@@ -269,6 +269,16 @@ describe("cluster: error replies", () => {
       expect(words.filter((word) => word === "asking")).to.have.length(1);
       expect(cluster.slots[SLOT]).to.deep.equal([fixture.fake.node(OWNER).key]);
     });
+
+    it("to a port alone goes to the node of the table that has that port", async () => {
+      fixture.fake.node(OTHER).values.set(KEY, "imported");
+      failGets(OWNER, () => `ASK ${SLOT} ?:${fixture.fake.node(OTHER).server.port}`);
+      const cluster = connect();
+      expect(await cluster.get(KEY)).to.equal("imported");
+      const words = wordsOf(OTHER);
+      const at = words.indexOf("asking");
+      expect(words.slice(at, at + 2)).to.deep.equal(["asking", "get"]);
+    });
   });
 
   describe("waiting", () => {

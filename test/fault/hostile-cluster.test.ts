@@ -50,6 +50,11 @@ describe("a hostile cluster", () => {
     fixture.fake.node(index).script = ([name]) => (name === "get" ? answer() : undefined);
   }
 
+  /** The other node says who serves the key, as real ones do. */
+  function leadsBack(): void {
+    answerGets(OTHER, () => new Error(`MOVED ${SLOT} ${fixture.fake.node(OWNER).key}`));
+  }
+
   const received = (name: string): number => fixture.fake.nodes.flatMap((node) => node.received(name)).length;
   const connections = (): number =>
     fixture.fake.nodes.reduce((sum, { server }) => sum + server.connectionCount, 0);
@@ -209,6 +214,7 @@ describe("a hostile cluster", () => {
     it("MOVED to another node each time costs each command its budget and no more", async () => {
       let next = 0;
       answerGets(OWNER, () => new Error(`MOVED ${SLOT} ${deadAddress(next++)}`));
+      leadsBack();
       const cluster = await connect({ retryDelayOnFailover: 1, maxRedirections: 3 });
       const calls = Array.from({ length: 300 }, () => failureOf(cluster.get(KEY)));
       for (const failure of await Promise.all(calls)) {
@@ -459,10 +465,11 @@ describe("a hostile cluster", () => {
         socket.destroy();
         return NO_REPLY;
       };
+      leadsBack();
       const cluster = await connect({ retryDelayOnFailover: 5 });
       const failure = await failureOf(cluster.get(KEY));
       expect(failure.code).to.match(/^(OUTCOME_UNKNOWN|COMMAND_LOST)$/);
-      expect(received("get")).to.be.at.most(BUDGET + 1);
+      expect(fixture.fake.node(OWNER).received("get").length).to.be.at.most(BUDGET + 1);
       expect(await cluster.set("bar", 1)).to.equal("OK");
     });
   });

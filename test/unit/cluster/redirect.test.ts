@@ -12,6 +12,12 @@ describe("redirects", () => {
       target: { host: "127.0.0.1", port: 6381 },
     });
     expect(parseRedirect("ASK 0 ::1:6381", SENDER)?.target).to.deep.equal({ host: "::1", port: 6381 });
+    expect(parseRedirect("ASK 7 ?:6381", SENDER)).to.deep.equal({
+      kind: RedirectKind.Ask,
+      slot: 7,
+      target: null,
+      port: 6381,
+    });
     expect(parseRedirect("MOVED 1 :6381", SENDER)?.target).to.deep.equal({ host: "10.0.0.1", port: 6381 });
     for (const [text, kind] of [
       ["TRYAGAIN Multiple keys request during rehashing of slot", RedirectKind.TryAgain],
