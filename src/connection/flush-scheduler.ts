@@ -15,6 +15,7 @@
  *            `------- due -------' the rest leaves at the end of the turn
  */
 
+import { sharesTimers } from "../util/runtime";
 import { atTurnEnd, clockMs, idleMs, nextTick } from "../util/scheduling";
 import { FlushPacer } from "./flush-pacer";
 
@@ -159,3 +160,8 @@ export class FlushScheduler {
 
 /** The scheduler of this thread. */
 export const flushScheduler = new FlushScheduler(process);
+
+/** The scheduler of a connection: that of the thread, or one of its own where timers are not shared. */
+export function schedulerOfConnection(): FlushScheduler {
+  return sharesTimers ? flushScheduler : new FlushScheduler();
+}

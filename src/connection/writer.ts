@@ -24,7 +24,7 @@ import { ConnectionState } from "./connection-state";
 import { FlushEncoder, type WriteListener } from "./flush-encoder";
 import { FlushHold, HOLD_MS, MOST_IN_FLIGHT } from "./flush-hold";
 import type { FlushMeter } from "./flush-meter";
-import { type Flushable, flushScheduler } from "./flush-scheduler";
+import { type Flushable, schedulerOfConnection } from "./flush-scheduler";
 import type { ScriptMemory } from "./script-memory";
 
 /** `adaptive`: commands may leave before the end of the run that issues them; `turn`: they do not. */
@@ -58,13 +58,12 @@ export interface WriterOptions {
 /** Unsent commands at which a flush starts without waiting for the end of the run. */
 const EARLY_FLUSH_COMMANDS = 8192;
 
-const { pacer } = flushScheduler;
-
 const SOCKET_WRITE = Socket.prototype.write;
 
 export class Writer implements Flushable {
   isBooked = false;
 
+  private readonly scheduler = schedulerOfConnection();
   private readonly queue: CommandQueue;
   private readonly output = new OutputBuffer();
   private readonly encoder: FlushEncoder;
@@ -109,7 +108,10 @@ export class Writer implements Flushable {
   /** A command was put into the queue. */
   onQueued(): void {
     if (!this.isBooked) this.leave();
-    else if (this.isEager ? --pacer.untilLook <= 0 : this.queue.unsent === EARLY_FLUSH_COMMANDS) this.look();
+    else if (
+      this.isEager ? --this.scheduler.pacer.untilLook <= 0 : this.queue.unsent === EARLY_FLUSH_COMMANDS
+    )
+      this.look();
   }
 
   /**
@@ -134,7 +136,7 @@ export class Writer implements Flushable {
   finish(onFinished: () => void): void {
     this.onFinished = onFinished;
     this.meter.cause = "closing";
-    flushScheduler.flushBefore(this);
+    this.scheduler.flushBefore(this);
     this.flushWhole();
     this.tellFinished();
   }
@@ -161,18 +163,18 @@ export class Writer implements Flushable {
   /** Writes at once what the policy lets out, and books what it does not. */
   private leave(): void {
     const { inFlight, answered } = this.queue;
-    if (this.mayLeave && flushScheduler.mayLeaveNow(inFlight, answered - this.answeredBefore)) {
+    if (this.mayLeave && this.scheduler.mayLeaveNow(inFlight, answered - this.answeredBefore)) {
       this.hasLeftIdle = inFlight === 0;
       this.writeEarly();
       return;
     }
     // A command behind one that has left at once is still of the run that found nothing in flight.
-    flushScheduler.request(this, this.hasLeftIdle ? 0 : inFlight);
+    this.scheduler.request(this, this.hasLeftIdle ? 0 : inFlight);
     this.hasLeftIdle = false;
   }
 
   private writeEarly(): void {
-    flushScheduler.flushBefore(this);
+    this.scheduler.flushBefore(this);
     this.meter.cause = "early";
     this.writeUnsent();
   }
@@ -183,26 +185,32 @@ export class Writer implements Flushable {
     const isDue = this.isEager && this.isDue && !this.source.isGathering;
     if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
     this.meter.cause = isDue ? "early" : "size";
-    flushScheduler.flushThrough(this);
-    if (isDue && pacer.isHalfWay && this.queue.inFlight <= MOST_IN_FLIGHT) this.holdRest(this.meter.queuedMs);
+    this.scheduler.flushThrough(this);
+    if (isDue && this.scheduler.pacer.isHalfWay && this.queue.inFlight <= MOST_IN_FLIGHT)
+      this.holdRest(this.meter.queuedMs);
   }
 
   private holdRest(queuedMs: number): void {
     if (this.hold === null && queuedMs < HOLD_MS) return;
     this.hold ??= new FlushHold(clockMs, idleMs);
     const untilMs = this.hold.untilMs(queuedMs);
-    if (untilMs > 0) flushScheduler.hold(this, untilMs);
+    if (untilMs > 0) this.scheduler.hold(this, untilMs);
   }
 
   /** The first half is answered: the server has no work. */
   private release(hold: FlushHold): void {
     hold.noteRead();
-    flushScheduler.release(this);
+    this.scheduler.release(this);
   }
 
   private get isDue(): boolean {
     const { queue, meter } = this;
-    return pacer.isDue(queue.unsent, queue.inFlight, this.openBefore - queue.length, meter.queuedMs);
+    return this.scheduler.pacer.isDue(
+      queue.unsent,
+      queue.inFlight,
+      this.openBefore - queue.length,
+      meter.queuedMs,
+    );
   }
 
   /** Commands may leave before the end of the run. */
@@ -236,7 +244,7 @@ export class Writer implements Flushable {
       return;
     }
     if (source.socketTimeout !== null) source.socketTimeout.windUp();
-    if (queue.unsent > 0 && !this.isBlocked) flushScheduler.requestNextTurn(this);
+    if (queue.unsent > 0 && !this.isBlocked) this.scheduler.requestNextTurn(this);
   }
 
   private endIdle(): void {
@@ -269,7 +277,7 @@ export class Writer implements Flushable {
       if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
     }
     if (last > 0) socket.uncork();
-    pacer.noteWrite(startMs, bytes);
+    this.scheduler.pacer.noteWrite(startMs, bytes);
     // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
     this.meter.end(bytes, this.isBlocked);
@@ -279,7 +287,7 @@ export class Writer implements Flushable {
   private onDrain(): void {
     this.isBlocked = false;
     this.meter.drained();
-    if (this.queue.unsent > 0) flushScheduler.requestNextTurn(this);
+    if (this.queue.unsent > 0) this.scheduler.requestNextTurn(this);
   }
 
   private tellFinished(): void {

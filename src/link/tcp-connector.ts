@@ -4,6 +4,7 @@ import { type NetConnectOpts, connect as netConnect, type Socket } from "node:ne
 import type { Duplex } from "node:stream";
 import type { ConnectionOptions as TlsOptions } from "node:tls";
 import { ConnectionClosedError } from "../errors";
+import { readsInPlace } from "../util/runtime";
 import { withOwnTicks } from "../util/scheduling";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "./connector";
 
@@ -37,9 +38,8 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
   const target: Record<string, unknown> = path
     ? { path }
     : { host: options.host, port: options.port, family: options.family };
-  if (hooks !== undefined) {
-    target["onread"] = hooks;
-  }
+  // Otherwise the connection takes `data` events.
+  if (hooks !== undefined && readsInPlace) target["onread"] = hooks;
   if (!tls) return refusingItself(withOwnTicks(() => netConnect(target as unknown as NetConnectOpts)));
   // Loaded when first needed: of what Node brings, it takes the longest to load.
   const { connect: tlsConnect } = require("node:tls") as typeof import("node:tls");

@@ -12,7 +12,7 @@ export type WriteText = (bytes: Buffer, text: string, at: number) => number;
 interface NativeMethods {
   latin1Slice?(start: number, end: number): string;
   utf8Slice?(start: number, end: number): string;
-  utf8Write?(text: string, offset: number): number;
+  utf8Write?(text: string, offset: number, length: number): number;
 }
 
 type Native = Buffer & Required<NativeMethods>;
@@ -31,5 +31,5 @@ export const sliceUtf8: SliceText =
 
 export const writeUtf8: WriteText =
   typeof prototype.utf8Write === "function"
-    ? (bytes, text, at) => (bytes as Native).utf8Write(text, at)
+    ? (bytes, text, at) => (bytes as Native).utf8Write(text, at, bytes.length - at)
     : (bytes, text, at) => bytes.write(text, at, "utf8");

@@ -4,6 +4,7 @@
  * own. Setting and cancelling are O(1).
  */
 
+import { sharesTimers } from "./runtime";
 import { clockMs, Delay, isClockFaked, startTimer, stopTimer } from "./scheduling";
 
 /** Timers count whole milliseconds and are one or two late themselves. */
@@ -20,8 +21,8 @@ export interface Expiring {
 export class Deadline {
   /** Place in the list of its tick; -1 once expired or cancelled. */
   position = 0;
-  /** Books the limit in place of a tick, under a faked clock. */
-  delay: Delay | null = null;
+  /** Books the limit in place of a tick: under a faked clock, and where timers are not shared. */
+  alone: { stop(): void } | null = null;
 
   constructor(
     readonly tick: number,
@@ -45,10 +46,15 @@ export class Deadlines {
   private latest: Deadline[] = [];
   private latestTick = -1;
 
-  constructor(private readonly time: TimeSource) {}
+  constructor(
+    private readonly time: TimeSource,
+    /** Otherwise each limit has a timer of its own. */
+    private readonly isShared: boolean = true,
+  ) {}
 
   /** Calls `target.onExpired()` once, `delayMs` from now unless cancelled before. */
   schedule(target: Expiring, delayMs: number): Deadline {
+    if (!this.isShared) return this.scheduleAlone(target, (work) => this.timerOf(work, delayMs));
     // The tick after the limit: never early, and never a tick that has passed already.
     const tick = Math.floor((this.time.clockMs() + Math.max(0, delayMs)) / TICK_MS) + 1;
     const deadline = new Deadline(tick, target);
@@ -61,22 +67,14 @@ export class Deadlines {
   /** As `schedule`, for a limit that a user has set: under a faked clock it is exact by that clock. */
   scheduleForUser(target: Expiring, delayMs: number): Deadline {
     if (!isClockFaked()) return this.schedule(target, delayMs);
-    const deadline = new Deadline(NO_TICK, target);
-    deadline.delay = new Delay(
-      () => {
-        deadline.position = -1;
-        target.onExpired();
-      },
-      Math.max(0, delayMs),
-    );
-    return deadline;
+    return this.scheduleAlone(target, (work) => new Delay(work, Math.max(0, delayMs)));
   }
 
   cancel(deadline: Deadline): void {
     if (deadline.position < 0) return;
-    if (deadline.delay !== null) {
+    if (deadline.alone !== null) {
       deadline.position = -1;
-      deadline.delay.stop();
+      deadline.alone.stop();
       return;
     }
     const list = this.ticks.get(deadline.tick);
@@ -90,6 +88,20 @@ export class Deadlines {
       if (list.length === 0 && list !== this.latest) this.ticks.delete(deadline.tick);
     }
     this.settle(deadline);
+  }
+
+  private scheduleAlone(target: Expiring, start: (work: () => void) => { stop(): void }): Deadline {
+    const deadline = new Deadline(NO_TICK, target);
+    deadline.alone = start(() => {
+      deadline.position = -1;
+      target.onExpired();
+    });
+    return deadline;
+  }
+
+  private timerOf(work: () => void, delayMs: number): { stop(): void } {
+    const timer = this.time.startTimer(work, Math.max(0, delayMs));
+    return { stop: () => this.time.stopTimer(timer) };
   }
 
   /** Empty lists are left out, so that long limits of calls that are answered soon leave nothing. */
@@ -154,4 +166,4 @@ export class Deadlines {
 }
 
 /** The one instance of the process. */
-export const deadlines = new Deadlines({ clockMs, startTimer, stopTimer });
+export const deadlines = new Deadlines({ clockMs, startTimer, stopTimer }, sharesTimers);

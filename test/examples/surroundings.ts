@@ -6,11 +6,14 @@ import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerCluster } from "../../scripts/servers/server-cluster";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import { ServerSentinels } from "../../scripts/servers/server-sentinels";
+import { Workers } from "../../scripts/servers/workers";
 import { serverKinds, sharedServer } from "../support/shared-servers";
 
 export interface Surroundings {
   /** Variables of the environment that the example reads. */
   readonly env: Readonly<Record<string, string>>;
+  /** Runs an example that no Node runs; the text of its reply. */
+  run?(path: string): Promise<string>;
   stop(): Promise<unknown>;
 }
 
@@ -44,11 +47,26 @@ async function tls(kind: ServerKind): Promise<Surroundings> {
   return { env: { REDIS_URL: servers.url, ...files }, stop: () => servers.stop() };
 }
 
+async function workers(kind: ServerKind): Promise<Surroundings> {
+  const { url } = await sharedServer(kind);
+  const env = { REDIS_URL: url };
+  const run = async (entry: string): Promise<string> => {
+    const runtime = await Workers.start({ entry, env });
+    try {
+      return await (await runtime.fetch()).text();
+    } finally {
+      await runtime.stop();
+    }
+  };
+  return { env, run, stop: () => Promise.resolve() };
+}
+
 const MAKERS: Readonly<Record<string, (kind: ServerKind) => Promise<Surroundings>>> = {
   server,
   cluster,
   sentinel,
   tls,
+  workers,
 };
 
 /** The kind of server that examples run on. */

@@ -1,0 +1,36 @@
+// A Cloudflare Worker. Sockets belong to the request that opened them: each request has a client, which the code of
+// that request shares.
+//
+// wrangler.toml: compatibility_flags = ["nodejs_compat"], and REDIS_URL as a secret.
+//
+// needs: workers
+import { Redis } from "sluice";
+
+const clients = new WeakMap();
+
+/** The client of the request that `context` belongs to. */
+function clientOf(env, context) {
+  const present = clients.get(context);
+  if (present !== undefined) return present;
+  const client = new Redis(env.REDIS_URL, { commandTimeout: 2_000, maxRetriesPerRequest: 1 });
+  client.on("error", (error) => console.error(error.message));
+  clients.set(context, client);
+  return client;
+}
+
+async function countVisit(page, env, context) {
+  return clientOf(env, context).incr(`visits:${page}`);
+}
+
+export default {
+  async fetch(request, env, context) {
+    const { pathname } = new URL(request.url);
+    const [visits, title] = await Promise.all([
+      countVisit(pathname, env, context),
+      clientOf(env, context).get(`title:${pathname}`),
+    ]);
+    // The connection is closed behind the response.
+    context.waitUntil(clientOf(env, context).quit());
+    return Response.json({ pathname, title, visits });
+  },
+};
