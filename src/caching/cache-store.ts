@@ -17,7 +17,7 @@ import { SlotLists } from "./slot-lists";
 import type { TrackedConnection } from "./tracked-connection";
 import { sizeOfText, type ValueKind } from "./values";
 
-/** The memory that an answer and a key take besides their content: objects, the slot of the map, the promise. */
+/** The memory that an answer and a key take besides their content: objects and the slot of the map. */
 const REPLY_BYTES = 280;
 const NODE_BYTES = 192;
 const ARGUMENT_BYTES = 8;
@@ -79,8 +79,6 @@ export class CachedReply implements Content {
   /** May come nearer: the server tells how long its key lives behind the answer itself. */
   expiresAtMs: number;
   bytes: number;
-  /** Settled; made at the first hit, for values that are shared. */
-  promise: Promise<unknown> | null = null;
   isVisited = false;
   newer: CachedReply | null = null;
   older: CachedReply | null = null;

@@ -26,7 +26,7 @@ import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
 import { keyPositions } from "../command/key-positions";
 import { isMappedByUser } from "../command/reply-mappers";
-import { ReplyError } from "../errors";
+import { ParserError, ReplyError } from "../errors";
 import type { ServerContext } from "../observability/channels";
 import type { Argument, Reply } from "../protocol/resp-types";
 import { copyError } from "../util/copy-error";
@@ -37,7 +37,17 @@ import { Hold, Holds } from "./holds";
 import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
 import { argumentTexts, sentTextOf, textOf } from "./texts";
 import type { TrackedConnection } from "./tracked-connection";
-import { copyOf, freezeDeep, isCopyable, kindOf, mayBeAbsence, sizeOf, ValueKind } from "./values";
+import {
+  copyOf,
+  freezeDeep,
+  hasBytes,
+  isCopyable,
+  keptFrom,
+  kindOf,
+  mayBeAbsence,
+  sizeOf,
+  ValueKind,
+} from "./values";
 
 export interface CacheSettings {
   readonly maxBytes: number;
@@ -48,7 +58,7 @@ export interface CacheSettings {
   readonly maxStaleMs: number;
   /** How long what may speak of missing keys is kept: on a cluster; null: as everything else. */
   readonly absentTtlMs: number | null;
-  /** Callers share what they get; it is frozen. */
+  /** Callers share what they get; it is frozen. Not what has Buffers in it. */
   readonly isFrozen: boolean;
   /** Which keys are kept, prefix included; null: all. */
   readonly matches: ((key: string) => boolean) | null;
@@ -117,9 +127,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   promised(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): Promise<unknown> | null {
     const reply = this.look(spec, args, wantsBuffers);
     if (reply === null) return null;
-    if (reply.kind !== ValueKind.Shared) return Promise.resolve(copyOf(reply.value, reply.kind));
-    if (reply.promise === null) reply.promise = Promise.resolve(reply.value);
-    return reply.promise;
+    // Each call has a promise of its own: callers may change promises, or tell calls apart by them.
+    return Promise.resolve(reply.kind === ValueKind.Shared ? reply.value : copyOf(reply.value, reply.kind));
   }
 
   /** The answer to a call if it is in the cache, undefined otherwise. */
@@ -209,10 +218,12 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   // --- what the server says --------------------------------------------------------------------
 
-  /** A message of the kind `invalidate`. */
-  onInvalidation(keys: Reply): void {
+  /** The keys that a message of the kind `invalidate` names. */
+  onInvalidation(keys: Reply | undefined): void {
     this.report.note();
-    if (!Array.isArray(keys)) {
+    // What an unreadable message was about is not known: the connection ends, and its answers with it.
+    if (!namesKeys(keys)) throw new ParserError("Protocol error: an invalidation message without a list of keys");
+    if (keys === null) {
       this.invalidations++;
       // Told even if nothing is left: a FLUSHALL of this client has dropped all when it was issued.
       this.store.dropAll();
@@ -222,7 +233,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     const prefix = this.prefix ?? "";
     const named: string[] = [];
     for (const key of keys) {
-      const text = textOf(key as Argument);
+      const text = textOf(key);
       if (text === null) continue;
       this.invalidations++;
       this.store.drop(text);
@@ -353,7 +364,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private keepable(value: unknown): Pick<Content, "value" | "kind" | "bytes"> {
     const kind = kindOf(value);
     const bytes = sizeOf(value);
-    if (!this.settings.isFrozen) return { value: copyOf(value, kind), kind, bytes };
+    if (!this.settings.isFrozen || hasBytes(value)) return { value: keptFrom(value, kind), kind, bytes };
     freezeDeep(value);
     return { value, kind: ValueKind.Shared, bytes };
   }
@@ -463,6 +474,12 @@ function isYoungEnough({ bornMs, connection }: CachedReply, ttlMs: number | null
 /** The time of a connection runs ahead by a tick: only in the last one the clock itself has to be asked. */
 function isPast(timeMs: number, { nowMs }: TrackedConnection): boolean {
   return nowMs >= timeMs && clockMs() >= timeMs;
+}
+
+/** Keys as bytes or texts; null stands for all keys. */
+function namesKeys(keys: Reply | undefined): keys is Argument[] | null {
+  if (!Array.isArray(keys)) return keys === null;
+  return keys.every((key) => typeof key === "string" || Buffer.isBuffer(key));
 }
 
 /** The keys of a read as texts; null if one is none. */

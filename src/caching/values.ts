@@ -1,11 +1,10 @@
 /**
- * Replies as a cache keeps them: a copy of its own going in, a copy for each caller coming out, so
- * that nobody who changes what he got changes what others get. Strings, numbers and null need no
- * copies. The size of a value is what its memory costs, about.
+ * Replies as a cache keeps them. The cache keeps a copy of its own, and each caller gets another one, so
+ * a caller that changes its reply changes no other caller's. Strings, numbers and null need no copies.
+ * The size of a value is about what its memory costs.
  */
 
-import { copyReply } from "../protocol/copy-reply";
-import type { Reply } from "../protocol/resp-types";
+import { setOwn } from "../util/own-property";
 
 export const ValueKind = {
   /** Cannot be changed by who has it, or is frozen: shared. */
@@ -15,7 +14,7 @@ export const ValueKind = {
   List: 2,
   /** A plain object without anything that can be changed in it. */
   Dictionary: 3,
-  /** Anything deeper. */
+  /** Anything deeper, and anything with Buffers in it. */
   Nested: 4,
 } as const;
 export type ValueKind = (typeof ValueKind)[keyof typeof ValueKind];
@@ -34,20 +33,65 @@ export function kindOf(value: unknown): ValueKind {
   return Object.values(value).some(isObject) ? ValueKind.Nested : ValueKind.Dictionary;
 }
 
-/** A value that shares nothing that can be changed with the given one. */
-export function copyOf(value: unknown, kind: ValueKind): unknown {
+/**
+ * A Buffer as it is kept. A small Buffer is part of a block of 8 KiB that all small Buffers of the process
+ * share, and each one that is kept would keep its whole block in memory. So its bytes are kept as a text.
+ */
+class KeptBytes {
+  private readonly bytes: Buffer | string;
+
+  constructor(bytes: Buffer) {
+    this.bytes = bytes.length < Buffer.poolSize ? bytes.toString("latin1") : Buffer.from(bytes);
+  }
+
+  copy(): Buffer {
+    const { bytes } = this;
+    return typeof bytes === "string" ? Buffer.from(bytes, "latin1") : Buffer.from(bytes);
+  }
+}
+
+/** The value as it is kept: it shares nothing that a caller could change with the given one. */
+export function keptFrom(value: unknown, kind: ValueKind): unknown {
+  return kind === ValueKind.Bytes || kind === ValueKind.Nested ? packed(value) : copyOf(value, kind);
+}
+
+/** A copy for one caller of a value that is kept. */
+export function copyOf(kept: unknown, kind: ValueKind): unknown {
   switch (kind) {
     case ValueKind.Shared:
-      return value;
+      return kept;
     case ValueKind.Bytes:
-      return Buffer.from(value as Buffer);
+      return (kept as KeptBytes).copy();
     case ValueKind.List:
-      return (value as unknown[]).slice();
+      return (kept as unknown[]).slice();
     case ValueKind.Dictionary:
-      return { ...(value as object) };
+      return { ...(kept as object) };
     default:
-      return copyReply(value as Reply);
+      return unpacked(kept);
   }
+}
+
+function packed(value: unknown): unknown {
+  if (!isObject(value)) return value;
+  return Buffer.isBuffer(value) ? new KeptBytes(value) : mapped(value, packed);
+}
+
+function unpacked(kept: unknown): unknown {
+  if (!isObject(kept)) return kept;
+  return kept instanceof KeptBytes ? kept.copy() : mapped(kept, unpacked);
+}
+
+/** A list or object with each of its elements replaced. */
+function mapped(value: object, replace: (element: unknown) => unknown): unknown {
+  if (Array.isArray(value)) return value.map(replace);
+  const copy: Record<string, unknown> = {};
+  for (const [field, element] of Object.entries(value)) setOwn(copy, field, replace(element));
+  return copy;
+}
+
+/** Whether there are Buffers in it: their bytes can be changed whatever is frozen. */
+export function hasBytes(value: unknown): boolean {
+  return isObject(value) && (Buffer.isBuffer(value) || Object.values(value).some(hasBytes));
 }
 
 /** Deeper values are not copied: they may contain themselves. */
@@ -73,9 +117,9 @@ export function mayBeAbsence(value: unknown): boolean {
   return Object.values(value).every(mayBeAbsence);
 }
 
-/** Freezes a value and all that is in it. The bytes of a Buffer cannot be frozen. */
+/** Freezes a value without Buffers, and all that is in it. */
 export function freezeDeep(value: unknown): void {
-  if (!isObject(value) || Buffer.isBuffer(value)) return;
+  if (!isObject(value)) return;
   for (const element of Object.values(value)) freezeDeep(element);
   Object.freeze(value);
 }

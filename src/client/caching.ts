@@ -9,6 +9,7 @@ import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
 import { CacheUnavailableError } from "../errors";
 import type { ServerContext } from "../observability/channels";
+import type { Reply } from "../protocol/resp-types";
 import { callUser } from "../util/user-code";
 import type { CacheView } from "./cache-view";
 import { SOURCE } from "./client-base";
@@ -158,7 +159,7 @@ export class Caching implements CacheView {
 interface TrackerOwner {
   onReady(tracker: LinkTracker): void;
   onLost(tracker: LinkTracker, tracked: TrackedConnection): void;
-  onInvalidation(keys: unknown): void;
+  onInvalidation(keys: Reply | undefined): void;
   onUnfit(): void;
 }
 
@@ -181,7 +182,7 @@ export class LinkTracker {
     } else this.owner.onUnfit();
   }
 
-  onPush(kind: string, message: readonly unknown[]): void {
+  onPush(kind: string, message: readonly Reply[]): void {
     if (kind === "invalidate") this.owner.onInvalidation(message[1]);
   }
 

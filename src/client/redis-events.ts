@@ -13,6 +13,7 @@ import type { LinkDeps, LinkListener } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { explain, hintOnReply } from "../observability/hints";
 import type { Message } from "../protocol/message";
+import type { Reply } from "../protocol/resp-types";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
@@ -146,7 +147,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
     this.emitSafely("moved");
   }
 
-  onOtherPush(kind: string, message: readonly unknown[]): void {
+  onOtherPush(kind: string, message: readonly Reply[]): void {
     this.client[PARTS]?.tracker?.onPush(kind, message);
     this.emitSafely(`push:${kind}`, message);
   }

@@ -96,6 +96,49 @@ for (const kind of serverKinds()) {
       expect(Object.isFrozen(first)).to.equal(true);
     });
 
+    it("never shares Buffers, also where it shares frozen values", async () => {
+      const redis = await open({ frozen: true });
+      await server.command("SET", "a", "hello");
+      await server.command("HSET", "h", "f", "hello");
+      await server.command("RPUSH", "l", "hello");
+      const reads: (() => Promise<Buffer>)[] = [
+        async () => (await redis.getBuffer("a")) as Buffer,
+        async () => (await redis.mgetBuffer("a"))[0] as Buffer,
+        async () => (await redis.lrangeBuffer("l", 0, -1))[0] as Buffer,
+        async () => (await redis.hgetallBuffer("h"))["f"] as Buffer,
+        async () => (await redis.pipeline().getBuffer("a").exec())?.[0]?.[1] as Buffer,
+      ];
+      for (const read of reads) {
+        for (let round = 0; round < 4; round++) {
+          const bytes = await read();
+          expect(bytes.toString()).to.equal("hello");
+          bytes[0] = 88;
+        }
+      }
+      expect(redis.cache.stats().hits).to.be.at.least(reads.length * 2);
+    });
+
+    it("gives each call a promise of its own", async () => {
+      const redis = await open({ frozen: true });
+      await server.command("SET", "a", "1");
+      await server.command("HSET", "h", "f", "v");
+      const calls = [
+        () => redis.get("a"),
+        () => redis.get("missing"),
+        () => redis.exists("a"),
+        () => redis.hgetall("h"),
+        () => redis.call("get", "a"),
+        () => redis.with({ cache: 1000 }).get("a"),
+      ];
+      for (const call of calls) {
+        await call();
+        await redis.ping();
+        const before = redis.cache.stats().hits;
+        const promises = new Set([call(), call(), call()]);
+        expect([promises.size, redis.cache.stats().hits - before]).to.deep.equal([3, 3]);
+      }
+    });
+
     it("sends one command for a thousand concurrent misses", async () => {
       const redis = await open(true);
       await server.command("SET", "a", "1");

@@ -4,6 +4,8 @@ import { expect } from "chai";
 import {
   copyOf,
   freezeDeep,
+  hasBytes,
+  keptFrom,
   kindOf,
   mayBeAbsence,
   sizeOf,
@@ -39,15 +41,18 @@ describe("values of a cache", () => {
               shares(element, (other as Record<string, unknown>)[name]),
             )));
     for (const [value, kind] of samples) {
-      const copy = copyOf(value, kind);
-      expect(copy).to.deep.equal(value);
-      expect(shares(value, copy), JSON.stringify(value)).to.equal(false);
+      const kept = keptFrom(value, kind);
+      expect(shares(value, kept), JSON.stringify(value)).to.equal(false);
+      const [copy, other] = [copyOf(kept, kind), copyOf(kept, kind)];
+      expect([copy, other]).to.deep.equal([value, value]);
+      expect([shares(value, copy), shares(copy, other)], JSON.stringify(value)).to.deep.equal([false, false]);
     }
   });
 
   it("copies a field of any name as a field", () => {
     const value = JSON.parse('{"__proto__": ["a"]}') as object;
-    const copy = copyOf(value, kindOf(value)) as object;
+    const kind = kindOf(value);
+    const copy = copyOf(keptFrom(value, kind), kind) as object;
     expect([Object.keys(copy), Object.getPrototypeOf(copy)]).to.deep.equal([["__proto__"], Object.prototype]);
   });
 
@@ -70,13 +75,26 @@ describe("values of a cache", () => {
       expect(mayBeAbsence(value), JSON.stringify(value)).to.equal(false);
   });
 
-  it("freezes a value with all that is in it but bytes", () => {
-    const bytes = Buffer.from("a");
-    const value = { list: ["a", { deep: bytes }] };
+  it("freezes a value with all that is in it", () => {
+    const value = { list: ["a", { deep: "b" }] };
     freezeDeep(value);
     expect([value, value.list, value.list[1]].map(Object.isFrozen)).to.deep.equal([true, true, true]);
-    bytes[0] = 1;
-    expect(bytes[0]).to.equal(1);
+  });
+
+  it("finds Buffers at any depth: nothing can keep their bytes from being changed", () => {
+    const bytes = Buffer.from("a");
+    for (const value of [bytes, [bytes], { field: ["a", { deep: bytes }] }]) expect(hasBytes(value)).to.equal(true);
+    for (const value of ["a", null, 7, [], ["a", ["b"]], { field: "a" }]) expect(hasBytes(value)).to.equal(false);
+  });
+
+  it("keeps all bytes of Buffers of any size, and none of the block that a small one is a part of", () => {
+    const every = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
+    for (const value of [every, Buffer.alloc(0), Buffer.alloc(Buffer.poolSize, every), Buffer.alloc(50_000, every)]) {
+      const kept = keptFrom(value, ValueKind.Bytes);
+      expect(copyOf(kept, ValueKind.Bytes)).to.deep.equal(value);
+      const bytes = Object.values(kept as object).find(Buffer.isBuffer);
+      if (bytes !== undefined) expect(bytes.buffer.byteLength).to.equal(bytes.length);
+    }
   });
 
   it("counts what a value costs: more for each element, twice the bytes for a text that needs them", () => {
