@@ -35,7 +35,7 @@ import { CacheReport, type CacheStats } from "./cache-report";
 import { type CachedReply, CacheStore, type Content, type KeyNode, type Question } from "./cache-store";
 import { Hold, Holds } from "./holds";
 import { PendingRead, PendingReads, type ReadListener } from "./pending-read";
-import { argumentTexts, sentTextOf, textOf } from "./texts";
+import { argumentTexts, textOf } from "./texts";
 import type { TrackedConnection } from "./tracked-connection";
 import {
   copyOf,
@@ -89,7 +89,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   /** Put before the keys of callers; null if it is no text: then nothing is looked up by what they pass. */
   prefix: string | null = "";
   private readonly store: CacheStore;
-  private readonly holds: Holds;
+  /** The keys that commands under way may change. */
+  readonly holds: Holds;
   private readonly reads = new PendingReads();
   private readonly report: CacheReport;
   /** The command that was peeked at last: a place in a program mostly asks for the same command. */
@@ -222,7 +223,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   onInvalidation(keys: Reply | undefined): void {
     this.report.note();
     // What an unreadable message was about is not known: the connection ends, and its answers with it.
-    if (!namesKeys(keys)) throw new ParserError("Protocol error: an invalidation message without a list of keys");
+    if (!namesKeys(keys))
+      throw new ParserError("Protocol error: an invalidation message without a list of keys");
     if (keys === null) {
       this.invalidations++;
       // Told even if nothing is left: a FLUSHALL of this client has dropped all when it was issued.
@@ -401,10 +403,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private hold(command: Command, effect: Effect): void {
     if ((command.spec.flags & CommandFlag.Reset) !== 0) this.leaveTransaction();
     const hold = this.open ?? this.holdUntilEnd(command);
-    const keys = effect === Effect.Keys ? changedKeys(command) : [];
-    for (const key of keys) hold.take(key);
-    // A script without keys may change any.
-    if (keys.length === 0) hold.takeAll();
+    hold.takeChanges(command, effect);
     if (effect !== Effect.Tracking) return;
     this.noteGuard(command);
     this.deps.onTrackingEnded();
@@ -491,9 +490,4 @@ function keyTexts({ spec, args }: Command): [string, ...string[]] | null {
     keys.push(text);
   }
   return keys.length === 0 ? null : (keys as [string, ...string[]]);
-}
-
-/** The keys that a command may change, as far as answers could be kept for them. */
-function changedKeys({ spec, args }: Command): string[] {
-  return keyPositions(spec, args).map((position) => sentTextOf(args[position] as Argument));
 }

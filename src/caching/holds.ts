@@ -5,10 +5,23 @@
  * writes and reads run.
  */
 
+import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
+import { Effect } from "../command/effects";
+import { keyPositions } from "../command/key-positions";
+import type { Argument } from "../protocol/resp-types";
 import type { CacheStore } from "./cache-store";
+import { sentTextOf } from "./texts";
 
-export class Holds {
+/** Whatever keys can be held in. Each key is released as often as it was taken. */
+interface Holder {
+  take(key: string): void;
+  release(key: string): void;
+  takeAll(): void;
+  releaseAll(): void;
+}
+
+export class Holds implements Holder {
   private readonly keys = new Map<string, number>();
   private all = 0;
 
@@ -42,13 +55,42 @@ export class Holds {
   }
 }
 
+/** The holds of several caches. */
+export class HoldsOfSeveral implements Holder {
+  constructor(private readonly all: readonly Holder[]) {}
+
+  take(key: string): void {
+    for (const one of this.all) one.take(key);
+  }
+
+  release(key: string): void {
+    for (const one of this.all) one.release(key);
+  }
+
+  takeAll(): void {
+    for (const one of this.all) one.takeAll();
+  }
+
+  releaseAll(): void {
+    for (const one of this.all) one.releaseAll();
+  }
+}
+
 /** The keys that one command, or one transaction, may change; released when it has ended. */
 export class Hold implements SettleHook {
   private keys: string[] = [];
   private isOfAll = false;
   private isReleased = false;
 
-  constructor(private readonly holds: Holds) {}
+  constructor(private readonly holds: Holder) {}
+
+  /** Takes the keys that the command may change, or all keys. */
+  takeChanges(command: Command, effect: Effect): void {
+    const keys = effect === Effect.Keys ? changedKeys(command) : [];
+    for (const key of keys) this.take(key);
+    // A script without keys may change any.
+    if (keys.length === 0) this.takeAll();
+  }
 
   take(key: string): void {
     this.keys.push(key);
@@ -75,4 +117,9 @@ export class Hold implements SettleHook {
   onFailed(): void {
     this.release();
   }
+}
+
+/** The keys that a command may change, as far as answers could be kept for them. */
+function changedKeys({ spec, args }: Command): string[] {
+  return keyPositions(spec, args).map((position) => sentTextOf(args[position] as Argument));
 }

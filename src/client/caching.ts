@@ -2,11 +2,14 @@
 
 import type { CacheStats } from "../caching/cache-report";
 import { ClientCache } from "../caching/client-cache";
+import type { Holds } from "../caching/holds";
+import { siblingCaches } from "../caching/sibling-caches";
 import type { TrackedConnection } from "../caching/tracked-connection";
 import { type TrackedLink, Tracking, type TrackingSettings } from "../caching/tracking";
 import type { CommandSpec } from "../command/command-spec";
 import { EXECUTE } from "../command/commander";
 import type { Dispatcher } from "../command/dispatcher";
+import type { CommandWriter } from "../command/write-watch";
 import { CacheUnavailableError } from "../errors";
 import type { ServerContext } from "../observability/channels";
 import type { Reply } from "../protocol/resp-types";
@@ -126,7 +129,7 @@ export class Caching implements CacheView {
     };
     const onRefused = (error: Error): void => report(error.message, error);
     const tracking = new Tracking(link, { ...this.terms, onRefused });
-    return new LinkTracker(link, tracking, {
+    return new LinkTracker(link, tracking, this.cache.holds, {
       onReady: (tracker) => this.trackers.add(tracker),
       onLost: (tracker, tracked) => {
         this.trackers.delete(tracker);
@@ -165,19 +168,24 @@ interface TrackerOwner {
 
 /** The connections of one link, one after the other, as a cache lives by them. */
 export class LinkTracker {
+  /** Leaves the caches of the server that the present connection leads to. */
+  private leaveSiblings: (() => void) | null = null;
+
   constructor(
     private readonly link: CachedLink,
     /** Sits in front of the link. */
     readonly tracking: Tracking,
+    private readonly holds: Holds,
     private readonly owner: TrackerOwner,
   ) {}
 
   /** The link has become ready, and nothing has been sent over its connection; or it is not ready. */
-  onStatus(isReady: boolean): void {
+  onStatus(isReady: boolean, writer: CommandWriter): void {
     const connection = isReady ? this.link.connection : null;
     if (connection === null) this.lose();
     else if (connection.shape.protocol === 3) {
       this.tracking.begin(connection);
+      this.leaveSiblings = siblingCaches.join(writer, this.holds);
       this.owner.onReady(this);
     } else this.owner.onUnfit();
   }
@@ -189,6 +197,8 @@ export class LinkTracker {
   private lose(): void {
     const { present } = this.tracking;
     if (present === null) return;
+    this.leaveSiblings?.();
+    this.leaveSiblings = null;
     this.tracking.forget();
     this.owner.onLost(this, present);
   }

@@ -11,6 +11,7 @@ import { type Command, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { mergedIn } from "../command/merged-commands";
 import type { PromiseCompletion } from "../command/promise-completion";
+import { type CommandWriter, writeWatch } from "../command/write-watch";
 import { ConnectionCounts } from "../connection/connection-counts";
 import { ConnectionClosedError } from "../errors";
 import {
@@ -43,6 +44,9 @@ const pipelineDebug = debugLog("pipeline");
 
 /** Key of the method that clients with traced transactions have; see `BatchSender.observe`. */
 export const OBSERVE: unique symbol = Symbol("observe");
+
+/** One host: a name such as localhost may lead to either. */
+const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.0\.0\.1)$/;
 
 /** The questions of the tracer to its client. */
 export interface TracedClient {
@@ -130,7 +134,9 @@ export function refusingLate(command: Command, handOver: () => void): void {
   if (refusal !== undefined) nextTick(() => command.fail(refusal));
 }
 
-export class ClientTracer {
+export class ClientTracer implements CommandWriter {
+  /** The server of the present socket. */
+  serverName = "";
   private attempts = 0;
   private attempt: SettleHook | null = null;
   /** Of the present attempt: the commands of the handshake are issued in it. */
@@ -151,6 +157,7 @@ export class ClientTracer {
       for (const member of merged.members()) this.onWrite(member);
       return;
     }
+    writeWatch.watcher?.onWritten(command, this);
     if (this.isLogging) {
       const { name, args } = command;
       commandDebug("write %s %o", maskName(name, args), redactArguments(name, args));
@@ -191,6 +198,8 @@ export class ClientTracer {
     // The words are put together for those who read them.
     if (debug.enabled) debug("%s is now %s", this.place(), status);
     this.followWork(status, reason);
+    if (status === "connect") this.serverName = this.nameOfServer();
+    else if (status === "close") writeWatch.watcher?.onLost(this);
     if (status === "connecting") {
       this.begin();
       return;
@@ -255,6 +264,14 @@ export class ClientTracer {
   place(): string {
     const { serverAddress, serverPort } = this.server();
     return serverPort === undefined ? redactUrl(serverAddress) : `${serverAddress}:${serverPort}`;
+  }
+
+  /** The address of the socket's other end: what it was dialled by may have several names. */
+  private nameOfServer(): string {
+    const { stream } = this.client;
+    if (!(stream instanceof Socket) || stream.remoteAddress === undefined) return this.place();
+    const { remoteAddress, remotePort } = stream;
+    return `${LOOPBACK.test(remoteAddress) ? "localhost" : remoteAddress}:${remotePort}`;
   }
 
   server(): ServerContext {

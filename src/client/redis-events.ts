@@ -109,7 +109,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
     // The first words come while the client is still being built.
     const parts = this.client[PARTS];
     parts?.auto?.hold(status === "ready");
-    parts?.tracker?.onStatus(status === "ready");
+    parts?.tracker?.onStatus(status === "ready", this.tracer);
     nextTick(() => {
       if (argument === undefined) this.client.emit(status);
       else this.client.emit(status, argument);

@@ -16,13 +16,15 @@ export const Effect = {
   Cacheable: 1,
   /** Changes the keys among its arguments. */
   Keys: 2,
-  /** May change any key, or what the keys mean on this connection. */
+  /** May change any key. */
   Everything: 3,
   /** Ends what lets the server tell about changes: RESET, HELLO 2, CLIENT TRACKING, MONITOR. */
   Tracking: 4,
   Multi: 5,
   Exec: 6,
   Discard: 7,
+  /** Changes what the keys mean on this connection, or who asks for them: SELECT, AUTH, HELLO 3. */
+  Session: 8,
 } as const;
 export type Effect = (typeof Effect)[keyof typeof Effect];
 
@@ -43,8 +45,8 @@ const HARMLESS_WRITES: ReadonlySet<string> = new Set(["publish", "spublish"]);
 
 /** Known commands without keys that are no writes by their flags. All others of that kind are harmless. */
 const CONTROLS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
-  ["select", Effect.Everything],
-  ["auth", Effect.Everything],
+  ["select", Effect.Session],
+  ["auth", Effect.Session],
   ["debug", Effect.Everything],
   ["replicaof", Effect.Everything],
   ["slaveof", Effect.Everything],
@@ -85,7 +87,7 @@ function effectOfControl({ lowerName }: CommandSpec, args: readonly Argument[]):
   const word = args[0] === undefined ? "" : lowerWord(args[0]);
   switch (lowerName) {
     case "hello":
-      return word === "" || word === "3" ? Effect.Everything : Effect.Tracking;
+      return word === "" || word === "3" ? Effect.Session : Effect.Tracking;
     case "client":
       return word === "tracking" ? Effect.Tracking : Effect.None;
     case "cluster":

@@ -6,6 +6,7 @@
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { type CommandSpec, encodeName } from "../command/command-spec";
+import { writeWatch } from "../command/write-watch";
 import { isCommandTraced, type ServerContext } from "../observability/channels";
 import { encodeArguments, encodeCommand, encodeWord } from "../protocol/encoder";
 import type { OutputBuffer } from "../protocol/output-buffer";
@@ -21,7 +22,7 @@ const FEW = 16;
 const LARGE_BYTES = 16 * 1024;
 
 export interface WriteListener {
-  /** Called for each command as it is encoded, while `isLogging` is true or somebody listens to commands. */
+  /** Called for each command as it is encoded, while `isLogging` is true, commands are watched or somebody listens to them. */
   onWrite(command: Command): void;
   readonly isLogging: boolean;
   /** Address of the server, for those who listen. */
@@ -37,7 +38,7 @@ export function serverFor(tracer: Pick<WriteListener, "server"> | null): ServerC
 
 /** Whether commands are to be shown one by one as they are written. */
 export function isTraced(listener: WriteListener | null): listener is WriteListener {
-  return listener !== null && (listener.isLogging || isCommandTraced());
+  return listener !== null && (listener.isLogging || writeWatch.watcher !== null || isCommandTraced());
 }
 
 export class FlushEncoder {

@@ -141,6 +141,26 @@ for (const kind of serverKinds()) {
       }
     });
 
+    it("sees what other clients of the process have written, at whichever node", async () => {
+      const client = await open(true);
+      const other = fixture.connect();
+      await untilClusterReady(other);
+      const keys = Array.from({ length: 12 }, (_, index) => `key:${index}`);
+      let stale = 0;
+      for (let round = 0; round < 30; round++) {
+        for (const key of keys) {
+          await client.get(key);
+          const pending = client.get(key);
+          if (round % 2 === 0) await other.set(key, round);
+          else await other.pipeline().set(key, round).get("other").exec();
+          if ((await client.get(key)) !== String(round)) stale++;
+          await pending;
+        }
+      }
+      expect(stale).to.equal(0);
+      expect(client.cache.stats().hits).to.be.greaterThan(0);
+    });
+
     it("gives each caller what it may change, follows the terms of views, and shares frozen values", async () => {
       const client = await open(true);
       await client.hset("h", "f", "v");

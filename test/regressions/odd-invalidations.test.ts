@@ -24,7 +24,12 @@ for (const [name, keys] of Object.entries(ODD)) {
     const errors: Error[] = [];
     redis.on("error", (error) => errors.push(error));
     await untilReady(redis);
-    errors.push(await redis.get("a").then(() => new Error("answered"), (error: Error) => error));
+    errors.push(
+      await redis.get("a").then(
+        () => new Error("answered"),
+        (error: Error) => error,
+      ),
+    );
     expect(errors.map((error) => (error as ParserError).code)).to.deep.equal(["PROTOCOL", "PROTOCOL"]);
     expect(await redis.get("a")).to.equal("value");
     await closeClient(redis);

@@ -71,7 +71,7 @@ export interface CacheOptions {
    * change of a key that begins with one of `match`).
    */
   mode?: "optin" | "all" | "broadcast" | undefined;
-  /** Callers share the arrays and objects that they get, which are frozen, instead of getting copies. Default false. */
+  /** Callers share frozen arrays and objects instead of getting copies. Replies with Buffers are always copied. Default false. */
   frozen?: boolean | undefined;
 }
 

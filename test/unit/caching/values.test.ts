@@ -83,13 +83,20 @@ describe("values of a cache", () => {
 
   it("finds Buffers at any depth: nothing can keep their bytes from being changed", () => {
     const bytes = Buffer.from("a");
-    for (const value of [bytes, [bytes], { field: ["a", { deep: bytes }] }]) expect(hasBytes(value)).to.equal(true);
-    for (const value of ["a", null, 7, [], ["a", ["b"]], { field: "a" }]) expect(hasBytes(value)).to.equal(false);
+    for (const value of [bytes, [bytes], { field: ["a", { deep: bytes }] }])
+      expect(hasBytes(value)).to.equal(true);
+    for (const value of ["a", null, 7, [], ["a", ["b"]], { field: "a" }])
+      expect(hasBytes(value)).to.equal(false);
   });
 
   it("keeps all bytes of Buffers of any size, and none of the block that a small one is a part of", () => {
     const every = Buffer.from(Array.from({ length: 256 }, (_, byte) => byte));
-    for (const value of [every, Buffer.alloc(0), Buffer.alloc(Buffer.poolSize, every), Buffer.alloc(50_000, every)]) {
+    for (const value of [
+      every,
+      Buffer.alloc(0),
+      Buffer.alloc(Buffer.poolSize, every),
+      Buffer.alloc(50_000, every),
+    ]) {
       const kept = keptFrom(value, ValueKind.Bytes);
       expect(copyOf(kept, ValueKind.Bytes)).to.deep.equal(value);
       const bytes = Object.values(kept as object).find(Buffer.isBuffer);

@@ -45,12 +45,12 @@ class Server implements CachedLink {
 
   connect(): void {
     this.connection = this;
-    this.tracker.onStatus(true);
+    this.tracker.onStatus(true, WRITER);
   }
 
   lose(): void {
     this.connection = null;
-    this.tracker.onStatus(false);
+    this.tracker.onStatus(false, WRITER);
   }
 
   /** Answers the oldest command, one that only speaks of the next excepted; returns its words. */
@@ -66,6 +66,8 @@ class Server implements CachedLink {
     return [command.name, ...command.args].join(" ");
   }
 }
+
+const WRITER = { serverName: "server" };
 
 /** A client without a chain but for the cache. */
 class Client extends EventEmitter {

@@ -1,0 +1,87 @@
+/**
+ * The caches of this process, by the servers that they keep answers of. A command that any client of the
+ * process writes holds the keys that it may change in the caches of the same server, from before it is
+ * written until it has settled, as a command of the cache's own client does (`Holds`). So a caller that
+ * awaited a write on one client finds no older answer in the cache of another one.
+ *
+ * A client with a cache holds its own keys when a command is issued, and is left out here.
+ */
+
+import type { Command } from "../command/command";
+import { Effect, effectOf } from "../command/effects";
+import { type CommandWriter, type WriteWatcher, writeWatch } from "../command/write-watch";
+import { Hold, type Holds, HoldsOfSeveral } from "./holds";
+
+class SiblingCaches implements WriteWatcher {
+  /** By server, then by the client that answers come over. The nodes of a cluster share one cache. */
+  private readonly byServer = new Map<string, Map<CommandWriter, Holds>>();
+  private readonly transactions = new WeakMap<CommandWriter, Hold>();
+
+  /** To be called when a connection of a client with a cache is ready; returns what to call when it is lost. */
+  join(client: CommandWriter, holds: Holds): () => void {
+    const { serverName } = client;
+    const caches = this.byServer.get(serverName);
+    if (caches === undefined) this.byServer.set(serverName, new Map([[client, holds]]));
+    else caches.set(client, holds);
+    writeWatch.watcher = this;
+    return () => this.leave(serverName, client);
+  }
+
+  private leave(serverName: string, client: CommandWriter): void {
+    const caches = this.byServer.get(serverName);
+    caches?.delete(client);
+    if (caches?.size === 0) this.byServer.delete(serverName);
+    if (this.byServer.size === 0) writeWatch.watcher = null;
+  }
+
+  onWritten(command: Command, writer: CommandWriter): void {
+    const caches = this.byServer.get(writer.serverName);
+    if (caches === undefined || (caches.size === 1 && caches.has(writer))) return;
+    const effect = effectOf(command.spec, command.args);
+    switch (effect) {
+      case Effect.None:
+      case Effect.Cacheable:
+      case Effect.Session:
+      case Effect.Tracking:
+        return;
+      case Effect.Multi:
+        this.onLost(writer);
+        this.transactions.set(writer, holdOf(caches, writer));
+        return;
+      case Effect.Exec:
+      case Effect.Discard:
+        this.endTransaction(command, writer);
+        return;
+      default: {
+        const hold = holdOf(caches, writer);
+        hold.takeChanges(command, effect);
+        command.ensureExtra().addHook(hold);
+        // Its reply in a transaction is QUEUED: it runs with EXEC.
+        this.transactions.get(writer)?.takeChanges(command, effect);
+      }
+    }
+  }
+
+  onLost(writer: CommandWriter): void {
+    this.transactions.get(writer)?.release();
+    this.transactions.delete(writer);
+  }
+
+  private endTransaction(command: Command, writer: CommandWriter): void {
+    const hold = this.transactions.get(writer);
+    if (hold === undefined) return;
+    this.transactions.delete(writer);
+    command.ensureExtra().addHook(hold);
+  }
+}
+
+/** A hold in all caches of a server but that of the writer itself. */
+function holdOf(caches: ReadonlyMap<CommandWriter, Holds>, writer: CommandWriter): Hold {
+  const own = caches.get(writer);
+  const others = new Set(caches.values());
+  if (own !== undefined) others.delete(own);
+  return new Hold(new HoldsOfSeveral([...others]));
+}
+
+/** The caches of this thread. */
+export const siblingCaches = new SiblingCaches();
