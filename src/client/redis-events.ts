@@ -7,9 +7,9 @@ import type { ClientIdentity } from "../connection/handshake";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
-import { settleWaiting, type Takeover } from "../link/closing";
 import type { ExpiringCredentials } from "../link/credentials";
-import type { LinkDeps, LinkListener } from "../link/link-options";
+import { endCommands } from "../link/leftovers";
+import type { LinkDeps, LinkListener, Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { explain, hintOnReply } from "../observability/hints";
 import type { Message } from "../protocol/message";
@@ -120,7 +120,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
 
   /** Ends commands that have not reached a link, or lets who looks after this one take them elsewhere. */
   settleWaiting(commands: readonly Command[]): void {
-    settleWaiting(commands, this.takeover, () => new ConnectionClosedError());
+    endCommands(commands, this.takeover, () => new ConnectionClosedError());
   }
 
   onNamedError(type: string, error: Error): void {

@@ -20,11 +20,10 @@
 import { Batch, BatchKind } from "../command/batch";
 import { Command, issuedBy, Origin } from "../command/command";
 import { TRANSACTION_END } from "../command/command-spec";
+import { endingError } from "../command/ending-errors";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
-import { TRANSACTION_DISCARDED } from "../connection/write-filter";
-import { AbortError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
 import type { Redirect } from "./redirect";
@@ -77,7 +76,9 @@ export class ClusterTransaction extends Batch {
 
   /** It will not run. */
   discard(): void {
-    for (const command of this.commands) command.fail(new AbortError(TRANSACTION_DISCARDED));
+    for (const command of this.commands) {
+      command.fail(endingError("its transaction is discarded", command));
+    }
   }
 
   /** The commands of the next run, the first one included. */

@@ -4,7 +4,7 @@
  */
 
 import type { Command } from "../command/command";
-import type { Takeover } from "../link/closing";
+import type { Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import type { ClusterNode, NodeClient } from "./cluster-node";
 import { madeWhole } from "./cluster-transaction";

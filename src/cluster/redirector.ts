@@ -15,9 +15,10 @@
 import { BatchKind } from "../command/batch";
 import { type Command, Origin } from "../command/command";
 import type { RedirectTrail } from "../command/command-extra";
+import { endingError } from "../command/ending-errors";
+import { fateOf } from "../command/fate";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
-import { endOf } from "../link/closing";
 import { maskName } from "../util/credentials";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
@@ -70,6 +71,9 @@ const FIRST_AGREEING_MS = 20;
 const AVOID_MS = 1000;
 const MAX_TRAIL = 64;
 
+/** The link of its node has ended, and nobody takes it over. */
+const ENDED = { kind: "link ended", isWritten: false, isTakenOver: false, isLate: true } as const;
+
 export class Redirector {
   /** False while the cluster is being closed: then nothing is sent again. */
   isActive = false;
@@ -104,25 +108,22 @@ export class Redirector {
 
   /** The link of a node has ended; the commands may go again. */
   takeOver(node: ClusterNode, commands: readonly Command[], error: Error): void {
-    if (!this.isActive) {
-      for (const command of commands) command.fail(endOf(command, error));
-      return;
-    }
     const { retryDelayOnFailover } = this.options;
+    const isTakenOver = this.isActive && retryDelayOnFailover !== 0;
     const returned: Returned[] = [];
     for (const command of commands) {
       const unit = unitOf(command, error);
       if (unit === null) continue;
       detach(unit);
-      if (retryDelayOnFailover === 0) {
-        const reason = endOf(unit, error);
-        endUnit(unit, () => reason);
-      } else if (this.maySpend(unit, node, error)) {
+      const { ending } = fateOf(unit, { ...ENDED, isTakenOver });
+      if (ending !== null) endUnit(unit, () => endingError(ending, unit, { makeError: () => error }));
+      else if (this.maySpend(unit, node, error)) {
         const mayGoAtOnce = this.hasOtherOwner(unit, node) || this.doubtOwner(unit, node);
         const delayMs = mayGoAtOnce ? 0 : grownDelay(retryDelayOnFailover, triesOf(unit));
         returned.push({ command: unit, reason: WaitReason.Failover, delayMs });
       }
     }
+    if (!this.isActive) return;
     this.deps.retries.giveBack(returned, commands, node.client);
     this.deps.refresher.request(null);
   }
@@ -398,7 +399,8 @@ function unitOf(command: Command, error: Error): Command | null {
   const transaction = transactionOf(command);
   if (transaction === null) return command;
   if (transaction.closing.isSettled) {
-    command.fail(endOf(command, error));
+    const { ending } = fateOf(command, ENDED);
+    if (ending !== null) command.fail(endingError(ending, command, { makeError: () => error }));
     return null;
   }
   if (transaction.isWaiting) return null;

@@ -111,6 +111,11 @@ export class Batch {
     if (this.trace !== null) this.trace.onAnswered();
   }
 
+  /** A command of it may not be sent again, so none is; those of an automatic batch have nothing to do with each other. */
+  refuse(): void {
+    if (this.kind !== BatchKind.Automatic) this.isRefused = true;
+  }
+
   /** A command of it was given up before it was written: a transaction is not written without it. */
   dropOut(): void {
     if (this.kind === BatchKind.Transaction && !this.isStarted) this.isRefused = true;

@@ -15,12 +15,12 @@
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
+import { STAYING } from "../command/fate";
 import { mergedIn } from "../command/merged-commands";
 import type { PlainCalls } from "../command/plain-calls";
 import { estimateSum, sizeOf } from "../command/size";
 import { Deque } from "../util/deque";
 import { CallsInFlight } from "./calls-in-flight";
-import { STAYING } from "./write-filter";
 
 /** Unsent commands at which those that settled meanwhile (time limits) are swept out. */
 const FIRST_SWEEP = 8192;

@@ -13,7 +13,7 @@ import { sizeOf } from "../command/size";
 import { AbortError, BoundsExceededError } from "../errors";
 import { Deque } from "../util/deque";
 import { microtask } from "../util/scheduling";
-import { isQuit } from "./closing";
+import { isQuit } from "./leftovers";
 
 export interface Bounds {
   /** Most commands that are not settled. Default unlimited. */

@@ -11,9 +11,9 @@
  * a replica on purpose sees the error and keeps the connection.
  */
 
-import { BatchKind } from "../command/batch";
 import { type Command, CommandState, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
+import { type Fate, fateOf } from "../command/fate";
 import { type MergedCommands, mergedIn } from "../command/merged-commands";
 import type { ErrorJudge } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
@@ -73,13 +73,18 @@ export class ErrorReplies implements ErrorJudge {
     // EXEC outside of MULTI tells nothing about a SELECT before it, which then has run.
     if (error.message.startsWith("EXECABORT")) deps.databases.onExecSettled(command, null);
     if (deps.current.unblocker?.takes(command, error)) return true;
-    // Given up by its caller: nothing of it goes again.
-    if (command.isSettled) return false;
-    if (this.recoversScript(command, error) || this.recoversFieldset(command, error)) return true;
+    const { message } = error;
+    const fate = fateOf(command, { kind: "error reply", message, isServerLeft: false });
+    if (fate.ending === null) return this.carryOut(command, fate);
+    if (this.recoversFieldset(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) deps.databases.onRefused(command);
     if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.onError(error);
-    if (this.reconnects(command, error)) return true;
-    if (this.cluster.redirects(command, error) || this.leavesServer(command, error)) return true;
+    const verdict = this.verdictOn(command, error);
+    if (verdict !== 2 && this.cluster.redirects(command, error)) return true;
+    if (verdict === 2 || this.leavesServer(error)) {
+      const next = fateOf(command, { kind: "error reply", message, isServerLeft: true });
+      if (this.carryOut(command, next)) return true;
+    }
     explain(error, hintOnUnknown(error.message, deps.current.connection?.serverMode ?? null));
     return false;
   }
@@ -124,14 +129,15 @@ export class ErrorReplies implements ErrorJudge {
     if (role === "master") this.quietMs = FIRST_QUIET_MS;
   }
 
-  /** The server forgot a script (SCRIPT FLUSH, restart): the command goes again with its text. */
-  private recoversScript(command: Command, error: Error): boolean {
-    const script = command.extra?.script;
-    if (script === null || script === undefined || !error.message.startsWith("NOSCRIPT")) return false;
-    // A script that was sent by its text says so itself.
-    if (command.spec !== script.bySha) return false;
-    this.deps.current.connection?.scripts.forget(script.sha);
-    this.resendNow(command);
+  /** True when the command goes again. */
+  private carryOut(command: Command, { does, endsBatch }: Fate): boolean {
+    if (endsBatch) command.group?.refuse();
+    if (does === "goes again on the next connection") this.deps.waiting.requeue(command);
+    else if (does === "goes again on this connection") {
+      // It goes with the text of its script.
+      this.deps.current.connection?.scripts.forget(command.extra?.script?.sha ?? "");
+      this.resendNow(command);
+    } else return false;
     return true;
   }
 
@@ -145,24 +151,18 @@ export class ErrorReplies implements ErrorJudge {
     if (!current.resend(command)) waiting.requeue(command);
   }
 
-  /** Asks `reconnectOnError`. True when the command goes again on the next connection. */
-  private reconnects(command: Command, error: Error): boolean {
+  /** Asks `reconnectOnError`, and leaves the connection if it says so; 2: the command goes again. */
+  private verdictOn(command: Command, error: Error): unknown {
     const decide = this.deps.options.reconnectOnError;
     if (typeof decide !== "function" || (command.spec.flags & CommandFlag.IgnoresReconnectOnError) !== 0)
       return false;
     const verdict = callUser(() => decide(error));
-    const { group } = command;
-    // A member that goes again alone would run outside of its transaction, and a lone EXEC ends nothing.
-    const isMember = group !== null && group.kind === BatchKind.Transaction;
-    const goesAgain = verdict === 2 && !isMember;
-    if (goesAgain) this.deps.waiting.requeue(command);
-    else if (verdict === 2 && isMember) group.isRefused = true;
     if (verdict === 2 || verdict === true || verdict === 1) this.deps.reconnect();
-    return goesAgain;
+    return verdict;
   }
 
-  /** The server cannot serve. True when the command goes again on the next connection. */
-  private leavesServer(command: Command, error: Error): boolean {
+  /** The server cannot serve: leaves it for the next connection. */
+  private leavesServer(error: Error): boolean {
     const { options, current } = this.deps;
     const { connection } = current;
     if (!WRONG_SERVER.test(error.message) || options.readOnly || options.role === "slave") return false;
@@ -170,9 +170,6 @@ export class ErrorReplies implements ErrorJudge {
       return false;
     if (connection?.state !== ConnectionState.Draining && !this.mayLeave()) return false;
     if (connection?.state === ConnectionState.Ready) this.deps.reconnect();
-    // The rest of its transaction is discarded by the server; its caller retries it as a whole.
-    if (command.group?.kind === BatchKind.Transaction) return false;
-    this.deps.waiting.requeue(command);
     return true;
   }
 

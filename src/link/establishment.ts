@@ -19,7 +19,7 @@ import {
   request,
   type ServerInfo,
 } from "../connection/handshake";
-import { ConnectTimeoutError, ParserError } from "../errors";
+import { ConnectionClosedError, ConnectTimeoutError, ParserError } from "../errors";
 import {
   explain,
   hintOnCut,
@@ -197,3 +197,9 @@ function isSocket(value: unknown): value is Duplex {
 }
 
 function ignore(): void {}
+
+/** An error that is no news while a connection is being closed on purpose. */
+export function isConnectionTrouble(error: Error): boolean {
+  const { syscall } = error as NodeJS.ErrnoException;
+  return error instanceof ConnectionClosedError || syscall === "connect" || syscall === "read";
+}

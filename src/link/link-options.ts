@@ -12,7 +12,6 @@ import type { WriteListener } from "../connection/flush-encoder";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import type { FlushPolicy } from "../connection/writer";
-import type { Takeover } from "./closing";
 import type { IdentitySource } from "./establishment";
 import type { LinkStatus } from "./link-state";
 import type { ReconnectionOptions } from "./reconnection";
@@ -61,6 +60,15 @@ export interface LinkListener {
   onSelect(db: number): void;
   /** All is subscribed again after a lost connection: messages of that time are missing. */
   onGap(gap: SubscriptionGap): void;
+}
+
+/** Sends commands elsewhere that outlive their link. */
+export interface Takeover {
+  takesOver(command: Command): boolean;
+  /** Their fate lets all of them go again. */
+  takeOver(commands: readonly Command[], error: Error): void;
+  /** The same commands in order, to be sent again here: each transaction of which a part was answered is whole again. */
+  madeWhole(commands: readonly Command[]): readonly Command[];
 }
 
 /** Those that a link works for. Each part goes to the place that needs it. */

@@ -1,17 +1,18 @@
 /**
  * A lasting bond to one server: it outlives its connections and keeps the public status words.
  * Commands go straight to the ready connection, or wait in the offline queue; after a loss the
- * unanswered ones are sorted by the resend rules and go out before everything else. Each settles:
- * by its reply, by the rules of `resend.ts`, or with "Connection is closed." when the link ends.
+ * unanswered ones go again before everything else if `command/fate.ts` lets them. Each settles:
+ * by its reply, by these rules, or with "Connection is closed." when the link ends.
  *
  *   commands -> Link -> CurrentConnection -> Connection        replies -> ErrorReplies, StateReplies
- *                 \-> OfflineQueue            ^ Reconnection     losses  -> UnservedCommands
+ *                 \-> OfflineQueue            ^ Reconnection     losses  -> LeftoverCommands
  */
 
 import { flagsOf } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
+import { causeOf } from "../command/ending-errors";
 import type { PlainCalls } from "../command/plain-calls";
 import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
 import { type Credentials, request, type ServerInfo } from "../connection/handshake";
@@ -26,12 +27,17 @@ import {
   WatchLostError,
 } from "../errors";
 import { callUser } from "../util/user-code";
-import { causeOf, isConnectionTrouble, isQuit } from "./closing";
 import { type AbstractConnector, takesAnyServer } from "./connector";
 import { type CredentialHost, CredentialRenewal, type ExpiringCredentials } from "./credentials";
 import { CurrentConnection, type CurrentOwner } from "./current-connection";
 import { ErrorReplies, type ErrorReplyDeps } from "./error-replies";
-import { type EstablishmentOwner, explainTrouble, explainTurnedAway } from "./establishment";
+import {
+  type EstablishmentOwner,
+  explainTrouble,
+  explainTurnedAway,
+  isConnectionTrouble,
+} from "./establishment";
+import { isQuit, LeftoverCommands } from "./leftovers";
 import { connectionOptions, type LinkDeps, type LinkOptions, serverOf } from "./link-options";
 import { isConnected, type LinkMode, type LinkStatus, modeRefusal, moveLink } from "./link-state";
 import { Liveness } from "./liveness";
@@ -41,7 +47,6 @@ import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
 import { DatabaseChanges, type DatabaseDeps, type SelectedDb, type UnansweredCommand } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
-import { UnservedCommands } from "./unserved";
 
 /** Commands that need more than being passed on. */
 const ATTENTION =
@@ -78,7 +83,7 @@ export class Link implements Dispatcher, CalledByParts {
   private readonly renewal: CredentialRenewal;
   private readonly connectionDeps: ConnectionDeps;
   private readonly gap: SubscriptionGap;
-  private readonly unserved: UnservedCommands;
+  private readonly leftovers: LeftoverCommands;
   private state: LinkStatus = "wait";
   /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
   direct: Connection | null = null;
@@ -101,7 +106,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.liveness = new Liveness(this, deps);
     this.renewal = new CredentialRenewal(this, deps);
     this.gap = new SubscriptionGap(this.subscriptions, deps);
-    this.unserved = new UnservedCommands(options, this.offline, deps);
+    this.leftovers = new LeftoverCommands(options, this.offline, deps);
     const { messages, tracer, counts } = deps;
     const { subscriptions, errorReplies, stateReplies } = this;
     this.connectionDeps = {
@@ -253,7 +258,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** Tells an error under its name. What is no news while the link is being closed is not told. */
   report(type: string, error: Error): void {
-    this.unserved.cause = error;
+    this.leftovers.cause = error;
     if (this.isClosing && isConnectionTrouble(error)) return;
     this.deps.listener.onNamedError(type, error);
   }
@@ -343,7 +348,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.report("error", error);
     this.reconnection.fail(error);
     this.finish();
-    this.unserved.endWaiting(() => error);
+    this.leftovers.endWaiting(() => error);
   }
 
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
@@ -368,7 +373,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** The handshake was refused: what waits fails with the reason, then comes the next attempt. */
   onRefused(error: Error): void {
-    this.unserved.failWaiting(() => error);
+    this.leftovers.failWaiting(() => error);
     this.report("error", error);
     this.leaveConnection(true, false);
   }
@@ -382,16 +387,16 @@ export class Link implements Dispatcher, CalledByParts {
     this.renewal.stop();
     if (connection === null) return;
     this.dropConnection();
-    const left = this.unserved.leftBy(connection);
+    const left = this.leftovers.leftBy(connection);
     this.setStatus("close");
     const isLast = this.isClosing || this.hasQuit || left.sent.some(isQuit);
     if (connection.readyAtMs > 0 && !isLast) this.deps.counts.lost++;
-    this.unserved.keep(isLast ? this.unserved.endLeftovers(left) : left, connection);
+    this.leftovers.keep(isLast ? this.leftovers.endLeftovers(left) : left, connection);
     this.session.onLoss((flag) => this.offline.has(flag));
-    this.reconnection.fail(this.unserved.closedError());
+    this.reconnection.fail(this.leftovers.closedError());
     if (this.state !== "close") {
       // Ended, or begun anew, by code that was told of an outcome.
-      if (this.state === "end") this.unserved.endWaiting();
+      if (this.state === "end") this.leftovers.endWaiting();
       return;
     }
     if (isLast) {
@@ -428,7 +433,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   private beginAttempt(): void {
-    this.unserved.cause = undefined;
+    this.leftovers.cause = undefined;
     this.deps.counts.attempts++;
     this.setStatus("connecting");
     const connection = new Connection(connectionOptions(this.options), this.connectionDeps);
@@ -460,7 +465,7 @@ export class Link implements Dispatcher, CalledByParts {
   private dispatchCarefully(command: Command): void {
     const refusal = this.refusal(command);
     if (refusal !== null) {
-      this.unserved.turnAway([command], () => refusal);
+      this.leftovers.turnAway([command], () => refusal);
       return;
     }
     if (this.status === "wait") this.connect().catch(() => {});
@@ -479,7 +484,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   private refusal(command: Command): Error | null {
-    if (this.isLeaving) return this.unserved.closedError();
+    if (this.isLeaving) return this.leftovers.closedError();
     const { flags } = command.spec;
     const wrongMode = modeRefusal(this.mode, flags);
     if (wrongMode !== null || !this.session.mayRefuse) return wrongMode;
@@ -512,7 +517,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** A command that was taken and not sent when its connection was lost. */
   keep(command: Command): void {
-    if (this.isLeaving) this.unserved.turnAway([command]);
+    if (this.isLeaving) this.leftovers.turnAway([command]);
     else this.offline.push(command);
     this.updateDirect();
   }
@@ -521,8 +526,8 @@ export class Link implements Dispatcher, CalledByParts {
     const { state } = this;
     const { delayMs, exhausted } = this.reconnection.plan();
     if (exhausted !== null) {
-      const options = causeOf(this.unserved.cause);
-      this.unserved.failWaiting(() => new MaxRetriesPerRequestError(exhausted, options));
+      const options = causeOf(this.leftovers.cause);
+      this.leftovers.failWaiting(() => new MaxRetriesPerRequestError(exhausted, options));
     }
     // Ended, or begun anew, by the retry strategy or by code that was told of an outcome.
     if (this.state !== state) return;
@@ -539,12 +544,12 @@ export class Link implements Dispatcher, CalledByParts {
   private end(): void {
     this.session.clear();
     this.finish();
-    this.unserved.endWaiting();
+    this.leftovers.endWaiting();
   }
 
   private finish(): void {
     this.reconnection.reset();
-    this.gap.end(this.unserved.closedError());
+    this.gap.end(this.leftovers.closedError());
     callUser(() => this.connector.disconnect());
     // A listener of the error may have ended it already.
     if (this.state !== "end") this.setStatus("end");
@@ -552,7 +557,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** Commands come too late: behind those that waited before, which are about to be told. */
   private refuseLate(commands: readonly Command[]): void {
-    if (this.state !== "end" || this.offline.length === 0) this.unserved.turnAway(commands);
+    if (this.state !== "end" || this.offline.length === 0) this.leftovers.turnAway(commands);
     else for (const command of commands) this.offline.push(command);
   }
 }

@@ -10,7 +10,7 @@ import { Connection } from "../connection/connection";
 import { type Credentials, handshake, request } from "../connection/handshake";
 import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import { isArriving, isHeld, isHeldIn, numberIn, rowOf } from "./client-list";
-import { withoutRequests } from "./closing";
+import { withoutRequests } from "./leftovers";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { alone, bareIntroduction, dialAgain, type Peer } from "./side-connection";
 import { Verdict } from "./watchdog";

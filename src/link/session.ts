@@ -11,8 +11,9 @@ import { Batch, BatchKind } from "../command/batch";
 import type { Caller } from "../command/caller";
 import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
-import { AbortError, ReplyError, WatchLostError } from "../errors";
-import { isQuit } from "./closing";
+import { endingError } from "../command/ending-errors";
+import { fateOf } from "../command/fate";
+import { ReplyError } from "../errors";
 import { SelectedDb } from "./selected-db";
 
 /** Commands that change the session. */
@@ -23,9 +24,6 @@ export const SESSION_FLAGS =
   CommandFlag.Watch |
   CommandFlag.Unwatch |
   CommandFlag.Reset;
-
-const GUARD_ENDED =
-  "Another user of this client has ended the guard of WATCH with its own EXEC, DISCARD or UNWATCH on the same connection";
 
 /** Users that came back for nothing are forgotten from this number on. */
 const MOST_LOST = 1000;
@@ -163,7 +161,7 @@ export class Session {
   note(command: Command): void {
     const { flags } = command.spec;
     if (this.selected.note(command)) this.followExec(command);
-    if (isQuit(command)) this.noteQuit(command);
+    if ((flags & CommandFlag.Quit) !== 0) this.noteQuit(command);
     else if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
     else if (this.openTransaction !== null) join(command, this.openTransaction);
   }
@@ -185,18 +183,13 @@ export class Session {
 
   /** The error that ends a command issued into a broken session, or null when it may go on. */
   refusal(command: Command): Error | null {
+    const { isMultiLost, isWatchLost } = this;
+    const isWatchEnded = this.guards?.isLost(command) === true;
+    const { ending } = fateOf(command, { kind: "issued", isMultiLost, isWatchLost, isWatchEnded });
     const { flags } = command.spec;
-    if (this.isMultiLost) {
-      if ((flags & CommandFlag.Multi) !== 0) this.isMultiLost = false;
-      else {
-        if ((flags & TRANSACTION_END) !== 0) this.clear();
-        return new AbortError();
-      }
-    }
-    const isWhole = command.batch !== null && command.batch.kind === BatchKind.Transaction;
-    if (!isWhole && (flags & CommandFlag.Exec) === 0) return null;
-    if (this.isWatchLost) return new WatchLostError();
-    return this.guards?.isLost(command) ? new WatchLostError(GUARD_ENDED) : null;
+    if ((flags & CommandFlag.Multi) !== 0) this.isMultiLost = false;
+    else if (isMultiLost && (flags & TRANSACTION_END) !== 0) this.clear();
+    return ending === null ? null : endingError(ending, command);
   }
 
   /** A command was given up or refused on its way: a transaction that is open would run without it. */

@@ -9,8 +9,8 @@ import { Connection, type ConnectionDeps, type ConnectionLife } from "../connect
 import { type Credentials, handshake, type Introduction } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import { startTimer, stopTimer } from "../util/scheduling";
-import { withoutRequests } from "./closing";
 import type { ReadHooks } from "./connector";
+import { withoutRequests } from "./leftovers";
 import { connectionOptions, type LinkOptions } from "./link-options";
 import { openSocket } from "./tcp-connector";
 

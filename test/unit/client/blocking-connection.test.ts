@@ -6,7 +6,7 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
-import type { Takeover } from "../../../src/link/closing";
+import type { Takeover } from "../../../src/link/link-options";
 import type { LinkDeps, LinkOptions } from "../../../src/link/link-options";
 import { TcpConnector } from "../../../src/link/tcp-connector";
 import { FakeServer, NO_REPLY, RawReply } from "../../support/fake-server";

@@ -7,7 +7,7 @@ import { type EventfulClient, type LinkSupervisor, RedisEvents } from "../../../
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { ReplyError } from "../../../src/errors";
-import type { Takeover } from "../../../src/link/closing";
+import type { Takeover } from "../../../src/link/link-options";
 import type { LinkStatus } from "../../../src/link/link-state";
 import type { Message } from "../../../src/protocol/message";
 import { Ending } from "../../support/ending";

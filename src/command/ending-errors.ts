@@ -1,0 +1,114 @@
+/**
+ * Makes the errors of commands that fail without a reply. `fate.ts` says how a command ends, and this file which error
+ * says so. An error never claims that a command did not run if it may have run.
+ */
+
+import {
+  AbortError,
+  ClosedOutcomeUnknownError,
+  CommandLossError,
+  ConnectionClosedError,
+  MaxRetriesOutcomeUnknownError,
+  MaxRetriesPerRequestError,
+  OutcomeUnknownError,
+  WatchLostError,
+} from "../errors";
+import { copyError, OneCause, withoutStack, withStackOf } from "../util/copy-error";
+import type { Command } from "./command";
+import type { Ending } from "./fate";
+
+/** What the errors of one event tell. */
+export interface EndingDetails {
+  /** Makes the error of the event. */
+  readonly makeError: () => Error;
+  /** Why the connection was lost. */
+  readonly cause?: Error | undefined;
+  readonly server?: string;
+  readonly retryPolicy?: string;
+}
+
+const WATCH_ENDED =
+  "Another user of this client has ended the guard of WATCH with its own EXEC, DISCARD or UNWATCH on the same connection";
+
+const TRANSACTION_DISCARDED =
+  "EXECABORT Transaction discarded because one of its commands was given up before it was written.";
+
+const CLOSED: EndingDetails = { makeError: () => new ConnectionClosedError() };
+
+/** The error for a command that ends so. */
+export function endingError(ending: Ending, command: Command, details = CLOSED): Error {
+  const options = causeOf(details.cause);
+  switch (ending) {
+    case "its error":
+      return details.makeError();
+    case "its error, may have run":
+      return mayHaveRun(details.makeError());
+    case "closed":
+      return new ConnectionClosedError();
+    case "may have run":
+      return new OutcomeUnknownError(undefined, options);
+    case "lost too often":
+      return new CommandLossError(command.name, command.losses, options);
+    case "its batch is broken":
+      return new AbortError(undefined, options);
+    case "its transaction is discarded":
+      return new AbortError(TRANSACTION_DISCARDED);
+    case "its WATCH is lost":
+      return new WatchLostError();
+    case "its WATCH was ended by another user":
+      return new WatchLostError(WATCH_ENDED);
+    default:
+      return unknownOutcome(command, reasonOf(ending, command, details), details);
+  }
+}
+
+/** As `endingError`, for many commands that one event ends: each has an error of its own, made at little cost. */
+export class EndingErrors {
+  private readonly made = new OneCause();
+
+  constructor(
+    private readonly details: EndingDetails,
+    private readonly isOnlyOne = false,
+  ) {}
+
+  next(ending: Ending, command: Command): Error {
+    if (this.isOnlyOne) return endingError(ending, command, this.details);
+    // The texts of these name the command.
+    const isOwn = ending.includes(": ") || ending === "lost too often";
+    const kind = isOwn ? `${ending} ${command.name} ${command.losses}` : ending;
+    return this.made.next(kind, () => endingError(ending, command, this.details));
+  }
+}
+
+export function causeOf(error: Error | undefined): ErrorOptions | undefined {
+  return error === undefined ? undefined : { cause: error };
+}
+
+/** The same error for a command that was written to a connection that was lost before its reply. */
+function mayHaveRun(error: Error): Error {
+  const options = causeOf(error.cause as Error | undefined);
+  if (error instanceof MaxRetriesPerRequestError)
+    return withStackOf(error, () => new MaxRetriesOutcomeUnknownError(error.limit, options));
+  if (error instanceof ConnectionClosedError)
+    return withoutStack(() => new ClosedOutcomeUnknownError(options));
+  // The refusal of the next connection says nothing about commands that the last one was sent.
+  return copyError(error, { code: "OUTCOME_UNKNOWN" });
+}
+
+function reasonOf(ending: Ending, { extra }: Command, { retryPolicy = "" }: EndingDetails): string {
+  switch (ending) {
+    case "may have run: it ends the server":
+      return "it is never sent again";
+    case "may have run: the server may still run it":
+      return "may still be running, so it is not sent again";
+    default:
+      return `the retry policy "${extra?.retryPolicy ?? retryPolicy}" forbids sending it again`;
+  }
+}
+
+function unknownOutcome(command: Command, why: string, { server = "", cause }: EndingDetails): Error {
+  return new OutcomeUnknownError(
+    `Outcome unknown: "${command.name}" was written to ${server} but the connection closed before its reply; it may have run, and ${why}`,
+    causeOf(cause),
+  );
+}

@@ -1,0 +1,229 @@
+/**
+ * The commands of a link that get no reply: issued too late, waiting in vain, or left by a lost connection. Each fails,
+ * goes to the cluster, or waits for the next connection, as `command/fate.ts` says, and never two of these.
+ */
+
+import { type Command, CommandState } from "../command/command";
+import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
+import { causeOf, EndingErrors } from "../command/ending-errors";
+import {
+  type ConnectionLost,
+  DEFAULT_RESEND_POLICY,
+  type Ended,
+  endsWithConnection,
+  type Fate,
+  fateOf,
+  mayEndConnection,
+  type ResendPolicy,
+} from "../command/fate";
+import { CallsInFlight } from "../connection/calls-in-flight";
+import { commandsOf, type Left, type QueueEntry } from "../connection/command-queue";
+import type { Connection } from "../connection/connection";
+import { AbortError, ConnectionClosedError, DeadConnectionError, ParserError } from "../errors";
+import { attachCommand } from "../observability/redact";
+import { type LinkDeps, type LinkOptions, retryPolicyOf, serverOf, type Takeover } from "./link-options";
+import type { OfflineQueue } from "./offline-queue";
+
+/** The entries that a lost connection has left unanswered; calls of pipelines may still be calls. */
+export type Leftovers = Left<QueueEntry>;
+
+/** One lost connection, and the rules for what it has left. */
+export interface Loss extends ResendPolicy {
+  /** Why the connection closed. */
+  readonly cause: Error | undefined;
+  /** The bytes that arrived were no valid stream of replies: written commands fail with this. */
+  readonly protocolError: Error | null;
+  /** Time for which the connection was ready. */
+  readonly livedMs: number;
+  /** The server may still run what was written: the client could not reach it any more. */
+  readonly mayStillRun: boolean;
+  /** Address of the server, for messages. */
+  readonly server: string;
+  /** Takes out the commands that wait offline already, issued since the error of the socket or admitted as others fail. */
+  takeLate(): Command[];
+}
+
+export class LeftoverCommands {
+  /** The last error of the present connection or attempt: the reason that errors name. */
+  cause: Error | undefined;
+
+  constructor(
+    private readonly options: LinkOptions,
+    private readonly waiting: OfflineQueue,
+    private readonly deps: Pick<LinkDeps, "takeover" | "counts">,
+  ) {}
+
+  closedError(): ConnectionClosedError {
+    return new ConnectionClosedError(causeOf(this.cause));
+  }
+
+  /**
+   * Ends commands that come too late for a closing link. All at once: taken over one by one, each member of a
+   * transaction would send all of it again.
+   */
+  turnAway(commands: readonly Command[], makeError: () => Error = () => this.closedError()): void {
+    const isClosed = makeError() instanceof ConnectionClosedError;
+    endCommands(commands, isClosed ? this.deps.takeover : null, makeError, true);
+  }
+
+  /** Fails what waits; the link goes on. */
+  failWaiting(makeError: () => Error): void {
+    endCommands(this.waiting.takeAll(), null, makeError);
+  }
+
+  /** The link has ended: what waits fails, unless it is taken over. */
+  endWaiting(makeError: () => Error = () => this.closedError()): void {
+    endCommands(this.waiting.takeAll(), this.deps.takeover, makeError);
+  }
+
+  /** What a lost connection has left of the users' commands. */
+  leftBy({ queue }: Connection): Leftovers {
+    return withoutRequests(queue.takeAll(), this.cause);
+  }
+
+  /** Keeps what goes again on the next connection, and fails the rest. */
+  keep(left: Leftovers, { protocolError, readyAtMs, livedMs }: Connection): void {
+    const { options, cause } = this;
+    const again = sortLeftovers(left, {
+      retryPolicy: retryPolicyOf(options),
+      maxLosses: options.maxLossesPerCommand ?? DEFAULT_RESEND_POLICY.maxLosses,
+      cause,
+      protocolError,
+      livedMs,
+      mayStillRun: cause instanceof DeadConnectionError && !cause.isReachable,
+      server: serverOf(options),
+      takeLate: () => (readyAtMs > 0 ? this.waiting.takeWaiting() : []),
+    });
+    this.deps.counts.resent += this.waiting.putBack(this.deps.takeover?.madeWhole(again) ?? again);
+  }
+
+  /** Ends what a connection that was closed on purpose has left; returns what will be taken over. */
+  endLeftovers(left: Leftovers): Leftovers {
+    const { takeover } = this.deps;
+    // Where nothing is taken over, calls fail without becoming commands, since there may be very many.
+    const { sent, unsent }: Leftovers = takeover === null ? left : commandsOf(left);
+    const end = new End(takeover, () => this.closedError());
+    return {
+      sent: sent.filter((entry) => end.isTakenOver(entry, true)),
+      unsent: unsent.filter((entry) => end.isTakenOver(entry, false)),
+    };
+  }
+}
+
+export function isQuit(entry: QueueEntry): boolean {
+  return !(entry instanceof CallsInFlight) && (entry.spec.flags & CommandFlag.Quit) !== 0;
+}
+
+/** The end of a connection or link, for each of its commands. */
+class End {
+  private readonly errors: EndingErrors;
+  private readonly event: Ended;
+
+  constructor(
+    private readonly takeover: Takeover | null,
+    makeError: () => Error,
+    { isLate = false, isOnlyOne = false } = {},
+  ) {
+    this.errors = new EndingErrors({ makeError }, isOnlyOne);
+    this.event = { kind: "link ended", isWritten: false, isTakenOver: false, isLate };
+  }
+
+  /** True when the command goes to the cluster; otherwise it is settled now. */
+  isTakenOver(entry: QueueEntry, isWritten: boolean): boolean {
+    if (entry instanceof CallsInFlight) {
+      this.failCalls(entry);
+      return false;
+    }
+    this.event.isWritten = isWritten;
+    this.event.isTakenOver = this.takeover?.takesOver(entry) === true;
+    const fate = fateOf(entry, this.event);
+    settle(entry, fate, this.errors);
+    return fate.does === "goes again elsewhere";
+  }
+
+  private failCalls(entry: CallsInFlight): void {
+    const last = entry.last();
+    entry.fail((isWritten) => this.errors.next(isWritten ? "its error, may have run" : "its error", last));
+  }
+}
+
+/** Ends commands that are not written, but for those that the cluster takes over, which it gets all at once. */
+export function endCommands(
+  commands: readonly Command[],
+  takeover: Takeover | null,
+  makeError: () => Error,
+  isLate = false,
+): void {
+  const end = new End(takeover, makeError, { isLate, isOnlyOne: commands.length === 1 });
+  const taken = commands.filter((command) => end.isTakenOver(command, false));
+  if (taken.length > 0) takeover?.takeOver(taken, makeError());
+}
+
+/**
+ * Fails what belonged to a closed connection alone (handshake, restored subscriptions); returns what
+ * users had sent. A reply that broke the protocol is the answer that a question got.
+ */
+export function withoutRequests(left: Leftovers, cause?: Error): Leftovers {
+  const event = lossOf(cause instanceof ParserError, false);
+  const errors = new EndingErrors({ makeError: () => cause ?? new ConnectionClosedError() });
+  const isUsers = (entry: QueueEntry): boolean => {
+    if (entry instanceof CallsInFlight || !endsWithConnection(entry)) return true;
+    settle(entry, fateOf(entry, event), errors);
+    return false;
+  };
+  return { sent: only(left.sent, isUsers), unsent: only(left.unsent, isUsers) };
+}
+
+/** Fails what may not go again after a loss and returns the rest in order. */
+export function sortLeftovers(left: Leftovers, loss: Loss): readonly Command[] {
+  const { sent, unsent: notSent } = commandsOf(left);
+  const oldest = sent.find((command) => command.state !== CommandState.Dropped);
+  if (oldest !== undefined && mayEndConnection(oldest, loss.livedMs)) oldest.noteLossAsOldest();
+  let unsent = notSent.concat(loss.takeLate());
+  const event = lossOf(loss.protocolError !== null, loss.mayStillRun);
+  const errors = new EndingErrors({
+    ...loss,
+    makeError: () => loss.protocolError ?? new ConnectionClosedError(),
+  });
+  const goesAgain = (command: Command): boolean => {
+    const fate = fateOf(command, event, loss);
+    settle(command, fate, errors);
+    if (fate.does !== "goes again on the next connection") return false;
+    if ((command.spec.flags & CommandFlag.Watch) !== 0) event.isBehindWatch = true;
+    if (event.isWritten) command.noteLossAfterWriting();
+    return true;
+  };
+  // A transaction that has lost a member is refused before its first member is looked at.
+  for (const all of [sent, unsent]) for (const command of all) if (command.isSettled) goesAgain(command);
+  let again = only(sent, goesAgain);
+  event.isWritten = false;
+  do {
+    const more = only(unsent, goesAgain);
+    if (more.length > 0) again = again.concat(more);
+    unsent = loss.takeLate();
+  } while (unsent.length > 0);
+  for (const { group } of again) if (group !== null) group.isStarted = false;
+  return again;
+}
+
+function lossOf(isGarbled: boolean, mayStillRun: boolean): ConnectionLost {
+  return { kind: "connection lost", isWritten: true, isGarbled, mayStillRun, isBehindWatch: false };
+}
+
+/** Carries out a fate that ends the command; all others are left to the caller. */
+function settle(command: Command, { does, ending, endsBatch }: Fate, errors: EndingErrors): void {
+  if (endsBatch) command.group?.refuse();
+  if (does === "is answered OK")
+    command.fulfil(command.wantsBuffers ? Buffer.from("OK") : "OK", LEGACY_SHAPE);
+  if (ending === null) return;
+  const error = errors.next(ending, command);
+  if (error instanceof AbortError) attachCommand(error, command.name, command.args);
+  command.fail(error);
+}
+
+/** As `filter`; the very array if all of it is wanted, since a lost connection may leave very many commands. */
+function only<Entry>(entries: readonly Entry[], isWanted: (entry: Entry) => boolean): readonly Entry[] {
+  const unwanted = entries.findIndex((entry) => !isWanted(entry));
+  if (unwanted < 0) return entries;
+  return entries.slice(0, unwanted).concat(entries.slice(unwanted + 1).filter(isWanted));
+}
