@@ -79,12 +79,10 @@ export class ErrorReplies implements ErrorJudge {
     if (this.recoversFieldset(command, error)) return true;
     if ((command.spec.flags & CommandFlag.Select) !== 0) deps.databases.onRefused(command);
     if ((command.spec.flags & CommandFlag.Monitor) !== 0) deps.onError(error);
-    const verdict = this.verdictOn(command, error);
-    if (verdict !== 2 && this.cluster.redirects(command, error)) return true;
-    if (verdict === 2 || this.leavesServer(error)) {
-      const next = fateOf(command, { kind: "error reply", message, isServerLeft: true });
-      if (this.carryOut(command, next)) return true;
-    }
+    const otherwise = fateOf(command, { kind: "error reply", message, isServerLeft: true });
+    if (this.isAskedAgain(command, error) && this.carryOut(command, otherwise)) return true;
+    if (this.cluster.redirects(command, error)) return true;
+    if (this.leavesServer(error) && this.carryOut(command, otherwise)) return true;
     explain(error, hintOnUnknown(error.message, deps.current.connection?.serverMode ?? null));
     return false;
   }
@@ -151,14 +149,14 @@ export class ErrorReplies implements ErrorJudge {
     if (!current.resend(command)) waiting.requeue(command);
   }
 
-  /** Asks `reconnectOnError`, and leaves the connection if it says so; 2: the command goes again. */
-  private verdictOn(command: Command, error: Error): unknown {
+  /** Asks `reconnectOnError`, and leaves the connection if it says so. True when the command is to go again. */
+  private isAskedAgain(command: Command, error: Error): boolean {
     const decide = this.deps.options.reconnectOnError;
     if (typeof decide !== "function" || (command.spec.flags & CommandFlag.IgnoresReconnectOnError) !== 0)
       return false;
     const verdict = callUser(() => decide(error));
     if (verdict === 2 || verdict === true || verdict === 1) this.deps.reconnect();
-    return verdict;
+    return verdict === 2;
   }
 
   /** The server cannot serve: leaves it for the next connection. */

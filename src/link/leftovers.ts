@@ -62,8 +62,9 @@ export class LeftoverCommands {
    * transaction would send all of it again.
    */
   turnAway(commands: readonly Command[], makeError: () => Error = () => this.closedError()): void {
-    const isClosed = makeError() instanceof ConnectionClosedError;
-    endCommands(commands, isClosed ? this.deps.takeover : null, makeError, true);
+    const { takeover } = this.deps;
+    const isClosed = takeover !== null && makeError() instanceof ConnectionClosedError;
+    endCommands(commands, isClosed ? takeover : null, makeError, true);
   }
 
   /** Fails what waits; the link goes on. */

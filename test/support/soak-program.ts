@@ -9,11 +9,9 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Command } from "../../src/command/command";
 import type { RetryPolicy } from "../../src/command/command-extra";
-import { commandsOf } from "../../src/connection/command-queue";
+import { fateOf } from "../../src/command/fate";
 import { Redis } from "../../src/index";
-import { sortLeftovers } from "../../src/link/resend";
 import { Direction, FaultProxy } from "./fault-proxy";
 import { randomSource } from "./random";
 import { replaceExport } from "./replace-export";
@@ -112,18 +110,15 @@ const byKey = new Map(Object.values(counters).map((counter) => [counter.key, cou
 
 /** Writes down which increments are sent once more after they had been written. */
 function watchResending(): void {
-  const original = sortLeftovers;
-  const watched: typeof sortLeftovers = (left, rules) => {
-    const commands = commandsOf(left);
-    const again = original(commands, rules);
-    const sent = new Set<Command>(commands.sent);
-    for (const command of again) {
-      const counter = sent.has(command) ? byKey.get(String(command.args[0])) : undefined;
-      if (counter !== undefined && command.name === "incr") counter.sentAgain++;
-    }
-    return again;
+  const original = fateOf;
+  const watched: typeof fateOf = (command, event, policy) => {
+    const fate = original(command, event, policy);
+    const isSentAgain = event.kind === "connection lost" && event.isWritten && fate.ending === null;
+    const counter = isSentAgain && !command.isSettled ? byKey.get(String(command.args[0])) : undefined;
+    if (counter !== undefined && command.name === "incr") counter.sentAgain++;
+    return fate;
   };
-  replaceExport("link/resend", "sortLeftovers", watched);
+  replaceExport("command/fate", "fateOf", watched);
 }
 
 class Soak {

@@ -7,10 +7,11 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { type Command, CommandState } from "../../../src/command/command";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
+import { STAYING } from "../../../src/command/fate";
 import { ConnectionKnowledge } from "../../../src/command/merging/connection-knowledge";
 import { formsOf } from "../../../src/command/merging/forms";
 import { CommandRun } from "../../../src/command/merging/merged-run";
-import { beginWriting, STAYING, TRANSACTION_DISCARDED } from "../../../src/connection/write-filter";
+import { beginWriting } from "../../../src/connection/write-filter";
 import { AbortError } from "../../../src/errors";
 import { userClockMs } from "../../../src/util/scheduling";
 import { CommandsOfTest, type Ending } from "../../support/ending";
@@ -107,7 +108,7 @@ describe("the write filter", () => {
       false,
     ]);
     expect(errorOf(all[0] as Command)).to.be.instanceOf(AbortError);
-    expect(errorOf(all[2] as Command)?.message).to.equal(TRANSACTION_DISCARDED);
+    expect(errorOf(all[2] as Command)?.message).to.match(/^EXECABORT/);
   });
 
   it("discards a transaction that has begun when its EXEC is given up", () => {
@@ -181,7 +182,7 @@ describe("the write filter", () => {
         for (const one of all) {
           const error = errorOf(one);
           if (given.has(one)) expect(error?.message).to.equal("given up");
-          else if (error !== null) expect(error.message).to.equal(TRANSACTION_DISCARDED);
+          else if (error !== null) expect(error.message).to.match(/^EXECABORT/);
           else expect(one.state).to.equal(Sent);
           if ((one.spec.flags & CommandFlag.Discard) !== 0 && given.size > 0)
             expect(one.isSettled).to.equal(true);

@@ -128,7 +128,7 @@ describe("ErrorReplies", () => {
     make({ reconnectOnError: () => 2 });
     isRedirected = true;
     expect(judge("MOVED 1 h:1")).to.equal(true);
-    expect(told).to.deep.equal(["requeued", "reconnect"]);
+    expect(told).to.deep.equal(["reconnect", "requeued"]);
     make();
     isRedirected = true;
     expect(judge("READONLY You can't write")).to.equal(true);
@@ -142,7 +142,7 @@ describe("ErrorReplies", () => {
       ["2", []],
       [true, ["reconnect"]],
       [1, ["reconnect"]],
-      [2, ["requeued", "reconnect"]],
+      [2, ["reconnect", "requeued"]],
     ] as const) {
       make({ reconnectOnError: () => verdict });
       expect(judge("ERR any"), String(verdict)).to.equal(verdict === 2);

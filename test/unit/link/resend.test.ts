@@ -4,10 +4,10 @@ import { type Command, CommandState, type Completion } from "../../../src/comman
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import { ParserError } from "../../../src/errors";
-import { type ResendRules, sortLeftovers } from "../../../src/link/resend";
+import { type Loss, sortLeftovers } from "../../../src/link/leftovers";
 
-const RULES: ResendRules = {
-  policy: "at-least-once",
+const RULES: Loss = {
+  retryPolicy: "at-least-once",
   maxLosses: 3,
   cause: undefined,
   protocolError: null,
@@ -80,12 +80,12 @@ describe("sortLeftovers", () => {
   it("names what may have run under at-most-once and reads-only", () => {
     const sent = [make("incr"), make("get")];
     const unsent = [make("incr")];
-    expect(sortLeftovers({ sent, unsent }, { ...RULES, policy: "at-most-once" })).to.deep.equal(unsent);
+    expect(sortLeftovers({ sent, unsent }, { ...RULES, retryPolicy: "at-most-once" })).to.deep.equal(unsent);
     expect(codes(sent)).to.deep.equal(["OUTCOME_UNKNOWN", "OUTCOME_UNKNOWN"]);
     const again = [make("incr"), make("get")];
-    expect(sortLeftovers({ sent: again, unsent: [] }, { ...RULES, policy: "reads-only" })).to.deep.equal([
-      again[1],
-    ]);
+    expect(sortLeftovers({ sent: again, unsent: [] }, { ...RULES, retryPolicy: "reads-only" })).to.deep.equal(
+      [again[1]],
+    );
   });
 
   it("lets a command's own policy win over the client's", () => {
@@ -112,7 +112,7 @@ describe("sortLeftovers", () => {
     const batch = new Batch(BatchKind.Pipeline, 0, null);
     const sent = [make("set", batch)];
     const unsent = [make("set", batch)];
-    expect(sortLeftovers({ sent, unsent }, { ...RULES, policy: "at-most-once" })).to.deep.equal([]);
+    expect(sortLeftovers({ sent, unsent }, { ...RULES, retryPolicy: "at-most-once" })).to.deep.equal([]);
     expect(codes([...sent, ...unsent])).to.deep.equal(["OUTCOME_UNKNOWN", "ABORTED"]);
   });
 

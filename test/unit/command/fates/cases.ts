@@ -20,12 +20,17 @@ import {
   ParserError,
   ReplyError,
 } from "../../../../src/errors";
-import { endOf, settleWaiting, type Takeover, withoutRequests } from "../../../../src/link/closing";
 import { ErrorReplies } from "../../../../src/link/error-replies";
+import {
+  endCommands,
+  LeftoverCommands,
+  type Loss as LossOfConnection,
+  sortLeftovers,
+  withoutRequests,
+} from "../../../../src/link/leftovers";
+import type { Takeover } from "../../../../src/link/link-options";
 import { OfflineQueue } from "../../../../src/link/offline-queue";
-import { sortLeftovers } from "../../../../src/link/resend";
 import { Session } from "../../../../src/link/session";
-import { UnservedCommands } from "../../../../src/link/unserved";
 
 export interface FateCase {
   readonly event: string;
@@ -176,9 +181,9 @@ function* lostBehindWatch(): Generator<FateCase> {
         }
 }
 
-function rulesOf({ policy, mayStillRun, isGarbled, livedMs }: Loss): Parameters<typeof sortLeftovers>[1] {
+function rulesOf({ policy, mayStillRun, isGarbled, livedMs }: Loss): LossOfConnection {
   return {
-    policy,
+    retryPolicy: policy,
     maxLosses: 3,
     cause: undefined,
     protocolError: isGarbled ? new ParserError("garbled") : null,
@@ -210,12 +215,12 @@ function* closed(): Generator<FateCase> {
           const { command, ending } = play(word);
           if (mayHaveRun) command.noteLossAfterWriting();
           command.state = isWritten ? CommandState.Sent : CommandState.Queued;
-          const unserved = new UnservedCommands({}, new OfflineQueue(), {
+          const leftovers = new LeftoverCommands({}, new OfflineQueue(), {
             takeover: takeoverOf(how, []),
             counts: new ConnectionCounts(),
           });
           const all = [command];
-          const left = unserved.endLeftovers({ sent: isWritten ? all : [], unsent: isWritten ? [] : all });
+          const left = leftovers.endLeftovers({ sent: isWritten ? all : [], unsent: isWritten ? [] : all });
           const isLeft = [...left.sent, ...left.unsent].length > 0;
           yield {
             event: "closed on purpose",
@@ -239,7 +244,7 @@ function* waitingInVain(): Generator<FateCase> {
           const { command, ending } = play(word);
           if (mayHaveRun) command.noteLossAfterWriting();
           const taken: Command[] = [];
-          settleWaiting([command], takeoverOf(how, taken), makeError);
+          endCommands([command], takeoverOf(how, taken), makeError);
           yield {
             event: "waits, the link ends",
             facts: factsOf({ word, how, reason, mayHaveRun }),
@@ -255,7 +260,7 @@ function* tooLate(): Generator<FateCase> {
         const { command, ending } = play(word);
         const taken: Command[] = [];
         const deps = { takeover: takeoverOf(how, taken), counts: new ConnectionCounts() };
-        new UnservedCommands({}, new OfflineQueue(), deps).turnAway([command], makeError);
+        new LeftoverCommands({}, new OfflineQueue(), deps).turnAway([command], makeError);
         yield {
           event: "issued too late",
           facts: factsOf({ word, how, reason }),
@@ -285,13 +290,13 @@ function* ownOfConnection(): Generator<FateCase> {
 function* endedInDoubt(): Generator<FateCase> {
   for (const [reason, makeError] of Object.entries(REASONS))
     for (const mayHaveRun of [false, true]) {
-      const { command } = play("get");
+      const { command, ending } = play("get");
       if (mayHaveRun) command.noteLossAfterWriting();
-      const error = endOf(command, makeError());
+      endCommands([command], null, makeError);
       yield {
         event: "ended by an error",
         facts: factsOf({ reason, mayHaveRun }),
-        outcome: `fails ${(error as { code?: string }).code ?? error.name}`,
+        outcome: ending() ?? "nothing",
       };
     }
 }

@@ -17,27 +17,27 @@ import {
   ParserError,
   ReplyError,
 } from "../../../src/errors";
+import { isConnectionTrouble } from "../../../src/link/establishment";
 import {
-  causeOf,
-  endOf,
-  failNamed,
-  isConnectionTrouble,
+  endCommands,
   isQuit,
+  LeftoverCommands,
   type Leftovers,
-  settleWaiting,
-  type Takeover,
   withoutRequests,
-} from "../../../src/link/closing";
+} from "../../../src/link/leftovers";
+import type { Takeover } from "../../../src/link/link-options";
 import { OfflineQueue } from "../../../src/link/offline-queue";
-import { UnservedCommands } from "../../../src/link/unserved";
 import { fixedRuns } from "../../support/properties";
 
 const WHY = new Error("why");
 
-function unservedOf(takeover: Takeover | null, cause?: Error): UnservedCommands {
-  const unserved = new UnservedCommands({}, new OfflineQueue(), { takeover, counts: new ConnectionCounts() });
-  unserved.cause = cause;
-  return unserved;
+function leftoversOf(takeover: Takeover | null, cause?: Error): LeftoverCommands {
+  const leftovers = new LeftoverCommands({}, new OfflineQueue(), {
+    takeover,
+    counts: new ConnectionCounts(),
+  });
+  leftovers.cause = cause;
+  return leftovers;
 }
 
 /** Notes how each command ended: the reply, or the error. */
@@ -194,7 +194,7 @@ describe("closing", () => {
           }
         });
         const elsewhere = new Elsewhere(takenNames);
-        const rest = unservedOf(isCluster ? elsewhere : null, WHY).endLeftovers(left);
+        const rest = leftoversOf(isCluster ? elsewhere : null, WHY).endLeftovers(left);
         expect(book.endings).to.deep.equal(expected);
         expect({ sent: names(rest.sent), unsent: names(rest.unsent) }).to.deep.equal(kept);
         expect(elsewhere.taken, "the caller hands it over").to.deep.equal([]);
@@ -212,10 +212,8 @@ describe("closing", () => {
   });
 
   it("has no cause to tell when there was none", () => {
-    unservedOf(null).endLeftovers({ sent: [one("get", "a")], unsent: [one("get", "b")] });
+    leftoversOf(null).endLeftovers({ sent: [one("get", "a")], unsent: [one("get", "b")] });
     expect(book.errors.map((error) => "cause" in error)).to.deep.equal([false, false]);
-    expect(causeOf(undefined)).to.equal(undefined);
-    expect(causeOf(WHY)).to.deep.equal({ cause: WHY });
   });
 
   function one(word: string, name: string, mayHaveRun = false): Command {
@@ -232,7 +230,7 @@ describe("closing", () => {
         const taken = all.filter((_, index) => isCluster && program[index]?.isTaken).map(nameOf);
         const elsewhere = new Elsewhere(new Set(taken));
         const makeError = (): Error => new ConnectionClosedError({ cause: WHY });
-        settleWaiting(all, isCluster ? elsewhere : null, makeError);
+        endCommands(all, isCluster ? elsewhere : null, makeError);
         expect(elsewhere.taken).to.deep.equal(taken.length > 0 ? [taken] : []);
         if (taken.length > 0) expect(elsewhere.error?.cause).to.equal(WHY);
         all.forEach((command, index) => {
@@ -254,6 +252,10 @@ describe("closing", () => {
   const nameOf = ({ args }: Command): string => String(args[0]);
 
   it("does not claim that a written command did not run, whatever ends it", () => {
+    const endedBy = (command: Command, error: Error): Error | undefined => {
+      endCommands([command], null, () => error);
+      return book.errors.at(-1);
+    };
     const endings: [Error, object][] = [
       [
         new MaxRetriesPerRequestError(3, { cause: WHY }),
@@ -266,22 +268,23 @@ describe("closing", () => {
       ],
     ];
     for (const [error, told] of endings) {
-      const doubtful = endOf(one("get", "a", true), error);
+      const doubtful = endedBy(one("get", "a", true), error);
       expect(doubtful).to.include({ code: "OUTCOME_UNKNOWN", ...told });
       expect(doubtful).to.be.instanceOf(error.constructor);
-      expect(endOf(one("get", "b"), error)).to.equal(error);
+      expect(endedBy(one("get", "b"), error)).to.equal(error);
       expect((error as { code?: string }).code).to.not.equal("OUTCOME_UNKNOWN");
     }
     const [[retries]] = endings as [[Error, object]];
-    expect(endOf(one("get", "d", true), retries)).to.be.instanceOf(MaxRetriesOutcomeUnknownError);
-    const stackOf = ({ stack = "" }: Error): string => stack.slice(stack.indexOf("\n    at "));
-    expect(stackOf(endOf(one("get", "c", true), retries))).to.equal(stackOf(retries));
+    expect(endedBy(one("get", "d", true), retries)).to.be.instanceOf(MaxRetriesOutcomeUnknownError);
+    const stackOf = (error: Error | undefined): string =>
+      (error?.stack ?? "").slice(error?.stack?.indexOf("\n    at "));
+    expect(stackOf(endedBy(one("get", "c", true), retries))).to.equal(stackOf(retries));
   });
 
   it("tells all that waited of one cause, those that may have run and the others each by its own error", () => {
     const all = [true, false, true, false].map((mayHaveRun, index) => one("get", `c${index}`, mayHaveRun));
     let count = 0;
-    settleWaiting(all, null, () => new MaxRetriesPerRequestError(++count));
+    endCommands(all, null, () => new MaxRetriesPerRequestError(++count));
     expect(book.errors.map(({ code }) => code)).to.deep.equal([
       "OUTCOME_UNKNOWN",
       "MAX_RETRIES",
@@ -296,7 +299,7 @@ describe("closing", () => {
     let count = 0;
     const makeError = (): Error => new AbortError(`too late ${++count}`);
     const commands = words.map((word) => one(word, word));
-    unservedOf(null).turnAway(commands, makeError);
+    leftoversOf(null).turnAway(commands, makeError);
     expect(book.errors.map(({ message, command }) => [message, command?.name])).to.deep.equal(
       words.map((word) => ["too late 1", word]),
     );
@@ -304,29 +307,29 @@ describe("closing", () => {
   });
 
   it("shows no credentials in an error that names its command", () => {
-    failNamed(one("auth", "secret-word"), new AbortError("auth secret-word was lost"));
+    endCommands([one("auth", "secret-word")], null, () => new AbortError("auth secret-word was lost"));
     const [error] = book.errors;
     expect(`${error?.message} ${error?.stack} ${JSON.stringify(error?.command)}`).to.not.contain(
       "secret-word",
     );
-    failNamed(one("get", "b"), new ReplyError("ERR no"));
+    endCommands([one("get", "b")], null, () => new ReplyError("ERR no"));
     expect(book.endings.get("b")).to.deep.equal(["REPLY"]);
   });
 
   it("hands on what comes too late at once, if it is the end of the connection that ends it", () => {
     const all = ["a", "b", "c"].map((name) => one("get", name));
     const elsewhere = new Elsewhere(new Set(["a", "c"]));
-    unservedOf(elsewhere).turnAway(all, () => new ConnectionClosedError());
+    leftoversOf(elsewhere).turnAway(all, () => new ConnectionClosedError());
     expect(elsewhere.taken).to.deep.equal([["a", "c"]]);
     expect(elsewhere.error).to.be.instanceOf(ConnectionClosedError);
     expect(book.endings).to.deep.equal(new Map([["b", ["CONNECTION_CLOSED"]]]));
     const last = one("get", "last");
     const alone = new Elsewhere(new Set(["last"]));
-    unservedOf(alone).turnAway([last], () => new ConnectionClosedError());
+    leftoversOf(alone).turnAway([last], () => new ConnectionClosedError());
     expect([last.isSettled, alone.taken]).to.deep.equal([false, [["last"]]]);
     const refusing = new Elsewhere(new Set(["d"]));
-    unservedOf(refusing).turnAway([one("get", "d")], () => new AbortError("no"));
-    unservedOf(refusing).turnAway([one("get", "e")], () => new ConnectionClosedError());
+    leftoversOf(refusing).turnAway([one("get", "d")], () => new AbortError("no"));
+    leftoversOf(refusing).turnAway([one("get", "e")], () => new ConnectionClosedError());
     expect(refusing.taken).to.deep.equal([]);
     expect([...book.endings.keys()]).to.deep.equal(["b", "d", "e"]);
   });
