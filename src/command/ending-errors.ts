@@ -17,6 +17,9 @@ import { copyError, OneCause, withoutStack, withStackOf } from "../util/copy-err
 import type { Command } from "./command";
 import type { Ending } from "./fate";
 
+/** What the error tells of its command. */
+type Ended = Pick<Command, "name" | "losses" | "extra">;
+
 /** What the errors of one event tell. */
 export interface EndingDetails {
   /** Makes the error of the event. */
@@ -36,7 +39,7 @@ const TRANSACTION_DISCARDED =
 const CLOSED: EndingDetails = { makeError: () => new ConnectionClosedError() };
 
 /** The error for a command that ends so. */
-export function endingError(ending: Ending, command: Command, details = CLOSED): Error {
+export function endingError(ending: Ending, command: Ended, details = CLOSED): Error {
   const options = causeOf(details.cause);
   switch (ending) {
     case "its error":
@@ -71,7 +74,7 @@ export class EndingErrors {
     private readonly isOnlyOne = false,
   ) {}
 
-  next(ending: Ending, command: Command): Error {
+  next(ending: Ending, command: Ended): Error {
     if (this.isOnlyOne) return endingError(ending, command, this.details);
     // The texts of these name the command.
     const isOwn = ending.includes(": ") || ending === "lost too often";
@@ -95,7 +98,7 @@ function mayHaveRun(error: Error): Error {
   return copyError(error, { code: "OUTCOME_UNKNOWN" });
 }
 
-function reasonOf(ending: Ending, { extra }: Command, { retryPolicy = "" }: EndingDetails): string {
+function reasonOf(ending: Ending, { extra }: Ended, { retryPolicy = "" }: EndingDetails): string {
   switch (ending) {
     case "may have run: it ends the server":
       return "it is never sent again";
@@ -106,7 +109,7 @@ function reasonOf(ending: Ending, { extra }: Command, { retryPolicy = "" }: Endi
   }
 }
 
-function unknownOutcome(command: Command, why: string, { server = "", cause }: EndingDetails): Error {
+function unknownOutcome(command: Ended, why: string, { server = "", cause }: EndingDetails): Error {
   return new OutcomeUnknownError(
     `Outcome unknown: "${command.name}" was written to ${server} but the connection closed before its reply; it may have run, and ${why}`,
     causeOf(cause),

@@ -11,7 +11,7 @@ import type { RetryPolicy } from "./command-extra";
 import { CommandFlag, TRANSACTION_END } from "./command-spec";
 import { flagsFor } from "./command-table";
 
-/** The error of a command that fails. `link/closing` makes those of commands without a reply. */
+/** The error of a command that fails. `ending-errors.ts` makes those of commands without a reply. */
 export type Ending =
   /** The error of the event: its reply, or the error that ended its connection, link or node. */
   | "its error"

@@ -143,8 +143,8 @@ class End {
   }
 
   private failCalls(entry: CallsInFlight): void {
-    const last = entry.last();
-    entry.fail((isWritten) => this.errors.next(isWritten ? "its error, may have run" : "its error", last));
+    const call = { name: "", losses: 0, extra: null };
+    entry.fail((isWritten) => this.errors.next(isWritten ? "its error, may have run" : "its error", call));
   }
 }
 

@@ -19,13 +19,14 @@ describe("Redirector", () => {
   let returned: Command[];
   let node: ClusterNode;
   let waiting: OfflineQueue;
+  let other: ClusterNode;
   let redirector: Redirector;
 
   beforeEach(() => {
     returned = [];
     waiting = new OfflineQueue();
     node = new ClusterNode({ host: "h", port: 1 });
-    const other = new ClusterNode({ host: "h", port: 2 });
+    other = new ClusterNode({ host: "h", port: 2 });
     node.client = {
       takeWaiting: (isWanted: (one: Command) => boolean) => waiting.takeThose(isWanted),
     } as never;
@@ -38,8 +39,12 @@ describe("Redirector", () => {
         retryDelayOnTryAgain: 100,
       },
       {
-        owners: { ownerOf: () => other },
-        pool: { isSealed: false, list: () => [node] },
+        owners: {
+          ownerOf: () => other,
+          nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
+          move() {},
+        },
+        pool: { isSealed: false, list: () => [node], promote() {} },
         retries: {
           giveBack: (back: readonly Returned[]) => void returned.push(...back.map((one) => one.command)),
           onNewOwners: () => {},
@@ -106,5 +111,20 @@ describe("Redirector", () => {
     const error = new ReplyError("LOADING Redis is loading the dataset in memory");
     expect(redirector.onReplyError(node, standIn, error)).to.equal(false);
     standIn.fail(error);
+  });
+
+  it("counts the detour around a node that said CLUSTERDOWN, and the way back to it, as one try", () => {
+    const one = command("get", "a");
+    one.slot = 7;
+    const triesAfter = (from: ClusterNode, message: string): number | undefined => {
+      expect(redirector.onReplyError(from, one, new ReplyError(message)), message).to.equal(true);
+      return one.extra?.trail?.count;
+    };
+    expect(triesAfter(node, "CLUSTERDOWN The cluster is down")).to.equal(1);
+    expect(one.extra?.trail?.avoided).to.equal(node.key);
+    expect(triesAfter(other, "MOVED 7 h:1")).to.equal(1);
+    expect(one.extra?.trail?.avoided).to.equal(null);
+    expect(triesAfter(other, "MOVED 7 h:1"), "no detour").to.equal(2);
+    expect(triesAfter(node, "MOVED 7 h:2")).to.equal(3);
   });
 });

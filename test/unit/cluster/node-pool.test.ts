@@ -1,0 +1,64 @@
+/** The pool of nodes: what a change of role means for the client of a node. */
+
+import { expect } from "chai";
+import { ClusterNode, type NodeClient } from "../../../src/cluster/cluster-node";
+import { NodePool } from "../../../src/cluster/node-pool";
+
+describe("NodePool, when a table changes the role of a master", () => {
+  let told: string[];
+  let pool: NodePool;
+  let node: ClusterNode;
+
+  beforeEach(() => {
+    told = [];
+    const note =
+      (what: string) =>
+      (...args: unknown[]): void =>
+        void told.push([what, ...args].join(" "));
+    pool = new NodePool(
+      {
+        makeClient: () =>
+          ({
+            link: { connection: { lastActivityMs: 0 }, isLeaving: false, disconnect: note("disconnect") },
+            links: [],
+            gathered: [],
+            isIdle: true,
+            handOn: note("hand on"),
+            destroy: note("destroy"),
+            setReadOnly: note("read-only"),
+          }) as unknown as NodeClient,
+        onClientOpened() {},
+        onClientClosed() {},
+        onEmpty() {},
+      },
+      false,
+    );
+    pool.unseal();
+    node = new ClusterNode({ host: "h", port: 1 });
+    pool.setMembers(new Map([[node, "master"]]));
+  });
+
+  it("a silent one that becomes a replica gives back its commands at once, in one piece, and gets a new client", () => {
+    const before = node.client;
+    node.suspect();
+    pool.setMembers(new Map([[node, "slave"]]));
+    expect(told).to.deep.equal(["hand on", "destroy", "disconnect"]);
+    expect([node.role, node.client === before]).to.deep.equal(["slave", false]);
+  });
+
+  it("one that answers keeps its client, which serves reads of a replica from now on", () => {
+    const before = node.client;
+    pool.setMembers(new Map([[node, "slave"]]));
+    expect([told, node.client === before]).to.deep.equal([["read-only true"], true]);
+  });
+
+  it("a silent one that stays a master, or becomes one again, keeps its client", () => {
+    const before = node.client;
+    node.suspect();
+    pool.setMembers(new Map([[node, "master"]]));
+    expect([told, node.client === before]).to.deep.equal([[], true]);
+    node.role = "slave";
+    pool.promote(node);
+    expect([told, node.client === before]).to.deep.equal([["read-only false"], true]);
+  });
+});
