@@ -21,6 +21,8 @@ export type RetryStrategy = ((times: number) => unknown) | null | undefined;
 
 /** A connection that lives for so many of the delays that preceded it was worth its attempt. */
 const LIFE_PER_DELAY = 5;
+/** The loss of a connection that lived for so many milliseconds is taken for an accident: it is dialled again at once. */
+const HEALTHY_LIFE_MS = 3000;
 
 /** Delay in milliseconds, or null when the strategy gives up (anything but a number). */
 export function retryDelay(strategy: RetryStrategy, times: number): number | null {
@@ -55,6 +57,8 @@ export class Reconnection implements EstablishmentDeps {
   /** The number that `retryStrategy` was told last, and its delay; kept while connections live shortly. */
   private times = 0;
   private lastDelayMs = 0;
+  /** A healthy connection was lost, and no attempt was made since. */
+  private isDialledAtOnce = false;
   private establishment: Establishment | null = null;
   private delay: Delay | null = null;
   private waiters: Waiter[] = [];
@@ -90,6 +94,7 @@ export class Reconnection implements EstablishmentDeps {
     if (readyAtMs === 0) return;
     const livedMs = clockMs() - readyAtMs;
     if (this.isMovingOn || livedMs >= this.lastDelayMs * LIFE_PER_DELAY) this.times = 0;
+    this.isDialledAtOnce = !this.isMovingOn && livedMs >= HEALTHY_LIFE_MS;
   }
 
   /** There is no connection and none is planned: the next attempt is the first one. */
@@ -98,14 +103,19 @@ export class Reconnection implements EstablishmentDeps {
     this.times = 0;
   }
 
-  /** Asks the strategy about the next attempt. */
+  /** Asks the strategy about the next attempt. Its first delay is left out when a healthy connection was lost. */
   plan(): Plan {
+    const { isDialledAtOnce } = this;
+    this.isDialledAtOnce = false;
     const attempts = ++this.attempts;
     const { retryStrategy, maxRetriesPerRequest: limit } = this.options;
     const delayMs = retryDelay(retryStrategy, ++this.times);
     this.lastDelayMs = delayMs ?? 0;
     const isExhausted = typeof limit === "number" && limit >= 0 && attempts % (limit + 1) === 0;
-    return { delayMs, exhausted: delayMs !== null && isExhausted ? limit : null };
+    return {
+      delayMs: isDialledAtOnce && delayMs !== null ? 0 : delayMs,
+      exhausted: delayMs !== null && isExhausted ? limit : null,
+    };
   }
 
   /** Calls back when the next attempt is due. */

@@ -56,6 +56,34 @@ describe("Reconnection", () => {
     expect(told).to.deep.equal([1, 2, 3, 4, 1]);
   });
 
+  it("leaves the first pause out when a connection was lost that had lived for seconds", () => {
+    const one = reconnection();
+    const readyAtMs = home.time.nowMs;
+    home.time.nowMs += 10_000;
+    one.judgeLife(readyAtMs);
+    expect([one.plan().delayMs, one.plan().delayMs, one.plan().delayMs]).to.deep.equal([0, 20, 30]);
+    expect(told).to.deep.equal([1, 2, 3]);
+    one.judgeLife(home.time.nowMs);
+    expect(one.plan().delayMs, "the next one lived for no time").to.equal(40);
+  });
+
+  it("asks the strategy even then: it may want no other connection", () => {
+    const one = reconnection({ retryStrategy: () => null });
+    const readyAtMs = home.time.nowMs;
+    home.time.nowMs += 10_000;
+    one.judgeLife(readyAtMs);
+    expect(one.plan().delayMs).to.equal(null);
+  });
+
+  it("keeps the pause of a connection that is left on purpose", () => {
+    const one = reconnection();
+    const readyAtMs = home.time.nowMs;
+    home.time.nowMs += 10_000;
+    one.isMovingOn = true;
+    one.judgeLife(readyAtMs);
+    expect(one.plan().delayMs).to.equal(10);
+  });
+
   it("does not judge a connection that was never ready", () => {
     const one = reconnection();
     one.plan();
