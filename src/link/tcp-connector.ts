@@ -7,6 +7,7 @@ import { ConnectionClosedError } from "../errors";
 import { readsInPlace } from "../util/runtime";
 import { withOwnTicks } from "../util/scheduling";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "./connector";
+import { connectTls } from "./tls-sessions";
 
 export interface TcpConnectorOptions {
   readonly host?: string | undefined;
@@ -41,11 +42,7 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
   // Otherwise the connection takes `data` events.
   if (hooks !== undefined && readsInPlace) target["onread"] = hooks;
   if (!tls) return refusingItself(withOwnTicks(() => netConnect(target as unknown as NetConnectOpts)));
-  // Loaded when first needed: of what Node brings, it takes the longest to load.
-  const { connect: tlsConnect } = require("node:tls") as typeof import("node:tls");
-  return refusingItself(
-    withOwnTicks(() => tlsConnect({ ...target, ...(tls === true ? {} : withoutSecrets(tls)) } as TlsOptions)),
-  );
+  return refusingItself(withOwnTicks(() => connectTls(target, tls === true ? {} : tls)));
 }
 
 /**
@@ -60,16 +57,4 @@ export function refusingItself(socket: Socket): Socket {
     const message = `connect ECONNREFUSED ${remoteAddress}:${remotePort} (the socket had reached itself)`;
     socket.destroy(Object.assign(new Error(message), refusal));
   });
-}
-
-/**
- * TLS sockets keep the options that they were made with, and `util.inspect` shows them: private
- * keys and passphrases go into a secure context, which shows nothing.
- */
-function withoutSecrets(options: TlsOptions): TlsOptions {
-  const { key, pfx, passphrase, ...rest } = options;
-  if (key === undefined && pfx === undefined && passphrase === undefined) return options;
-  const { createSecureContext } = require("node:tls") as typeof import("node:tls");
-  rest.secureContext ??= createSecureContext(options);
-  return rest;
 }

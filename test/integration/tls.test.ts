@@ -146,6 +146,63 @@ describe("TLS", function () {
     }
   });
 
+  describe("sessions", () => {
+    function isResumed(redis: Redis): boolean {
+      return (redis.stream as unknown as { isSessionReused(): boolean }).isSessionReused();
+    }
+
+    /** A client past its first reply: the server sends the session behind its handshake. */
+    async function ready(options: RedisOptions): Promise<Redis> {
+      const redis = connect({ host: server.host, port: server.port, retryStrategy: () => 5, ...options });
+      await redis.ping();
+      return redis;
+    }
+
+    it("are resumed by a reconnect, and by other clients with equal options", async () => {
+      const first = await ready({ tls: { ...certificates.clientOptions(), servername: "localhost" } });
+      const isReady = new Promise((resolve) => first.once("close", () => first.once("ready", resolve)));
+      await server.command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes");
+      await isReady;
+      await first.ping();
+      expect(isResumed(first), "the same client").to.equal(true);
+      // Other Buffers, with the same bytes.
+      const second = await ready({ tls: { ...certificates.clientOptions(), servername: "localhost" } });
+      expect(isResumed(second), "another client").to.equal(true);
+      expect(await second.set("k", "v")).to.equal("OK");
+    });
+
+    it("are not resumed by a client that trusts others, and its certificates are checked", async () => {
+      const { cert, key } = certificates.clientOptions();
+      await ready({ tls: { cert, key, rejectUnauthorized: false } });
+      const error = await errorOf({ tls: { cert, key, ca: certificates.strangeAuthority } });
+      expect(error.code).to.match(/^(SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/);
+      const strict = await ready({ tls: certificates.clientOptions() });
+      expect(isResumed(strict)).to.equal(false);
+    });
+
+    it("are not resumed once the options that a client keeps have changed", async () => {
+      const redis = await ready({ tls: { ...certificates.clientOptions(), ca: [certificates.authority] } });
+      (redis.options.tls as { ca: Buffer[] }).ca[0] = certificates.strangeAuthority;
+      const refused = new Promise<NodeJS.ErrnoException>((resolve) => redis.once("error", resolve));
+      redis.disconnect(true);
+      expect((await refused).code).to.match(/^(SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE)$/);
+    });
+
+    it("are made anew with a server that does not know them any more", async () => {
+      const other = await ServerProcess.start({ binary: server.binary, tls: certificates });
+      try {
+        const redis = await ready({ host: other.host, port: other.port, tls: certificates.clientOptions() });
+        await other.kill();
+        await other.start();
+        expect(await redis.set("k", "v")).to.equal("OK");
+        expect(isResumed(redis)).to.equal(false);
+      } finally {
+        await Promise.all(clients.splice(0).map(closeClient));
+        await other.stop();
+      }
+    });
+  });
+
   it("profiles by name are refused with what to do instead", () => {
     expect(() => new Redis({ tls: "RedisCloudFixed" as never, lazyConnect: true })).to.throw(/tls: \{ ca \}/);
   });

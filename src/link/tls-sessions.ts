@@ -1,0 +1,82 @@
+/**
+ * TLS connections that resume the session of an earlier one to the same address, as https.Agent does. A resumed
+ * handshake leaves out the certificates: Node does not check them again. A session is therefore used only by connections with
+ * equal options, so what they trust is equal as well. A failed connection forgets the session.
+ */
+
+import type { SecureContext, TLSSocket, ConnectionOptions as TlsOptions } from "node:tls";
+
+/** Addresses that are remembered; as many as https.Agent remembers. */
+const MAX_ADDRESSES = 100;
+
+/** The last connection to an address. */
+interface Remembered {
+  readonly options: TlsOptions;
+  /** Made once: reading certificates and keys costs more than the rest of the connection. */
+  readonly context: SecureContext;
+  session: Buffer | undefined;
+}
+
+const addresses = new Map<string, Remembered>();
+
+/** @param target Host and port, or path, and what sockets need beside them. */
+export function connectTls(target: Readonly<Record<string, unknown>>, options: TlsOptions): TLSSocket {
+  // Loaded when first needed: of what Node brings, TLS takes the longest to load.
+  const { connect } = require("node:tls") as typeof import("node:tls");
+  const known = remembered(`${target["path"] ?? `${target["host"]}:${target["port"]}`}`, options);
+  // TLS sockets keep their options, and `util.inspect` shows them: the context has the secrets and shows nothing.
+  const { key, pfx, passphrase, ...others } = options;
+  const socket = connect({
+    ...target,
+    session: known.session,
+    ...others,
+    secureContext: known.context,
+  } as TlsOptions);
+  let isOpen = false;
+  socket.once("secureConnect", () => {
+    isOpen = true;
+  });
+  socket.on("session", (session: Buffer) => {
+    known.session = session;
+  });
+  socket.once("close", () => {
+    if (!isOpen) known.session = undefined;
+  });
+  return socket;
+}
+
+function remembered(address: string, options: TlsOptions): Remembered {
+  const known = addresses.get(address);
+  if (known !== undefined && isEqual(known.options, options)) return known;
+  const { createSecureContext } = require("node:tls") as typeof import("node:tls");
+  const context = options.secureContext ?? createSecureContext(options);
+  const fresh = { options: copyOf(options), context, session: undefined };
+  addresses.delete(address);
+  addresses.set(address, fresh);
+  if (addresses.size > MAX_ADDRESSES) addresses.delete(addresses.keys().next().value as string);
+  return fresh;
+}
+
+/** A program may change the options that a client keeps. */
+function copyOf(options: TlsOptions): TlsOptions {
+  const entries = Object.entries(options);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, Array.isArray(value) ? [...value] : value]),
+  );
+}
+
+function isEqual(some: TlsOptions, others: TlsOptions): boolean {
+  const values = others as Record<string, unknown>;
+  const entries = Object.entries(some);
+  return (
+    entries.length === Object.keys(others).length &&
+    entries.every(([name, value]) => name in values && isSame(value, values[name]))
+  );
+}
+
+function isSame(one: unknown, other: unknown): boolean {
+  if (Array.isArray(one) && Array.isArray(other)) {
+    return one.length === other.length && one.every((part, index) => isSame(part, other[index]));
+  }
+  return one === other || (Buffer.isBuffer(one) && Buffer.isBuffer(other) && one.equals(other));
+}
