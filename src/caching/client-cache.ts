@@ -96,6 +96,8 @@ export class ClientCache implements Dispatcher, ReadListener {
   /** The command that was peeked at last: a place in a program mostly asks for the same command. */
   private peeked = methodOf("get");
   private hits = 0;
+  /** Hits that never became commands: calls of the client itself, those of `peek` left out. */
+  answeredCalls = 0;
   private misses = 0;
   private joined = 0;
   private stores = 0;
@@ -128,6 +130,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   promised(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): Promise<unknown> | null {
     const reply = this.look(spec, args, wantsBuffers);
     if (reply === null) return null;
+    this.answeredCalls++;
     // Each call has a promise of its own: callers may change promises, or tell calls apart by them.
     return Promise.resolve(reply.kind === ValueKind.Shared ? reply.value : copyOf(reply.value, reply.kind));
   }

@@ -59,9 +59,9 @@ export class Tracking implements Dispatcher {
   ) {}
 
   dispatch(command: Command): void {
-    if (this.isTold(command)) this.present?.dispatcher.dispatch(this.caching());
-    this.next.dispatch(command);
+    if (this.isTold(command)) this.present?.dispatcher.dispatch(this.caching(command));
     const question = this.questionBehind(command);
+    this.next.dispatch(command);
     if (question !== null) this.present?.dispatcher.dispatch(question);
   }
 
@@ -71,7 +71,7 @@ export class Tracking implements Dispatcher {
       const command = commands[index] as Command;
       if (this.isTold(command)) {
         marked ??= commands.slice(0, index);
-        marked.push(this.caching());
+        marked.push(this.caching(command));
       }
       marked?.push(command);
       const question = this.questionBehind(command);
@@ -130,9 +130,9 @@ export class Tracking implements Dispatcher {
   }
 
   /** Ends with its connection, as what it speaks of does not go again together with it. */
-  private caching(): Command {
+  private caching(read: Command): Command {
     const command = new Command(CACHING, ["caching", "yes"], false, this.permission as Completion);
-    return issuedBy(Origin.Connection, command);
+    return onBehalfOf(read, command);
   }
 
   private request(): string[] {
@@ -157,7 +157,8 @@ export class Tracking implements Dispatcher {
   }
 
   /** PTTL of the key of a read that is to be kept. What changes the key in between drops the answer anyway. */
-  private questionBehind({ extra }: Command): Command | null {
+  private questionBehind(read: Command): Command | null {
+    const { extra } = read;
     const tracked = extra === null ? null : extra.tracked;
     if (tracked === null || tracked.connection === null || tracked.expiringKey === null) return null;
     const completion: Completion = {
@@ -166,6 +167,12 @@ export class Tracking implements Dispatcher {
       reject: () => {},
     };
     const question = new Command(specOf("pttl"), [tracked.expiringKey], false, completion);
-    return issuedBy(Origin.Connection, question);
+    return onBehalfOf(read, question);
   }
+}
+
+/** A command of the connection that a tracer shows where the read was issued. */
+function onBehalfOf({ extra }: Command, command: Command): Command {
+  if (extra !== null && extra.scope !== null) command.ensureExtra().scope = extra.scope;
+  return issuedBy(Origin.Connection, command);
 }

@@ -45,6 +45,9 @@ const pipelineDebug = debugLog("pipeline");
 /** Key of the method that clients with traced transactions have; see `BatchSender.observe`. */
 export const OBSERVE: unique symbol = Symbol("observe");
 
+/** Where commands belong that a connection sends on its own account: whichever call is at work then did not cause them. */
+const OF_NO_CALL = new AsyncResource("sluice.connection", { requireManualDestroy: true });
+
 /** One host: a name such as localhost may lead to either. */
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.0\.0\.1)$/;
 
@@ -171,7 +174,7 @@ export class ClientTracer implements CommandWriter {
     const isOwn = command.origin === Origin.Connection;
     const database = isOwn ? (this.client.options.db ?? 0) : command.db;
     const trace = traceCommand(command.name, command.args, { database, serverAddress, serverPort });
-    const scope = extra.scope ?? (isOwn ? this.connecting : null);
+    const scope = extra.scope ?? (isOwn ? (this.connecting ?? OF_NO_CALL) : null);
     if (scope === null) trace.around(nothing);
     else scope.runInAsyncScope(() => trace.around(nothing));
     extra.scope = null;

@@ -15,6 +15,7 @@ import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { describeCommand } from "../util/credentials";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
+import { withoutFrames } from "../util/without-frames";
 import { RETRY_POLICIES } from "./options/check-options";
 
 // The link needs it when the time of a blocking call is up, and should find it loaded then.
@@ -207,7 +208,7 @@ export class CommandLimit extends Limit {
       return;
     }
     const details = detailsOf(command, this.context, this.issuedAtMs);
-    const error = new CommandTimeoutError(details, this.isTelling);
+    const error = withoutFrames(CommandTimeoutError, details, this.isTelling);
     error.command = describeCommand(command.name, command.args);
     failAndRecall(command, error);
   }
@@ -247,9 +248,12 @@ class BlockingLimit extends Limit {
 
 /** Ends commands when a signal is aborted. It listens to the signal only while some are outstanding. */
 class SignalListener {
-  private readonly outstanding = new Set<AbortableCommand>();
+  private outstanding = new Set<AbortableCommand>();
   private readonly onAbort = (): void => {
-    for (const one of [...this.outstanding]) this.abort(one);
+    const aborted = this.outstanding;
+    this.outstanding = new Set();
+    stopListening(this.signal, this.onAbort);
+    for (const one of aborted) this.abort(one);
   };
 
   constructor(
@@ -271,13 +275,12 @@ class SignalListener {
   }
 
   forget(one: AbortableCommand): void {
-    this.outstanding.delete(one);
-    if (this.outstanding.size === 0) stopListening(this.signal, this.onAbort);
+    if (this.outstanding.delete(one) && this.outstanding.size === 0) stopListening(this.signal, this.onAbort);
   }
 
   private abort({ command, issuedAtMs }: AbortableCommand): void {
     const details = detailsOf(command, this.context, issuedAtMs);
-    const error = new CommandAbortedError(details, this.signal.reason);
+    const error = withoutFrames(CommandAbortedError, details, this.signal.reason);
     error.command = describeCommand(command.name, command.args);
     failAndRecall(command, error);
   }

@@ -343,7 +343,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const { auto, admission, caching } = this[PARTS];
     return Object.freeze({
       ...linkStatsOf(this),
-      commands: readCommands(this[TALLY]),
+      commands: readCommands(this[TALLY], this[PARTS].caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
       cache: readCache(caching),

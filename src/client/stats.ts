@@ -15,7 +15,7 @@ import { clockMs } from "../util/scheduling";
 
 /** Calls of the client. They only grow; `issued` minus the other two is what has not settled. */
 export interface CommandStats {
-  /** Calls that became commands, those of pipelines and transactions (MULTI and EXEC too) included. */
+  /** Calls, those of pipelines and transactions (MULTI and EXEC too) and those that the cache answers included. */
   readonly issued: number;
   /** Those that succeeded. A pipeline is counted when all of it has settled. */
   readonly fulfilled: number;
@@ -166,8 +166,14 @@ interface Waiting {
   bytes: number;
 }
 
-export function readCommands({ issued, fulfilled, failed, errors }: Tally): CommandStats {
-  return Object.freeze({ issued, fulfilled, failed, errors: Object.freeze(Object.fromEntries(errors)) });
+/** @param answered Calls that a cache has answered before they became commands. */
+export function readCommands({ issued, fulfilled, failed, errors }: Tally, answered: number): CommandStats {
+  return Object.freeze({
+    issued: issued + answered,
+    fulfilled: fulfilled + answered,
+    failed,
+    errors: Object.freeze(Object.fromEntries(errors)),
+  });
 }
 
 export function readBounds(admission: Admission | null): BoundStats | null {

@@ -139,6 +139,17 @@ for (const kind of serverKinds()) {
       }
     });
 
+    it("counts every call as issued, however it is answered", async () => {
+      const redis = await open(true);
+      while (redis.cache.peek("get", "a") === undefined) await redis.get("a");
+      const before = redis.stats().commands;
+      await redis.get("a");
+      await redis.with({ cache: true }).get("a");
+      await redis.pipeline().get("a").get("b").exec();
+      const { issued, fulfilled, failed } = redis.stats().commands;
+      expect([issued - before.issued, fulfilled - before.fulfilled, failed]).to.deep.equal([4, 4, 0]);
+    });
+
     it("sends one command for a thousand concurrent misses", async () => {
       const redis = await open(true);
       await server.command("SET", "a", "1");

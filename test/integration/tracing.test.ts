@@ -6,6 +6,7 @@ import Peer from "ioredis";
 import { findAnyServer } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/client/redis";
+import { untilReady } from "../support/matrix";
 import { type Heard, listen } from "../support/trace-listener";
 
 type Client = Redis;
@@ -173,6 +174,39 @@ describe("tracing", function () {
         ),
       );
       expect(seen).to.have.members(["a of a", "b of b", "c of c", "a of a", "b of b", "c of c"]);
+    } finally {
+      start.unsubscribe(note);
+      client.disconnect();
+    }
+  });
+
+  it("keeps what a cache asks for a read with that read, and what it asks for itself with none", async () => {
+    const requests = new AsyncLocalStorage<string>();
+    const client = new Redis(server.port, { cache: { ttl: "server", maxStale: 40 } });
+    await untilReady(client);
+    await client.get("warm");
+    const seen: string[] = [];
+    const note = (context: unknown): void => {
+      seen.push(`${(context as { command: string }).command} of ${requests.getStore()}`);
+    };
+    const { start } = tracingChannel("ioredis:command");
+    start.subscribe(note);
+    try {
+      await Promise.all(
+        ["a", "b"].map((name) =>
+          requests.run(name, () => Promise.all([client.get(name), client.pipeline().get(`${name}2`).exec()])),
+        ),
+      );
+      const ofOne = (name: string): string[] =>
+        ["client", "get", "pttl", "client", "get", "pttl"].map((command) => `${command} of ${name}`);
+      expect(seen.splice(0)).to.have.members([...ofOne("a"), ...ofOne("b")]);
+      // A hit whose connection has been silent: the client sends a PING of its own.
+      const deadline = Date.now() + 5000;
+      while (!seen.some((one) => one.startsWith("ping")) && Date.now() < deadline) {
+        await sleep(10);
+        requests.run("a", () => client.cache.peek("get", "a"));
+      }
+      expect(seen).to.include("ping of undefined");
     } finally {
       start.unsubscribe(note);
       client.disconnect();

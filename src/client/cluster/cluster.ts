@@ -230,7 +230,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     const nodes = nodesOf(this[WIRING], "all");
     return readCluster({
       status: this.status,
-      commands: readCommands(this[TALLY]),
+      commands: readCommands(this[TALLY], this[PARTS].caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(this[PARTS].admission),
       cache: readCache(this[PARTS].caching),
       nodes: nodes.map((node) => linkStatsOf(node)),

@@ -135,7 +135,7 @@ describe("stats", () => {
     tally.issued = 5;
     tally.onFulfilled();
     for (const code of ["ERR", "ERR", "WRONGTYPE"]) tally.onFailed(new ReplyError(`${code} no`));
-    const stats = readCommands(tally);
+    const stats = readCommands(tally, 0);
     expect(stats).to.deep.equal({ issued: 5, fulfilled: 1, failed: 3, errors: { ERR: 2, WRONGTYPE: 1 } });
     expectFrozen(stats);
     tally.onFailed(new ReplyError("ERR no"));
@@ -180,7 +180,7 @@ describe("stats", () => {
     );
     const counts = new ConnectionCounts();
     counts.lost = 7;
-    const own = { status: "ready", commands: readCommands(new Tally()), bounds: null, cache: null };
+    const own = { status: "ready", commands: readCommands(new Tally(), 0), bounds: null, cache: null };
     const stats = readCluster({
       ...own,
       nodes,
