@@ -89,7 +89,7 @@ export interface StallStats {
 
 /** The amounts that the option `bounds` limits. */
 export interface BoundStats {
-  /** Commands that are admitted and not settled, and the bytes of their arguments. */
+  /** Commands that are admitted and not settled, and the bytes of memory that they cost. */
   readonly commands: number;
   readonly bytes: number;
   /** Commands that wait to be admitted. */

@@ -14,6 +14,19 @@ export function sizeOf(command: Command): number {
   return size;
 }
 
+/**
+ * Memory of a command until it has settled, besides its arguments: the command, its promise and its places in
+ * queues. Measured with Node 20 to 24: 780 to 1,000 bytes for a single call, 590 in a pipeline.
+ */
+const COMMAND_BYTES = 800;
+/** The header of a text, and its place in the list of arguments. */
+const ARGUMENT_BYTES = 24;
+
+/** Bytes of memory that a command costs until it has settled, about. */
+export function costOf(command: Command): number {
+  return COMMAND_BYTES + command.args.length * ARGUMENT_BYTES + sizeOf(command);
+}
+
 /** Steps of this part of a queue fall evenly all over it, and never in time with what is in it. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 

@@ -9,7 +9,7 @@ import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
-import { sizeOf } from "../command/size";
+import { costOf } from "../command/size";
 import { AbortError, BoundsExceededError } from "../errors";
 import { Deque } from "../util/deque";
 import { microtask } from "../util/scheduling";
@@ -18,7 +18,7 @@ import { isQuit } from "./leftovers";
 export interface Bounds {
   /** Most commands that are not settled. Default unlimited. */
   readonly maxCommands?: number | undefined;
-  /** Most bytes of their arguments (characters of strings). Default unlimited. */
+  /** Most bytes of memory that they cost: about 850 for each, and their arguments. Default unlimited. */
   readonly maxBytes?: number | undefined;
   /** The treatment of a command that would exceed them. Default `"wait"`. */
   readonly policy?: "wait" | "reject" | undefined;
@@ -35,7 +35,7 @@ interface Entry {
 const FIRST_SWEEP = 4096;
 
 export class Admission implements Dispatcher {
-  /** Admitted and not settled: bytes of arguments. */
+  /** Admitted and not settled, and the memory that these cost. */
   commands = 0;
   bytes = 0;
   private waiting = new Deque<Entry>();
@@ -63,12 +63,12 @@ export class Admission implements Dispatcher {
   }
 
   dispatch(command: Command): void {
-    this.take({ commands: [command], bytes: sizeOf(command), isBatch: false });
+    this.take({ commands: [command], bytes: costOf(command), isBatch: false });
   }
 
   dispatchBatch(commands: readonly Command[]): void {
     let bytes = 0;
-    for (const command of commands) bytes += sizeOf(command);
+    for (const command of commands) bytes += costOf(command);
     this.take({ commands, bytes, isBatch: true });
   }
 
@@ -137,7 +137,7 @@ export class Admission implements Dispatcher {
     }
     for (const command of commands) {
       if (command.isSettled) continue;
-      const bytes = sizeOf(command);
+      const bytes = costOf(command);
       this.commands++;
       this.bytes += bytes;
       command.ensureExtra().addHook(new Release(this, bytes));

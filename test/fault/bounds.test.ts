@@ -61,7 +61,7 @@ describe("bounds, a server that is stopped", () => {
     it(`bytes count as commands do, ${mode}`, async () => {
       const redis = await connect({ enableAutoPipelining, bounds: { maxBytes: 100_000 } });
       server.pause();
-      const value = "v".repeat(10_000 - 1);
+      const value = "v".repeat(9_000);
       const outcomes = Promise.all(Array.from({ length: 50 }, () => redis.append("k", value)));
       await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
       expect(redis.commandQueue.length + redis.autoPipelineQueueSize).to.equal(10);

@@ -141,7 +141,7 @@ describe("transactions opened by hand at the bounds", () => {
   });
 
   it("what waits behind a MULTI that no queue took does not run outside", async () => {
-    connect({ bounds: { maxBytes: 100 }, enableOfflineQueue: false });
+    connect({ bounds: { maxBytes: 1800 }, enableOfflineQueue: false });
     await untilReady(redis);
     fixture.proxy.stall("toServer");
     const before = redis.echo("x".repeat(90));
@@ -173,10 +173,10 @@ describe("transactions opened by hand at the bounds", () => {
   });
 
   it("what was given up at the front does not hold up what fits", async () => {
-    connect({ bounds: { maxBytes: 100 }, blockingConnections: 1 });
+    connect({ bounds: { maxBytes: 2000 }, blockingConnections: 1 });
     await untilReady(redis);
     const blocking = redis.blpop("bounds:nothing", 0);
-    const large = codesOf([redis.with({ timeout: 10 }).set("bounds:large", "x".repeat(1000))]);
+    const large = codesOf([redis.with({ timeout: 10 }).set("bounds:large", "x".repeat(2000))]);
     const small = redis.echo("small");
     const told = await Promise.race([small, sleep(2000).then(() => "held up")]);
     expect([told, ...(await large)]).to.deep.equal(["small", "COMMAND_TIMEOUT"]);

@@ -229,7 +229,7 @@ const options: fc.Arbitrary<RedisOptions> = fc.record({
     undefined,
     undefined,
     { maxCommands: 8 },
-    { maxBytes: 300 },
+    { maxBytes: 3000 },
     { maxCommands: 8, policy: "reject" },
   ),
   keyPrefix: fc.constantFrom("", "", "prefix:"),

@@ -6,6 +6,7 @@ import type { Command, Completion } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
+import { costOf } from "../../../src/command/size";
 import { Admission } from "../../../src/link/admission";
 import { fixedRuns } from "../../support/properties";
 
@@ -35,7 +36,7 @@ describe("Admission, at random", () => {
       fc.property(
         steps,
         fc.integer({ min: 1, max: 5 }),
-        fc.integer({ min: 10, max: 100 }),
+        fc.integer({ min: 1000, max: 6000 }),
         (program, maxCommands, maxBytes) => {
           const settled = new Map<Command, number>();
           const completion: Completion = {
@@ -45,7 +46,6 @@ describe("Admission, at random", () => {
           };
           const through: Command[] = [];
           const outstanding = new Set<Command>();
-          const sizeOf = ({ args }: Command): number => args.reduce((sum, arg) => sum + arg.length, 0);
           let units = 0;
           const take = (commands: readonly Command[]): void => {
             const before = outstanding.size;
@@ -58,7 +58,7 @@ describe("Admission, at random", () => {
             if (before === 0) return;
             expect(outstanding.size).to.be.at.most(maxCommands);
             let bytes = 0;
-            for (const command of outstanding) bytes += sizeOf(command);
+            for (const command of outstanding) bytes += costOf(command);
             expect(bytes).to.be.at.most(maxBytes);
           };
           const below: Dispatcher = { dispatch: (command) => take([command]), dispatchBatch: take };

@@ -4,6 +4,7 @@ import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { costOf } from "../../../src/command/size";
 import { Admission, type Bounds } from "../../../src/link/admission";
 
 class Below implements Dispatcher {
@@ -50,14 +51,20 @@ describe("Admission", () => {
   });
 
   it("a small command does not overtake a waiting large one", () => {
-    const { admission, below } = setUp({ maxBytes: 10 });
-    const first = make("12345");
-    const large = make("123456789");
-    const small = make("1");
+    const [first, large, small] = [make("12345"), make("123456789"), make("1")] as const;
+    const { admission, below } = setUp({ maxBytes: costOf(first) + costOf(small) });
     for (const command of [first, large, small]) admission.dispatch(command);
     expect(below.taken).to.deep.equal([first]);
     below.answer(1);
     expect(below.taken).to.deep.equal([large]);
+  });
+
+  it("counts what commands cost, however short their arguments are", () => {
+    const { admission, below } = setUp({ maxBytes: 1024 * 1024 });
+    for (let index = 0; index < 10_000; index++) admission.dispatch(make());
+    expect(below.taken.length).to.be.within(500, 2000);
+    expect(admission.bytes).to.equal(below.taken.reduce((sum, command) => sum + costOf(command), 0));
+    below.answer(below.taken.length);
   });
 
   it("admits a batch as a whole, and an oversize one when nothing else is outstanding", () => {
