@@ -29,6 +29,10 @@ function isDiscard({ command }: CommandMethod): boolean {
   return command !== undefined && (command.spec.flags & CommandFlag.Discard) !== 0;
 }
 
+function isOfClosedClient({ code }: Error & { code?: unknown }): boolean {
+  return code === "CONNECTION_CLOSED" || code === "CLUSTER_ENDED";
+}
+
 /** In the place of a word while there is none: sources give anything. */
 const NO_WORD = Symbol("no word");
 
@@ -41,6 +45,7 @@ export class BulkBatch extends PipelineRun {
   /** Sources repeat the same word; it is looked up when it changes. */
   private word: unknown = NO_WORD;
   private method!: CommandMethod;
+  private isExec = false;
   /** The word ends a transaction: servers know no nested ones. */
   private isEnd = false;
   /** Made for the first command that is more than a row of the table, such as MULTI: it queues into this batch. */
@@ -77,6 +82,13 @@ export class BulkBatch extends PipelineRun {
     return this.isExecuted && this.left === 0;
   }
 
+  /** Why its client takes no commands any more, as none of this batch was taken; null as long as it may. */
+  get closedBy(): Error | null {
+    const { failures, length } = this;
+    if (failures.length < length || !failures.every(({ error }) => isOfClosedClient(error))) return null;
+    return failures[0]?.error ?? null;
+  }
+
   /** The row at that place, or null as long as it is not there. It is not kept here any longer. */
   takeRow(index: number): Row | null {
     const row = this.rows[index];
@@ -100,12 +112,13 @@ export class BulkBatch extends PipelineRun {
     if (command[0] !== this.word) {
       this.method = methodOf(this.PipelineClass.prototype, command[0]);
       this.word = command[0];
-      this.isEnd = this.word === "exec" || isDiscard(this.method);
+      this.isExec = String(this.word).toLowerCase() === "exec";
+      this.isEnd = this.isExec || isDiscard(this.method);
     }
     const args = command.slice(1);
     const own = this.method.command;
     if (own !== undefined) this.queue(own.spec, args, own.wantsBuffers);
-    else if (this.word === "exec" && !this.isOpen) {
+    else if (this.isExec && !this.isOpen) {
       this.appendBroken(specOf("exec"), new AbortError("ERR EXEC without MULTI"));
     } else {
       this.pipeline ??= new this.PipelineClass(this.client, false, this);

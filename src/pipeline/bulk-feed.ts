@@ -38,6 +38,8 @@ export class BulkFeed {
   private isStopped = false;
   private isEnded = false;
   private failure: { readonly thrown: unknown } | null = null;
+  /** The source has thrown on being closed. */
+  private refusal: { readonly thrown: unknown } | null = null;
   private isPulling = false;
   private isBooked = false;
   private issuedWhenBooked = 0;
@@ -82,7 +84,7 @@ export class BulkFeed {
     this.wakeFeeder?.();
   }
 
-  /** Takes nothing more from the source and closes it. */
+  /** Takes nothing more from the source and closes it. Throws what the source throws on being closed, once. */
   async stop(): Promise<void> {
     this.isStopped = true;
     this.wakeFeeder?.();
@@ -90,6 +92,9 @@ export class BulkFeed {
     // A producer that is being waited for may never answer.
     if (this.isPulling) this.close().catch(() => {});
     else await this.work;
+    const { refusal } = this;
+    this.refusal = null;
+    if (refusal !== null) throw refusal.thrown;
   }
 
   // --- inside ------------------------------------------------------------------------------
@@ -111,7 +116,7 @@ export class BulkFeed {
     try {
       const isDrained = Symbol.asyncIterator in Object(this.source) ? await this.pull() : await this.draw();
       if (isDrained) this.send();
-      else await this.close();
+      else await this.closeEarly();
     } catch (thrown) {
       this.failure = { thrown };
       this.isPulling = false;
@@ -205,6 +210,14 @@ export class BulkFeed {
     if (this.issued === this.issuedWhenBooked) this.send();
     else if (this.isPulling) this.book();
   };
+
+  private async closeEarly(): Promise<void> {
+    try {
+      await this.close();
+    } catch (thrown) {
+      this.refusal = { thrown };
+    }
+  }
 
   private async close(): Promise<void> {
     const { iterator } = this;

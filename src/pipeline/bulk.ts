@@ -180,7 +180,14 @@ export class Bulk implements AsyncIterable<Row> {
         if (signal?.aborted) throw this.abortError();
         feed.drop();
         this.account(batch);
+        const { closedBy } = batch;
+        // The source may be endless, and nothing of it would be taken.
+        if (closedBy !== null) throw new BulkAbortedError(this.settled, { cause: closedBy });
       }
+    } catch (error) {
+      // What it has failed with is told, not what the source throws on being closed.
+      await feed.stop().catch(() => {});
+      throw error;
     } finally {
       if (signal) stopListening(signal, onAbort);
       await feed.stop();

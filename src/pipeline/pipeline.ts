@@ -241,12 +241,17 @@ function methodsOf(prototype: object): PropertyDescriptorMap {
 /** The method that a name stands for in a list of commands. */
 export function methodOf(pipeline: Pipeline, given: unknown): CommandMethod {
   const name = String(given);
-  const method = (pipeline as unknown as Record<string, CommandMethod | undefined>)[name];
-  // Names may come from data: `constructor` and the like are no commands.
-  if (typeof method !== "function" || name in Object.prototype) {
+  const method = ownMethod(pipeline, name) ?? ownMethod(pipeline, name.toLowerCase());
+  if (method === undefined) {
     throw new TypeError(`Unknown command "${maskName(name, [])}" in a batch; use ["call", name, ...]`);
   }
   return method;
+}
+
+/** Names may come from data: `constructor` and the like are no commands. */
+function ownMethod(pipeline: Pipeline, name: string): CommandMethod | undefined {
+  const method = (pipeline as unknown as Record<string, CommandMethod | undefined>)[name];
+  return typeof method === "function" && !(name in Object.prototype) ? method : undefined;
 }
 
 let hasWarned = false;

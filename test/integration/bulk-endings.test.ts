@@ -1,8 +1,9 @@
 /** Bulks that end early: a producer that throws or stalls, a reader that leaves, an abort, a client that is closed. */
 
+import { setTimeout as sleep } from "node:timers/promises";
 import { expect } from "chai";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { Redis } from "../../src/index";
+import type { BulkAbortedError, Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
 import { errorOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
@@ -160,20 +161,90 @@ describe("a bulk that ends early", () => {
     expect(await redis.get("n")).to.equal("1");
   });
 
-  it("a client that is closed fails what is left, and other work goes on meanwhile", async () => {
-    let turns = 0;
-    const interval = setInterval(() => turns++, 1);
-    function* source(): Generator<unknown[]> {
-      for (let i = 0; i < 20_000; i++) yield ["set", "k", i];
-    }
-    const bulk = redis.bulk(source(), { batchSize: 100, maxErrors: 3 });
-    await closeClient(redis);
-    const summary = await bulk.summary();
-    clearInterval(interval);
-    expect(summary).to.include({ issued: 20_000, settled: 20_000, failed: 20_000, succeeded: 0 });
-    expect(summary.errors.map(({ index }) => index)).to.deep.equal([0, 1, 2]);
-    expect(turns).to.be.above(0);
-  });
+  /** Never ends, and notes that it was closed. */
+  function endless(
+    noted: { isClosed: boolean; taken: number },
+    isAsync: boolean,
+  ): Iterable<unknown[]> | AsyncIterable<unknown[]> {
+    const commands = function* (): Generator<unknown[]> {
+      try {
+        for (;;) yield ["set", "k", noted.taken++];
+      } finally {
+        noted.isClosed = true;
+      }
+    };
+    return isAsync
+      ? (async function* () {
+          yield* commands();
+        })()
+      : commands();
+  }
+
+  for (const isAsync of [false, true]) {
+    const kind = isAsync ? "an asynchronous" : "a synchronous";
+
+    it(`a client that is closed takes nothing more from ${kind} source, and other work goes on meanwhile`, async () => {
+      const noted = { isClosed: false, taken: 0 };
+      const bulk = redis.bulk(endless(noted, isAsync), { batchSize: 100 });
+      let turns = 0;
+      const interval = setInterval(() => turns++, 1);
+      const outcome = errorOf(bulk.summary());
+      while (bulk.progress.settled < 1000) await sleep(1);
+      await closeClient(redis);
+      const error = (await outcome) as BulkAbortedError;
+      clearInterval(interval);
+      expect([error.code, (error.cause as { code?: string }).code]).to.deep.equal([
+        "BULK_ABORTED",
+        "CONNECTION_CLOSED",
+      ]);
+      const { issued, settled, failed } = bulk.progress;
+      expect(failed).to.be.within(1, settled);
+      expect(noted.isClosed).to.equal(true);
+      // One more may have been on its way.
+      expect(noted.taken - issued).to.be.at.most(1);
+      expect(turns).to.be.above(0);
+    });
+
+    it(`a reader gets the rows of what ${kind} source gave, then hears that the client is closed`, async () => {
+      const noted = { isClosed: false, taken: 0 };
+      let [rows, errors] = [0, 0];
+      const error = await errorOf(
+        (async () => {
+          for await (const [error] of redis.bulk(endless(noted, isAsync), { batchSize: 100 })) {
+            if (++rows === 1000) void closeClient(redis);
+            if (error) errors++;
+          }
+        })(),
+      );
+      expect((error as BulkAbortedError).code).to.equal("BULK_ABORTED");
+      expect(noted.isClosed).to.equal(true);
+      expect(errors).to.be.within(1, rows - 1000);
+    });
+
+    it(`the reader who leaves hears what ${kind} source throws on being closed`, async () => {
+      const refusal = new Error("the file cannot be closed");
+      const commands = {
+        next: () => ({ done: false as const, value: ["incr", "n"] }),
+        return: () => {
+          throw refusal;
+        },
+      };
+      const source = isAsync
+        ? {
+            [Symbol.asyncIterator]: () => ({
+              next: async () => commands.next(),
+              return: async () => commands.return(),
+            }),
+          }
+        : { [Symbol.iterator]: () => commands };
+      const bulk = redis.bulk(source as Iterable<unknown[]>, { batchSize: 10 });
+      const leave = async (): Promise<void> => {
+        for await (const row of bulk) if (row) break;
+      };
+      expect(await errorOf(leave())).to.equal(refusal);
+      expect(await errorOf(bulk.summary())).to.equal(refusal);
+    });
+  }
 
   it("refuses what is no source and limits that are none", async () => {
     const asSource = (value: unknown): Iterable<readonly unknown[]> => value as Iterable<readonly unknown[]>;

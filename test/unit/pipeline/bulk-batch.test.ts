@@ -77,6 +77,19 @@ describe("BulkBatch", () => {
     answer(...commands.map(() => "1"));
   });
 
+  it("takes names in any letter case, those of transactions included", async () => {
+    add(["SET", "a", "1"], ["Get", "a"]);
+    batch.send();
+    expect(way.calls[0]?.specs.map(({ name }) => name)).to.deep.equal(["set", "get"]);
+    answer("OK", "1");
+    const other = open();
+    other.add(["MULTI"]);
+    expect(other.isOpen).to.equal(true);
+    other.add(["EXEC"]);
+    expect(other.isOpen).to.equal(false);
+    expect(() => open().add(["CONSTRUCTOR"])).to.throw(TypeError, 'Unknown command "CONSTRUCTOR"');
+  });
+
   it("refuses what is no command, and goes on with those before it", async () => {
     add(["get", "a"]);
     for (const wrong of ["get", null, { 0: "get" }]) {
