@@ -224,9 +224,9 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     });
   }
 
-  /** Commands gathered for the next automatic pipeline. */
+  /** Commands of the automatic batch of the present turn, and commands that are held back behind it. */
   get autoPipelineQueueSize(): number {
-    return gatheredOf(this).length;
+    return this[PARTS].auto?.size ?? 0;
   }
 
   /**

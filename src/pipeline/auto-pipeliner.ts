@@ -1,18 +1,19 @@
 /**
- * Gathers the commands of one event-loop turn and hands them on as a batch, so that they share
- * one write. While `maxInFlight` batches are unanswered it goes on gathering; when the last
- * reply of one arrives, the gathered batch leaves at once. A command that may not wait, and
- * every explicit batch, first flushes what is pending: order of issue is order of sending.
+ * Divides the commands of one connection into batches and limits how many of them are unanswered.
+ * A batch is open from its first command until the end of the event-loop turn. Commands of an open
+ * batch go on to the connection as they are issued, so the connection decides when they are written.
+ * While `maxInFlight` batches are unanswered, commands gather. When the last reply of one arrives,
+ * the gathered commands are handed on at once as the next batch, which the callers that were
+ * answered by the same read still join: callers that are answered by several reads stay together.
  *
- * A turn that merges and issues many hundreds leaves in pieces, the first ones before its end: a run
- * is no longer than a piece, so that to wait for more would only keep the server idle. Its pieces
- * count as batches, but none of them waits for another. On a cluster there are none: what is to be
- * merged there has to be the end of what is sent (`merging/`).
+ *   open:      | a b c ... end of the turn |--- unanswered ---| last reply
+ *   gathered:                              | d e f            | handed on; g h join until the turn ends
  *
- *   turn:  |---- piece ----|---- piece ----|-- rest --|
- *                                  ^ leaves when half as much has gathered behind it
+ * With merging, the commands of a turn are handed on at its end, in pieces if there are many hundreds:
+ * only commands that are handed on together are merged.
  *
- * Each command settles on its own reply.
+ * A command that may not wait, and every explicit batch, first flushes what is gathered: the order of
+ * issue is the order of sending. Each command settles on its own reply.
  */
 
 import { Batch, BatchKind, type BatchMerging } from "../command/batch";
@@ -44,33 +45,32 @@ export interface AutoPipelinerOptions {
   readonly onGathered?: ((ms: number) => void) | undefined;
 }
 
-/** The rest has to be worth a batch: what may be merged only at the end of what is sent is merged there. */
+/** A remaining piece is handed on only if it is half as large: commands merge best at the end of what is sent. */
 const PIECES_GATHERED = 1.5;
 
 export class AutoPipeliner implements Dispatcher {
   private pending: Command[] = [];
+  /** The batch of the present turn, while it is not full. */
+  private open: Batch | null = null;
+  private openBytes = 0;
+  /** Batches that are open or unanswered. */
   private inFlight = 0;
   private isBooked = false;
   private isHolding = false;
   private isSending = false;
   private isFlushDue = false;
-  /** A piece of the present turn has left: the rest leaves at its end. */
-  private hasBegun = false;
-  /** When the present batch began to be gathered; 0 if nobody listened then. */
+  /** When the first of the gathered commands was issued; 0 if nobody listened then. */
   private gatheredFromMs = 0;
   private readonly onTurnEnd = (): void => {
-    const { hasBegun } = this;
     this.isBooked = false;
-    this.hasBegun = false;
-    if (hasBegun || !this.isHolding) this.flush();
-    else this.sendWhatMayGo();
+    this.sendWhatMayGo();
+    this.close();
   };
   private readonly onBatchDone = (): void => {
     this.inFlight--;
     this.sendWhatMayGo(true);
   };
-  /** As many as are worth a look before the end of the turn. */
-  private readonly lookAt: number;
+  private readonly merging: BatchMerging | null;
   private readonly adaptive: AdaptiveWindow | null;
   private readonly window: { readonly size: number };
 
@@ -78,8 +78,8 @@ export class AutoPipeliner implements Dispatcher {
     private readonly next: Dispatcher,
     private readonly options: AutoPipelinerOptions,
   ) {
-    const { maxInFlight, maxCommands, pieceSize } = options;
-    this.lookAt = Math.min(maxCommands, pieceSize * PIECES_GATHERED);
+    const { maxInFlight, merging } = options;
+    this.merging = merging ?? null;
     this.adaptive = maxInFlight === "adaptive" ? new AdaptiveWindow() : null;
     this.window = maxInFlight === "adaptive" ? (this.adaptive as AdaptiveWindow) : { size: maxInFlight };
   }
@@ -99,14 +99,14 @@ export class AutoPipeliner implements Dispatcher {
     return this.pending;
   }
 
-  /** How many of them there are. */
+  /** Commands that are gathered, and those of the open batch. */
   get size(): number {
-    return this.pending.length;
+    return this.pending.length + (this.open?.size ?? 0);
   }
 
   /**
    * Whether commands may be held back behind unanswered batches: only while the connection is
-   * ready. Otherwise they go on at the end of the turn, to wait or fail under the link's rules.
+   * ready. Otherwise they go on, to wait or fail under the link's rules.
    */
   hold(isHolding: boolean): void {
     this.isHolding = isHolding;
@@ -116,22 +116,22 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   dispatch(command: Command): void {
-    if (this.isExcluded(command)) {
+    if (goesAlone(command.spec, command.args, this.options.ignored)) {
       this.flush();
+      this.next.dispatch(command);
+      return;
+    }
+    if (this.merging === null && this.mayJoin && this.pending.length === 0) {
+      this.join(this.openBatch(), command);
       this.next.dispatch(command);
       return;
     }
     this.pending.push(command);
     if (hooks.gathered !== null && this.gatheredFromMs === 0) this.gatheredFromMs = clockMs();
-    if (this.pending.length >= this.lookAt && this.isHolding) this.sendEarly(command.slot);
-    if (!this.isBooked) {
-      this.isBooked = true;
-      atTurnEnd(this.onTurnEnd);
+    if (command.slot === UNROUTED && this.pending.length >= this.options.pieceSize * PIECES_GATHERED) {
+      if (this.isHolding && this.mayJoin) this.send(false, this.options.pieceSize);
     }
-  }
-
-  private isExcluded(command: Command): boolean {
-    return goesAlone(command.spec, command.args, this.options.ignored);
+    this.bookTurnEnd();
   }
 
   dispatchBatch(commands: readonly Command[]): void {
@@ -144,39 +144,51 @@ export class AutoPipeliner implements Dispatcher {
     return this.next.dispatchCalls?.(calls) ?? false;
   }
 
-  /** Hands on all that is pending, whatever is in flight. */
+  /** Hands on all that is gathered, whatever is in flight, and ends the batch. */
   flush(): void {
-    while (this.pending.length > 0) this.sendBatch();
+    while (this.pending.length > 0) this.send();
+    this.close();
   }
 
-  private sendEarly(slot: number): void {
-    const { maxCommands, pieceSize } = this.options;
-    if (this.pending.length >= maxCommands) this.sendWhatMayGo();
-    else if (slot === UNROUTED && (this.hasBegun || this.inFlight < this.window.size)) {
-      this.hasBegun = true;
-      this.sendBatch(false, pieceSize);
-    }
+  /** Another command may be handed on: it joins the open batch, or begins one. */
+  private get mayJoin(): boolean {
+    return this.open !== null || !this.isHolding || this.inFlight < this.window.size;
+  }
+
+  private bookTurnEnd(): void {
+    if (this.isBooked) return;
+    this.isBooked = true;
+    atTurnEnd(this.onTurnEnd);
   }
 
   private sendWhatMayGo(isHeld = false): void {
-    while (this.pending.length > 0 && this.inFlight < this.window.size) this.sendBatch(isHeld);
+    while (this.pending.length > 0 && this.mayJoin) this.send(isHeld);
   }
 
   /**
-   * @param isHeld It had to wait for the answer to another one.
-   * @param pieceSize Less than all that is pending: the rest follows.
+   * @param isHeld The commands had to wait for the answer to another batch.
+   * @param most Most commands that are handed on; the rest of the turn follows.
    */
-  private sendBatch(isHeld = false, pieceSize = Number.POSITIVE_INFINITY): void {
-    const commands = this.takeBatch(pieceSize);
-    if (this.gatheredFromMs !== 0) this.tellGathered();
-    if (commands.length === 0) return;
-    this.inFlight++;
-    const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
-    const batch = new Batch(BatchKind.Automatic, 0, onDone);
-    batch.merging = this.options.merging ?? null;
+  private send(isHeld = false, most = Number.POSITIVE_INFINITY): void {
+    const { pending } = this;
+    const batch = this.openBatch();
+    const sent: Command[] = [];
+    let count = 0;
+    while (count < pending.length && sent.length < most && this.open === batch) {
+      const command = pending[count++] as Command;
+      if (command.isSettled) continue;
+      this.join(batch, command);
+      sent.push(command);
+    }
+    this.pending = count === pending.length ? [] : pending.slice(count);
+    if (sent.length < count) this.options.onGivenUp?.();
+    if (sent.length === 0) return;
     batch.isHeld = isHeld;
-    batch.isFollowed = pieceSize !== Number.POSITIVE_INFINITY;
-    for (const command of commands) batch.add(command);
+    batch.isFollowed = most !== Number.POSITIVE_INFINITY;
+    this.handOn(sent);
+  }
+
+  private handOn(commands: readonly Command[]): void {
     const isNested = this.isSending;
     this.isSending = true;
     this.next.dispatchBatch(commands);
@@ -186,35 +198,38 @@ export class AutoPipeliner implements Dispatcher {
     this.flush();
   }
 
-  /** The rest belongs to the next batch, whose time begins now. */
-  private tellGathered(): void {
-    const nowMs = clockMs();
-    this.options.onGathered?.(nowMs - this.gatheredFromMs);
-    this.gatheredFromMs = this.pending.length === 0 ? 0 : nowMs;
+  /** The batch that the next command joins. It counts as unanswered until it is closed. */
+  private openBatch(): Batch {
+    if (this.open !== null) return this.open;
+    this.bookTurnEnd();
+    this.inFlight++;
+    const onDone = this.adaptive === null ? this.onBatchDone : this.measured(this.adaptive);
+    const batch = new Batch(BatchKind.Automatic, 1, onDone);
+    batch.merging = this.merging;
+    this.open = batch;
+    this.openBytes = 0;
+    if (hooks.gathered !== null) this.reportGathered();
+    return batch;
   }
 
-  /** The next commands that fit into one batch, without those that settled while they waited. */
-  private takeBatch(most: number): Command[] {
-    const { pending } = this;
-    const count = Math.min(most, this.countThatFit(pending));
-    this.pending = count === pending.length ? [] : pending.slice(count);
-    if (count < pending.length) pending.length = count;
-    if (!pending.some(isSettled)) return pending;
-    this.options.onGivenUp?.();
-    return pending.filter((command) => !command.isSettled);
-  }
-
-  private countThatFit(pending: readonly Command[]): number {
+  private join(batch: Batch, command: Command): void {
     const { maxCommands, maxBytes } = this.options;
-    if (maxBytes === Number.POSITIVE_INFINITY) return Math.min(pending.length, maxCommands);
-    let count = 0;
-    let bytes = 0;
-    for (const command of pending) {
-      if (count > 0 && (count >= maxCommands || bytes >= maxBytes)) break;
-      for (const arg of command.args) bytes += arg.length;
-      count++;
-    }
-    return count;
+    batch.add(command);
+    if (maxBytes !== Number.POSITIVE_INFINITY) for (const arg of command.args) this.openBytes += arg.length;
+    if (batch.size >= maxCommands || this.openBytes >= maxBytes) this.close();
+  }
+
+  /** Ends the batch: further commands belong to the next one. */
+  private close(): void {
+    const { open } = this;
+    this.open = null;
+    open?.settleOne();
+  }
+
+  private reportGathered(): void {
+    const fromMs = this.gatheredFromMs;
+    this.gatheredFromMs = 0;
+    this.options.onGathered?.(fromMs === 0 ? 0 : clockMs() - fromMs);
   }
 
   private measured(window: AdaptiveWindow): () => void {
@@ -225,8 +240,4 @@ export class AutoPipeliner implements Dispatcher {
       this.onBatchDone();
     };
   }
-}
-
-function isSettled(command: Command): boolean {
-  return command.isSettled;
 }

@@ -99,15 +99,24 @@ describe("Chain", () => {
     expect([chain.cache.peek("get", "k"), chain.cache.stats().hits]).to.deep.equal([undefined, 0]);
   });
 
-  it("gathers the commands of a turn", async () => {
-    make({ enableAutoPipelining: true });
-    for (const key of ["a", "b"]) issue("get", key);
-    expect(bottom.got).to.deep.equal([]);
+  /** Makes commands wait: one batch is unanswered. */
+  async function waitBehind(): Promise<Command> {
+    chain.auto?.hold(true);
+    const first = issue("get", "first");
     await turn();
-    expect(bottom.got).to.deep.equal(["[a,b]"]);
+    return first;
+  }
+
+  it("gathers commands behind an unanswered batch", async () => {
+    make({ enableAutoPipelining: true });
+    const first = await waitBehind();
+    for (const key of ["a", "b"]) issue("get", key);
+    expect(bottom.got).to.deep.equal(["get first"]);
+    first.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
+    expect(bottom.got).to.deep.equal(["get first", "[a,b]"]);
   });
 
-  it("hands on what is gathered before auto-pipelining changes, whatever stands above it", () => {
+  it("hands on what is gathered before auto-pipelining changes, whatever stands above it", async () => {
     const above = [
       {},
       { blockingConnections: 1 },
@@ -119,11 +128,15 @@ describe("Chain", () => {
       bottom = new Bottom();
       const options: { enableAutoPipelining: boolean } = { enableAutoPipelining: true, ...more };
       make(options);
+      await waitBehind();
       issue("set", "a", "1");
       options.enableAutoPipelining = false;
       chain.renewAuto(false);
       issue("set", "b", "1");
-      expect([chain.auto, bottom.got], JSON.stringify(more)).to.deep.equal([null, ["[a]", "set b 1"]]);
+      expect([chain.auto, bottom.got], JSON.stringify(more)).to.deep.equal([
+        null,
+        ["get first", "[a]", "set b 1"],
+      ]);
     }
   });
 
@@ -136,15 +149,16 @@ describe("Chain", () => {
       await turn();
       issue("get", "b");
       await turn();
-      expect(bottom.got, String(isReady)).to.deep.equal(isReady ? ["[a]"] : ["[a]", "[b]"]);
+      expect(bottom.got, String(isReady)).to.deep.equal(isReady ? ["get a"] : ["get a", "get b"]);
     }
   });
 
   it("tells who waits when a gathered command was given up", async () => {
     make({ enableAutoPipelining: true });
+    await waitBehind();
     issue("get", "a").fail(new Error("given up"));
-    await turn();
-    expect([givenUp, bottom.got]).to.deep.equal([1, []]);
+    chain.auto?.flush();
+    expect([givenUp, bottom.got]).to.deep.equal([1, ["get first"]]);
   });
 
   it("tells who waits when a command was refused for the bounds", () => {
@@ -157,8 +171,9 @@ describe("Chain", () => {
   it("lets go of what is bounded and gathered when the client closes", () => {
     make({ enableAutoPipelining: true, bounds: { maxCommands: 1 } });
     for (const key of ["a", "b"]) issue("get", key);
+    expect(bottom.got).to.deep.equal(["get a"]);
     chain.letGo();
-    expect(bottom.got).to.deep.equal(["[a,b]"]);
+    expect(bottom.got).to.deep.equal(["get a", "get b"]);
   });
 
   it("leads by the tracking of its node from when a cluster with a cache has made it", async () => {
@@ -169,7 +184,7 @@ describe("Chain", () => {
     expect(chain.tracker).to.equal(tracker);
     issue("get", "a");
     await turn();
-    expect([bottom.got, tracking.got]).to.deep.equal([[], ["[a]"]]);
+    expect([bottom.got, tracking.got]).to.deep.equal([[], ["get a"]]);
     make({});
     chain.track({ tracking } as never);
     expect(chain.top).to.equal(tracking);

@@ -6,6 +6,7 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
+import type { Batch, BatchMerging } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
@@ -41,13 +42,17 @@ interface Limits {
   readonly maxCommands: number;
   readonly maxBytes: number;
   readonly pieceSize: number;
+  readonly merging: BatchMerging | null;
 }
+
+const MERGING: BatchMerging = { plan: (commands) => commands, planCalls: () => [] };
 
 const bounded: fc.Arbitrary<Limits> = fc.record({
   maxInFlight: fc.constantFrom<number | "adaptive">(1, 2, "adaptive"),
   maxCommands: fc.constantFrom(1, 3, Number.POSITIVE_INFINITY),
   maxBytes: fc.constantFrom(7, Number.POSITIVE_INFINITY),
   pieceSize: fc.constant(Number.POSITIVE_INFINITY),
+  merging: fc.constantFrom(null, MERGING),
 });
 /** A user who has said how large batches are gets no pieces. */
 const inPieces: fc.Arbitrary<Limits> = fc.record({
@@ -55,20 +60,19 @@ const inPieces: fc.Arbitrary<Limits> = fc.record({
   maxCommands: fc.constant(Number.POSITIVE_INFINITY),
   maxBytes: fc.constant(Number.POSITIVE_INFINITY),
   pieceSize: fc.constantFrom(2, 4),
+  merging: fc.constant(MERGING),
 });
 const limits = fc.oneof(bounded, inPieces);
 
 class Bench implements Dispatcher {
   private readonly issued: Command[] = [];
-  /** The commands that have left, in order, and the automatic batches among them. */
+  /** The commands that were handed on, in order, and by the automatic batch of each. */
   private readonly left: Command[] = [];
-  private readonly batches: (readonly Command[])[] = [];
+  private readonly batches = new Map<Batch, Command[]>();
   private readonly auto: AutoPipeliner;
   private isHolding = false;
   /** Everything gathered has to leave: an explicit batch, a call that may not wait, a link that is not ready. */
   private mayExceed = false;
-  /** A piece of the present turn has left. */
-  private hasBegun = false;
 
   constructor(private readonly limits: Limits) {
     this.auto = new AutoPipeliner(this, { ...limits, ignored: new Set() });
@@ -76,20 +80,26 @@ class Bench implements Dispatcher {
 
   dispatch(command: Command): void {
     this.left.push(command);
+    if (command.batch !== null) this.note(command, command.batch);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    this.left.push(...commands);
-    if (commands[0]?.spec.lowerName !== "get") return;
+    for (const command of commands) this.dispatch(command);
+  }
+
+  private note(command: Command, batch: Batch): void {
     const { maxCommands, maxBytes } = this.limits;
-    expect(commands).to.have.length.within(1, maxCommands);
-    const bytes = commands.slice(0, -1).reduce((sum, { args }) => sum + String(args[0]).length, 0);
-    expect(bytes, "the last one was too many").to.be.below(maxBytes);
-    if (this.isHolding && !this.mayExceed && !this.hasBegun)
-      expect(this.unanswered(), "unanswered batches").to.be.below(this.auto.windowSize);
-    this.batches.push([...commands]);
-    // The rest of the turn goes behind it, at its end or before.
-    if (commands[0].batch?.isFollowed === true) this.hasBegun = true;
+    const known = this.batches.get(batch);
+    if (known === undefined) {
+      if (this.isHolding && !this.mayExceed)
+        expect(this.unanswered(), "unanswered batches").to.be.below(this.auto.windowSize);
+      this.batches.set(batch, [command]);
+      return;
+    }
+    const bytes = known.reduce((sum, { args }) => sum + String(args[0]).length, 0);
+    expect(known).to.have.length.below(maxCommands);
+    expect(bytes, "the batch was full").to.be.below(maxBytes);
+    known.push(command);
   }
 
   async run(program: readonly Step[]): Promise<void> {
@@ -115,18 +125,17 @@ class Bench implements Dispatcher {
       this.isHolding = step.do === "hold";
       this.auto.hold(this.isHolding);
     }
-    // The last answer of a batch sends what has gathered behind it.
+    // The last answer of a batch hands on what has gathered behind it.
     const now = this.unanswered();
-    if (now < before && now < this.auto.windowSize) expect(this.auto.size).to.equal(0);
+    if (this.limits.merging === null && now < before && now < this.auto.windowSize)
+      expect(this.auto.gathered).to.deep.equal([]);
     if (step.do === "select" || step.do === "batch" || step.do === "let go")
       expect(this.auto.size).to.equal(0);
   }
 
   private async turn(): Promise<void> {
     await turn();
-    if (this.hasBegun) expect(this.auto.size).to.equal(0);
-    this.hasBegun = false;
-    // A link that is ready, and a batch that may leave: then nothing waits any longer.
+    // A link that is ready, and a batch that may begin: then nothing waits any longer.
     if (!this.isHolding || this.unanswered() < this.auto.windowSize) expect(this.auto.size).to.equal(0);
   }
 
@@ -146,7 +155,7 @@ class Bench implements Dispatcher {
   }
 
   private unanswered(): number {
-    return this.batches.filter((batch) => batch.some((one) => !one.isSettled)).length;
+    return [...this.batches.values()].filter((batch) => batch.some((one) => !one.isSettled)).length;
   }
 }
 

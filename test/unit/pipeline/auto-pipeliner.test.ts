@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import type { Batch, BatchMerging } from "../../../src/command/batch";
 import type { Command } from "../../../src/command/command";
 import { makeCommand } from "../../../src/command/command-factory";
 import { specOf } from "../../../src/command/command-table";
@@ -6,17 +7,29 @@ import type { Dispatcher } from "../../../src/command/dispatcher";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { AutoPipeliner, type AutoPipelinerOptions } from "../../../src/pipeline/auto-pipeliner";
 
-/** Remembers what it is handed; answers when told. */
+/** Remembers what it is handed, by the batch that it belongs to; answers when told. */
 class Recorder implements Dispatcher {
-  readonly batches: (readonly Command[])[] = [];
+  readonly batches: Command[][] = [];
+  /** The batch of each list. */
+  private readonly known: (Batch | null)[] = [];
+  /** Lists that were handed on. */
+  lists = 0;
   readonly singles: Command[] = [];
 
   dispatch(command: Command): void {
-    this.singles.push(command);
+    if (command.batch === null) this.singles.push(command);
+    else this.note(command);
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    this.batches.push([...commands]);
+    this.lists++;
+    for (const command of commands) this.note(command);
+  }
+
+  private note(command: Command): void {
+    const place = this.known.indexOf(command.batch);
+    if (place >= 0) this.batches[place]?.push(command);
+    else this.batches[this.known.push(command.batch) - 1] = [command];
   }
 
   answer(batch: number): void {
@@ -29,6 +42,8 @@ class Recorder implements Dispatcher {
     return this.batches.map((batch) => batch.length);
   }
 }
+
+const MERGING: BatchMerging = { plan: (commands) => commands, planCalls: () => [] };
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
@@ -61,26 +76,59 @@ describe("AutoPipeliner", () => {
 
   it("keeps the order when handing a batch on is what ends the holding back", async () => {
     const { auto, below } = setUp({ maxCommands: 2 });
-    const sent: (readonly Command[])[] = [];
-    below.dispatchBatch = (commands) => {
-      // A link that is woken by its first batch tells its new status at once.
+    const sent: Command[] = [];
+    const commands = [1, 2].map((n) => send(auto, "set", "k", String(n)));
+    below.dispatchBatch = (given) => {
+      // A link that is woken by a batch tells its new status at once.
       auto.hold(false);
-      sent.push([...commands]);
+      sent.push(...given);
     };
-    const commands = [1, 2, 3].map((n) => send(auto, "set", "k", String(n)));
-    await turn();
-    expect(sent.flat()).to.deep.equal(commands);
+    below.dispatch = (given) => {
+      auto.hold(false);
+      sent.push(given);
+    };
+    commands.push(...[3, 4, 5].map((n) => send(auto, "set", "k", String(n))));
+    auto.flush();
+    expect(sent).to.deep.equal(commands.slice(2));
   });
 
-  it("hands on the commands of one turn as one batch at its end", async () => {
+  it("hands the commands of one turn on as they are issued, as one batch", async () => {
     const { auto, below } = setUp();
     for (let i = 0; i < 5; i++) send(auto);
     process.nextTick(() => send(auto));
+    expect(below.sizes).to.deep.equal([5]);
     expect(auto.size).to.equal(5);
     await turn();
     expect(below.sizes).to.deep.equal([6]);
     expect(auto.size).to.equal(0);
   });
+
+  it("hands the commands of one turn on together if they may be merged", async () => {
+    const { auto, below } = setUp({ merging: MERGING });
+    for (let i = 0; i < 5; i++) send(auto);
+    process.nextTick(() => send(auto));
+    expect(below.sizes).to.deep.equal([]);
+    expect(auto.size).to.equal(5);
+    await turn();
+    expect(below.sizes).to.deep.equal([6]);
+    expect(below.lists).to.equal(1);
+    expect(auto.size).to.equal(0);
+  });
+
+  for (const merging of [null, MERGING]) {
+    it(`callers that are answered by one read join the batch that it releases${merging === null ? "" : ", with merging"}`, async () => {
+      const { auto, below } = setUp({ merging });
+      for (let i = 0; i < 4; i++) send(auto);
+      await turn();
+      // The first read answers three, whose callers go on; the second one answers the last.
+      for (let i = 0; i < 3; i++) send(auto);
+      await turn();
+      below.answer(0);
+      send(auto);
+      await turn();
+      expect(below.sizes).to.deep.equal([4, 4]);
+    });
+  }
 
   it("gathers behind an unanswered batch and leaves at once when that is answered", async () => {
     const { auto, below } = setUp();
@@ -145,26 +193,25 @@ describe("AutoPipeliner", () => {
     expect(byBytes.below.sizes).to.deep.equal([2, 2, 1]);
   });
 
-  it("sends a long turn in pieces before its end, and the rest at its end, whatever is in flight", async () => {
-    const { auto, below } = setUp({ pieceSize: 4 });
+  it("hands a long turn on in pieces before its end if commands may be merged", async () => {
+    const { auto, below } = setUp({ merging: MERGING, pieceSize: 4 });
     for (let i = 0; i < 5; i++) send(auto);
     expect(below.sizes).to.deep.equal([]);
     for (let i = 0; i < 8; i++) send(auto);
-    expect(below.sizes).to.deep.equal([4, 4]);
+    expect(below.sizes).to.deep.equal([8]);
     await turn();
-    expect(below.sizes).to.deep.equal([4, 4, 5]);
-    expect(below.batches.map(([first]) => first?.batch?.isFollowed)).to.deep.equal([true, true, false]);
-    // Commands that come now wait for all of them, and do not leave in pieces then.
+    expect(below.sizes).to.deep.equal([13]);
+    expect(below.lists).to.equal(3);
+    // Commands that are issued now wait for all of them.
     for (let i = 0; i < 9; i++) send(auto);
     await turn();
-    for (const batch of [0, 1]) below.answer(batch);
-    expect(below.sizes).to.deep.equal([4, 4, 5]);
-    below.answer(2);
-    expect(below.sizes).to.deep.equal([4, 4, 5, 9]);
+    expect(below.sizes).to.deep.equal([13]);
+    below.answer(0);
+    expect(below.sizes).to.deep.equal([13, 9]);
   });
 
-  it("sends nothing in pieces on a cluster", async () => {
-    const { auto, below } = setUp({ pieceSize: 2 });
+  it("hands on nothing in pieces on a cluster", async () => {
+    const { auto, below } = setUp({ merging: MERGING, pieceSize: 2 });
     for (let i = 0; i < 5; i++) {
       const command = makeCommand(specOf("get"), ["key"], false, new PromiseCompletion());
       command.slot = 1;
@@ -172,6 +219,7 @@ describe("AutoPipeliner", () => {
     }
     await turn();
     expect(below.sizes).to.deep.equal([5]);
+    expect(below.lists).to.equal(1);
   });
 
   it("holds nothing back while the connection is not ready", async () => {
@@ -188,10 +236,12 @@ describe("AutoPipeliner", () => {
 
   it("leaves out what settled while it waited", async () => {
     const { auto, below } = setUp();
+    const first = send(auto);
+    await turn();
     const timedOut = send(auto);
     const waiting = send(auto);
     timedOut.fail(new Error("too late"));
-    await turn();
-    expect(below.batches).to.deep.equal([[waiting]]);
+    below.answer(0);
+    expect(below.batches).to.deep.equal([[first], [waiting]]);
   });
 });
