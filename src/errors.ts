@@ -43,6 +43,7 @@ export type ErrorCode =
   | "REPLY"
   | "REPLY_TOO_LONG"
   | "RESERVED_NAME"
+  | "SELECT_ON_CLUSTER"
   | "SENTINELS_UNREACHABLE"
   | "SERVER_BUSY"
   | "SLUICE"
@@ -169,6 +170,25 @@ export class OutcomeUnknownError extends AbortError {
   }
   static {
     label(OutcomeUnknownError, "OutcomeUnknownError", "AbortError");
+  }
+}
+
+/**
+ * SELECT on a connection of a cluster client. All callers share these connections, so that a SELECT would move the
+ * commands of others to another database. Nothing was sent.
+ *
+ * @advice use a client for that database: `new Cluster(nodes, { redisOptions: { db: 2 } })`
+ * @section clusters
+ */
+export class SelectOnClusterError extends SluiceError {
+  override readonly code: ErrorCode = "SELECT_ON_CLUSTER";
+  constructor() {
+    super(
+      "SELECT is refused: all callers share the connections of a cluster client. Make a client for that database with the option redisOptions: { db }",
+    );
+  }
+  static {
+    label(SelectOnClusterError, "SelectOnClusterError", "SelectOnClusterError");
   }
 }
 

@@ -19,11 +19,12 @@
 
 import { Batch, BatchKind } from "../command/batch";
 import { Command, issuedBy, Origin } from "../command/command";
-import { TRANSACTION_END } from "../command/command-spec";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { endingError } from "../command/ending-errors";
 import { firstKeyPosition, keyPositions } from "../command/key-positions";
 import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
+import { SelectOnClusterError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
 import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
 import type { Redirect } from "./redirect";
@@ -165,6 +166,7 @@ export function makeTransaction(commands: readonly Command[]): ClusterTransactio
   let slot = NO_SLOT;
   let first: Argument = "";
   for (const { spec, args } of commands) {
+    if ((spec.flags & CommandFlag.Select) !== 0) return new SelectOnClusterError();
     if (firstKeyPosition(spec, args) < 0) continue;
     for (const position of keyPositions(spec, args)) {
       const key = args[position] as Argument;

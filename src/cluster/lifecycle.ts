@@ -10,11 +10,12 @@
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { bytesOf, estimateSum } from "../command/size";
-import { AlreadyConnectingError, ConnectionClosedError } from "../errors";
-import { OneCause, withOneStack } from "../util/copy-error";
+import { AlreadyConnectingError, ConnectionClosedError, ReplyError } from "../errors";
+import { copyError, OneCause, withOneStack } from "../util/copy-error";
 import { Deque } from "../util/deque";
 import { atTurnEnd, Delay } from "../util/scheduling";
 import {
+  ClusterAllFailedError,
   ClusterEndedError,
   ClusterEndedOutcomeUnknownError,
   ClusterNotReadyError,
@@ -239,6 +240,7 @@ export class Lifecycle implements Gatekeeper {
       this.assertCurrent(epoch);
       this.failure = error as Error;
       this.events.onError(error as Error);
+      this.failWithoutDatabase(error as Error);
       // A listener may have closed the client, and connected it anew.
       if (this.epoch === epoch && this.status === "connecting") {
         pool.clear();
@@ -256,6 +258,19 @@ export class Lifecycle implements Gatekeeper {
       throw new ClusterUnavailableError({ cause });
     }
     this.open();
+  }
+
+  /** The servers do not have the database of the client: its commands must not run in another one. */
+  private failWithoutDatabase(error: Error): void {
+    const reasons = error instanceof ClusterAllFailedError ? Object.values(error.nodeErrors) : [];
+    const refusal = reasons.find((one) => one instanceof ReplyError && one.command?.name === "select");
+    if (refusal !== undefined) this.failQueue(withOneStack(() => copyError(refusal)));
+  }
+
+  private failQueue(nextError: () => Error): void {
+    for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
+      for (const command of entry) command.fail(nextError());
+    }
   }
 
   private assertCurrent(epoch: number): void {
@@ -328,10 +343,7 @@ export class Lifecycle implements Gatekeeper {
     const cause = new OneCause();
     for (const command of this.deps.retries.takeAll()) endForGood(command, cause);
     const { failure } = this;
-    const nextError = withOneStack(() => new ClusterUnavailableError(causeOf(failure)));
-    for (let entry = this.queue.shift(); entry !== undefined; entry = this.queue.shift()) {
-      for (const command of entry) command.fail(nextError());
-    }
+    this.failQueue(withOneStack(() => new ClusterUnavailableError(causeOf(failure))));
   }
 
   /** CLUSTER subcommands may be asked before the slots are known. */

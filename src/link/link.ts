@@ -23,6 +23,7 @@ import {
   MaxRetriesPerRequestError,
   OfflineQueueDisabledError,
   ReplyError,
+  SelectOnClusterError,
   type TimeoutDetails,
   WatchLostError,
 } from "../errors";
@@ -465,6 +466,7 @@ export class Link implements Dispatcher, CalledByParts {
   private dispatchCarefully(command: Command): void {
     const refusal = this.refusal(command);
     if (refusal !== null) {
+      if (refusal instanceof SelectOnClusterError) this.session.loseMember();
       this.leftovers.turnAway([command], () => refusal);
       return;
     }
@@ -486,6 +488,7 @@ export class Link implements Dispatcher, CalledByParts {
   private refusal(command: Command): Error | null {
     if (this.isLeaving) return this.leftovers.closedError();
     const { flags } = command.spec;
+    if ((flags & CommandFlag.Select) !== 0 && this.deps.takeover !== null) return new SelectOnClusterError();
     const wrongMode = modeRefusal(this.mode, flags);
     if (wrongMode !== null || !this.session.mayRefuse) return wrongMode;
     const refusal = this.session.refusal(command);

@@ -33,6 +33,7 @@ import { gatheredOf } from "../options/auto-pipelining";
 import {
   type ClusterNode,
   type ClusterOptions,
+  clusterDatabase,
   type NodeRole,
   parseStartupNode,
   resolveClusterOptions,
@@ -93,6 +94,8 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     this.startupNodes = hideNodes(Array.isArray(startupNodes) ? [...startupNodes] : []);
     for (const node of this.startupNodes) parseStartupNode(node);
     this.options = withLimits(resolveClusterOptions(options));
+    const db = clusterDatabase(this.startupNodes, this.options);
+    if (db !== 0) (this.options.redisOptions ??= {}).db = db;
     const parts = new ClusterChain(this);
     const wiring = new ClusterWiring(this.options, makeOwner(this as unknown as Cluster), parts.caching);
     this[WIRING] = wiring;
@@ -337,7 +340,7 @@ function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURC
       const { host, port } = first === undefined ? { host: "", port: undefined } : parseStartupNode(first);
       return { serverAddress: host, serverPort: port };
     },
-    database: 0,
+    database: cluster.options.redisOptions?.db ?? 0,
     nodesOfLast: () => wiring.nodesOfLast,
   };
 }

@@ -232,7 +232,7 @@ export class ViewFactory {
       ...own,
       host: address.host,
       port: address.port,
-      db: 0,
+      db: redisOptions?.db ?? 0,
       // It is in front of the cluster.
       cache: undefined,
       enableOfflineQueue: true,

@@ -283,7 +283,31 @@ export interface StartupNode extends ClusterNodeOptions {
 }
 
 /**
- * Reads one startup node. A cluster has one database, so `db` is dropped.
+ * The database of all connections: `redisOptions.db`, or the one that startup nodes name. They cannot name several: each
+ * key is in one database, whichever node serves it.
+ */
+export function clusterDatabase(nodes: readonly unknown[], { redisOptions }: ClusterOptions): number {
+  const given = redisOptions?.db;
+  if (given !== undefined && given !== null) return wholeNumberOf(given);
+  const named = new Set<number>();
+  for (const node of nodes) {
+    const { db } = typeof node === "string" ? optionsOfAddress(node) : (Object(node) as OptionRecord);
+    if (db !== undefined && db !== null) named.add(wholeNumberOf(db));
+  }
+  const [db = 0, other] = named;
+  if (other === undefined) return db;
+  throw new OptionError(
+    `The startup nodes name the databases ${db} and ${other}. Expected one, or redisOptions.db`,
+  );
+}
+
+/** `parseInt` of an unset variable is no number: nothing was asked for. */
+function wholeNumberOf(db: unknown): number {
+  return Number(toWholeNumber("db", db)) || 0;
+}
+
+/**
+ * Reads one startup node. A cluster client uses one database (`clusterDatabase`), so `db` is dropped here.
  *
  * @example
  * parseStartupNode("rediss://example.org:7000"); // { host: "example.org", port: 7000, tls: true }
