@@ -10,7 +10,7 @@ import { createRequire } from "node:module";
 import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 
-const { TestServer } = createRequire(import.meta.url)("../built/testing.js");
+const { TestServer } = createRequire(import.meta.url)("../testing/built/index.js");
 const ROUNDS = 9;
 const PIPELINE = 1_000;
 const COMMANDS = 300_000;
@@ -28,7 +28,7 @@ function inNewProcesses(program) {
   return Object.fromEntries(Object.keys(runs[0]).map((name) => [name, median(runs.map((run) => run[name]))]));
 }
 
-const MODULE = JSON.stringify(fileURLToPath(new URL("../built/testing.js", import.meta.url)));
+const MODULE = JSON.stringify(fileURLToPath(new URL("../testing/built/index.js", import.meta.url)));
 const FIRST_START = `
   const before = performance.now();
   const { TestServer } = require(${MODULE});

@@ -7,13 +7,14 @@
  * that passes on names of those, so that there is one copy of each class.
  */
 
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join, posix, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { RolldownMagicString, rolldown } from "rolldown";
 import { parseSync, Visitor } from "rolldown/utils";
-import { dts } from "rolldown-plugin-dts";
+import { buildTestKit, buildTestKitDeclarations } from "../testing/build.mjs";
+import { isStale, READABLE_CODE, writeDeclarations } from "./bundle.mjs";
 import { checkout, mustRun, toolPath } from "./run-command.mjs";
 
 const source = join(checkout, "src");
@@ -300,21 +301,6 @@ function subpathEntries() {
   );
 }
 
-/** Nothing is minified, and names are kept; comments are left to the source maps. */
-const READABLE_CODE = {
-  dir: built,
-  format: "cjs",
-  // As the source, whose modules are: without it, writing to what is read-only is passed over.
-  strict: true,
-  exports: "named",
-  esModule: true,
-  sourcemap: true,
-  keepNames: true,
-  comments: { legal: true, annotation: true, jsdoc: false },
-  minify: false,
-  entryFileNames: "[name].js",
-};
-
 /** @returns {string[]} names that the entry has at run time */
 async function writeCode() {
   const { dependencies } = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
@@ -331,6 +317,7 @@ async function writeCode() {
   });
   await bundle.write({
     ...READABLE_CODE,
+    dir: built,
     footer: ({ name }) => (name === ENTRY ? entryEnd(names) : ""),
     minifyInternalExports: false,
     chunkFileNames: "[name].js",
@@ -342,122 +329,31 @@ async function writeCode() {
   return names.map(({ name }) => name);
 }
 
-/** `sluice/testing` is a program of its own beside the client, which loads nothing of it. */
-const TESTING = { testing: "testing/index", "testing-mock": "testing/mock" };
-const MOCK = "testing-mock";
-
-/**
- * The mock is a class over the class that users import, not over a copy of it. It takes that from the
- * sub-paths: the entry itself may be what the mock stands in for.
- */
-const clientStaysOutside = {
-  name: "client-stays-outside",
-  resolveId(specifier, importer) {
-    const isClient = specifier.startsWith("../subpaths/") && /[\\/]testing[\\/]mock\./.test(importer ?? "");
-    return isClient ? { id: `${specifier.replace("../subpaths/", "./")}.js`, external: true } : null;
-  },
-};
-
-/** jest.mock() gets the class from require(), as from the package that it replaces. */
-const MOCK_END = [
-  "const Mock = exports.default;",
-  'Object.defineProperty(Mock, "__esModule", { value: true });',
-  "for (const [name, value] of Object.entries(exports))",
-  "\tObject.defineProperty(Mock, name, { value, enumerable: true, configurable: true, writable: true });",
-  "exports = module.exports = Mock;",
-].join("\n");
-
-/** Packages that stand beside this one: its run-time dependencies, and those that users of the test kit install. */
+/** Packages that stand beside this one: its run-time dependencies, and those that users of the tracer install. */
 function externals({ dependencies, peerDependencies = {} }) {
   return [...Object.keys(dependencies), ...Object.keys(peerDependencies)];
 }
 
-/** The parts of the test kit that only some tests need, with the file that each becomes. */
-const TESTING_LATE = {
-  "testing/commands/acl": "testing-acl",
-  "testing/commands/bitmaps": "testing-bitmaps",
-  "testing/commands/cluster": "testing-cluster-commands",
-  "testing/commands/connection-family": "testing-connections",
-  "testing/commands/dump": "testing-dump",
-  "testing/commands/hash-family": "testing-hashes",
-  "testing/commands/hyperloglog": "testing-hyperloglog",
-  "testing/commands/keys": "testing-keys",
-  "testing/commands/lists": "testing-lists",
-  "testing/commands/pubsub": "testing-pubsub",
-  "testing/commands/script-family": "testing-script-commands",
-  "testing/commands/server": "testing-server-commands",
-  "testing/commands/sets": "testing-sets",
-  "testing/commands/sort": "testing-sort",
-  "testing/commands/sorted-set-family": "testing-sorted-sets",
-  "testing/commands/stream-family": "testing-streams",
-  "testing/commands/strings": "testing-strings",
-  "testing/commands/transactions": "testing-transactions",
-  "testing/real/start-servers": "testing-real-servers",
-  "testing/scripting/scripting": "testing-scripting",
-  "testing/server/movable-keys": "testing-movable-keys",
-  "testing/test-cluster": "testing-cluster",
-};
+/** The tracer is a program of its own: the client never loads it, and the tracer never loads the client. */
+const TRACER = { otel: "otel/index", "otel-instrumentation": "otel/instrumentation" };
+const TRACER_SHARED = "shared";
 
-/** Programs of their own beside the client: their files, and how the one with what they share begins. */
-const ASIDE = [
-  { entries: TESTING, prefix: "testing", shared: "server", late: TESTING_LATE },
-  // The client never loads it, and it hears of the client without loading that.
-  {
-    entries: { otel: "otel/index", "otel-instrumentation": "otel/instrumentation" },
-    prefix: "otel",
-    shared: "shared",
-  },
-];
-
-const LATE_CALL = /require\("\.\/(?<file>[\w-]+)\.js"\)/g;
-
-/** Makes the late parts of the test kit functions of what they share with its server. */
-function lateFactories(core, late) {
-  const files = new Set(Object.values(late));
-  const asFactory = (code) =>
-    `${factoryBegin("shared")}${code.replaceAll(`require("./${core}.js")`, "shared")}${FACTORY_END}`;
-  return {
-    name: "late-factories",
-    renderChunk(code, { name, fileName }) {
-      const isLate = files.has(name);
-      const shared =
-        new RegExp(`const (\\w+) = require\\("\\./${core}\\.js"\\)`).exec(code)?.[1] ?? "exports";
-      const own = code.replace(LATE_CALL, (all, file) => {
-        if (!files.has(file)) return all;
-        if (isLate) throw new Error(`${name} needs ${file}: a late part may need only what is shared`);
-        return `${all}(${shared})`;
-      });
-      if (files.size > 0 && fileName === `${core}.js`) return { code: own + LATE_PARTS, map: null };
-      return own === code && !isLate ? null : { code: isLate ? asFactory(own) : own, map: null };
-    },
-  };
-}
-
-async function writeAside({ entries, prefix, shared, late = {} }) {
+async function writeTracer() {
   const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
-  const modules = [
-    ...Object.entries(entries),
-    ...Object.entries(late).map(([module, name]) => [name, module]),
-  ];
-  const input = modules.map(([name, module]) => [name, join(source, `${module}.ts`)]);
+  const input = Object.entries(TRACER).map(([name, module]) => [name, join(source, `${module}.ts`)]);
   const bundle = await rolldown({
     input: Object.fromEntries(input),
     cwd: checkout,
     platform: "node",
     external: externals(manifest),
-    plugins: [
-      clientStaysOutside,
-      latePlugin([], late),
-      lateFactories(`${prefix}-${shared}`, late),
-      sharedNamesAsList(shared),
-    ],
+    plugins: [sharedNamesAsList(TRACER_SHARED)],
     treeshake: { moduleSideEffects: false },
   });
   await bundle.write({
     ...READABLE_CODE,
-    footer: ({ name }) => (name === MOCK ? MOCK_END : ""),
-    chunkFileNames: `${prefix}-[name].js`,
-    codeSplitting: { groups: [{ name: shared, minShareCount: 2 }] },
+    dir: built,
+    chunkFileNames: "otel-[name].js",
+    codeSplitting: { groups: [{ name: TRACER_SHARED, minShareCount: 2 }] },
   });
   await bundle.close();
 }
@@ -480,19 +376,6 @@ function writeModuleEntry(names) {
   writeFileSync(join(built, "index.d.mts"), types.join("\n"));
 }
 
-/** The mock's class and names for ES modules, where its types say that the class is the default. */
-function writeMockEntry() {
-  const mock = createRequire(import.meta.url)(join(built, "testing-mock.js"));
-  const names = Object.keys(mock).filter((name) => name !== "default" && /^[A-Z_a-z]\w*$/.test(name));
-  const code = [
-    'import mock from "./testing-mock.js";',
-    ...names.map((name) => `export const ${name} = mock.${name};`),
-    "export default mock;",
-    "",
-  ];
-  writeFileSync(join(built, "testing-mock.mjs"), code.join("\n"));
-}
-
 function removeFiles(pattern) {
   if (!existsSync(built)) return;
   for (const path of readdirSync(built, { recursive: true, encoding: "utf8" })) {
@@ -500,21 +383,12 @@ function removeFiles(pattern) {
   }
 }
 
-/** Whether something of the source, or this script, is newer than what was made of it. */
-function isStale(path) {
-  if (!existsSync(path)) return true;
-  const inputs = readdirSync(source, { recursive: true, encoding: "utf8" }).map((name) => join(source, name));
-  const newest = Math.max(...[...inputs, import.meta.filename].map((input) => statSync(input).mtimeMs));
-  return statSync(path).mtimeMs <= newest;
-}
-
 /** Builds the code alone. */
 export async function buildCode({ ifStale = false } = {}) {
-  if (ifStale && !isStale(join(built, "index.mjs"))) return;
+  if (ifStale && !isStale(join(built, "index.mjs"), [source, import.meta.filename])) return;
   removeFiles(/\.m?js(?:\.map)?$/);
   writeModuleEntry(await writeCode());
-  for (const one of ASIDE) await writeAside(one);
-  writeMockEntry();
+  await writeTracer();
 }
 
 /** The declarations of each module as the compiler writes them, before they are put together. */
@@ -581,7 +455,7 @@ function markTypes(entry) {
  * the entry and the sub-paths pass on what is public.
  */
 export async function buildDeclarations({ ifStale = false } = {}) {
-  if (ifStale && !isStale(join(built, "declarations.d.ts"))) return;
+  if (ifStale && !isStale(join(built, "declarations.d.ts"), [source, import.meta.filename])) return;
   rmSync(declarations, { recursive: true, force: true });
   const compiler = [toolPath("typescript", "tsc"), "-p", "tsconfig.json"];
   await mustRun(process.execPath, [...compiler, "--emitDeclarationOnly", "--outDir", declarations]);
@@ -590,8 +464,9 @@ export async function buildDeclarations({ ifStale = false } = {}) {
     join(declarations, "subpaths", `${name}.d.ts`),
   ]);
   await writeDeclarations({
+    dir: built,
     input: { [ENTRY]: join(declarations, "index.d.ts"), ...Object.fromEntries(entries) },
-    plugin: withoutNamespace,
+    plugins: [withoutNamespace],
     chunkFileNames: "[name].d.ts",
     // The methods of the commands are two thirds of the text; editors open the rest without them.
     groups: [
@@ -599,52 +474,20 @@ export async function buildDeclarations({ ifStale = false } = {}) {
       { name: "declarations", minShareCount: 1 },
     ],
   });
-  for (const one of ASIDE) await buildAsideDeclarations(one);
-  writeMockTypes();
+  await buildTracerDeclarations();
   const path = join(built, "declarations.d.ts");
   writeFileSync(path, NODE_TYPES + withEnd(path, publicExports()));
   for (const entry of [ENTRY, ...entries.map(([name]) => name)]) markTypes(entry);
 }
 
-function buildAsideDeclarations({ entries, prefix, shared }) {
-  const input = Object.entries(entries).map(([name, module]) => [name, join(declarations, `${module}.d.ts`)]);
+function buildTracerDeclarations() {
+  const input = Object.entries(TRACER).map(([name, module]) => [name, join(declarations, `${module}.d.ts`)]);
   return writeDeclarations({
-    input: Object.fromEntries(input),
-    plugin: clientStaysOutside,
-    chunkFileNames: `${prefix}-[name].d.ts`,
-    groups: [{ name: shared, minShareCount: 2 }],
-  });
-}
-
-/** The augmentation in `src/index.ts` is for those who compile the sources; the build declares its names by itself. */
-const AUGMENTATION = /`declare module "\.\/client\/redis"`/;
-
-/** Puts declarations together as the bundler does it with the code. */
-async function writeDeclarations({ input, plugin, chunkFileNames, groups }) {
-  const bundle = await rolldown({
-    input,
-    cwd: checkout,
-    checks: { pluginTimings: false },
-    plugins: [plugin, dts({ dtsInput: true, sourcemap: false })],
-    onLog: (level, log, report) => {
-      if (!AUGMENTATION.test(log.message)) report(level, log);
-    },
-  });
-  await bundle.write({
     dir: built,
-    format: "es",
-    minifyInternalExports: false,
-    entryFileNames: "[name].ts",
-    chunkFileNames,
-    codeSplitting: { groups },
+    input: Object.fromEntries(input),
+    chunkFileNames: "otel-[name].d.ts",
+    groups: [{ name: TRACER_SHARED, minShareCount: 2 }],
   });
-  await bundle.close();
-}
-
-function writeMockTypes() {
-  // The default import of an ES module is the class: the whole of the CommonJS module.
-  const types = [`export * from "./${MOCK}.js";`, `export { MockRedis as default } from "./${MOCK}.js";`, ""];
-  writeFileSync(join(built, `${MOCK}.d.mts`), types.join("\n"));
 }
 
 /** Streams, sockets and Buffers are in the types of nearly everything. */
@@ -654,5 +497,8 @@ if (import.meta.url === pathToFileURL(process.argv[1]).href) {
   const isWhole = !process.argv.includes("--code");
   if (isWhole) rmSync(built, { recursive: true, force: true });
   await buildCode();
-  if (isWhole) await buildDeclarations();
+  await buildTestKit();
+  if (!isWhole) process.exit();
+  await buildDeclarations();
+  await buildTestKitDeclarations();
 }

@@ -1,5 +1,5 @@
 /**
- * Compiles src, test, scripts and benchmarks into build/, file by file and only those that have
+ * Compiles src, test, scripts, benchmarks and the test kit into build/, file by file and only those that have
  * changed since. Types are not looked at here: `npm run build:test` checks them as well.
  */
 
@@ -18,7 +18,7 @@ import { pathToFileURL } from "node:url";
 import { build, version } from "esbuild";
 import { checkout } from "./run-command.mjs";
 
-const ROOTS = ["src", "test", "scripts", "benchmarks"];
+const ROOTS = ["src", "test", "scripts", "benchmarks", "testing/src", "testing/test"];
 /** Compiled elsewhere, each with settings of its own. */
 const ELSEWHERE = /^test\/(?:types|package\/fixtures|consumers)\//;
 const output = join(checkout, "build");
@@ -63,7 +63,7 @@ function removeOrphans(sources) {
 const TARGET_SWITCH = {
   js: `"use strict"; if (process.env.SLUICE_TARGET === "built") { const shipped = require(${JSON.stringify(
     join(checkout, "test", "support", "shipped-modules.cjs"),
-  )})(__filename.slice(${join(output, "src").length + 1}, -3).replaceAll("\\\\", "/")); if (shipped !== null) return void (module.exports = shipped); }`,
+  )})(__filename.slice(${output.length + 1}, -3).replaceAll("\\\\", "/")); if (shipped !== null) return void (module.exports = shipped); }`,
 };
 
 function settings(entryPoints) {
@@ -110,7 +110,7 @@ export async function compile() {
   const sources = ROOTS.flatMap((root) => filesIn(root, join(checkout, root), ".ts"));
   removeOrphans(new Set(sources));
   const stale = sources.filter(isStale);
-  const isSource = (path) => path.startsWith("src/");
+  const isSource = (path) => /^(?:testing\/)?src\//.test(path);
   const plain = stale.filter((path) => !isSource(path));
   const modules = stale.filter((path) => isSource(path) && path !== ENTRY);
   if (plain.length > 0) await build(settings(plain));

@@ -53,7 +53,7 @@ const ON_TEST_SERVER = {
   // How leaks are found has nothing to do with the server.
   integration: { without: "leak-check.test.js", servers: "test", isShort: true },
 };
-/** So many published packages at least pass on the project's own test server: docs/testing-server.md names the number. */
+/** So many published packages at least pass on the project's own test server: testing/docs/testing-server.md names the number. */
 const FEWEST_ON_TEST_SERVER = 30;
 /** Of the commands that the published packages send, such a share at least is supported by the test server. */
 const LEAST_SUPPORTED = 0.95;
@@ -129,11 +129,13 @@ function targetOf(group) {
   return process.env.SLUICE_TARGET ?? "built";
 }
 
+/** The tests of a workspace are in its own folder. */
+const FOLDERS = { testing: ["testing", "test"] };
 /** These groups open no connection. */
 const WITHOUT_SERVERS = ["unit", "types"];
 
 function compiledTests(group) {
-  const directory = join(checkout, "build", "test", group);
+  const directory = join(checkout, "build", ...(FOLDERS[group] ?? ["test", group]));
   if (!existsSync(directory)) return [];
   return readdirSync(directory, { recursive: true, encoding: "utf8" })
     .filter((path) => path.endsWith(".test.js"))
@@ -345,8 +347,14 @@ async function runFiles() {
   const isUnit = chosenFiles.every((path) => path.startsWith("test/unit/"));
   const env = { SLUICE_TARGET: targetOf(isUnit ? "unit" : "") };
   const readsDeclarations = chosenFiles.some((path) => DECLARATION_READERS.test(path));
-  if (env.SLUICE_TARGET === "built" || readsDeclarations) await buildCode({ ifStale: true });
-  if (readsDeclarations) await buildDeclarations({ ifStale: true });
+  if (env.SLUICE_TARGET === "built" || readsDeclarations) {
+    await buildCode({ ifStale: true });
+    await buildTestKit({ ifStale: true });
+  }
+  if (readsDeclarations) {
+    await buildDeclarations({ ifStale: true });
+    await buildTestKitDeclarations({ ifStale: true });
+  }
   const mocha = [toolPath("mocha", "mocha"), ...(options.grep === undefined ? [] : ["-g", options.grep])];
   process.exit((await run(process.execPath, [...mocha, ...files], { env })) ?? 1);
 }
@@ -356,6 +364,7 @@ for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.e
 await ensureInstalled();
 // These load what has only now been installed for certain.
 const { buildCode, buildDeclarations } = await import("./build.mjs");
+const { buildTestKit, buildTestKitDeclarations } = await import("../testing/build.mjs");
 const { compile, compiledPath } = await import("./compile.mjs");
 await compile();
 if (chosenFiles.length > 0) await runFiles();

@@ -50,7 +50,7 @@ const RULES = [
   },
   {
     pattern: /["'](?:ioredis-mock)["']|\.mock\(\s*["']ioredis["']/g,
-    text: "a mock of ioredis works on; sluice/testing/mock answers like a real server",
+    text: "a mock of ioredis works on; the package sluice-testing has one that answers like a real server (sluice-testing/mock)",
     link: "testing-your-service.md",
   },
   {

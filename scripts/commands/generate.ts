@@ -67,7 +67,7 @@ export function generateFiles(): GeneratedFile[] {
   return [
     { path: "src/command/generated/table.ts", content: tableSource },
     { path: "src/command/generated/signatures.ts", content: signaturesSource(snapshots) },
-    { path: "src/testing/generated/command-rows.ts", content: testServerTable(snapshots) },
+    { path: "testing/src/generated/command-rows.ts", content: testServerTable(snapshots) },
     { path: "docs/commands.md", content: formatCommandDocs(table) },
   ];
 }

@@ -3,7 +3,7 @@
  * it, in one line. Versions that say the same share the line.
  */
 
-import { CATEGORIES } from "../../src/testing/server/acl-categories";
+import { CATEGORIES } from "../../testing/src/server/acl-categories";
 import type { CommandInfo, Snapshot } from "./snapshot";
 
 /** Letters of the versions in the table, by what a snapshot calls its server. */
@@ -13,7 +13,7 @@ const VERSION_LETTERS: readonly (readonly [string, string])[] = [
   ["valkey 9.1", "c"],
 ];
 
-/** Bits of a row's flags; `src/testing/server/command-table.ts` reads them. */
+/** Bits of a row's flags; `testing/src/server/command-table.ts` reads them. */
 const FLAG_BITS: Readonly<Record<string, number>> = {
   write: 1,
   readonly: 2,

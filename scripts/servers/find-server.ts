@@ -2,11 +2,11 @@
 
 import "./cache-directory";
 import { join } from "node:path";
-import * as kit from "../../src/testing/real/find-server";
+import * as kit from "../../testing/src/real/find-server";
 import { checkoutDirectory } from "./cache-directory";
 import { describeBinary, type ServerBinary } from "./server-binary";
 
-export * from "../../src/testing/real/find-server";
+export * from "../../testing/src/real/find-server";
 
 export const ServerKind = {
   ...kit.ServerKind,

@@ -1,3 +1,3 @@
 /** Lives in the test kit, where users have it too. */
 
-export * from "../../src/testing/real/orphan-guard";
+export * from "../../testing/src/real/orphan-guard";

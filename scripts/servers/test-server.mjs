@@ -8,7 +8,7 @@ import { appendFileSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 
-const { TestServer } = createRequire(import.meta.url)("../../built/testing.js");
+const { TestServer } = createRequire(import.meta.url)("../../testing/built/index.js");
 const version = process.env.SLUICE_TEST_SERVER ?? "8.2";
 /** The settings that a process needs and a server without a disk, replicas and neighbours does not. */
 const IGNORED = /^(?:bind|dir|logfile|save|appendonly|enable-|repl-|cluster-|slowlog-|proto-|databases$)/;

@@ -1,3 +1,3 @@
 /** Lives in the test kit, where users have it too. */
 
-export * from "../../src/testing/real/wait-until";
+export * from "../../testing/src/real/wait-until";

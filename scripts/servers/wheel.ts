@@ -2,4 +2,4 @@
 
 import "./cache-directory";
 
-export * from "../../src/testing/real/wheel";
+export * from "../../testing/src/real/wheel";

@@ -38,6 +38,8 @@ function sourcePages(): Map<string, string> {
     if (!name.endsWith(".md")) continue;
     pages.set(name === "README.md" ? "guide.md" : name.split(path.sep).join("/"), path.join("docs", name));
   }
+  const testKit = path.join("testing", "docs");
+  for (const name of fs.readdirSync(path.join(root, testKit))) pages.set(name, path.join(testKit, name));
   for (const [source, page] of OTHERS) if (fs.existsSync(path.join(root, source))) pages.set(page, source);
   return pages;
 }
@@ -111,7 +113,7 @@ function navigationOf(guide: string, commands: readonly Page[]): Group[] {
   const groups: Group[] = [];
   for (const section of guide.split(/^## /m).slice(1)) {
     const [title = ""] = section.split("\n", 1);
-    const items = [...section.matchAll(/\[([^\]]+)\]\(([\w/-]+)(?:\.md)?\)/g)].map(
+    const items = [...section.matchAll(/\[([^\]]+)\]\((?:\.\.\/testing\/docs\/)?([\w/-]+)(?:\.md)?\)/g)].map(
       ([, text = "", target = ""]) => ({
         text: text.charAt(0).toUpperCase() + text.slice(1),
         link: target === "decisions" ? "/decisions/" : `/${target}`,

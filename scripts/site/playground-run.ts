@@ -8,8 +8,8 @@ import type { Duplex } from "node:stream";
 import { inspect } from "node:util";
 import { Cluster, Redis } from "../../src/index";
 import type { FlushContext, PipelineContext } from "../../src/observability/work-channels";
-import { memoryConnector } from "../../src/testing/memory-connector";
-import { TestServer } from "../../src/testing/test-server";
+import { memoryConnector } from "../../testing/src/memory-connector";
+import { TestServer } from "../../testing/src/test-server";
 import { commandsIn, tapped, visibleBytes } from "./tapped-stream";
 
 export interface Settings {

@@ -4,8 +4,8 @@
  */
 
 import { Redis } from "../../src/index";
-import { memoryConnector } from "../../src/testing/memory-connector";
-import { TestServer } from "../../src/testing/test-server";
+import { memoryConnector } from "../../testing/src/memory-connector";
+import { TestServer } from "../../testing/src/test-server";
 import { commandsIn, type Tap, tapped, visibleBytes } from "./tapped-stream";
 
 export interface Step {

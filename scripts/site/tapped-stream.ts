@@ -4,8 +4,8 @@
  */
 
 import type { Duplex } from "node:stream";
-import { toText } from "../../src/testing/protocol/numbers";
-import { RequestError, RequestParser } from "../../src/testing/protocol/request-parser";
+import { toText } from "../../testing/src/protocol/numbers";
+import { RequestError, RequestParser } from "../../testing/src/protocol/request-parser";
 
 export interface Tap {
   wrote(chunk: Buffer): void;

@@ -1,5 +1,5 @@
 /**
- * Writes docs/testing-commands.md: what the test server supports, and which of it the differential
+ * Writes testing/docs/testing-commands.md: what the test server supports, and which of it the differential
  * test compares with the real servers. From the command table, the handlers and the grammar of the
  * test; nothing is written by hand.
  *
@@ -8,12 +8,12 @@
 
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { COMMAND_ROWS } from "../../src/testing/generated/command-rows";
-import { handlerOf } from "../../src/testing/server/handlers";
-import { GRAMMAR } from "../../test/testing/support/command-grammar";
+import { COMMAND_ROWS } from "../../testing/src/generated/command-rows";
+import { handlerOf } from "../../testing/src/server/handlers";
+import { GRAMMAR } from "../../testing/test/support/command-grammar";
 import { repositoryRoot } from "../commands/snapshot";
 
-const PATH = join(repositoryRoot(), "docs", "testing-commands.md");
+const PATH = join(repositoryRoot(), "testing", "docs", "testing-commands.md");
 const VERSIONS: readonly (readonly [string, string])[] = [
   ["a", "7.0"],
   ["b", "8.2"],
@@ -120,7 +120,7 @@ if (require.main === module) {
   const page = commandsPage();
   if (process.argv.includes("--check")) {
     if (readFileSync(PATH, "utf8") !== page) {
-      console.error("docs/testing-commands.md is stale: npm run generate");
+      console.error("testing/docs/testing-commands.md is stale: npm run generate");
       process.exitCode = 1;
     }
   } else writeFileSync(PATH, page);

@@ -25,7 +25,7 @@ describe("declarations", function () {
 
   before(async () => {
     tools = await installTools();
-    application = await Application.create(await packPackage(), "ioredis");
+    application = await Application.create({ ioredis: await packPackage() });
     const types = join(checkoutDirectory(), "node_modules", "@types", "node");
     cpSync(types, join(application.directory, "node_modules", "@types", "node"), { recursive: true });
     const undici = join(checkoutDirectory(), "node_modules", "undici-types");

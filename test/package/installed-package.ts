@@ -23,11 +23,20 @@ export interface Tarball {
   readonly files: readonly PackedFile[];
 }
 
-/** Packs the package as it was built last. */
-export async function packPackage(): Promise<Tarball> {
+/** Packs the client as it was built last. */
+export function packPackage(): Promise<Tarball> {
+  return pack(checkoutDirectory());
+}
+
+/** Packs sluice-testing as it was built last. */
+export function packTestKit(): Promise<Tarball> {
+  return pack(join(checkoutDirectory(), "testing"));
+}
+
+async function pack(folder: string): Promise<Tarball> {
   const directory = temporaryDirectory();
   const options = ["pack", "--json", "--ignore-scripts", "--pack-destination", directory];
-  const { stdout } = await run("npm", options, { cwd: checkoutDirectory() });
+  const { stdout } = await run("npm", options, { cwd: folder });
   const [packed] = JSON.parse(stdout) as [{ filename: string; files: PackedFile[] }];
   return { path: join(directory, packed.filename), files: packed.files };
 }
@@ -37,10 +46,13 @@ export class Application {
 
   private constructor() {}
 
-  /** An application that depends on the tarball under the given name. */
-  static async create(tarball: Tarball, name: string): Promise<Application> {
+  /** An application that depends on the tarballs under the given names. */
+  static async create(tarballs: Readonly<Record<string, Tarball>>): Promise<Application> {
     const application = new Application();
-    const manifest = { private: true, dependencies: { [name]: `file:${tarball.path}` } };
+    const dependencies = Object.fromEntries(
+      Object.entries(tarballs).map(([name, { path }]) => [name, `file:${path}`]),
+    );
+    const manifest = { private: true, dependencies };
     application.write("package.json", JSON.stringify(manifest));
     await run("npm", ["install", ...NPM_OPTIONS], { cwd: application.directory });
     return application;

@@ -89,7 +89,15 @@ describe("installation", function () {
   it("a folder that was never built is built when it is installed", async () => {
     const root = checkoutDirectory();
     const folder = temporaryDirectory();
-    for (const name of ["src", "scripts", "package.json", "package-lock.json", "tsconfig.json", "LICENSE"]) {
+    for (const name of [
+      "src",
+      "scripts",
+      "testing",
+      "package.json",
+      "package-lock.json",
+      "tsconfig.json",
+      "LICENSE",
+    ]) {
       cpSync(join(root, name), join(folder, name), { recursive: true });
     }
     symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));

@@ -38,7 +38,7 @@ describe("sluice/otel, packed", function () {
   let application: Application;
 
   before(async () => {
-    application = await Application.create(await packPackage(), "sluice");
+    application = await Application.create({ sluice: await packPackage() });
   });
 
   /** Linked, so that they find what they need themselves. */

@@ -11,7 +11,6 @@ import { serverKinds, sharedServer } from "../support/shared-servers";
 import { Application, packPackage, type Tarball } from "./installed-package";
 import { expectAtMost, expectNamed, SIZES } from "./sizes";
 
-const TEST_KIT = /^built\/testing/;
 const ASIDE = /^(?:built\/otel|bin\/)/;
 const LEFT_OUT = ["./late/*", "debug"];
 const MAX_LOAD_RATIO = 0.5;
@@ -87,8 +86,8 @@ describe("package", function () {
     server = await sharedServer(kind);
     tarball = await packPackage();
     [plain, aliased] = await Promise.all([
-      Application.create(tarball, "sluice"),
-      Application.create(tarball, "ioredis"),
+      Application.create({ sluice: tarball }),
+      Application.create({ ioredis: tarball }),
     ]);
   });
 
@@ -109,7 +108,7 @@ describe("package", function () {
     ]);
     const strange = paths.filter(
       (path) =>
-        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README|SECURITY)\.md|docs\/[\w-]+\.md|examples\/[\w-]+\.m?js|bin\/.*\.mjs|package\.json)$/.test(
+        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README|SECURITY)\.md|(?:testing\/)?docs\/[\w-]+\.md|doors\/[\w-]+\.(?:js|mjs|d\.ts|d\.mts)|examples\/[\w-]+\.m?js|bin\/.*\.mjs|package\.json)$/.test(
           path,
         ),
     );
@@ -119,9 +118,9 @@ describe("package", function () {
   it("contains the pages that README.md and AGENTS.md lead to", () => {
     const paths = new Set(tarball.files.map(({ path }) => path));
     for (const page of ["README.md", "AGENTS.md"]) {
-      const links = [...readCheckout(page).matchAll(/\]\((docs\/[\w-]+\.md)(?:#[\w-]+)?\)/g)].map(
-        ([, path]) => path,
-      );
+      const links = [
+        ...readCheckout(page).matchAll(/\]\(((?:testing\/)?docs\/[\w-]+\.md)(?:#[\w-]+)?\)/g),
+      ].map(([, path]) => path);
       expect(links.length, page).to.be.greaterThan(0);
       expect(links.filter((path) => path === undefined || !paths.has(path))).to.deep.equal([]);
     }
@@ -135,15 +134,12 @@ describe("package", function () {
   it("stays under its size", () => {
     const code = tarball.files.filter(({ path }) => /\.m?js$/.test(path) && !path.startsWith("examples/"));
     const sizeOf = (files: typeof code): number => files.reduce((sum, { size }) => sum + size, 0);
-    const kit = code.filter(({ path }) => TEST_KIT.test(path));
     const aside = code.filter(({ path }) => ASIDE.test(path));
-    const client = code.filter(({ path }) => !TEST_KIT.test(path) && !ASIDE.test(path));
+    const client = code.filter(({ path }) => !ASIDE.test(path));
     console.log(`      client without declarations: ${(sizeOf(client) / 1024).toFixed(0)} KiB`);
-    console.log(`      test kit: ${(sizeOf(kit) / 1024).toFixed(0)} KiB`);
     console.log(`      tracing and tools: ${(sizeOf(aside) / 1024).toFixed(0)} KiB`);
     expectAtMost(sizeOf(client), SIZES.client);
     expectNamed(SIZES.client, sizeOf(client));
-    expectAtMost(sizeOf(kit), SIZES.kit);
     expectAtMost(sizeOf(aside), SIZES.aside);
   });
 

@@ -28,7 +28,7 @@ export const SIZES = {
   },
   /** The pages of docs/ that the package contains. */
   documentation: { bytes: 414 * KIB },
-  /** The test kit, which the client does not load. */
+  /** Code of sluice-testing. */
   kit: { bytes: 483 * KIB },
   /** OpenTelemetry and the migration tool, which the client does not load. */
   aside: { bytes: 83 * KIB },

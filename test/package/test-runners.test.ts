@@ -1,6 +1,6 @@
 /**
  * The test kit in mocha, Jest and vitest, out of the packed tarball in a project of its own: the recipes of
- * docs/testing-your-service.md as they stand there, each of its tests to copy, fake timers, scripts. A runner has to
+ * testing/docs/testing-your-service.md as they stand there, each of its tests to copy, fake timers, scripts. A runner has to
  * end by itself.
  */
 
@@ -12,11 +12,11 @@ import { expect } from "chai";
 import { transform } from "esbuild";
 import { checkoutDirectory } from "../../scripts/servers/cache-directory";
 import { type Snippet, snippetsOf } from "../support/doc-snippets";
-import { Application, packPackage } from "./installed-package";
+import { Application, packPackage, packTestKit } from "./installed-package";
 import { installTools } from "./installed-tools";
 
 const run = promisify(execFile);
-const PAGE = join("docs", "testing-your-service.md");
+const PAGE = join("testing", "docs", "testing-your-service.md");
 const fixtures = join(checkoutDirectory(), "test", "package", "fixtures", "runners");
 const RUN_TIMEOUT_MS = 120_000;
 /** At least one for each promise of docs/guarantees.md that a service rests on. */
@@ -69,6 +69,22 @@ async function asTest({ line, code }: Snippet, { test, format, preamble }: Runne
   return (await transform(whole, { loader: "ts", format })).code;
 }
 
+async function runRunner(
+  { name, command, passed }: Runner,
+  tools: string,
+  { directory }: Application,
+): Promise<{ readonly passed: number; readonly stderr: string }> {
+  const [program = "", ...words] = command;
+  const { stdout, stderr } = await run(process.execPath, [join(tools, "node_modules", program), ...words], {
+    cwd: directory,
+    env: { ...process.env, NODE_V8_COVERAGE: "", NO_COLOR: "1", CI: "true" },
+    timeout: RUN_TIMEOUT_MS,
+  }).catch((error: { stdout: string; stderr: string }) => {
+    throw new Error(`${name} failed\n${error.stdout}\n${error.stderr}`);
+  });
+  return { passed: Number(passed.exec(`${stdout}\n${stderr}`)?.[1]), stderr };
+}
+
 /** The recipe of the page that only Jest's own functions can run. */
 function jestRecipe(): string {
   const page = readFileSync(join(checkoutDirectory(), PAGE), "utf8");
@@ -84,7 +100,10 @@ describe("the test kit in runners of tests", function () {
 
   before(async () => {
     tools = await installTools("runners");
-    application = await Application.create(await packPackage(), "sluice");
+    application = await Application.create({
+      sluice: await packPackage(),
+      "sluice-testing": await packTestKit(),
+    });
     const modules = join(application.directory, "node_modules");
     // The recipe puts the mock in the place of another package than the one that the mock is of.
     cpSync(join(modules, "sluice"), join(modules, "ioredis"), { recursive: true });
@@ -103,17 +122,26 @@ describe("the test kit in runners of tests", function () {
         const name = `line-${snippet.line}.test.${MODULE_ENDING[runner.format]}`;
         application.write(join(runner.name, name), await asTest(snippet, runner));
       }
-      const [program = "", ...words] = runner.command;
-      const result = await run(process.execPath, [join(tools, "node_modules", program), ...words], {
-        cwd: application.directory,
-        env: { ...process.env, NODE_V8_COVERAGE: "", NO_COLOR: "1", CI: "true" },
-        timeout: RUN_TIMEOUT_MS,
-      }).catch(({ stdout, stderr }: { stdout: string; stderr: string }) => {
-        throw new Error(`${runner.name} failed\n${stdout}\n${stderr}`);
-      });
-      const passed = Number(runner.passed.exec(`${result.stdout}\n${result.stderr}`)?.[1]);
+      const { passed, stderr } = await runRunner(runner, tools, application);
       expect(passed).to.be.at.least(snippets.length + 3);
-      expect(result.stderr).to.not.include("DeprecationWarning");
+      expect(stderr).to.not.include("DeprecationWarning");
     });
   }
+
+  it("jest finds every part under the alias ioredis, without a package named sluice", async () => {
+    const jest = RUNNERS.find(({ name }) => name === "jest");
+    if (jest === undefined) throw new Error("jest is no runner");
+    const aliased = await Application.create({
+      ioredis: await packPackage(),
+      "sluice-testing": await packTestKit(),
+    });
+    symlinkSync(
+      join(checkoutDirectory(), "node_modules", "@opentelemetry"),
+      join(aliased.directory, "node_modules", "@opentelemetry"),
+    );
+    cpSync(`${fixtures}-aliased`, aliased.directory, { recursive: true });
+    cpSync(join(fixtures, "jest", "service.js"), join(aliased.directory, "jest", "service.js"));
+    aliased.write(join("jest", "recipe.test.js"), jestRecipe());
+    expect((await runRunner(jest, tools, aliased)).passed).to.equal(3);
+  });
 });

@@ -1,7 +1,8 @@
 /** The test kit out of the packed tarball: both module forms, its types, every name that its pages promise. */
 
 import { expect } from "chai";
-import { Application, packPackage } from "./installed-package";
+import { Application, packPackage, packTestKit } from "./installed-package";
+import { expectAtMost, SIZES } from "./sizes";
 
 const INSTALL_TIMEOUT_MS = 120_000;
 const NAMES = [
@@ -58,6 +59,7 @@ import {
   type RealServerOptions, type ServerInUse, type ServerSnapshot, type TestServerOptions,
 } from "ioredis/testing";
 import MockRedis, { mockServer } from "ioredis/testing/mock";
+import OwnMock, { Cluster as OwnCluster } from "sluice-testing/mock";
 
 export async function use(): Promise<void> {
   const options: RealServerOptions = { kind: "valkey", version: "9", tls: true, args: ["--maxmemory", "1mb"] };
@@ -92,6 +94,12 @@ export async function use(): Promise<void> {
   const client: Redis = new MockRedis(inUse.url);
   mockServer().flush();
   client.disconnect();
+  const own: OwnMock = new OwnMock(inUse.url);
+  const same: Redis = own;
+  const reply: string | null = await new OwnCluster([7000]).get("key");
+  // @ts-expect-error the mock has the methods of the client and no others
+  own.nothing();
+  void [same, reply];
 }
 `;
 
@@ -100,7 +108,10 @@ describe("the test kit of the packed package", function () {
   let application: Application;
 
   before(async () => {
-    application = await Application.create(await packPackage(), "ioredis");
+    application = await Application.create({
+      ioredis: await packPackage(),
+      "sluice-testing": await packTestKit(),
+    });
   });
 
   it("works as CommonJS", async () => {
@@ -133,7 +144,7 @@ describe("the test kit of the packed package", function () {
     ]);
   });
 
-  it("answers where nothing can be loaded: with an error that says so, or all of it once it is preloaded", async () => {
+  it("answers where nothing can be loaded any more", async () => {
     const code = `
       const Module = require("node:module");
       const { TestServer } = require("ioredis/testing");
@@ -149,7 +160,7 @@ describe("the test kit of the packed package", function () {
         const encode = (words) => "*" + words.length + "\\r\\n" + words.map((w) => "$" + w.length + "\\r\\n" + w + "\\r\\n").join("");
         stream.write(COMMANDS.map(encode).join("") + encode(["echo", "the end"]));
         while (!text.includes("the end")) await new Promise((resolve) => setImmediate(resolve));
-        return (text.match(/could not load/g) ?? []).length;
+        return (text.match(/^-.*/gm) ?? []).length;
       }
       async function run() {
         const before = TestServer.inMemory();
@@ -161,15 +172,12 @@ describe("the test kit of the packed package", function () {
           throw new Error("no loader");
         };
         Module._load = refuse;
-        const refused = await answers(before);
-        Module._load = _load;
-        await TestServer.preload();
-        Module._load = refuse;
+        const atFirst = await answers(before);
         const late = await answers(TestServer.inMemory({ cluster: 1 })).catch((error) => error.message);
-        console.log(JSON.stringify([refused > 5, late]));
+        console.log(JSON.stringify([atFirst, late]));
       }
       run();`;
-    expect(await application.evaluate("preload.cjs", code)).to.deep.equal([true, 0]);
+    expect(await application.evaluate("preload.cjs", code)).to.deep.equal([0, 0]);
   });
 
   it("works as an ES module", async () => {
@@ -183,6 +191,52 @@ describe("the test kit of the packed package", function () {
     const result = (await application.evaluate("kit.mjs", code)) as { names: string[] };
     const names = result.names.filter((name) => name !== "module.exports");
     expect({ ...result, names }).to.deep.equal(RESULT);
+  });
+
+  it("is the same under its own name, and mocks the client that is installed as ioredis", async () => {
+    const code = `
+      import MockRedis, { mockServer, Redis } from "sluice-testing/mock";
+      import * as door from "ioredis/testing/mock";
+      import { TestServer } from "sluice-testing";
+      import * as kit from "ioredis/testing";
+      import { Redis as Client } from "ioredis";
+      const redis = new MockRedis();
+      await redis.set("a", "1");
+      await redis.quit();
+      console.log(JSON.stringify([
+        MockRedis === door.default && Redis === MockRedis && mockServer === door.mockServer,
+        TestServer === kit.TestServer, redis instanceof Client, mockServer().state.get("a"),
+      ]));`;
+    expect(await application.evaluate("own-name.mjs", code)).to.deep.equal([true, true, true, "1"]);
+  });
+
+  it("stays under its size", async () => {
+    const { files } = await packTestKit();
+    const code = files.filter(({ path }) => /\.m?js$/.test(path));
+    const bytes = code.reduce((sum, { size }) => sum + size, 0);
+    console.log(`      test kit: ${(bytes / 1024).toFixed(0)} KiB`);
+    expectAtMost(bytes, SIZES.kit);
+  });
+
+  it("says which package is missing", async () => {
+    const alone = await Application.create({ ioredis: await packPackage() });
+    const code = `
+      const errorOf = (path) => { try { require(path); } catch (error) { return [error.code, error.message]; } };
+      import("ioredis/testing").then(undefined, ({ code, message }) => [code, message])
+        .then((rejected) => console.log(JSON.stringify([errorOf("ioredis/testing"), errorOf("ioredis/testing/mock"), rejected])));`;
+    const expected = [
+      "MODULE_NOT_FOUND",
+      "The test kit is the package sluice-testing, which is not installed: npm install --save-dev sluice-testing",
+    ];
+    expect(await alone.evaluate("missing.cjs", code)).to.deep.equal([expected, expected, expected]);
+  });
+
+  it("says which client is missing", async () => {
+    const kit = await Application.create({ "sluice-testing": await packTestKit() });
+    const code = `try { require("sluice-testing/mock"); } catch (error) { console.log(JSON.stringify(error.message)); }`;
+    expect(await kit.evaluate("no-client.cjs", code)).to.match(/found no client\. Install sluice/);
+    kit.write("node_modules/ioredis/package.json", JSON.stringify({ name: "ioredis", version: "5.4.1" }));
+    expect(await kit.evaluate("other-client.cjs", code)).to.match(/"ioredis" is ioredis 5\.4\.1/);
   });
 
   for (const [module, fileName] of [

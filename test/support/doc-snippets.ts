@@ -55,8 +55,11 @@ declare global {
 
 /** Pages with code for users, as paths from the checkout. */
 export function documentedPages(): string[] {
-  const docs = readdirSync(join(checkoutDirectory(), "docs"), { recursive: true, encoding: "utf8" });
-  const pages = docs.filter((name) => name.endsWith(".md")).map((name) => join("docs", name));
+  const pages = ["docs", join("testing", "docs")].flatMap((folder) =>
+    readdirSync(join(checkoutDirectory(), folder), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => join(folder, name)),
+  );
   return ["README.md", "AGENTS.md", ...pages.sort()];
 }
 

@@ -1,3 +1,3 @@
 /** Lives in the test kit, where users have it too. */
 
-export * from "../../src/testing/faults/fault-proxy";
+export * from "../../testing/src/faults/fault-proxy";

@@ -1,6 +1,6 @@
 /**
  * The modules of `src` as they are inside the built package. With SLUICE_TARGET=built every file
- * of build/src hands over to this one, so that tests run on what is shipped and still reach its
+ * of build/src hands over to this module, so that tests run on what is shipped and still reach its
  * insides: behind the code of each built file come accessors to what its modules declare, in the
  * scope of that file. The code itself stays as it is.
  */
@@ -8,16 +8,20 @@
 const { readdirSync, readFileSync } = require("node:fs");
 const { join, resolve } = require("node:path");
 
-const built = resolve(__dirname, "..", "..", "built");
+const checkout = resolve(__dirname, "..", "..");
+const built = join(checkout, "built");
+const testKit = join(checkout, "testing", "built");
 const MODULE_START = /^\/\/ src\/(.+)\.ts$/;
 const DECLARATION = /^(?:async )?(var|let|const|class|function\*?) ([\w$]+)/;
 const SETTERS = Symbol.for("sluice.setters");
-/** The tools of the tests themselves: they start servers and cut lines, whatever is in the package. */
-const TOOLS = /^testing\/(?:real\/|faults\/(?:fault-proxy|wire-record)$)/;
-/** The entries of the package. */
-const ENTRIES = { index: "index.js", "testing/index": "testing.js", "testing/mock": "testing-mock.js" };
-/** Folders of `src` that are bundled for themselves. */
-const WITH_COPIES = ["testing", "otel"];
+/** The entries of the packages. Tests of the test kit's other modules run on the compiled ones. */
+const ENTRIES = {
+  "src/index": join(built, "index.js"),
+  "testing/src/index": join(testKit, "index.js"),
+  "testing/src/mock-of": join(testKit, "mock-of.js"),
+};
+/** A folder of `src` that is bundled for itself. */
+const WITH_COPIES = "otel";
 /** A part that is loaded late is a function of this file, and its code ends in this way: scripts/build.mjs. */
 const CORE = join(built, "core.js");
 const LATE = /[\\/]built[\\/]late[\\/]/;
@@ -60,10 +64,9 @@ for (const name of readdirSync(built, { recursive: true, encoding: "utf8" })) {
   if (!name.endsWith(".js")) continue;
   const path = join(built, name);
   const modules = modulesIn(readFileSync(path, "utf8"));
-  // The test kit and the tracer have copies of their own of what they need of the client.
-  const folder = WITH_COPIES.find((one) => name.startsWith(one));
+  // The tracer has copies of its own of what it needs of the client.
   for (const module of modules.keys()) {
-    if (folder !== WITH_COPIES.find((one) => module.startsWith(`${one}/`))) modules.delete(module);
+    if (name.startsWith(WITH_COPIES) !== module.startsWith(`${WITH_COPIES}/`)) modules.delete(module);
   }
   for (const module of modules.keys()) fileOf.set(module, path);
   const entries = [...modules].map(accessors).join(", ");
@@ -95,16 +98,17 @@ function watched(module, names) {
 }
 
 /**
- * @param {string} module path in src, without its ending
- * @returns {object | null} its exports; null if it is to be taken from build/src
+ * @param {string} path path from the checkout, without its ending
+ * @returns {object | null} its exports; null if it is to be taken from build/
  */
-module.exports = (module) => {
-  if (TOOLS.test(module)) return null;
-  const entry = ENTRIES[module];
-  if (entry !== undefined) return require(join(built, entry));
-  const path = fileOf.get(module);
-  if (path === undefined) throw new Error(`Nothing of src/${module}.ts is in the package`);
-  const part = require(path);
-  if (LATE.test(path)) part(require(CORE));
+module.exports = (path) => {
+  const entry = ENTRIES[path];
+  if (entry !== undefined) return require(entry);
+  if (!path.startsWith("src/")) return null;
+  const module = path.slice("src/".length);
+  const file = fileOf.get(module);
+  if (file === undefined) throw new Error(`Nothing of ${path}.ts is in the package`);
+  const part = require(file);
+  if (LATE.test(file)) part(require(CORE));
   return watched(module, shipped[module]);
 };

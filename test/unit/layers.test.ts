@@ -1,5 +1,5 @@
 /**
- * Reads every import and export of `src`, type-only ones too, and holds them against the layers: a
+ * Reads every import and export of `src` and of the test kit, type-only ones too, and holds them against the layers: a
  * module folder knows only what lies below it, folders of the feature layer do not know one another,
  * nothing goes in circles, no file needs too many others, and nothing is exported in vain.
  */
@@ -16,7 +16,7 @@ const FEATURE_LAYER = 5;
 const BOTTOM_FILES = ["errors.ts"];
 const TOP_FILES = ["index.ts"];
 /** Public doors inside of a folder. */
-const INNER_DOORS = ["otel/index.ts", "otel/instrumentation.ts", "testing/index.ts", "testing/mock.ts"];
+const INNER_DOORS = ["otel/index.ts", "otel/instrumentation.ts", "testing/index.ts", "testing/mock-of.ts"];
 /** The project's own scripts and tests start their servers with these. */
 const SHARED_WITH_SCRIPTS = "testing/real/";
 
@@ -54,13 +54,14 @@ const KNOWN_IMPORTS: Readonly<Record<string, number>> = {
 };
 const KNOWN_VAIN: readonly string[] = [];
 
-const source = join(checkoutDirectory(), "src");
+/** The sources of the client and of the test kit, and the folder under which the table above lists them. */
+const SOURCES = { src: "", "testing/src": "testing/" };
 const NAMES = String.raw`(?<names>(?:type\s+)?[\w$*\s{},]+?)`;
 const FROM = new RegExp(String.raw`^\s*(?:import|export)\s+${NAMES}\s*from\s*["'](?<path>[^"']+)["']`, "gm");
 const BARE = /^\s*import\s*["'](?<path>[^"']+)["']|\b(?:import|require)\(\s*["'](?<called>[^"']+)["']\s*\)/gm;
 
 interface Import {
-  /** Inside `src`, with its extension. */
+  /** Inside `src`, with its extension; a module of the test kit begins with "testing/". */
   readonly path: string;
   readonly isTypeOnly: boolean;
   /** Null if all names may be used: `import *`, `require()`. */
@@ -117,25 +118,29 @@ function* exportsOf(text: string): Generator<string> {
   }
 }
 
-function resolveImport(from: string, specifier: string, all: ReadonlySet<string>): string {
+function resolveImport(from: string, specifier: string, all: ReadonlyMap<string, string>): string {
   const base = posix.join(posix.dirname(from), specifier.replace(/\.js$/, ""));
   const found = [`${base}.ts`, `${base}/index.ts`].find((candidate) => all.has(candidate));
-  if (found === undefined) throw new Error(`${from} imports ${specifier}, which is not in src`);
-  return found;
+  if (found === undefined) throw new Error(`${from} imports ${specifier}, which is in no folder of sources`);
+  return all.get(found) ?? found;
 }
 
 function readSources(): SourceFile[] {
-  const paths = readdirSync(source, { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".ts"))
-    .map((path) => path.split(sep).join("/"));
-  const all = new Set(paths);
-  return paths.map((path) => {
-    const text = readFileSync(join(source, path), "utf8");
+  const root = checkoutDirectory();
+  const all = new Map<string, string>();
+  for (const [folder, prefix] of Object.entries(SOURCES)) {
+    for (const path of readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })) {
+      const name = path.split(sep).join("/");
+      if (name.endsWith(".ts")) all.set(`${folder}/${name}`, prefix + name);
+    }
+  }
+  return [...all].map(([real, path]) => {
+    const text = readFileSync(join(root, real), "utf8");
     const found = [...importsOf(withoutComments(text))].filter(({ path: to }) => to.startsWith("."));
     return {
       path,
       text,
-      imports: found.map((one) => ({ ...one, path: resolveImport(path, one.path, all) })),
+      imports: found.map((one) => ({ ...one, path: resolveImport(real, one.path, all) })),
     };
   });
 }
@@ -237,10 +242,13 @@ function isForTests(name: string, { text }: SourceFile, tests: string): boolean 
 
 /** The import lines of all tests. */
 function readTests(): string {
-  const directory = join(checkoutDirectory(), "test");
-  return readdirSync(directory, { recursive: true, encoding: "utf8" })
+  return ["test", join("testing", "test")]
+    .map((folder) => join(checkoutDirectory(), folder))
+    .flatMap((directory) =>
+      readdirSync(directory, { recursive: true, encoding: "utf8" }).map((path) => join(directory, path)),
+    )
     .filter((path) => path.endsWith(".ts"))
-    .flatMap((path) => readFileSync(join(directory, path), "utf8").match(FROM) ?? [])
+    .flatMap((path) => readFileSync(path, "utf8").match(FROM) ?? [])
     .join("\n");
 }
 

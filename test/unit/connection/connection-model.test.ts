@@ -15,7 +15,7 @@ import { commandsOf } from "../../../src/connection/command-queue";
 import { Connection } from "../../../src/connection/connection";
 import type { MessageListener } from "../../../src/connection/push-router";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
-import { RequestParser } from "../../../src/testing/protocol/request-parser";
+import { RequestParser } from "../../../testing/src/protocol/request-parser";
 import { fixedRuns } from "../../support/properties";
 
 const KINDS = ["subscribe", "psubscribe", "ssubscribe"];

@@ -12,12 +12,10 @@ const page = readFileSync(join(root, "docs/errors.md"), "utf8");
 /** Nobody outside of the client ever sees these. */
 const INSIDE = ["withdrawn", "A connection cannot go from ", "A link cannot go from "];
 const BASE = "SluiceError";
-/** Its errors are those of a server; it has pages of its own. */
-const TEST_KIT = "testing";
 
 function sources(): string[] {
   return readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
-    .filter((path) => path.endsWith(".ts") && !path.startsWith(TEST_KIT))
+    .filter((path) => path.endsWith(".ts"))
     .map((path) => readFileSync(join(root, "src", path), "utf8"));
 }
 

@@ -40,7 +40,7 @@ describe("docs/guarantees.md", () => {
   }
 
   it("has a test to copy for each promise that a service rests on", () => {
-    const guide = readFileSync(join(root, "docs/testing-your-service.md"), "utf8");
+    const guide = readFileSync(join(root, "testing/docs/testing-your-service.md"), "utf8");
     const [table = "", ...tests] = guide.split("\n## Tests to copy\n")[1]?.split("\n### ") ?? [];
     const titles = new Map(tests.map((one) => [one.split("\n", 1)[0] ?? "", one]));
     const anchors = new Map(

@@ -37,9 +37,9 @@ const NOT_YET: ReadonlySet<string> = new Set([
   "docs/platforms.md",
   "docs/pubsub.md",
   "docs/recipes.md",
-  "docs/testing-commands.md",
-  "docs/testing-server.md",
-  "docs/testing-your-service.md",
+  "testing/docs/testing-commands.md",
+  "testing/docs/testing-server.md",
+  "testing/docs/testing-your-service.md",
   "docs/timeouts.md",
   "docs/tracing.md",
   "docs/transactions.md",
@@ -60,7 +60,15 @@ function shown(findings: readonly Finding[]): string {
 describe("prose", function () {
   this.timeout(60_000);
 
-  const pages = ["README.md", "CHANGELOG.md", "AGENTS.md", "CONTRIBUTING.md", ...filesIn("docs", ".md")];
+  const pages = [
+    "README.md",
+    "CHANGELOG.md",
+    "AGENTS.md",
+    "CONTRIBUTING.md",
+    "testing/README.md",
+    ...filesIn("docs", ".md"),
+    ...filesIn("testing/docs", ".md"),
+  ];
   for (const page of pages.filter((name) => !name.includes("decisions"))) {
     it(page, async () => {
       const findings = await lintPage(page);
@@ -69,10 +77,10 @@ describe("prose", function () {
     });
   }
 
-  it("comments of src", async () => {
+  it("comments of the sources", async () => {
     let lines = 0;
     const findings: Finding[] = [];
-    for (const path of filesIn("src", ".ts")) {
+    for (const path of [...filesIn("src", ".ts"), ...filesIn("testing/src", ".ts")]) {
       const found = await lintComments(path);
       lines += found.lines;
       findings.push(...found.findings);

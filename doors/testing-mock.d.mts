@@ -1,0 +1,2 @@
+export * from "./testing-mock.js";
+export { MockRedis as default } from "./testing-mock.js";

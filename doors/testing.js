@@ -1,0 +1,6 @@
+/** `sluice/testing`: the package sluice-testing. */
+
+"use strict";
+
+require("./need-test-kit.js")();
+module.exports = require("sluice-testing");

@@ -1,0 +1,59 @@
+/** The parts of a build that the packages of this repository share. */
+
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { rolldown } from "rolldown";
+import { dts } from "rolldown-plugin-dts";
+import { checkout } from "./run-command.mjs";
+
+/** Nothing is minified, and names are kept; comments are left to the source maps. */
+export const READABLE_CODE = {
+  format: "cjs",
+  // The sources are modules. Without this option, a write to a read-only property would not throw.
+  strict: true,
+  exports: "named",
+  esModule: true,
+  sourcemap: true,
+  keepNames: true,
+  comments: { legal: true, annotation: true, jsdoc: false },
+  minify: false,
+  entryFileNames: "[name].js",
+};
+
+/** The augmentation in `src/index.ts` is for those who compile the sources; the build declares its names by itself. */
+const AUGMENTATION = /`declare module "\.\/client\/redis"`/;
+
+/** Bundles declarations as the bundler does it with the code. */
+export async function writeDeclarations({ dir, input, plugins = [], chunkFileNames, groups, external = [] }) {
+  const bundle = await rolldown({
+    input,
+    cwd: checkout,
+    checks: { pluginTimings: false },
+    external,
+    plugins: [...plugins, dts({ dtsInput: true, sourcemap: false })],
+    onLog: (level, log, report) => {
+      if (!AUGMENTATION.test(log.message)) report(level, log);
+    },
+  });
+  await bundle.write({
+    dir,
+    format: "es",
+    minifyInternalExports: false,
+    entryFileNames: "[name].ts",
+    chunkFileNames,
+    codeSplitting: { groups },
+  });
+  await bundle.close();
+}
+
+/** Whether an input, which is a file or a folder, is newer than the file that was built from it. */
+export function isStale(path, inputs) {
+  if (!existsSync(path)) return true;
+  const files = inputs.flatMap((input) =>
+    statSync(input).isDirectory()
+      ? readdirSync(input, { recursive: true, encoding: "utf8" }).map((name) => join(input, name))
+      : [input],
+  );
+  const newest = Math.max(...files.map((file) => statSync(file).mtimeMs));
+  return statSync(path).mtimeMs <= newest;
+}

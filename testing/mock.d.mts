@@ -1,0 +1,2 @@
+export * from "./mock.js";
+export { MockRedis as default } from "./mock.js";
