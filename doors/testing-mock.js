@@ -8,5 +8,7 @@ const { mockOf } = require("sluice-testing/mock-of");
 const { default: Redis } = require("../built/Redis.js");
 const { default: Cluster } = require("../built/cluster/index.js");
 
-module.exports = mockOf(Redis, Cluster);
-module.exports.default = module.exports;
+const Mock = mockOf(Redis, Cluster);
+// Tools that read CommonJS without running it find the default export here.
+exports.default = Mock;
+exports = module.exports = Mock;

@@ -31,5 +31,7 @@ function findClient() {
   );
 }
 
-module.exports = mockOf(...findClient());
-module.exports.default = module.exports;
+const Mock = mockOf(...findClient());
+// Tools that read CommonJS without running it find the default export here.
+exports.default = Mock;
+exports = module.exports = Mock;

@@ -70,7 +70,7 @@ describe("a fresh project on Cloudflare Workers", function () {
   before(async () => {
     const [kind = "redis"] = serverKinds();
     ({ port } = await sharedServer(kind));
-    application = await Application.create(await packPackage(), "sluice");
+    application = await Application.create({ sluice: await packPackage() });
     application.write("worker.mjs", WORKER);
   });
 
