@@ -11,7 +11,7 @@ import { type Form, type Shape, shapesOf } from "./signature-shapes";
 import { signatureLines } from "./signature-text";
 import type { CommandDoc, Snapshot } from "./snapshot";
 import { SUMMARIES } from "./summaries";
-import { fromDocs, fromNotation, type Node, NodeKind } from "./syntax";
+import { fromDocs, fromNotation, type Node, NodeKind, syntaxText } from "./syntax";
 import { NEWER_SUBCOMMANDS, notationsOf } from "./syntax-overrides";
 
 /** The facts of all snapshots together: arguments of the newest server, texts of the most open one. */
@@ -32,6 +32,13 @@ class Documents {
     }
     const docs = this.all(name).findLast(({ docs }) => docs.arguments !== undefined);
     return [{ tree: fromDocs(docs?.docs.arguments ?? []), reply }];
+  }
+
+  /** The arguments as a server documents them; where none does, as the types have them. */
+  syntax(name: string): Node[] {
+    const documented = this.all(name).findLast(({ docs }) => docs.arguments !== undefined);
+    if (documented !== undefined) return [fromDocs(documented.docs.arguments ?? [])];
+    return this.forms(name).map(({ tree }) => tree);
   }
 
   /** Valkey first, then the oldest Redis that knows it. */
@@ -77,6 +84,16 @@ export function methodShapes(snapshots: readonly Snapshot[], name: string): Shap
   if (DECLARED_ELSEWHERE.has(name)) return [];
   const documents = new Documents(snapshots);
   return partsOf(documents, name).flatMap((part) => shapesOfPart(documents, part));
+}
+
+/** The syntax of a command and its subcommands as Redis documents it, one line each; none if written by hand. */
+export function methodSyntax(snapshots: readonly Snapshot[], name: string): string[] {
+  if (DECLARED_ELSEWHERE.has(name)) return [];
+  const documents = new Documents(snapshots);
+  return partsOf(documents, name).flatMap((part) => {
+    const title = part.replace("|", " ").toUpperCase();
+    return documents.syntax(part).map((tree) => `${title} ${syntaxText(tree)}`.trimEnd());
+  });
 }
 
 function methodSource(documents: Documents, name: string): string {

@@ -142,3 +142,26 @@ class NotationReader {
     return true;
   }
 }
+
+/** The tree as Redis documents commands: `key value [NX | XX] [EX seconds]`. */
+export function syntaxText(node: Node): string {
+  switch (node.kind) {
+    case NodeKind.Word:
+      return node.word;
+    case NodeKind.Value:
+      return node.name.replaceAll("_", "-");
+    case NodeKind.Sequence:
+      return node.children.map(syntaxText).filter(Boolean).join(" ");
+    case NodeKind.Choice:
+      return `<${node.children.map(syntaxText).join(" | ")}>`;
+    case NodeKind.Optional: {
+      const text = syntaxText(node.child);
+      const isWhole = text.startsWith("<") && text.indexOf(">") === text.length - 1;
+      return `[${isWhole ? text.slice(1, -1) : text}]`;
+    }
+    case NodeKind.Repeated: {
+      const text = syntaxText(node.child);
+      return `${text} [${text} ...]`;
+    }
+  }
+}

@@ -8,6 +8,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { readSnapshots, repositoryRoot } from "../commands/snapshot";
 import { buildTable } from "../commands/table-rows";
+import { commandExamples } from "./command-examples";
 import { commandPages, type Page } from "./command-pages";
 import { rewritePage } from "./links";
 import { PLAYGROUND_PROGRAMS } from "./playground-programs";
@@ -18,7 +19,8 @@ const work = path.join(root, "build", "site");
 
 /** Pages outside of docs/, by the name that they have on the site. */
 const OTHERS: readonly (readonly [source: string, page: string])[] = [
-  ["README.md", "index.md"],
+  ["site/landing.md", "index.md"],
+  ["README.md", "readme.md"],
   ["CHANGELOG.md", "changelog.md"],
   ["CONTRIBUTING.md", "contributing.md"],
   ["SECURITY.md", "security.md"],
@@ -172,7 +174,7 @@ async function assemble(): Promise<void> {
   const sources = sourcePages();
   const places = new Map([...sources].map(([page, source]) => [source.split(path.sep).join("/"), page]));
   const snapshots = readSnapshots();
-  const commands = commandPages(snapshots, buildTable(snapshots));
+  const commands = commandPages(snapshots, buildTable(snapshots), await commandExamples());
   const examples = examplePages();
   const written = [...sources].map(([page, source]) => ({
     path: page,

@@ -1,13 +1,14 @@
 /**
- * One page a command for the site: signatures, replies in both mappings, where its keys are, what a cluster makes of
- * it, complexity and servers. It says what the table, the snapshots and the reply types say, and nothing else.
+ * One page a command for the site: syntax, an example that was run, replies in both mappings, the positions of its
+ * keys, its routing on a cluster, complexity, servers and signatures. All facts come from the table, the snapshots and
+ * the reply types.
  */
 
 import { CommandFlag } from "../../src/command/command-spec";
 import { describeKeys, nature, policy, servers } from "../commands/command-docs";
 import { REMARKS, REPLIES } from "../commands/replies";
 import { replyTypes, signatureLines } from "../commands/signature-text";
-import { documentOf, methodShapes } from "../commands/signatures";
+import { documentOf, methodShapes, methodSyntax } from "../commands/signatures";
 import type { Snapshot } from "../commands/snapshot";
 import type { Table, TableRow } from "../commands/table-rows";
 
@@ -17,28 +18,62 @@ export interface Page {
   readonly content: string;
 }
 
-export function commandPages(snapshots: readonly Snapshot[], table: Table): Page[] {
+/** @param examples code by the name of its command */
+export function commandPages(
+  snapshots: readonly Snapshot[],
+  table: Table,
+  examples: ReadonlyMap<string, string>,
+): Page[] {
   return table.methods.map((row) => ({
     path: `commands/${row.name}.md`,
-    content: pageOf(snapshots, row),
+    content: pageOf(snapshots, row, examples.get(row.name)),
   }));
 }
 
-function pageOf(snapshots: readonly Snapshot[], row: TableRow): string {
+function pageOf(snapshots: readonly Snapshot[], row: TableRow, example: string | undefined): string {
   const word = row.name.toUpperCase();
   const doc = documentOf(snapshots, row.name);
   const sections = [
     `---\npageClass: command\ntitle: ${word}\ndescription: ${JSON.stringify(doc.summary ?? word)}\n---`,
     `# ${word}`,
     doc.summary ?? row.info.docs.summary ?? "",
-    signatureSection(snapshots, row),
+    syntaxSection(snapshots, row),
+    exampleSection(example),
     replySection(row),
     REMARKS[row.name] ?? "",
     factSection(row, doc),
     subcommandSection(row),
+    signatureSection(snapshots, row),
+    guideSection(doc.group),
     `The server's own page: [${word}](https://redis.io/docs/latest/commands/${row.name}/). All methods: [commands](../commands.md).`,
   ];
   return `${sections.filter((text) => text !== "").join("\n\n")}\n`;
+}
+
+function syntaxSection(snapshots: readonly Snapshot[], row: TableRow): string {
+  const lines = methodSyntax(snapshots, row.name);
+  return lines.length === 0 ? "" : `\`\`\`\n${lines.join("\n")}\n\`\`\``;
+}
+
+function exampleSection(example: string | undefined): string {
+  if (example === undefined) return "";
+  return `## Example\n\n\`\`\`js\n${example}\n\`\`\`\n\nThe [test server](../testing-server.md) returned these replies when this page was built.`;
+}
+
+/** The pages that explain a group of commands. */
+const GUIDES: Readonly<Record<string, string>> = {
+  stream: "[Streams](../streams.md)",
+  pubsub: "[Publish and subscribe](../pubsub.md)",
+  transactions: "[Transactions](../transactions.md)",
+  scripting: "[Scripting](../scripting.md)",
+  cluster: "[Cluster](../cluster.md)",
+  sentinel: "[Sentinel](../sentinel.md)",
+};
+
+function guideSection(group: string | undefined): string {
+  const own = group === undefined ? undefined : GUIDES[group];
+  const pages = ["[Calling commands](../calling-commands.md)", "[Pipelining](../pipelining.md)"];
+  return `See also: ${(own === undefined ? pages : [own, ...pages]).join(", ")}.`;
 }
 
 /** As the method stands on a client; on a pipeline it gives the pipeline. */
@@ -55,7 +90,8 @@ function signatureSection(snapshots: readonly Snapshot[], row: TableRow): string
   );
   const shown = plain.filter((line) => !line.includes("callback"));
   const code = `\`\`\`ts\n${[...new Set(shown.length > 0 ? shown : plain)].join("\n")}\n\`\`\``;
-  return shown.length > 0 ? `${code}\n\nEach form also takes a callback as its last argument.` : code;
+  const note = shown.length > 0 ? "\n\nEach form also accepts a callback as its last argument." : "";
+  return `## TypeScript\n\n<details>\n<summary>Signatures</summary>\n\n${code}${note}\n\n</details>`;
 }
 
 function replySection(row: TableRow): string {
@@ -68,7 +104,7 @@ function replySection(row: TableRow): string {
     return `| ${when} | ${asCode(legacy)} | ${asCode(resp3)} |`;
   });
   const head = '| | `replyMapping: "legacy"` | `replyMapping: "resp3"` |\n|---|---|---|';
-  return `## Reply\n\n${head}\n${lines.join("\n")}\n\n\`${row.name}Buffer\` gives Buffers where this gives strings.`;
+  return `## Reply\n\n${head}\n${lines.join("\n")}\n\n\`${row.name}Buffer\` returns Buffers in the place of strings.`;
 }
 
 function asCode(type: string): string {
@@ -94,7 +130,7 @@ function clusterText(row: TableRow): string {
   const tips = policy(row);
   const hasKeys = describeKeys(row) !== "";
   const way = hasKeys
-    ? "goes to the node that owns the slot of its first key; all keys have to be in one slot"
+    ? "goes to the node that owns the slot of its first key; all keys must belong to one slot"
     : "has no keys, so it goes to any node";
   const reads =
     (row.flags & CommandFlag.Readonly) !== 0 && hasKeys ? "; may be read from a replica (`scaleReads`)" : "";

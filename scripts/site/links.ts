@@ -71,5 +71,5 @@ function bothPictures(picture: string, place: Place): string {
   const light = / src="([^"]*)"/.exec(picture)?.[1] ?? "";
   const tag = (file: string, name: string): string =>
     `<img class="${name}" alt="${alt}" src="${imageOf(file, place)}">`;
-  return `<p>\n${tag(light, "for-light")}\n${tag(dark, "for-dark")}\n</p>`;
+  return `<p class="picture" tabindex="0">\n${tag(light, "for-light")}\n${tag(dark, "for-dark")}\n</p>`;
 }

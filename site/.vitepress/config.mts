@@ -16,7 +16,7 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 
 export default defineConfig({
   title: "sluice",
-  description: "Redis and Valkey client for Node.js: the ioredis API, pipelined all the way down",
+  description: "A fast Redis and Valkey client for Node.js with the ioredis API",
   srcDir: join(work, "pages"),
   outDir: join(work, "dist"),
   cacheDir: join(work, "cache"),
@@ -38,6 +38,24 @@ export default defineConfig({
     ],
     sidebar: navigation,
     outline: { level: [2, 3] },
-    search: { provider: "local", options: { detailedView: true } },
+    search: {
+      provider: "local",
+      options: {
+        detailedView: true,
+        miniSearch: {
+          searchOptions: {
+            // Reference pages hold every word; guides answer more questions. A command's own page comes first.
+            // VitePress sends the text of this function to the browser: it uses nothing from outside.
+            boostDocument: (id: string, term: string) => {
+              if (id.includes(`/commands/${term.toLowerCase()}.`)) return 0.5;
+              const isReference =
+                /\/commands\/|testing-commands|benchmark-record|changelog|decisions|differences|readme|examples|api|architecture/;
+              if (isReference.test(id)) return 0.2;
+              return /options|connecting|getting|production|recipes|streams/.test(id) ? 1.5 : 1;
+            },
+          },
+        },
+      },
+    },
   },
 });

@@ -41,6 +41,9 @@ const TYPES = {
 /** Pages of every kind: text, tables, pictures, generated ones. */
 const PAGES = [
   "index.html",
+  "getting-started.html",
+  "production.html",
+  "streams.html",
   "guide.html",
   "pipelining.html",
   "options.html",
@@ -178,6 +181,61 @@ describe("the site", function () {
       all.map((one) => one.getAttribute("href")),
     );
     expect(targets.some((target) => target.includes("errors"))).to.equal(true);
+    await page.close();
+  });
+
+  /** Answers that a reader looks for, by the question. */
+  const SEARCHES = [
+    ["retry strategy", /connecting|options|recipes/],
+    ["max retries per request", /options|connecting|errors|troubleshooting/],
+    ["graceful shutdown", /recipes|production/],
+    ["consumer group", /streams/],
+    ["zadd", /zadd|commands/],
+  ];
+  for (const [words, wanted] of SEARCHES) {
+    it(`the search for "${words}" shows a page that answers it first`, async () => {
+      const { page } = await open("index.html");
+      await page.keyboard.press("Control+k");
+      await page.waitForSelector(".VPLocalSearchBox input");
+      await page.fill(".VPLocalSearchBox input", words);
+      await page.waitForSelector(".VPLocalSearchBox .result");
+      const first = await page.getAttribute(".VPLocalSearchBox .result >> nth=0", "href");
+      expect(first).to.match(wanted);
+      await page.close();
+    });
+  }
+
+  it("the landing page leads to the first steps and the playground", async () => {
+    const { page } = await open("index.html");
+    const links = await page.$$eval(".VPHero .action a", (all) => all.map((one) => one.getAttribute("href")));
+    expect(links.map((link) => link.replace(/^.*\//, "").replace(".html", ""))).to.deep.equal([
+      "getting-started",
+      "moving-from-ioredis",
+      "playground",
+    ]);
+    await page.close();
+  });
+
+  for (const path of PAGES) {
+    it(`${path}: no column is cut off on a desktop`, async () => {
+      const { page } = await open(path);
+      const cut = await page.$$eval(".vp-doc table", (all) =>
+        all
+          .filter((table) => table.scrollWidth > table.clientWidth + 1)
+          .map((table) => table.innerText.slice(0, 60)),
+      );
+      expect(cut).to.deep.equal([]);
+      await page.close();
+    });
+  }
+
+  it("pictures keep a readable size on a phone", async () => {
+    const { page } = await open("benchmarks.html", PHONE);
+    const widths = await page.$$eval(".vp-doc img", (all) =>
+      all.filter((one) => one.offsetParent !== null).map((one) => one.getBoundingClientRect().width),
+    );
+    expect(widths).to.have.length.above(2);
+    expect(Math.min(...widths)).to.be.at.least(600);
     await page.close();
   });
 
