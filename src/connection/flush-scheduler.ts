@@ -16,6 +16,7 @@
  */
 
 import { sharesTimers } from "../util/runtime";
+import { atExit, type ExitWork } from "../util/at-exit";
 import { atTurnEnd, clockMs, idleMs, nextTick } from "../util/scheduling";
 import { FlushPacer } from "./flush-pacer";
 
@@ -28,7 +29,7 @@ export interface Flushable {
   flushWhole(): void;
 }
 
-export class FlushScheduler {
+export class FlushScheduler implements ExitWork {
   /** Says what may leave before the end of the run. */
   readonly pacer = new FlushPacer(clockMs, idleMs);
   private booked: Flushable[] = [];
@@ -49,8 +50,8 @@ export class FlushScheduler {
     else this.flushFirst(this.booked.length);
   };
 
-  /** @param process Whose exit is watched from the first request on; none = it is not watched. */
-  constructor(private process: Pick<NodeJS.Process, "once"> | null = null) {}
+  /** @param watchesExit At the exit of the process it writes what was issued before. */
+  constructor(private watchesExit = false) {}
 
   /**
    * Whether a connection that is not booked may write what it has before the run goes on.
@@ -64,7 +65,10 @@ export class FlushScheduler {
 
   /** To be called when `one` has something to write and is not booked. */
   request(one: Flushable, inFlight: number): void {
-    if (this.process !== null) this.watchExit(this.process);
+    if (this.watchesExit) {
+      this.watchesExit = false;
+      atExit(this);
+    }
     one.isBooked = true;
     this.booked.push(one);
     if (inFlight > 0) {
@@ -147,19 +151,16 @@ export class FlushScheduler {
   }
 
   /** `process.exit()` runs neither ticks nor turns: what was issued before it is written here. */
-  private watchExit(process: Pick<NodeJS.Process, "once">): void {
-    this.process = null;
-    process.once("exit", () => {
-      for (const one of this.booked.splice(0)) {
-        one.isBooked = false;
-        one.flushWhole();
-      }
-    });
+  onExit(): void {
+    for (const one of this.booked.splice(0)) {
+      one.isBooked = false;
+      one.flushWhole();
+    }
   }
 }
 
 /** The scheduler of this thread. */
-export const flushScheduler = new FlushScheduler(process);
+export const flushScheduler = new FlushScheduler(true);
 
 /** The scheduler of a connection: that of the thread, or one of its own where timers are not shared. */
 export function schedulerOfConnection(): FlushScheduler {
