@@ -120,6 +120,12 @@ export const FLAG_OVERRIDES: readonly FlagOverride[] = [
   { flag: "Quit", commands: "quit", reason: "the word itself" },
   { flag: "Fieldsets", commands: "himport", reason: "the word itself" },
   {
+    flag: "OneSlot",
+    commands: "msetex",
+    reason:
+      "Valkey 9.1 does not check the slots of its keys; test/cluster/keys-of-several-slots.test.ts looks for others",
+  },
+  {
     flag: "Unanswered",
     commands: "client monitor psync replconf sync",
     reason: "CLIENT REPLY OFF, REPLCONF ACK: no reply; MONITOR, SYNC: replies without end",

@@ -12,7 +12,8 @@ import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { UNKNOWN_KEYS } from "../command/key-positions";
-import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
+import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf, UNROUTED } from "../command/slot";
+import { ReplyError } from "../errors";
 import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
 import { askingFor } from "./asking";
@@ -72,7 +73,8 @@ const SPECIAL =
   CommandFlag.Unwatch |
   CommandFlag.EnterSubscriber |
   CommandFlag.ExitSubscriber |
-  CommandFlag.Fieldsets;
+  CommandFlag.Fieldsets |
+  CommandFlag.OneSlot;
 const WATCHING = CommandFlag.Watch | CommandFlag.Unwatch;
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 
@@ -163,6 +165,7 @@ export class ClusterRouter implements Dispatcher {
     else if ((flags & CommandFlag.Multi) !== 0) command.fail(new OpenTransactionError());
     else if ((flags & CommandFlag.Fieldsets) !== 0) this.spread(command, announce(command, this.deps.slots));
     else if ((flags & WATCHING) !== 0) this.dispatchToOne(command);
+    else if (spansSlots(command)) command.fail(crossSlotError());
     else this.spread(command, this.deps.fanOut?.plan(command) ?? null);
   }
 
@@ -193,6 +196,10 @@ export class ClusterRouter implements Dispatcher {
     const special = command.spec.flags & SPECIAL;
     if ((special & SUBSCRIBING) !== 0) {
       this.deps.subscriber.dispatch(command);
+      return;
+    }
+    if ((special & CommandFlag.OneSlot) !== 0 && spansSlots(command)) {
+      this.refuse(command, crossSlotError());
       return;
     }
     const parts = this.deps.fanOut === null ? null : this.deps.fanOut.plan(command);
@@ -442,6 +449,16 @@ export class ClusterRouter implements Dispatcher {
     this.deps.retries.arrive(command, { reason: WaitReason.Failover, delayMs: this.deps.retryDelayMs });
     return null;
   }
+}
+
+/** Whether its keys are in several slots, which its server would not notice. */
+function spansSlots({ spec, args }: Command): boolean {
+  return (spec.flags & CommandFlag.OneSlot) !== 0 && commonSlotOf(spec, args) === MIXED_SLOTS;
+}
+
+/** The error of servers that check. */
+function crossSlotError(): ReplyError {
+  return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }
 
 /** Commands without a batch share a write, and may be merged. */

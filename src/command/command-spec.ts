@@ -54,6 +54,8 @@ export const CommandFlag = {
   DependsOnArguments: 1 << 26,
   /** Some of its forms bring no reply, or replies without end: `unansweredRefusal` decides. */
   Unanswered: 1 << 27,
+  /** A server of a cluster runs it although its keys are in several slots, and loses those of other nodes. */
+  OneSlot: 1 << 28,
   /** HIMPORT: announces, forgets or uses fieldsets, which each connection to a master has of its own. */
   Fieldsets: 1 << 29,
 } as const;

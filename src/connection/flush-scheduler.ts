@@ -15,8 +15,8 @@
  *            `------- due -------' the rest leaves at the end of the turn
  */
 
-import { sharesTimers } from "../util/runtime";
 import { atExit, type ExitWork } from "../util/at-exit";
+import { sharesTimers } from "../util/runtime";
 import { atTurnEnd, clockMs, idleMs, nextTick } from "../util/scheduling";
 import { FlushPacer } from "./flush-pacer";
 

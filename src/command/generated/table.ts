@@ -37,7 +37,7 @@ export const METHOD_ROWS: readonly string[] = [
   "4010000 s memory object xgroup xinfo",
   "10002 m migrate",
   "10002 r0.-1.2 mset msetnx",
-  "10002 n0.1.2 msetex",
+  "10010002 n0.1.2 msetex",
   "10440 - multi",
   "10002 r1.1.1 pfdebug",
   "10020 - ping",
