@@ -1,7 +1,8 @@
 /**
  * Turns of the event loop, timers and the clock, for the client's own work. They are taken when
  * the module is loaded, so that the fake timers of a test framework neither hold the client up nor
- * find work of its own in their list. No other file names the globals.
+ * find work of its own in their list. Where timers are faked already then, those in whose place they
+ * stand are taken. No other file names the globals.
  *
  * Delays that users ask for (`commandTimeout`, what `retryStrategy` returns) do follow a faked
  * clock: see `Delay`.
@@ -16,40 +17,59 @@ const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = t
 /** The global functions of Workers throw when they are called as methods, which is how compiled modules call imports. */
 const present = sharesTimers ? globalThis : { ...timers, queueMicrotask: process.nextTick };
 
-/** Functions of fake timers carry their clock. */
-function genuine<F extends object>(candidate: F, otherwise: F): F {
-  return "clock" in candidate ? otherwise : candidate;
+/** A function of fake timers carries its clock, which keeps the function in whose place it stands. */
+function genuine<F extends object>(candidate: F, name: string, otherwise: F): F {
+  let found: unknown = candidate;
+  while (typeof found === "function" && "clock" in found) {
+    found = (found.clock as Record<string, unknown>)[`_${name}`];
+  }
+  return typeof found === "function" ? (found as unknown as F) : otherwise;
 }
 
 /** As `setImmediate`: at the end of the present turn of the event loop. */
-export const atTurnEnd: (work: () => void) => void = genuine(present.setImmediate, setImmediate);
+export const atTurnEnd: (work: () => void) => void = genuine(
+  present.setImmediate,
+  "setImmediate",
+  setImmediate,
+);
 /** As `process.nextTick`: at the end of the present run, before anything else. */
 export const nextTick: (work: () => void) => void = genuine<(work: () => void) => void>(
   process.nextTick,
+  "nextTick",
   atTurnEnd,
 );
 /** As `queueMicrotask`: at the end of the present run, among the continuations of promises. */
-export const microtask: (work: () => void) => void = genuine(present.queueMicrotask, nextTick);
+export const microtask: (work: () => void) => void = genuine(
+  present.queueMicrotask,
+  "queueMicrotask",
+  nextTick,
+);
 export const startTimer: (work: () => void, delayMs: number) => NodeJS.Timeout = genuine(
   present.setTimeout,
+  "setTimeout",
   setTimeout,
 );
 export const stopTimer: (timer: NodeJS.Timeout | undefined) => void = genuine(
   present.clearTimeout,
+  "clearTimeout",
   clearTimeout,
 );
 export const startInterval: (work: () => void, periodMs: number) => NodeJS.Timeout = genuine(
   present.setInterval,
+  "setInterval",
   setInterval,
 );
 export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine(
   present.clearInterval,
+  "clearInterval",
   clearInterval,
 );
 /** Timers of the engine take no more milliseconds; what is beyond would fire at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** Milliseconds on a clock that is never set. */
-export const clockMs: () => number = ownPerformance.now.bind(ownPerformance);
+/** Milliseconds on a clock that is never set. Fake timers put a `now` of their own on the object. */
+export const clockMs: () => number = (
+  (Object.getPrototypeOf(ownPerformance) as Partial<Performance>).now ?? ownPerformance.now
+).bind(ownPerformance);
 /** For how long this thread has waited for events since it began; 0 on runtimes that do not know. */
 export const idleMs = (): number => ownPerformance.nodeTiming?.idleTime ?? 0;
 
