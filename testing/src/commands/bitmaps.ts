@@ -40,7 +40,9 @@ function setbit(caller: Caller, args: readonly string[]): ReplyValue {
   const old = bitAt(value, offset);
   const mask = 1 << (7 - (offset % 8));
   const byte = value.charCodeAt(index);
-  store(caller, key, withByte(value, index, bit === "1" ? byte | mask : byte & ~mask & 0xff));
+  const changed = withByte(value, index, bit === "1" ? byte | mask : byte & ~mask & 0xff);
+  if (changed === caller.database.readString(key)) return old;
+  store(caller, key, changed);
   caller.database.modified(key, "$", "setbit");
   return old;
 }
@@ -280,8 +282,8 @@ function bitfield(isReadonly: boolean): Handler {
       const wanted = field.isSigned ? given : BigInt.asUintN(64, given);
       const number = fitted(name === "SET" ? wanted : old + given, operation);
       if (number === null) return null;
+      isChanged ||= number !== old;
       value = writeField(value, offset, { field, number });
-      isChanged = true;
       return narrow(name === "SET" ? old : number);
     });
     if (isChanged) {

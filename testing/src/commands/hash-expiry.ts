@@ -8,7 +8,7 @@ import { ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import { at, word } from "./arguments";
 import type { ExpiryUnit } from "./expiry-options";
-import { liveHash } from "./live-hash";
+import { liveHash, pastEvent } from "./live-hash";
 
 const NO_FIELD = -2;
 const NOT_MET = 0;
@@ -109,7 +109,8 @@ function expire(command: string, unit: ExpiryUnit): Handler {
       return DONE;
     });
     const isDeleted = replies.includes(DELETED);
-    if (isDeleted || replies.includes(DONE)) database.modified(key, "h", isDeleted ? "hdel" : "hexpire");
+    if (isDeleted || replies.includes(DONE))
+      database.modified(key, "h", isDeleted ? pastEvent(engine) : "hexpire");
     database.removeIfEmpty(key, hash);
     return replies;
   };

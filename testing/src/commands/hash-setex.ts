@@ -6,12 +6,12 @@
 import { HashValue } from "../keyspace/values";
 import { integerOf, parseInteger } from "../protocol/numbers";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
-import type { Caller, Handlers } from "../server/model";
+import type { Caller, Handlers, ServerEngine } from "../server/model";
 import { at, syntaxError, word } from "./arguments";
 import { growHash } from "./encodings";
 import { EXPIRY_OPTIONS } from "./expiry-options";
 import { fieldTime } from "./hash-expiry";
-import { liveHash } from "./live-hash";
+import { liveHash, pastEvent } from "./live-hash";
 
 interface Request {
   /** Milliseconds since 1970; null if none is given. */
@@ -139,7 +139,8 @@ function hgetex(caller: Caller, args: readonly string[]): ReplyValue {
   const values = words.map((field) => present?.fields.get(field) ?? null);
   if (present === undefined || (time === null && !isKept)) return values;
   const hash = database.write(key, HashValue) as HashValue;
-  const touched = words.filter((field) => hash.fields.has(field));
+  const found = words.filter((field) => hash.fields.has(field));
+  const touched = time === null ? found.filter((field) => hash.expiries?.has(field)) : found;
   for (const field of touched) {
     if (time === null) hash.expiries?.delete(field);
     else if (time <= now) hash.delete(field);
@@ -148,14 +149,14 @@ function hgetex(caller: Caller, args: readonly string[]): ReplyValue {
       if (engine.version.product === "valkey") hash.isBig = true;
     }
   }
-  if (touched.length > 0) database.modified(key, "h", eventOf(time, now));
+  if (touched.length > 0) database.modified(key, "h", eventOf(time, engine));
   database.removeIfEmpty(key, hash);
   return values;
 }
 
-function eventOf(time: number | null, now: number): string {
+function eventOf(time: number | null, engine: ServerEngine): string {
   if (time === null) return "hpersist";
-  return time <= now ? "hdel" : "hexpire";
+  return time <= engine.clock.now ? pastEvent(engine) : "hexpire";
 }
 
 function mayWrite(
@@ -199,6 +200,8 @@ function hsetex(caller: Caller, args: readonly string[]): ReplyValue {
     if (isValkey && time !== null) hash.isBig = true;
   });
   database.modified(key, "h", "hset");
+  if (time !== null && (isValkey || time > now)) database.event(key, "h", "hexpire");
+  if (time !== null && time <= now) database.event(key, "h", pastEvent(engine));
   database.removeIfEmpty(key, hash);
   return 1;
 }

@@ -42,7 +42,10 @@ function pfcount(caller: Caller, args: readonly string[]): ReplyValue {
     if (log === undefined) return 0;
     const { value, isFresh } = log.count();
     // The string keeps its estimate until it changes.
-    if (!isFresh) write(caller, at(args, 1), log);
+    if (!isFresh) {
+      write(caller, at(args, 1), log);
+      caller.database.touched(at(args, 1));
+    }
     return value;
   }
   const all = HyperLogLog.empty();

@@ -69,7 +69,8 @@ function expire(command: string, unit: ExpiryUnit): Handler {
     if (entry === undefined || !mayExpire(conditions, entry.expireAt, time)) return 0;
     if (time <= engine.clock.now) {
       database.delete(key);
-      database.modified(key, "g", "del");
+      if (engine.version.product === "valkey") database.modified(key, "x", "expired");
+      else database.modified(key, "g", "del");
     } else {
       database.setExpiry(key, time);
       database.modified(key, "g", "expire");
@@ -189,7 +190,7 @@ function scan(caller: Caller, args: readonly string[]): ReplyValue {
   const { database } = caller;
   const page = scanKeys(database.liveKeys(), options);
   const type = options.type?.toLowerCase();
-  if (type !== undefined && !TYPES.has(type) && caller.engine.version.name === "8.2") {
+  if (type !== undefined && !TYPES.has(type) && caller.engine.version.product === "valkey") {
     throw new ErrorReply(`ERR unknown type name '${options.type}'`);
   }
   const found = page.keys.filter((key) => {

@@ -174,8 +174,11 @@ function ltrim(caller: Caller, args: readonly string[]): ReplyValue {
   const list = database.write(key, ListValue);
   if (list === undefined) return OK;
   const range = clampRange(start, end, list.size);
+  const before = list.size;
   list.replaceAll(range === null ? [] : list.slice(range.start, range.end));
-  database.modified(key, "l", "ltrim");
+  database.event(key, "l", "ltrim");
+  // Valkey tells nobody who watches the key of a list that stays as it is.
+  if (list.size < before || caller.engine.version.product === "redis") database.touched(key);
   database.removeIfEmpty(key, list);
   return OK;
 }

@@ -4,6 +4,12 @@
 
 import type { Database } from "../keyspace/database";
 import { HashValue } from "../keyspace/values";
+import type { ServerEngine } from "../server/model";
+
+/** The event of fields that were given a time that has passed. */
+export function pastEvent({ version }: ServerEngine): string {
+  return version.product === "valkey" ? "hexpired" : "hdel";
+}
 
 /** Removes fields whose time is over; an emptied hash is no key. */
 export function liveHash(database: Database, key: string, now: number): HashValue | undefined {

@@ -6,7 +6,7 @@ import { matchesGlob } from "../protocol/glob";
 import { ANSWERED, ErrorReply, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import type { Kind } from "../server/pubsub";
-import { at } from "./arguments";
+import { at, wrongWords } from "./arguments";
 
 function countOf(caller: Caller, kind: Kind): number {
   const { session } = caller;
@@ -44,6 +44,7 @@ function unsubscribe(kind: Kind, name: string): Handler {
 
 function channels(kind: "channels" | "shardChannels"): Handler {
   return (caller, args) => {
+    if (args.length > 3) throw new ErrorReply(wrongWords("PUBSUB", at(args, 1)));
     const pattern = args[2] ?? "*";
     return [...caller.engine.pubsub[kind].keys()].filter((channel) => matchesGlob(pattern, channel));
   };

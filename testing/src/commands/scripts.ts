@@ -7,8 +7,13 @@ import { ErrorReply, OK, type ReplyValue } from "../protocol/reply";
 import type { Caller, Handler, Handlers } from "../server/model";
 import { at, syntaxError, word } from "./arguments";
 
+/** Hexadecimal digits of a SHA-1 digest. */
+const SHA_LENGTH = 40;
+
 function evaluate(isSha: boolean, isReadonly: boolean): Handler {
   return (caller, args) => {
+    // A text that is no digest is told before the other arguments are looked at.
+    if (isSha && at(args, 1).length !== SHA_LENGTH) throw caller.engine.scripting.noScript();
     const count = integerOf(at(args, 2));
     if (count > args.length - 3)
       throw new ErrorReply("ERR Number of keys can't be greater than number of args");

@@ -115,10 +115,6 @@ function elementsOf(caller: Caller, key: string): { elements: string[]; isSet: b
   throw new ErrorReply(WRONG_TYPE);
 }
 
-function isSortedSet(caller: Caller, key: string): boolean {
-  return caller.database.find(key)?.value instanceof SortedSetValue;
-}
-
 /** Servers sort a sorted set in its big form, and it keeps that. */
 function spreadSortedSet({ database }: Caller, key: string): void {
   if (!(database.find(key)?.value instanceof SortedSetValue)) return;
@@ -160,8 +156,7 @@ function inOrder(caller: Caller, source: string, request: SortRequest): string[]
   if (by !== null && !by.includes("*")) {
     const isStable = request.target === null && caller.session !== null && !caller.isScript;
     if (!isSet || isStable) {
-      const isReversed = request.isDescending && isSortedSet(caller, source);
-      return isReversed ? elements.reverse() : elements;
+      return request.isDescending && !isSet ? elements.reverse() : elements;
     }
     // The stored list must not depend on the order of a set.
     by = null;

@@ -28,7 +28,9 @@ interface ScoreLimit {
 
 function scoreLimit(text: string, mayBeHex: boolean): ScoreLimit {
   const isExclusive = text.startsWith("(");
-  const value = parseFloatText(isExclusive ? text.slice(1) : text, mayBeHex);
+  const number = isExclusive ? text.slice(1) : text;
+  // Nothing is 0, as strtod reads it.
+  const value = number === "" ? 0 : parseFloatText(number, mayBeHex);
   if (value === null) throw new ErrorReply("ERR min or max is not a float");
   return { value, isExclusive };
 }

@@ -204,8 +204,8 @@ function rangeOptions(args: readonly string[], from: number, form: RangeForm): R
       options.offset = integerOf(at(args, ++index));
       options.count = integerOf(at(args, ++index));
     } else if (form.isOpen && option === "REV") options.isReverse = true;
-    else if (form.isOpen && option === "BYSCORE") options.by = "score";
-    else if (form.isOpen && option === "BYLEX") options.by = "lex";
+    else if (form.isOpen && options.by === "rank" && option === "BYSCORE") options.by = "score";
+    else if (form.isOpen && options.by === "rank" && option === "BYLEX") options.by = "lex";
     else throw syntaxError();
   }
   if (options.hasLimit && options.by === "rank" && options.count !== -1) {

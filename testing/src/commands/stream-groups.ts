@@ -39,19 +39,29 @@ function groupToWrite(caller: Caller, key: string, name: string): ConsumerGroup 
 function consumerOf(
   caller: Caller,
   group: ConsumerGroup,
-  { name, isLazy = false }: ConsumerRequest,
+  { key, name, isLazy = false }: ConsumerRequest,
 ): Consumer {
   const { now } = caller.engine.clock;
-  let consumer = group.consumers.get(name);
-  if (consumer === undefined) {
-    consumer = { name, seenAt: now, activeAt: -1 };
-    if (!isLazy || caller.engine.version.isModern) group.consumers.set(name, consumer);
-  }
+  const consumer = group.consumers.get(name) ?? { name, seenAt: now, activeAt: -1 };
+  if (!isLazy || caller.engine.version.isModern) enrol(caller, key, { group, consumer });
   consumer.seenAt = now;
   return consumer;
 }
 
+/** Makes a consumer one of the group. Those who watch the stream hear nothing of it. */
+function enrol(
+  caller: Caller,
+  key: string,
+  { group, consumer }: { readonly group: ConsumerGroup; readonly consumer: Consumer },
+): void {
+  if (group.consumers.has(consumer.name)) return;
+  group.consumers.set(consumer.name, consumer);
+  caller.database.event(key, "t", "xgroup-createconsumer");
+}
+
 interface ConsumerRequest {
+  /** Of the stream. */
+  readonly key: string;
   readonly name: string;
   readonly isLazy?: boolean;
 }
@@ -91,7 +101,9 @@ function create(caller: Caller, args: readonly string[]): ReplyValue {
   if (present?.groups.has(name)) throw new ErrorReply("BUSYGROUP Consumer Group name already exists");
   const stream = database.writeOrCreate(key, StreamValue);
   stream.groups.set(name, new ConsumerGroup(name, id, knownReads(caller, stream, options.entriesRead)));
-  database.modified(key, "t", "xgroup-create");
+  database.event(key, "t", "xgroup-create");
+  // Those who watch a stream hear nothing of its groups.
+  if (present === undefined) database.touched(key);
   return OK;
 }
 
@@ -101,7 +113,7 @@ function setId(caller: Caller, args: readonly string[]): ReplyValue {
   const group = groupToWrite(caller, key, name);
   group.lastId = text === "$" ? (streamOf(caller, key)?.lastId ?? 0n) : parseId(text);
   group.entriesRead = knownReads(caller, streamOf(caller, key), options.entriesRead);
-  caller.database.modified(key, "t", "xgroup-setid");
+  caller.database.event(key, "t", "xgroup-setid");
   return OK;
 }
 
@@ -110,7 +122,7 @@ function destroy(caller: Caller, args: readonly string[]): ReplyValue {
   const stream = caller.database.write(key, StreamValue);
   if (stream === undefined) throw new ErrorReply(NO_KEY);
   if (!stream.groups.delete(at(args, 3))) return 0;
-  caller.database.modified(key, "t", "xgroup-destroy");
+  caller.database.event(key, "t", "xgroup-destroy");
   return 1;
 }
 
@@ -118,8 +130,7 @@ function createConsumer(caller: Caller, args: readonly string[]): ReplyValue {
   const key = at(args, 2);
   const group = groupToWrite(caller, key, at(args, 3));
   if (group.consumers.has(at(args, 4))) return 0;
-  consumerOf(caller, group, { name: at(args, 4) });
-  caller.database.modified(key, "t", "xgroup-createconsumer");
+  consumerOf(caller, group, { key, name: at(args, 4) });
   return 1;
 }
 
@@ -134,7 +145,7 @@ function deleteConsumer(caller: Caller, args: readonly string[]): ReplyValue {
     group.pending.delete(id);
     count++;
   }
-  caller.database.modified(key, "t", "xgroup-delconsumer");
+  caller.database.event(key, "t", "xgroup-delconsumer");
   return count;
 }
 
@@ -148,6 +159,7 @@ function xack(caller: Caller, args: readonly string[]): ReplyValue {
 }
 
 interface Delivery {
+  readonly key: string;
   readonly stream: StreamValue;
   readonly group: ConsumerGroup;
   readonly consumer: Consumer;
@@ -155,7 +167,7 @@ interface Delivery {
 }
 
 /** Entries that no consumer has got yet. */
-function deliverNew(caller: Caller, { stream, group, consumer, request }: Delivery): ReplyValue[] {
+function deliverNew(caller: Caller, { key, stream, group, consumer, request }: Delivery): ReplyValue[] {
   const entries = stream.range(group.lastId + 1n, MAX_ID).slice(0, request.count || undefined);
   const { now } = caller.engine.clock;
   for (const { id } of entries) {
@@ -165,7 +177,7 @@ function deliverNew(caller: Caller, { stream, group, consumer, request }: Delive
       group.pending.set(id, { id, consumer: consumer.name, deliveredAt: now, deliveries: 1 });
   }
   if (entries.length > 0) {
-    group.consumers.set(consumer.name, consumer);
+    enrol(caller, key, { group, consumer });
     // Servers see no activity in a read that leaves nothing pending.
     if (!request.isNoAck) consumer.activeAt = now;
   }
@@ -190,7 +202,7 @@ function countRead(
 function deliverAgain(caller: Caller, delivery: Delivery, after: StreamId): ReplyValue[] {
   const { stream, group, consumer, request } = delivery;
   const { now } = caller.engine.clock;
-  group.consumers.set(consumer.name, consumer);
+  enrol(caller, delivery.key, delivery);
   const own = group.pendingInOrder().filter((entry) => entry.consumer === consumer.name && entry.id > after);
   return own.slice(0, request.count || undefined).map((entry): ReplyValue => {
     const found = stream.find(entry.id);
@@ -210,9 +222,10 @@ function readGroup(caller: Caller, key: string, request: StreamRead): Delivery {
     );
   }
   return {
+    key,
     stream,
     group,
-    consumer: consumerOf(caller, group, { name: consumerName, isLazy: true }),
+    consumer: consumerOf(caller, group, { key, name: consumerName, isLazy: true }),
     request,
   };
 }
@@ -349,7 +362,7 @@ function xclaim(caller: Caller, args: readonly string[]): ReplyValue {
   const claim = claimOptions(caller, args, from);
   const group = groupToWrite(caller, key, name);
   const stream = caller.database.write(key, StreamValue) as StreamValue;
-  const consumer = consumerOf(caller, group, { name: consumerName, isLazy: true });
+  const consumer = consumerOf(caller, group, { key, name: consumerName, isLazy: true });
   if (claim.lastId !== null && claim.lastId > group.lastId) group.lastId = claim.lastId;
   const claimed: ReplyValue[] = [];
   for (const id of ids) {
@@ -362,6 +375,7 @@ function xclaim(caller: Caller, args: readonly string[]): ReplyValue {
     }
     if (old === undefined && !claim.isForced) continue;
     if (old !== undefined && caller.engine.clock.now - old.deliveredAt < minIdle) continue;
+    enrol(caller, key, { group, consumer });
     claimed.push(take(group, { entry, old, consumer, claim }));
     consumer.activeAt = caller.engine.clock.now;
   }
@@ -379,7 +393,6 @@ function take(group: ConsumerGroup, { entry, old, consumer, claim }: Taking): Re
   // An entry that is only now pending counts as delivered before it is claimed.
   const counted = (old?.deliveries ?? 1) + (claim.isJustId ? 0 : 1);
   const { deliveredAt } = claim;
-  group.consumers.set(consumer.name, consumer);
   group.pending.set(entry.id, {
     id: entry.id,
     consumer: consumer.name,
@@ -409,7 +422,7 @@ function xautoclaim(caller: Caller, args: readonly string[]): ReplyValue {
   const group = groupToWrite(caller, key, name);
   const stream = caller.database.write(key, StreamValue) as StreamValue;
   const { now } = caller.engine.clock;
-  const consumer = consumerOf(caller, group, { name: consumerName, isLazy: true });
+  const consumer = consumerOf(caller, group, { key, name: consumerName, isLazy: true });
   const claim: Claim = { deliveredAt: now, deliveries: null, isForced: false, isJustId, lastId: null };
   const pending = group.pendingInOrder().filter(({ id }) => id >= start);
   const claimed: ReplyValue[] = [];
@@ -427,6 +440,7 @@ function xautoclaim(caller: Caller, args: readonly string[]): ReplyValue {
       group.pending.delete(old.id);
       deleted.push(idText(old.id));
     } else if (now - old.deliveredAt >= minIdle) {
+      enrol(caller, key, { group, consumer });
       claimed.push(take(group, { entry, old, consumer, claim }));
       consumer.activeAt = now;
     }

@@ -306,7 +306,7 @@ function xsetid(caller: Caller, args: readonly string[]): ReplyValue {
   stream.lastId = id;
   if (added !== null) stream.entriesAdded = added;
   if (maxDeleted !== null) stream.maxDeletedId = maxDeleted;
-  database.modified(key, "t", "xsetid");
+  database.event(key, "t", "xsetid");
   return OK;
 }
 

@@ -104,12 +104,16 @@ interface NewString {
 
 function store(caller: Caller, { key, value, expireAt }: NewString): void {
   const { database, engine } = caller;
+  const isPast = typeof expireAt === "number" && expireAt !== 0 && expireAt <= engine.clock.now;
+  if (isPast && engine.version.product === "valkey") {
+    if (database.delete(key)) database.modified(key, "x", "expired");
+    return;
+  }
   database.set(key, value, { expireAt });
   database.modified(key, "$", "set");
-  if (typeof expireAt === "number" && expireAt !== 0) {
-    if (expireAt <= engine.clock.now) database.find(key);
-    else database.event(key, "g", "expire");
-  }
+  if (typeof expireAt === "number" && expireAt !== 0) database.event(key, "g", "expire");
+  // It expires at once.
+  if (isPast) database.find(key);
 }
 
 function setWithTime(command: string, option: "EX" | "PX") {
@@ -141,9 +145,9 @@ function getex(caller: Caller, args: readonly string[]): ReplyValue {
   let isPersist = false;
   for (let index = 2; index < args.length; index++) {
     const option = word(args, index);
-    if (place !== 0 || isPersist) throw syntaxError();
+    if (place !== 0) throw syntaxError();
     if (option === "PERSIST") isPersist = true;
-    else if (EXPIRY_OPTIONS[option] !== undefined) {
+    else if (!isPersist && EXPIRY_OPTIONS[option] !== undefined) {
       place = index;
       following(args, index++);
     } else throw syntaxError();
@@ -161,7 +165,8 @@ function getex(caller: Caller, args: readonly string[]): ReplyValue {
   if (expireAt !== 0) {
     if (expireAt <= engine.clock.now) {
       database.delete(key);
-      database.modified(key, "g", "del");
+      if (engine.version.product === "valkey") database.modified(key, "x", "expired");
+      else database.modified(key, "g", "del");
     } else {
       database.setExpiry(key, expireAt);
       database.modified(key, "g", "expire");

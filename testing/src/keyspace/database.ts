@@ -209,7 +209,7 @@ export class Database {
 
   private expire(key: string): void {
     this.keys.delete(key);
-    this.modified(key, "e", "expired");
+    this.modified(key, "x", "expired");
   }
 
   private put(key: string, value: Value, { expireAt, form }: { expireAt: number; form: StringForm }): void {

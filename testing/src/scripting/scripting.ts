@@ -76,10 +76,14 @@ export class Scripting implements ScriptHost {
     this.compiled.clear();
   }
 
+  /** The error for a script that nobody has defined. */
+  noScript(): ErrorReply {
+    return new ErrorReply(this.isValkey ? "NOSCRIPT No matching script." : NO_SCRIPT);
+  }
+
   run(caller: Caller, { sha, keys, args, isReadonly }: ScriptRun): ReplyValue {
     const script = this.compiled.get(sha.toLowerCase());
-    if (script === undefined)
-      throw new ErrorReply(this.isValkey ? "NOSCRIPT No matching script." : NO_SCRIPT);
+    if (script === undefined) throw this.noScript();
     const state = this.interpreter();
     state.setGlobalValue("KEYS", LuaTable.ofArray(keys));
     state.setGlobalValue("ARGV", LuaTable.ofArray(args));
