@@ -432,6 +432,13 @@ zrangestore d str x y
 zrevrangebyscore str x y
 `;
 
+/** Parameters of CONFIG that say where a server is and how it was started. */
+const OF_THE_PLACE = new Set(
+  "unixsocket unixsocketperm enable-protected-configs enable-module-command aclfile bind daemonize dbfilename dir enable-debug-command latency-monitor-threshold logfile loglevel notify-keyspace-events pidfile port save slowlog-log-slower-than".split(
+    " ",
+  ),
+);
+
 type Words = readonly string[];
 
 /** One call a line; a word with spaces, or an empty one, stands in quotes. */
@@ -469,6 +476,12 @@ class Stage {
 
   async prepare(): Promise<void> {
     for (const call of callsOf(GIVEN)) await this.call(call);
+  }
+
+  /** Names and values of CONFIG. */
+  async configuration(): Promise<Map<string, string>> {
+    const words = (await this.writer.call("CONFIG", "GET", "*")) as string[];
+    return new Map(words.flatMap((name, at) => (at % 2 === 0 ? [[name, words[at + 1] as string]] : [])));
   }
 
   /** The reply as a text, or the error. */
@@ -517,6 +530,13 @@ for (const kind of serverKinds()) {
       for (const [key = "", ...call] of callsOf(WRITES)) {
         expect(await tested.change(key, call)).to.deep.equal(await real.change(key, call));
       }
+    });
+
+    it("tell the parameters of the server and their defaults", async () => {
+      const [told, expected] = await Promise.all([tested.configuration(), real.configuration()]);
+      expect([...told.keys()].sort()).to.deep.equal([...expected.keys()].sort());
+      for (const [name, value] of expected)
+        if (!OF_THE_PLACE.has(name)) expect(told.get(name), name).to.equal(value);
     });
 
     it("tell the same fault of several", async () => {

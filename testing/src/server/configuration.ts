@@ -1,64 +1,18 @@
 /**
- * CONFIG: the parameters that tests and clients look at, with the servers' defaults. A parameter
- * that is not here is unknown to CONFIG GET (an empty answer) and an error to CONFIG SET.
+ * CONFIG: the parameters of the servers with their defaults. CONFIG SET keeps a value and tells it again;
+ * only the parameters that the test server knows have an effect.
  */
 
 import { matchesGlob } from "../protocol/glob";
 import { ErrorReply } from "../protocol/reply";
+import { parametersOf } from "./configuration-table";
 import { parseClasses, printClasses } from "./keyspace-events";
 import type { ServerVersion } from "./version";
 
-const DEFAULTS: Readonly<Record<string, string>> = {
-  maxmemory: "0",
-  "maxmemory-policy": "noeviction",
-  "maxmemory-samples": "5",
-  maxclients: "10000",
-  timeout: "0",
-  "tcp-keepalive": "300",
-  databases: "16",
-  save: "",
-  appendonly: "no",
-  appendfsync: "everysec",
-  requirepass: "",
-  "notify-keyspace-events": "",
-  "list-max-listpack-size": "-2",
-  "list-max-ziplist-size": "-2",
-  "hash-max-listpack-entries": "512",
-  "hash-max-listpack-value": "64",
-  "hash-max-ziplist-entries": "512",
-  "hash-max-ziplist-value": "64",
-  "set-max-intset-entries": "512",
-  "set-max-listpack-entries": "128",
-  "set-max-listpack-value": "64",
-  "zset-max-listpack-entries": "128",
-  "zset-max-listpack-value": "64",
-  "zset-max-ziplist-entries": "128",
-  "zset-max-ziplist-value": "64",
-  "slowlog-log-slower-than": "10000",
-  "slowlog-max-len": "128",
-  "latency-monitor-threshold": "0",
-  "lua-time-limit": "5000",
-  "busy-reply-threshold": "5000",
-  "proto-max-bulk-len": "536870912",
-  "client-query-buffer-limit": "1073741824",
-  "stream-node-max-bytes": "4096",
-  "stream-node-max-entries": "100",
-  "lazyfree-lazy-user-del": "no",
-  "replica-read-only": "yes",
-  "cluster-enabled": "no",
-  "acl-pubsub-default": "resetchannels",
-  hz: "10",
-  bind: "127.0.0.1",
-  port: "0",
-  dir: "/",
-  loglevel: "notice",
-};
-
-/** Changed by version: Redis 7.0 has no listpack sets. */
-const NOT_IN_7_0: ReadonlySet<string> = new Set(["set-max-listpack-entries", "set-max-listpack-value"]);
 const NUMERIC = /^-?\d+$/;
 const YES_OR_NO: ReadonlySet<string> = new Set(["yes", "no"]);
-const READ_ONLY: ReadonlySet<string> = new Set(["databases", "cluster-enabled", "port"]);
+/** They need `enable-protected-configs`. */
+const PROTECTED: ReadonlySet<string> = new Set(["dir", "dbfilename"]);
 
 const UNITS: Readonly<Record<string, number>> = {
   k: 1000,
@@ -72,14 +26,17 @@ const UNITS: Readonly<Record<string, number>> = {
 
 export class Configuration {
   private values = new Map<string, string>();
+  private readonly defaults = new Map<string, string>();
+  private readonly fixed = new Set<string>();
   /** Letters of `notify-keyspace-events`, in the form the publisher asks for. */
   notifications = "";
 
   constructor(version: ServerVersion) {
-    for (const [name, value] of Object.entries(DEFAULTS)) {
-      if (version.isModern || !NOT_IN_7_0.has(name)) this.values.set(name, value);
+    for (const { name, value, isFixed } of parametersOf(version)) {
+      this.values.set(name, value);
+      this.defaults.set(name, value);
+      if (isFixed) this.fixed.add(name);
     }
-    if (version.name === "8.2") this.values.set("hash-max-listpack-entries", "512");
   }
 
   get(name: string): string {
@@ -109,7 +66,8 @@ export class Configuration {
       }
       if (seen.has(name)) throw failure(name, "duplicate parameter");
       seen.add(name);
-      if (READ_ONLY.has(name)) throw failure(name, "can't set immutable config");
+      if (this.fixed.has(name)) throw failure(name, "can't set immutable config");
+      if (PROTECTED.has(name)) throw failure(name, "can't set protected config");
       return [name, this.parse(name, value)] as const;
     });
     for (const [name, value] of parsed) this.put(name, value);
@@ -137,7 +95,7 @@ export class Configuration {
       if (letters === null) throw failure(name, "Invalid event class character. Use 'Ag$lshzxeKEtmdn'.");
       return printClasses(letters);
     }
-    const old = DEFAULTS[name] ?? "";
+    const old = this.defaults.get(name) ?? "";
     if (YES_OR_NO.has(old) && !YES_OR_NO.has(value.toLowerCase())) {
       throw failure(name, "argument must be 'yes' or 'no'");
     }
