@@ -68,7 +68,7 @@ export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
 /** Milliseconds on a clock that is never set. Fake timers put a `now` of their own on the object. */
 export const clockMs: () => number = (
-  (Object.getPrototypeOf(ownPerformance) as Partial<Performance>).now ?? ownPerformance.now
+  (Object.getPrototypeOf(ownPerformance) as Partial<typeof ownPerformance>).now ?? ownPerformance.now
 ).bind(ownPerformance);
 /** For how long this thread has waited for events since it began; 0 on runtimes that do not know. */
 export const idleMs = (): number => ownPerformance.nodeTiming?.idleTime ?? 0;

@@ -224,6 +224,8 @@ export interface LibraryStore {
 
 /** Scripts and functions. */
 export interface ScriptHost {
+  /** The error for a script that nobody has defined. */
+  noScript(): Error;
   /** The interpreter is there. */
   readonly isLoaded: boolean;
   load(): Promise<void>;
