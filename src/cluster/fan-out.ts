@@ -7,10 +7,11 @@
 
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../command/command-spec";
+import { CommandFlag, type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../command/command-spec";
 import { type FanOutPolicy, fanOutPolicyFor } from "../command/command-table";
 import { isWord, keyPositions } from "../command/key-positions";
-import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
+import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
+import { ReplyError } from "../errors";
 import type { Argument, Reply } from "../protocol/resp-types";
 import { type Answer, type Fold, foldFor, valuesOf } from "./aggregate";
 import type { ClusterNode } from "./cluster-node";
@@ -94,6 +95,16 @@ export function announce(command: Command, slots: Pick<FanOutNodes, "owners">): 
   if (command.origin === Origin.Part || !ANNOUNCEMENTS.some((one) => isWord(word, one))) return null;
   const places = [...slots.owners().values()].map((slot) => ({ slot, node: null }));
   return places.length === 0 ? null : copiesFor(command, places, foldFor("all_succeeded", "himport") as Fold);
+}
+
+/** Whether its keys are in several slots, which its server would not notice. */
+export function spansSlots({ spec, args }: Command): boolean {
+  return (spec.flags & CommandFlag.OneSlot) !== 0 && commonSlotOf(spec, args) === MIXED_SLOTS;
+}
+
+/** The error of servers that check. */
+export function crossSlotError(): ReplyError {
+  return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }
 
 function canFanOut(spec: CommandSpec): boolean {

@@ -12,8 +12,7 @@ import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { UNKNOWN_KEYS } from "../command/key-positions";
-import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf, UNROUTED } from "../command/slot";
-import { ReplyError } from "../errors";
+import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
 import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
 import { askingFor } from "./asking";
@@ -26,7 +25,7 @@ import {
   transactionOf,
 } from "./cluster-transaction";
 import { CommandGuide } from "./command-guide";
-import { announce, type FanOut, type FanOutPart } from "./fan-out";
+import { announce, crossSlotError, type FanOut, type FanOutPart, spansSlots } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
 import { type RetryQueue, WaitReason } from "./retry-queue";
@@ -449,16 +448,6 @@ export class ClusterRouter implements Dispatcher {
     this.deps.retries.arrive(command, { reason: WaitReason.Failover, delayMs: this.deps.retryDelayMs });
     return null;
   }
-}
-
-/** Whether its keys are in several slots, which its server would not notice. */
-function spansSlots({ spec, args }: Command): boolean {
-  return (spec.flags & CommandFlag.OneSlot) !== 0 && commonSlotOf(spec, args) === MIXED_SLOTS;
-}
-
-/** The error of servers that check. */
-function crossSlotError(): ReplyError {
-  return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }
 
 /** Commands without a batch share a write, and may be merged. */

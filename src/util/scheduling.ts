@@ -66,10 +66,11 @@ export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine
 );
 /** Timers of the engine take no more milliseconds; what is beyond would fire at once. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** Milliseconds on a clock that is never set. Fake timers put a `now` of their own on the object. */
-export const clockMs: () => number = (
-  (Object.getPrototypeOf(ownPerformance) as Partial<typeof ownPerformance>).now ?? ownPerformance.now
-).bind(ownPerformance);
+/** Fake timers that fake the clock put a function of their own on the object as well; its class has the genuine one. */
+const timekeeper: Pick<typeof ownPerformance, "now"> =
+  "clock" in globalThis.performance ? Object.getPrototypeOf(ownPerformance) : ownPerformance;
+/** Milliseconds on a clock that is never set. */
+export const clockMs: () => number = timekeeper.now.bind(ownPerformance);
 /** For how long this thread has waited for events since it began; 0 on runtimes that do not know. */
 export const idleMs = (): number => ownPerformance.nodeTiming?.idleTime ?? 0;
 

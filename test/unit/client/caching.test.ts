@@ -106,6 +106,7 @@ describe("Caching", () => {
 
   afterEach(() => {
     for (const one of server.sent) if (!one.isSettled) one.fulfil("OK", server.shape);
+    server.lose();
   });
 
   function listen(): void {

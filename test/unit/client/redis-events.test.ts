@@ -56,7 +56,7 @@ describe("RedisEvents", () => {
   function build(): void {
     client[PARTS] = {
       auto: { hold: tell("hold") },
-      tracker: { onStatus: tell("tracker"), onPush: tell("tracker heard") },
+      tracker: { onStatus: (isReady: boolean) => tell("tracker")(isReady), onPush: tell("tracker heard") },
       lease: { close: tell("lease closed") },
     };
   }
