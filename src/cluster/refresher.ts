@@ -54,6 +54,8 @@ export interface RefreshDeps {
   openSeeds(): Promise<Informant[]>;
   /** True while something waits for better news. */
   readonly hasWaiting: boolean;
+  /** True while messages are being lost until a table names another owner. */
+  readonly isInHurry: boolean;
   /** True while a node is being redialled: another one may take over. */
   readonly hasLost: boolean;
 }
@@ -62,6 +64,8 @@ const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1600;
 /** Pause between refreshes while commands wait for an owner. */
 const WAITING_PAUSE_MS = 250;
+/** While messages are being lost, tables are taken over in a tenth of the time at most: those of large clusters are long. */
+const HURRY_SHARE = 10;
 /** Nodes that are asked, one after the other, whether the cluster serves. */
 const MOST_ASKED = 16;
 /** A node that has not answered for this long gets company. */
@@ -70,6 +74,8 @@ const STAGGER_MS = 200;
 export class Refresher {
   private running: Promise<void> | null = null;
   private pauseMs = SHORTEST_PAUSE_MS;
+  /** The pause between refreshes while messages are being lost. */
+  private hurryMs = SHORTEST_PAUSE_MS;
   private lastEndMs = Number.NEGATIVE_INFINITY;
   private timer: NodeJS.Timeout | undefined;
   private interval: NodeJS.Timeout | undefined;
@@ -99,7 +105,8 @@ export class Refresher {
         this.refresh().catch(ignore);
         return;
       }
-      if (this.deps.hasWaiting) this.book(WAITING_PAUSE_MS);
+      if (this.deps.isInHurry) this.book(this.hurryMs);
+      else if (this.deps.hasWaiting) this.book(WAITING_PAUSE_MS);
       else if (this.deps.hasLost) this.book(Math.max(this.pauseMs, WAITING_PAUSE_MS));
     });
     this.running = running;
@@ -110,7 +117,8 @@ export class Refresher {
   request(hint: ClusterNode | null): void {
     if (hint !== null) this.hint = hint;
     if (this.isStopped || this.running !== null || this.timer !== undefined) return;
-    const waitMs = this.lastEndMs + this.pauseMs - clockMs();
+    const pauseMs = this.deps.isInHurry ? Math.min(this.hurryMs, this.pauseMs) : this.pauseMs;
+    const waitMs = this.lastEndMs + pauseMs - clockMs();
     if (waitMs <= 0) this.refresh().catch(ignore);
     else this.book(waitMs);
   }
@@ -195,7 +203,9 @@ export class Refresher {
     if (ranges === null) {
       throw new ClusterAllFailedError(Object.values(errors).at(-1), errors);
     }
+    const beganMs = clockMs();
     const isChanged = this.deps.apply(ranges);
+    this.hurryMs = Math.max(SHORTEST_PAUSE_MS, (clockMs() - beganMs) * HURRY_SHARE);
     this.pauseMs = isChanged ? SHORTEST_PAUSE_MS : Math.min(this.pauseMs * 2, LONGEST_PAUSE_MS);
   }
 

@@ -1,14 +1,20 @@
 /**
- * The common parts of the connections for subscriptions of a cluster: what one is and hears, the client's own
- * commands on it, and when the next try is made. `ClusterSubscriber` has one for channels and patterns,
- * `ShardedSubscribers` one for each master.
+ * One connection for subscriptions of a cluster client, as its reconciler sees it: what was asked for on it, what was
+ * confirmed, and whether it is silent. Also the commands that the client sends on its own account.
+ *
+ * A connection without traffic proves nothing about its node, so that it is asked with PING after a while. Checks are
+ * counted, not timed: when the own process has stood still, the answer is read before the next check.
  */
 
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
+import { IGNORED } from "../command/promise-completion";
+import type { SubscriptionKind } from "../connection/subscriptions";
 import type { Link } from "../link/link";
+import { clockMs } from "../util/scheduling";
 import { NoSubscriberError } from "./cluster-errors";
+import type { ClusterNode } from "./cluster-node";
 
 export interface SubscriberClient extends Dispatcher {
   readonly link: Link;
@@ -26,19 +32,117 @@ export interface SubscriberListener {
   onShardLost(channel: Buffer): void;
 }
 
-const FIRST_DELAY_MS = 100;
-const LONGEST_DELAY_MS = 2000;
-const MAX_DOUBLINGS = 10;
-/** Pause between looks that nothing has asked for. */
-export const LOOK_MS = 1000;
-/** A connection that has lived for less has failed. */
-export const SHORT_LIFE_MS = 1000;
+/** The reconciler of the connection. */
+export interface ConnectionHome {
+  isCurrent(connection: SubscriberConnection): boolean;
+  onConnectionEnded(connection: SubscriberConnection): void;
+  onOrphans(commands: readonly Command[]): void;
+  onReplyError(connection: SubscriberConnection, command: Command, error: Error): boolean;
+  onShardLost(connection: SubscriberConnection, channel: Buffer): void;
+}
 
-/** Pause before the next try after so many failures, with a quarter of jitter either way. */
-export function subscriberDelayMs(failures: number): number {
-  if (failures === 0) return 0;
-  const delayMs = Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures - 1, MAX_DOUBLINGS), LONGEST_DELAY_MS);
-  return delayMs * (0.75 + Math.random() * 0.5);
+/** Time between checks whether a node is heard. */
+export const CHECK_MS = 500;
+/** Checks without a byte after which a node is asked for a sign of life: 1 s. */
+const CHECKS_UNTIL_ASKED = 2;
+/** After one more check without an answer the node is silent: 1.5 s. */
+const CHECKS_UNTIL_SILENT = 3;
+/** A node that could be replaced by any other is left: 3.5 s, longer than a server is held up by most scripts. */
+const CHECKS_UNTIL_LEFT = 7;
+/** A confirmed subscription is not given up for a table that may be older than the confirmation. */
+const TABLE_LAG_MS = 1000;
+
+/** A name of a kind by the text of its bytes. */
+export type NameKey = string;
+
+export function keyOf(kind: SubscriptionKind, name: Buffer): NameKey {
+  return `${kind}${name.toString("latin1")}`;
+}
+
+export class SubscriberConnection implements SubscriberListener {
+  readonly client: SubscriberClient;
+  readonly openedAtMs = clockMs();
+  /** Asked for by the client itself and not answered. */
+  readonly asked = new Set<NameKey>();
+  /** When the client's own command was confirmed. */
+  readonly confirmedAtMs = new Map<NameKey, number>();
+  wasReady = false;
+  private bytesHeard = -1;
+  private quietChecks = 0;
+
+  constructor(
+    readonly node: ClusterNode,
+    private readonly home: ConnectionHome,
+    open: (node: ClusterNode, listener: SubscriberListener) => SubscriberClient,
+  ) {
+    this.client = open(node, this);
+  }
+
+  get isCurrent(): boolean {
+    return this.home.isCurrent(this);
+  }
+
+  /** It was asked for a sign of life and has given none. */
+  get isSilent(): boolean {
+    return this.quietChecks >= CHECKS_UNTIL_SILENT;
+  }
+
+  /** It has been silent for so long that another node is better, if any will do. */
+  get isForsaken(): boolean {
+    return this.quietChecks >= CHECKS_UNTIL_LEFT;
+  }
+
+  /** The last sign of life of the node. */
+  get heardAtMs(): number {
+    return this.client.link.lastArrivalMs || clockMs();
+  }
+
+  has(kind: SubscriptionKind, name: Buffer): boolean {
+    return this.client.link.subscriptions.has(kind, name);
+  }
+
+  names(kind: SubscriptionKind): Buffer[] {
+    return this.client.link.subscriptions.names(kind);
+  }
+
+  /** It was confirmed just now: a table that says otherwise may be older. */
+  isRecent(kind: SubscriptionKind, name: Buffer): boolean {
+    const atMs = this.confirmedAtMs.get(keyOf(kind, name));
+    return atMs !== undefined && clockMs() - atMs < TABLE_LAG_MS;
+  }
+
+  /** Counts the silence since the last check. */
+  check(): void {
+    const { connection, status } = this.client.link;
+    const bytes = status === "ready" ? (connection?.bytesRead ?? 0) : -1;
+    if (bytes !== this.bytesHeard || bytes < 0) {
+      this.bytesHeard = bytes;
+      this.quietChecks = 0;
+      return;
+    }
+    this.quietChecks++;
+    if (this.quietChecks === CHECKS_UNTIL_ASKED) this.client.dispatch(ownCommand("ping", [], IGNORED));
+  }
+
+  onReady(): void {
+    this.wasReady = true;
+  }
+
+  onEnded(): void {
+    this.home.onConnectionEnded(this);
+  }
+
+  onOrphans(commands: readonly Command[]): void {
+    this.home.onOrphans(commands);
+  }
+
+  onReplyError(command: Command, error: Error): boolean {
+    return this.home.onReplyError(this, command, error);
+  }
+
+  onShardLost(channel: Buffer): void {
+    this.home.onShardLost(this, channel);
+  }
 }
 
 /** The answer to a SUBSCRIBE that the client sends on its own account; null: it was confirmed. */

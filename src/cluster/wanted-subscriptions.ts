@@ -28,8 +28,8 @@ export class WantedSubscriptions {
   /** SUBSCRIBE commands that are not settled: their names may be confirmed one by one before they are wanted. */
   private readonly open = new Set<Command>();
 
-  /** `onChanged` is told when a name has become wanted that may be subscribed nowhere. */
-  constructor(private readonly onChanged: (command: Command) => void) {}
+  /** `onChanged` is told when names have become wanted that may be subscribed nowhere. */
+  constructor(private readonly onChanged: (kind: SubscriptionKind, names: readonly Buffer[]) => void) {}
 
   /** Follows a command of the caller that subscribes or unsubscribes. */
   follow(command: Command): void {
@@ -43,8 +43,9 @@ export class WantedSubscriptions {
         this.open.delete(command);
         if (!isEntry) this.forget(kind, command);
         else {
-          for (const name of namesOf(command)) this.names.add(kind, name);
-          this.onChanged(command);
+          const names = namesOf(command);
+          for (const name of names) this.names.add(kind, name);
+          this.onChanged(kind, names);
         }
       },
       onFailed: () => this.open.delete(command),
@@ -65,10 +66,10 @@ export class WantedSubscriptions {
     for (const name of names) this.names.delete(kind, name);
   }
 
-  /** A wanted name is confirmed nowhere from now on. */
-  miss(kind: SubscriptionKind, name: Buffer): void {
+  /** A wanted name is confirmed nowhere from now on; the last sign of life of its node came at `sinceMs`. */
+  miss(kind: SubscriptionKind, name: Buffer, sinceMs = clockMs()): void {
     if (!this.names.has(kind, name)) return;
-    this.missedSinceMs ??= clockMs();
+    this.missedSinceMs = Math.min(this.missedSinceMs ?? sinceMs, sinceMs);
     this.missed.add(kind, name);
   }
 

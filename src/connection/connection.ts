@@ -97,6 +97,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   shape: ReplyShape;
   /** When bytes last arrived, and when the socket was last written with nothing in flight. */
   lastActivityMs = 0;
+  /** When the last bytes came. */
+  lastArrivalMs = 0;
   readyAtMs = 0;
   /** The fault of the bytes or replies that arrived, if that is why it closed. */
   protocolError: Error | null = null;
@@ -425,7 +427,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private noteArrival(size: number): void {
     this.bytesRead += size;
     this.writer.noteRead();
-    this.lastActivityMs = clockMs();
+    this.lastActivityMs = this.lastArrivalMs = clockMs();
   }
 
   /** The stream of replies cannot be trusted any more. */

@@ -92,6 +92,8 @@ export class Link implements Dispatcher, CalledByParts {
   isClosing = false;
   /** QUIT was answered: the server is about to close. */
   private hasQuit = false;
+  /** When the last bytes came over a connection that is gone. */
+  private lastArrivalBeforeMs = 0;
 
   constructor(
     readonly options: LinkOptions,
@@ -127,6 +129,11 @@ export class Link implements Dispatcher, CalledByParts {
 
   get connection(): Connection | null {
     return this.current.connection;
+  }
+
+  /** When the last bytes came from the server; 0: none has come yet. */
+  get lastArrivalMs(): number {
+    return this.connection?.lastArrivalMs || this.lastArrivalBeforeMs;
   }
 
   // --- Dispatcher --------------------------------------------------------------------------
@@ -387,6 +394,7 @@ export class Link implements Dispatcher, CalledByParts {
     const { connection } = this;
     this.renewal.stop();
     if (connection === null) return;
+    this.lastArrivalBeforeMs = this.lastArrivalMs;
     this.dropConnection();
     const left = this.leftovers.leftBy(connection);
     this.setStatus("close");
@@ -405,7 +413,7 @@ export class Link implements Dispatcher, CalledByParts {
       return;
     }
     if (!this.options.autoResubscribe) this.subscriptions.clear();
-    this.gap.begin();
+    this.gap.begin(this.lastArrivalBeforeMs);
     this.reconnection.judgeLife(connection.readyAtMs);
     this.planRetry();
   }

@@ -13,11 +13,10 @@ import { type PubSubContext, pubSubChannel } from "../observability/work-channel
 import { clockMs } from "../util/scheduling";
 import type { LinkListener } from "./link-options";
 
-/** The time that subscriptions are without a connection, for those who listen. */
+/** The time in which no message could arrive, from the last byte of the lost connection on, for those who listen. */
 export class SubscriptionGap {
   private context: PubSubContext | null = null;
-  private beganMs = 0;
-  /** When the connection was lost that had them all. */
+  /** When the last bytes came over the connection that had them all. */
   private sinceMs: number | null = null;
 
   constructor(
@@ -28,13 +27,12 @@ export class SubscriptionGap {
     },
   ) {}
 
-  /** The connection was lost. */
-  begin(): void {
+  /** The connection was lost; its last bytes had come at `lastArrivalMs`. */
+  begin(lastArrivalMs: number): void {
     if (this.subscriptions.isEmpty) this.sinceMs = null;
-    else this.sinceMs ??= clockMs();
+    else this.sinceMs ??= lastArrivalMs;
     if (this.subscriptions.isEmpty || this.context !== null || !pubSubChannel.isHeard) return;
     const { serverAddress, serverPort } = serverFor(this.deps.tracer);
-    this.beganMs = clockMs();
     const subscriptions = this.subscriptions.count;
     this.context = pubSubChannel.begin({ serverAddress, serverPort, subscriptions });
   }
@@ -48,7 +46,7 @@ export class SubscriptionGap {
     }
     if (context === null) return;
     this.context = null;
-    context.gapMs = clockMs() - this.beganMs;
+    context.gapMs = clockMs() - (sinceMs ?? clockMs());
     pubSubChannel.settle(context, error);
   }
 }

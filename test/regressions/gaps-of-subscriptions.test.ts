@@ -66,6 +66,17 @@ describe("the event gap of a client", () => {
     expect(untold).to.deep.equal([]);
   });
 
+  it("lasts from the last byte on, also where the loss was noticed late", async () => {
+    const redis = fixture.connect({ retryStrategy: () => 1, watchdog: { idleMs: 300, probeTimeoutMs: 300 } });
+    const gaps = gapsOf(redis);
+    await redis.subscribe("news");
+    await sleep(50);
+    const silentAtMs = performance.now();
+    fixture.proxy.isolate();
+    await waitUntil(() => Promise.resolve(gaps.length > 0), { timeoutMs: 10_000, what: "the gap" });
+    expect(performance.now() - (gaps[0] as Gap).lastedMs).to.be.at.most(silentAtMs + 25);
+  });
+
   it("is not told without subscriptions, when they are forgotten, and after a disconnect() of the caller", async () => {
     const plain = fixture.connect({ retryStrategy: () => 1 });
     const forgetful = fixture.connect({ retryStrategy: () => 1, autoResubscribe: false });

@@ -1,16 +1,16 @@
 /**
- * Joins the subscriber modules of a cluster client: which of them a command goes to, how their
- * connections are made, and what the client hears of them.
+ * The subscriptions of a cluster client: one reconciler keeps channels and patterns at any node, with the option
+ * `shardedSubscribers` another one keeps shard channels at the masters of their slots. Says how their connections are
+ * made, and what the client hears of them.
  */
 
-import { TooManyRedirectionsError } from "../../cluster/cluster-errors";
 import type { ClusterNode } from "../../cluster/cluster-node";
-import { ClusterSubscriber } from "../../cluster/cluster-subscriber";
 import type { NodePool } from "../../cluster/node-pool";
-import { ShardedSubscribers } from "../../cluster/sharded-subscribers";
 import type { SlotMap } from "../../cluster/slot-map";
 import type { SlotOwners } from "../../cluster/slot-owners";
 import type { SubscriberClient, SubscriberListener } from "../../cluster/subscriber-connection";
+import { AnyNode, SlotMasters } from "../../cluster/subscription-placement";
+import { type ReconcilerDeps, SubscriptionReconciler } from "../../cluster/subscription-reconciler";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
 import type { Message } from "../../protocol/message";
@@ -34,8 +34,8 @@ export interface SubscriptionsDeps {
 }
 
 export class ClusterSubscriptions implements Dispatcher {
-  private readonly classic: ClusterSubscriber;
-  private readonly sharded: ShardedSubscribers | null;
+  private readonly classic: SubscriptionReconciler;
+  private readonly sharded: SubscriptionReconciler | null;
   /** Shard connections are opened before anybody subscribes. */
   private readonly isEager: boolean;
 
@@ -43,8 +43,17 @@ export class ClusterSubscriptions implements Dispatcher {
     options: ClusterOptions,
     private readonly deps: SubscriptionsDeps,
   ) {
-    this.classic = this.makeClassic();
-    this.sharded = options.shardedSubscribers ? this.makeSharded(options.maxRedirections ?? 16) : null;
+    const placement = new AnyNode((instead) => this.choose(instead));
+    const limit = options.maxRedirections ?? 16;
+    this.classic = new SubscriptionReconciler(placement, limit, this.depsFor("subscriber"));
+    this.sharded = options.shardedSubscribers
+      ? new SubscriptionReconciler(new SlotMasters(deps.slots), limit, {
+          ...this.depsFor("ssubscriber"),
+          onConnectionOpened: () => deps.emit("+subscriber"),
+          onConnectionClosed: () => deps.emit("-subscriber"),
+          onSettled: () => deps.emit("subscribersReady"),
+        })
+      : null;
     this.isEager = options.redisOptions?.lazyConnect === false;
   }
 
@@ -71,11 +80,17 @@ export class ClusterSubscriptions implements Dispatcher {
     this.sharded?.stop(isForGood);
   }
 
+  /** Messages are being lost, and a new table would help. */
+  get isInHurry(): boolean {
+    return this.classic.isInHurry || this.sharded?.isInHurry === true;
+  }
+
   onNodeGone(node: ClusterNode): void {
     this.classic.onNodeGone(node);
   }
 
   onTopology(): void {
+    this.classic.onTopology();
     this.sharded?.onTopology();
     this.openLines();
   }
@@ -84,37 +99,22 @@ export class ClusterSubscriptions implements Dispatcher {
     if (this.isEager) this.sharded?.openTo(this.deps.slots.owners().keys());
   }
 
-  private makeClassic(): ClusterSubscriber {
+  private depsFor(kind: string): ReconcilerDeps {
     const { deps } = this;
-    return new ClusterSubscriber({
-      open: (node, listener) => this.open("subscriber", node, listener),
-      choose: (instead) => this.choose(instead),
-      onMisplaced: (command, error, node) => {
-        if (!error.message.startsWith("MOVED ")) return false;
-        // Without sharded subscribers there is only this connection, and asking again changes nothing.
-        command.fail(new TooManyRedirectionsError(error, [node.key]));
-        return true;
-      },
-      onRefused: (error, node) => deps.onNodeError(error, node.key),
-      onGap: (gap) => deps.emit("gap", gap),
-    });
-  }
-
-  private makeSharded(maxRedirections: number): ShardedSubscribers {
-    const { deps } = this;
-    return new ShardedSubscribers(deps.slots, maxRedirections, {
-      open: (node, listener) => this.open("ssubscriber", node, listener),
+    return {
+      open: (node, listener) => this.open(kind, node, listener),
       onStale: () => deps.onStale(),
       onSlotsLost: (node) => deps.onSlotsLost(node),
       onMoved: (slot, target) => {
         const node = deps.owners.nodeAt(target);
         if (node !== null) deps.owners.move(slot, node);
       },
-      onConnectionOpened: () => deps.emit("+subscriber"),
-      onConnectionClosed: () => deps.emit("-subscriber"),
-      onSettled: () => deps.emit("subscribersReady"),
+      onConnectionOpened: () => {},
+      onConnectionClosed: () => {},
+      onRefused: (error, node) => deps.onNodeError(error, node.key),
+      onSettled: () => {},
       onGap: (gap) => deps.emit("gap", gap),
-    });
+    };
   }
 
   private open(kind: string, node: ClusterNode, listener: SubscriberListener): SubscriberClient {

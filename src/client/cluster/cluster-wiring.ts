@@ -177,6 +177,7 @@ export class ClusterWiring {
     const isAwaited = (node: ClusterNode): boolean => (node.client?.link.offline.length ?? 0) > 0;
     const hasWaiting = (): boolean =>
       this.retries.hasDelayed || pool.hasSuspect || pool.lost().some(isAwaited);
+    const isInHurry = (): boolean => this.subscriptions.isInHurry;
     return new Refresher(settings, pool, {
       apply: (ranges) => {
         const { isChanged, moved } = this.owners.adopt(ranges);
@@ -189,6 +190,9 @@ export class ClusterWiring {
       openSeeds: () => this.openSeeds(),
       get hasWaiting() {
         return hasWaiting();
+      },
+      get isInHurry() {
+        return isInHurry();
       },
       get hasLost() {
         return pool.lost().length > 0;

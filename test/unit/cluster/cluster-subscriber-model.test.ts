@@ -7,7 +7,7 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import type { ClusterNode } from "../../../src/cluster/cluster-node";
-import type { ClusterSubscriber } from "../../../src/cluster/cluster-subscriber";
+import type { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
 import type { ModelSubscriber } from "../../support/model-subscriber";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
@@ -45,14 +45,16 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe("the connection for channels, on random programs", () => {
-  type Modules = typeof import("../../../src/cluster/cluster-subscriber") &
+  type Modules = typeof import("../../../src/cluster/subscription-reconciler") &
+    typeof import("../../../src/cluster/subscription-placement") &
     typeof import("../../../src/cluster/cluster-node") &
     CommandModules;
   let home: InVirtualTime<Modules>;
 
   before(() => {
     home = inVirtualTime(() => ({
-      ...require("../../../src/cluster/cluster-subscriber"),
+      ...require("../../../src/cluster/subscription-reconciler"),
+      ...require("../../../src/cluster/subscription-placement"),
       ...require("../../../src/cluster/cluster-node"),
       ...require("../../../src/command/command"),
       ...require("../../../src/command/command-table"),
@@ -63,15 +65,22 @@ describe("the connection for channels, on random programs", () => {
     private readonly nodes = [1, 2, 3].map(
       (n) => new home.modules.ClusterNode({ host: "h", port: n }) as ClusterNode,
     );
-    private readonly subscriber: ClusterSubscriber;
+    private readonly subscriber: SubscriptionReconciler;
 
     constructor() {
       super(home);
-      this.subscriber = new home.modules.ClusterSubscriber({
+      const { AnyNode, SubscriptionReconciler: Reconciler } = home.modules;
+      const choose = (instead: ClusterNode | null): ClusterNode | null =>
+        this.nodes.find((node) => node !== instead) ?? null;
+      this.subscriber = new Reconciler(new AnyNode(choose), 16, {
         open: this.open,
-        choose: (instead) => this.nodes.find((node) => node !== instead) ?? null,
-        onMisplaced: () => false,
+        onStale: () => {},
+        onSlotsLost: () => {},
+        onMoved: () => {},
+        onConnectionOpened: () => {},
+        onConnectionClosed: () => {},
         onRefused: () => {},
+        onSettled: () => {},
         onGap: ({ channels, patterns, lastedMs }) => {
           const told = [...channels.map((name) => `0${name}`), ...patterns.map((name) => `1${name}`)];
           if (!told.every((name) => this.isConfirmed(name))) this.problems.push(`an early gap of ${told}`);

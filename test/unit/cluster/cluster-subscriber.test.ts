@@ -3,7 +3,8 @@
 import { expect } from "chai";
 import { waitUntil } from "../../../scripts/servers/wait-until";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
-import { ClusterSubscriber } from "../../../src/cluster/cluster-subscriber";
+import { AnyNode } from "../../../src/cluster/subscription-placement";
+import { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { Ending } from "../../support/ending";
@@ -13,15 +14,20 @@ describe("the connection for channels of a cluster", () => {
   const nodes = [1, 2, 3].map((n) => new ClusterNode({ host: "h", port: n }));
   const connections: ModelSubscriber[] = [];
   const gaps: string[][] = [];
-  const subscriber = new ClusterSubscriber({
+  const placement = new AnyNode((instead) => nodes.find((node) => node !== instead) ?? null);
+  const subscriber = new SubscriptionReconciler(placement, 16, {
     open: (node, watcher) => {
       const made = new ModelSubscriber(node, watcher);
       connections.push(made);
       return made.client;
     },
-    choose: (instead) => nodes.find((node) => node !== instead) ?? null,
-    onMisplaced: () => false,
+    onStale: () => {},
+    onSlotsLost: () => {},
+    onMoved: () => {},
+    onConnectionOpened: () => {},
+    onConnectionClosed: () => {},
     onRefused: () => {},
+    onSettled: () => {},
     onGap: (gap) => gaps.push(gap.channels),
   });
 

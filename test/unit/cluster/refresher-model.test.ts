@@ -107,6 +107,7 @@ describe("the refresher, on random programs", () => {
           onNodeError: () => {},
           openSeeds: () => Promise.reject(new Error("no start node")),
           hasWaiting: false,
+          isInHurry: false,
           hasLost: false,
         },
       );
@@ -264,6 +265,7 @@ describe("the refresher, on random programs", () => {
           onNodeError: () => {},
           openSeeds: () => new Promise((resolve) => (found = resolve)),
           hasWaiting: false,
+          isInHurry: false,
           hasLost: false,
         },
       );

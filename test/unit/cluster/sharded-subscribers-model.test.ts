@@ -8,8 +8,8 @@
 import { expect } from "chai";
 import fc from "fast-check";
 import type { ClusterNode } from "../../../src/cluster/cluster-node";
-import type { ShardedSubscribers } from "../../../src/cluster/sharded-subscribers";
 import type { SlotMap } from "../../../src/cluster/slot-map";
+import type { SubscriptionReconciler } from "../../../src/cluster/subscription-reconciler";
 import type { Command } from "../../../src/command/command";
 import { slotOfKey } from "../../../src/command/slot";
 import { SubscriptionKind } from "../../../src/connection/subscriptions";
@@ -63,7 +63,8 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe("the connections for shard channels, on random programs", () => {
-  type Modules = typeof import("../../../src/cluster/sharded-subscribers") &
+  type Modules = typeof import("../../../src/cluster/subscription-reconciler") &
+    typeof import("../../../src/cluster/subscription-placement") &
     typeof import("../../../src/cluster/cluster-node") &
     typeof import("../../../src/cluster/slot-map") &
     CommandModules;
@@ -71,7 +72,8 @@ describe("the connections for shard channels, on random programs", () => {
 
   before(() => {
     home = inVirtualTime(() => ({
-      ...require("../../../src/cluster/sharded-subscribers"),
+      ...require("../../../src/cluster/subscription-reconciler"),
+      ...require("../../../src/cluster/subscription-placement"),
       ...require("../../../src/cluster/cluster-node"),
       ...require("../../../src/cluster/slot-map"),
       ...require("../../../src/command/command"),
@@ -84,22 +86,28 @@ describe("the connections for shard channels, on random programs", () => {
     /** The truth: who serves a slot. */
     private readonly owners = new Map(CHANNELS.map((name, i) => [slotOfKey(name), i % NODES]));
     private readonly slots: SlotMap;
-    private readonly subscribers: ShardedSubscribers;
+    private readonly subscribers: SubscriptionReconciler;
     private opened = 0;
     private closed = 0;
 
     constructor() {
       super(home);
-      const { ClusterNode: Node, ShardedSubscribers: Subscribers, SlotMap: Slots } = home.modules;
+      const {
+        ClusterNode: Node,
+        SubscriptionReconciler: Reconciler,
+        SlotMap: Slots,
+        SlotMasters,
+      } = home.modules;
       this.nodes = Array.from({ length: NODES }, (_, i) => new Node({ host: "h", port: 7000 + i }));
       this.slots = new Slots();
-      this.subscribers = new Subscribers(this.slots, 16, {
+      this.subscribers = new Reconciler(new SlotMasters(this.slots), 16, {
         open: this.open,
         onStale: () => {},
         onSlotsLost: () => {},
         onMoved: (slot, { port }) => this.assign(slot, port - 7000),
         onConnectionOpened: () => this.opened++,
         onConnectionClosed: () => this.closed++,
+        onRefused: () => {},
         onSettled: () => {},
         onGap: ({ shardChannels, lastedMs }) => this.noteGap(shardChannels, lastedMs),
       });

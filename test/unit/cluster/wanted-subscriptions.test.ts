@@ -13,11 +13,11 @@ const { Channel, Pattern, Shard } = SubscriptionKind;
 describe("WantedSubscriptions", () => {
   const made: Command[] = [];
   let wanted: WantedSubscriptions;
-  let changed: Command[];
+  let changed: string[];
 
   beforeEach(() => {
     changed = [];
-    wanted = new WantedSubscriptions((command) => void changed.push(command));
+    wanted = new WantedSubscriptions((kind, names) => void changed.push(`${kind} ${names.join(" ")}`));
   });
   afterEach(() => {
     for (const one of made.splice(0)) one.fail(new Error("the test is over"));
@@ -44,7 +44,7 @@ describe("WantedSubscriptions", () => {
     expect([namesOf(Channel), changed]).to.deep.equal([[], []]);
     one.fulfil(1, SHAPE);
     expect(namesOf(Channel)).to.deep.equal(["a", "b"]);
-    expect(changed).to.deep.equal([one]);
+    expect(changed).to.deep.equal([`${Channel} a b`]);
   });
 
   it("keeps the kinds apart", () => {

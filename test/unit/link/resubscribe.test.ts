@@ -123,15 +123,15 @@ describe("SubscriptionGap", () => {
 
   const listen = (): void => subscriptions.add(SubscriptionKind.Channel, Buffer.from("news"));
 
-  it("lasts from the first loss to the restoring, through lost attempts between", () =>
+  it("lasts from the last byte before the first loss to the restoring, through lost attempts between", () =>
     live(async () => {
       listen();
-      gap.begin();
+      gap.begin(home.time.nowMs - 1000);
       await home.pass(300);
-      gap.begin();
+      gap.begin(home.time.nowMs);
       await home.pass(200);
       gap.end();
-      expect(gaps).to.deep.equal([{ channels: ["news"], patterns: [], shardChannels: [], lastedMs: 500 }]);
+      expect(gaps).to.deep.equal([{ channels: ["news"], patterns: [], shardChannels: [], lastedMs: 1500 }]);
       await home.pass(100);
       gap.end();
       expect(gaps).to.have.length(1);
@@ -139,10 +139,10 @@ describe("SubscriptionGap", () => {
 
   it("is none without subscriptions, when it begins or when it ends", () =>
     live(async () => {
-      gap.begin();
+      gap.begin(home.time.nowMs);
       listen();
       gap.end();
-      gap.begin();
+      gap.begin(home.time.nowMs);
       subscriptions.clear();
       gap.end();
       expect(gaps).to.deep.equal([]);
@@ -169,19 +169,19 @@ describe("SubscriptionGap", () => {
           tracer: { server: () => server },
           listener: { onGap() {} },
         });
-        gap.begin();
+        gap.begin(home.time.nowMs);
         expect(heard).to.deep.equal([]);
         listen();
-        gap.begin();
+        gap.begin(home.time.nowMs);
         await home.pass(300);
-        gap.begin();
+        gap.begin(home.time.nowMs);
         await home.pass(200);
         gap.end();
         gap.end();
         expect(heard.map(([event]) => event)).to.deep.equal(["start", "over"]);
         expect(heard[0]?.[1]).to.deep.include({ ...server, subscriptions: 1 });
         expect(heard[1]?.[1].gapMs).to.be.closeTo(500, 0.01);
-        gap.begin();
+        gap.begin(home.time.nowMs);
         gap.end(new Error("closed"));
         expect(heard.slice(2).map(([event, { error }]) => `${event} ${error?.message}`)).to.deep.equal([
           "start undefined",
@@ -196,7 +196,7 @@ describe("SubscriptionGap", () => {
   it("is not told when the client has ended instead", () =>
     live(async () => {
       listen();
-      gap.begin();
+      gap.begin(home.time.nowMs);
       gap.end(new ConnectionClosedError());
       gap.end();
       expect(gaps).to.deep.equal([]);
