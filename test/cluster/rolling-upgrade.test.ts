@@ -12,8 +12,8 @@ import calculateSlot from "cluster-key-slot";
 import { ServerKind } from "../../scripts/servers/find-server";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
 import { ClusterLoad, type LoadReport } from "../support/cluster-load";
-import { type ChannelReport, MessageBooks } from "../support/message-books";
 import { serverKinds } from "../support/shared-servers";
+import { type ChannelReport, MessageBooks } from "./message-books";
 
 const LONG = process.env.SLUICE_LONG === "1";
 const ROUNDS = LONG ? 20 : 1;

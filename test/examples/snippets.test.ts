@@ -9,7 +9,7 @@ import { allSnippets, compiledFile, compileSnippets, instrument } from "../suppo
 import { serverKinds, sharedServer } from "../support/shared-servers";
 
 const run = promisify(execFile);
-const harness = join(__dirname, "..", "support", "run-snippet.js");
+const harness = join(__dirname, "run-snippet.js");
 const SNIPPET_TIMEOUT_MS = 30_000;
 
 describe("code in the documentation, run", function () {

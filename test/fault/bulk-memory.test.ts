@@ -9,11 +9,11 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
-import type { BulkReport, BulkSample } from "../support/bulk-program";
-import type { BulkReadReport } from "../support/bulk-read-program";
+import type { BulkReport, BulkSample } from "./bulk-program";
+import type { BulkReadReport } from "./bulk-read-program";
 
-const PROGRAM = join(__dirname, "..", "support", "bulk-program.js");
-const READ_PROGRAM = join(__dirname, "..", "support", "bulk-read-program.js");
+const PROGRAM = join(__dirname, "bulk-program.js");
+const READ_PROGRAM = join(__dirname, "bulk-read-program.js");
 const isLong = process.env.SLUICE_LONG === "1";
 const COMMANDS = isLong ? 10_000_000 : 1_000_000;
 /** Beyond what the first fifth needed: two windows of commands, and what the collector leaves lying. */

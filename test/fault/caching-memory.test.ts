@@ -6,9 +6,9 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerProcess } from "../../scripts/servers/server-process";
-import type { CacheReport, CacheSample } from "../support/cache-program";
+import type { CacheReport, CacheSample } from "./cache-program";
 
-const PROGRAM = join(__dirname, "..", "support", "cache-program.js");
+const PROGRAM = join(__dirname, "cache-program.js");
 const isLong = process.env.SLUICE_LONG === "1";
 const KEYS = isLong ? 10_000_000 : 150_000;
 const MAX_MIB = 16;

@@ -10,11 +10,11 @@ import { promisify } from "node:util";
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import { sharedServer } from "../support/shared-servers";
-import type { StretchReport, StretchTask } from "../support/stretch-program";
+import type { StretchReport, StretchTask } from "./stretch-program";
 
 const run = promisify(execFile);
 const LONG = process.env.SLUICE_LONG === "1";
-const PROGRAM = join(__dirname, "..", "support", "stretch-program.js");
+const PROGRAM = join(__dirname, "stretch-program.js");
 const LIMIT_MS = 50;
 const TRIES = 5;
 const MILLION = 1_000_000;

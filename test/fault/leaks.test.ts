@@ -15,8 +15,8 @@ import { ServerCluster } from "../../scripts/servers/server-cluster";
 import { ServerProcess } from "../../scripts/servers/server-process";
 import { ServerSentinels } from "../../scripts/servers/server-sentinels";
 import { waitUntil } from "../../scripts/servers/wait-until";
-import type { LeakReport, LeakTask } from "../support/leak-program";
 import { sharedServer } from "../support/shared-servers";
+import type { LeakReport, LeakTask } from "./leak-program";
 
 const run = promisify(execFile);
 const LONG = process.env.SLUICE_LONG === "1";
@@ -26,7 +26,7 @@ const TIMEOUT_MS = LONG ? 300_000 : 120_000;
  * clients; one client that stays takes more than twenty times as much, and is counted besides.
  */
 const NOISE_BYTES = 768 * 1024;
-const PROGRAM = join(__dirname, "..", "support", "leak-program.js");
+const PROGRAM = join(__dirname, "leak-program.js");
 
 async function livesOf(task: LeakTask): Promise<LeakReport> {
   // Coverage holds on to what it has seen.

@@ -10,10 +10,10 @@ import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
 import { countInjections } from "../support/injections";
 import { closeClient } from "../support/matrix";
-import { runProgram } from "../support/program-runner";
 import { fixedRuns } from "../support/properties";
 import { programs } from "../support/random-program";
 import { serverKinds, sharedServer } from "../support/shared-servers";
+import { runProgram } from "./program-runner";
 
 const LONG = process.env.SLUICE_LONG === "1";
 const PROGRAMS = 100;

@@ -17,7 +17,7 @@ import { type Ground, SCENARIOS, sendAll, withRedis } from "../support/secret-sc
 import { Secrets, Witness } from "../support/secrets";
 import { startServer } from "../support/shared-servers";
 
-const PROGRAM = join(__dirname, "..", "support", "secret-scenarios-program.js");
+const PROGRAM = join(__dirname, "secret-scenarios-program.js");
 
 /** All that the debug output has, as docs/tracing.md lists them. */
 const NAMESPACES = [..."redis connection pipeline flush command cluster pool subscriber sentinel".split(" ")];

@@ -12,14 +12,14 @@ import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { RetryPolicy } from "../../src/command/command-extra";
 import { sharedServer } from "../support/shared-servers";
-import type { SoakReport, SoakTask } from "../support/soak-program";
+import type { SoakReport, SoakTask } from "./soak-program";
 
 const run = promisify(execFile);
 const LONG = process.env.SLUICE_LONG === "1";
 const COMMANDS = LONG ? 5_000_000 : 80_000;
 const CUT_EVERY_MS = LONG ? 2000 : 100;
 const TIMEOUT_MS = LONG ? 3_600_000 : 120_000;
-const PROGRAM = join(__dirname, "..", "support", "soak-program.js");
+const PROGRAM = join(__dirname, "soak-program.js");
 /** Memory that the engine keeps and gives back without anybody's doing. */
 const HEAP_NOISE_BYTES = 2 * 1024 * 1024;
 const RESIDENT_NOISE_BYTES = 48 * 1024 * 1024;

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { RetryPolicy } from "../../src/command/command-extra";
 import { Redis } from "../../src/index";
-import { FaultProxy } from "./fault-proxy";
-import { closeClient, untilReady } from "./matrix";
+import { FaultProxy } from "../support/fault-proxy";
+import { closeClient, untilReady } from "../support/matrix";
+import { DATABASES, type Member, type Program, type Step, type Way } from "../support/random-program";
 import { Books, type Entry, type Found, type Unit } from "./program-books";
-import { DATABASES, type Member, type Program, type Step, type Way } from "./random-program";
 
 export interface Verdict {
   readonly faults: readonly string[];

@@ -12,7 +12,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Cluster, Redis } from "../../src/index";
-import { FakeServer, NO_REPLY } from "./fake-server";
+import { FakeServer, NO_REPLY } from "../support/fake-server";
 
 export interface LeakTask {
   readonly life: keyof typeof LIVES;

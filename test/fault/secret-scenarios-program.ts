@@ -1,8 +1,8 @@
 /** All scenarios of secrets in a process of its own; the parent reads what it prints, and learns the secrets. */
 
 import { Redis } from "../../src/index";
-import { SCENARIOS } from "./secret-scenarios";
-import { Secrets, Witness } from "./secrets";
+import { SCENARIOS } from "../support/secret-scenarios";
+import { Secrets, Witness } from "../support/secrets";
 
 async function main(): Promise<void> {
   const secrets = new Secrets();

@@ -7,7 +7,7 @@
  */
 
 import type { RetryPolicy } from "../../src/command/command-extra";
-import { DATABASES, type Member } from "./random-program";
+import { DATABASES, type Member } from "../support/random-program";
 
 type Failure = Error & { readonly code?: string; readonly details?: { readonly mayHaveRun: boolean } };
 

@@ -12,9 +12,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { RetryPolicy } from "../../src/command/command-extra";
 import { fateOf } from "../../src/command/fate";
 import { Redis } from "../../src/index";
-import { Direction, FaultProxy } from "./fault-proxy";
-import { randomSource } from "./random";
-import { replaceExport } from "./replace-export";
+import { Direction, FaultProxy } from "../support/fault-proxy";
+import { randomSource } from "../support/random";
+import { replaceExport } from "../support/replace-export";
 
 export interface SoakTask {
   readonly host: string;
