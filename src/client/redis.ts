@@ -454,7 +454,7 @@ class RedisChainDeps implements ChainDeps {
   /** A transaction opened by hand goes on where it began; the rest will be refused. */
   isBoundToShared(): boolean {
     const { link } = this;
-    return link.isLeaving || link.session.isDelicate || link.mode !== "normal";
+    return link.isLeaving || link.session.isDelicate || link.session.isDbOpen || link.mode !== "normal";
   }
 }
 

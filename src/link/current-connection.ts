@@ -12,7 +12,7 @@ import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import type { Reply } from "../protocol/resp-types";
 import type { CredentialSource } from "./credentials";
-import { SelectedDb } from "./selected-db";
+import { DB_WHEN_SENT, SelectedDb, type Selects } from "./selected-db";
 import type { Unblocker, UnblockerDeps } from "./unblocker";
 
 export interface CurrentOwner extends UnblockerDeps {
@@ -27,6 +27,8 @@ export class CurrentConnection {
   unblocker: Unblocker | null = null;
   /** Database of the server's side after all that was dispatched. */
   private selected = new SelectedDb(0);
+  /** An EXEC whose reply decides which database is selected. */
+  private deciding: { readonly exec: Command; readonly selects: Selects } | null = null;
 
   constructor(
     private readonly owner: CurrentOwner,
@@ -41,6 +43,7 @@ export class CurrentConnection {
   /** The connection is lost, or is no longer wanted. */
   drop(): void {
     this.unblocker?.stop();
+    this.deciding = null;
     this.connection = null;
   }
 
@@ -55,7 +58,8 @@ export class CurrentConnection {
 
   send(command: Command): void {
     if ((command.spec.flags & CommandFlag.Fieldsets) !== 0 && this.owner.holdsBack(command)) return;
-    if (command.db !== this.selected.db) this.select(command.db);
+    if (command.db === DB_WHEN_SENT) command.db = this.selected.db;
+    if (command.db !== this.selected.db || this.isDeciding) this.selectAnew(command.db);
     this.note(command);
     // Without limits it cannot be given up.
     if ((command.spec.flags & CommandFlag.Blocking) !== 0 && command.extra !== null) {
@@ -71,11 +75,14 @@ export class CurrentConnection {
     return true;
   }
 
+  /** What is sent now would run in a database that only the reply of an EXEC tells. */
+  get isDeciding(): boolean {
+    return this.deciding !== null;
+  }
+
   /** Makes sure that what follows runs on `db`. */
   select(db: number): void {
-    if (db === this.selected.db) return;
-    this.request("select", [String(db)], this.selected.db);
-    this.setDb(db);
+    if (db !== this.selected.db) this.selectAnew(db);
   }
 
   /** Sends a command on the link's own account, issued for `db`. */
@@ -102,17 +109,33 @@ export class CurrentConnection {
     this.note(this.request("discard", []));
   }
 
-  /** EXEC was answered: a SELECT inside of a transaction that has not run has selected nothing. */
-  settle(exec: Command, reply: Reply): void {
+  /** An EXEC is answered, or has failed. Returns the database after it if the transaction has a SELECT. */
+  settle(exec: Command, reply?: Reply): number | null {
+    const { deciding } = this;
+    if (deciding === null || deciding.exec !== exec) return null;
+    this.deciding = null;
     const before = this.selected.db;
-    this.selected.settle(exec, reply);
+    if (reply !== undefined) this.selected.settle(deciding.selects, reply);
+    // Also where the reply tells the database: a command may have gone again meanwhile, in its own.
+    if (this.isReady) this.selectAnew(this.selected.db);
     this.tell(before);
+    return this.selected.db;
+  }
+
+  /** The transaction that is being sent is none. */
+  abandonOpen(): void {
+    if (this.selected.abandonOpen() && this.isReady) this.selectAnew(this.selected.db);
   }
 
   setDb(db: number): void {
     const before = this.selected.db;
-    this.selected.select(db);
+    this.selected.db = db;
     this.tell(before);
+  }
+
+  private selectAnew(db: number): void {
+    this.request("select", [String(db)], this.selected.db);
+    this.setDb(db);
   }
 
   /** The caller of a written blocking command has given up. */
@@ -126,7 +149,8 @@ export class CurrentConnection {
 
   private note(command: Command): void {
     const before = this.selected.db;
-    this.selected.note(command);
+    const selects = this.selected.note(command);
+    if (selects !== null && !command.isSettled) this.deciding = { exec: command, selects };
     this.tell(before);
   }
 

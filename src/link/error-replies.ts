@@ -70,8 +70,7 @@ export class ErrorReplies implements ErrorJudge {
     }
     if (command.origin === Origin.Connection) return this.judgeOwn(command, error);
     if (error instanceof ReplyError) attachCommand(error, command.spec.name, command.args);
-    // EXEC outside of MULTI tells nothing about a SELECT before it, which then has run.
-    if (error.message.startsWith("EXECABORT")) deps.databases.onExecSettled(command, null);
+    if ((command.spec.flags & CommandFlag.Multi) !== 0) deps.databases.onMultiRefused(error);
     if (deps.current.unblocker?.takes(command, error)) return true;
     const { message } = error;
     const fate = fateOf(command, { kind: "error reply", message, isServerLeft: false });

@@ -45,7 +45,7 @@ import { Liveness } from "./liveness";
 import { OfflineQueue } from "./offline-queue";
 import { Reconnection } from "./reconnection";
 import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
-import { DatabaseChanges, type DatabaseDeps, type SelectedDb, type UnansweredCommand } from "./selected-db";
+import { DatabaseChanges, type DatabaseDeps, type UnansweredCommand } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
 
@@ -100,7 +100,7 @@ export class Link implements Dispatcher, CalledByParts {
     readonly connector: AbstractConnector,
     private readonly deps: LinkDeps,
   ) {
-    this.session = new Session(options.db ?? 0, (exec) => this.databases.onExecSettled(exec, null));
+    this.session = new Session(options.db ?? 0, (exec) => this.databases.onExecSettled(exec));
     this.current = new CurrentConnection(this, deps);
     this.databases = new DatabaseChanges(this, options.db ?? 0);
     this.reconnection = new Reconnection(options, connector, deps, this);
@@ -282,14 +282,6 @@ export class Link implements Dispatcher, CalledByParts {
     return this.offline;
   }
 
-  get issued(): SelectedDb {
-    return this.session.selected;
-  }
-
-  get sent(): CurrentConnection {
-    return this.current;
-  }
-
   unanswered(): UnansweredCommand[] {
     return [...(this.connection?.queue.pending() ?? []), ...this.offline.pending()];
   }
@@ -304,6 +296,11 @@ export class Link implements Dispatcher, CalledByParts {
 
   onSelect(db: number): void {
     this.deps.listener.onSelect(db);
+  }
+
+  onDbKnown(): void {
+    if (this.current.isReady && !this.current.isDeciding) this.drainWaiting();
+    this.updateDirect();
   }
 
   prepareFieldsets(): void {
@@ -437,7 +434,8 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** Whether commands go straight to the connection or are looked at one by one. */
   private updateDirect(): void {
-    const isOpen = this.isWritable && !this.isLeaving && !this.session.isDelicate && this.mode === "normal";
+    const { isDelicate, isDbOpen } = this.session;
+    const isOpen = this.isWritable && !this.isLeaving && !isDelicate && !isDbOpen && this.mode === "normal";
     this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
   }
 
@@ -479,16 +477,17 @@ export class Link implements Dispatcher, CalledByParts {
       return;
     }
     if (this.status === "wait") this.connect().catch(() => {});
+    const isHeld = this.current.isDeciding;
     const waits = !this.isWritable && !(this.status === "connect" && this.current.mayBypass(command));
-    if (waits && this.options.enableOfflineQueue === false) {
+    if (waits && !isHeld && this.options.enableOfflineQueue === false) {
       this.session.loseMember(command);
       this.updateDirect();
       command.fail(new OfflineQueueDisabledError());
       return;
     }
-    command.db = this.session.selected.db;
+    command.db = this.session.nextDb;
     this.session.note(command);
-    if (waits) this.offline.push(command);
+    if (waits || isHeld) this.offline.push(command);
     else this.current.send(command);
     this.updateDirect();
   }
@@ -520,10 +519,19 @@ export class Link implements Dispatcher, CalledByParts {
         () => this.gap.end(),
       );
     }
-    this.offline.drain((command) => this.current.send(command));
-    this.current.select(this.session.selected.db);
+    this.drainWaiting();
     connection.isGathering = false;
     this.updateDirect();
+  }
+
+  /** Behind an EXEC that decides about the database, the rest waits. */
+  private drainWaiting(): void {
+    const { current, session } = this;
+    this.offline.drain(
+      (command) => current.send(command),
+      () => current.isDeciding,
+    );
+    if (!current.isDeciding && !session.isDbOpen) current.select(session.selected.db);
   }
 
   /** A command that was taken and not sent when its connection was lost. */

@@ -83,9 +83,11 @@ export class OfflineQueue {
     return [...this.requeued, ...this.items.toArray()];
   }
 
-  /** Empties the queue in order; what has settled meanwhile is left out. */
-  drain(send: (command: Command) => void): void {
-    for (let next = this.items.shift(); next !== undefined; next = this.items.shift()) {
+  /** Empties the queue in order while nothing holds it; what has settled meanwhile is left out. */
+  drain(send: (command: Command) => void, isHeld: () => boolean): void {
+    while (!isHeld()) {
+      const next = this.items.shift();
+      if (next === undefined) return;
       // A WATCH guards what follows, even if its caller has given up.
       if (!next.isSettled || (next.spec.flags & CommandFlag.Watch) !== 0) send(next);
       else next.group?.dropOut();

@@ -1,124 +1,81 @@
 /**
- * Which database is selected after a row of commands, in the order in which they were issued or
- * sent. A SELECT inside of a transaction counts from EXEC on; when the answer to EXEC tells that it
- * did not run, everything is as it was before MULTI.
+ * Which database is selected after a row of commands. A SELECT inside a transaction counts only if EXEC runs it, so what
+ * is issued behind such an EXEC waits for its reply and runs in the database that is selected then.
  */
 
 import type { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Reply } from "../protocol/resp-types";
 
-/** A transaction with a SELECT. */
-interface Move {
-  /** Database before MULTI. */
-  before: number;
-  /** Numbers of SELECTs before MULTI, and at EXEC. */
-  readonly start: number;
-  end: number;
-  /** Its SELECTs: number of the member, database. */
-  readonly selects: [member: number, db: number][];
-  members: number;
-}
+/** The `db` of a command that runs in the database that is selected when it is sent. */
+export const DB_WHEN_SENT = -1;
 
-/** The database was taken to be `from` behind a transaction, and is `to`. */
-interface Correction {
-  readonly from: number;
-  readonly to: number;
-}
+/** The SELECTs of a transaction: place in the reply of EXEC, and database. */
+export type Selects = readonly (readonly [place: number, db: number])[];
 
 export class SelectedDb {
-  private selects = 0;
-  private open: Move | null = null;
-  /** Transactions by their EXEC, which has not been answered. */
-  private moves: Map<Command, Move> | null = null;
+  private open: { size: number; readonly selects: [place: number, db: number][] } | null = null;
 
   constructor(public db: number) {}
 
-  /** Another database is selected, outside of any transaction. */
-  select(db: number): void {
-    this.db = db;
-    this.selects++;
+  get isOpen(): boolean {
+    return this.open !== null;
   }
 
-  /** The open transaction is lost: it will never run. */
-  abandonOpen(): void {
-    if (this.open !== null && this.open.selects.length > 0) this.db = this.open.before;
-    this.open = null;
-  }
-
-  /** Follows a command. True when it is the EXEC of a transaction with a SELECT: its answer decides. */
-  note(command: Command): boolean {
-    const { flags } = command.spec;
+  /** Follows a command. Returns the SELECTs of the transaction that an EXEC ends; null if there are none. */
+  note({ spec: { flags }, args }: Command): Selects | null {
     const { open } = this;
-    if ((flags & CommandFlag.Select) !== 0) this.noteSelect(command);
-    else if ((flags & CommandFlag.Multi) !== 0) {
-      this.open ??= { before: this.db, start: this.selects, end: 0, selects: [], members: 0 };
-    } else if ((flags & CommandFlag.Exec) !== 0) {
-      if (open !== null && open.selects.length > 0) {
-        open.end = this.selects;
-        this.moves ??= new Map();
-        this.moves.set(command, open);
-      }
+    if ((flags & CommandFlag.Multi) !== 0) this.open ??= { size: 0, selects: [] };
+    else if ((flags & (TRANSACTION_END | CommandFlag.Reset)) !== 0) {
       this.open = null;
-      return this.moves?.has(command) === true;
-    } else if ((flags & CommandFlag.Discard) !== 0) {
-      if (open !== null) this.db = open.before;
-      this.open = null;
-    } else if ((flags & CommandFlag.Reset) !== 0) {
-      this.select(0);
-      this.open = null;
-    } else if (open !== null) open.members++;
-    return false;
+      if ((flags & CommandFlag.Reset) !== 0) this.db = 0;
+      if ((flags & CommandFlag.Exec) !== 0 && open !== null && open.selects.length > 0) return open.selects;
+    } else if ((flags & CommandFlag.Select) !== 0) this.select(Number(args[0]));
+    else if (open !== null) open.size++;
+    return null;
   }
 
-  /** EXEC was answered, or has ended without having been written (null). */
-  settle(exec: Command, reply: Reply): Correction | null {
-    const { moves } = this;
-    const move = moves?.get(exec);
-    if (moves === null || move === undefined) return null;
-    moves.delete(exec);
-    const [, from] = move.selects[move.selects.length - 1] as [number, number];
-    let to = move.before;
-    if (Array.isArray(reply)) {
-      for (const [member, db] of move.selects) if (!(reply[member] instanceof Error)) to = db;
-    }
-    if (to === from) return null;
-    if (this.selects === move.end) this.db = to;
-    for (const later of this.open === null ? moves.values() : [...moves.values(), this.open]) {
-      if (later.start === move.end) later.before = to;
-    }
-    return { from, to };
+  /** EXEC has been answered. */
+  settle(selects: Selects, reply: Reply): void {
+    if (!Array.isArray(reply)) return;
+    for (const [place, db] of selects) if (!(reply[place] instanceof Error)) this.db = db;
   }
 
-  /** Forgets each EXEC that has ended without an answer. */
-  forgetSettled(): void {
-    const { moves } = this;
-    if (moves !== null) for (const exec of moves.keys()) if (exec.isSettled) moves.delete(exec);
+  /** The open transaction will not run. True if it has a SELECT. */
+  abandonOpen(): boolean {
+    const { open } = this;
+    this.open = null;
+    return open !== null && open.selects.length > 0;
   }
 
-  private noteSelect({ args }: Command): void {
-    const db = Number(args[0]);
-    const member = this.open === null ? 0 : this.open.members++;
+  private select(db: number): void {
+    const place = this.open === null ? 0 : this.open.size++;
     if (!Number.isInteger(db) || db < 0) return;
-    this.select(db);
-    this.open?.selects.push([member, db]);
+    if (this.open === null) this.db = db;
+    else this.open.selects.push([place, db]);
   }
 }
 
 /** A command, or the calls of a pipeline, that runs on a database. */
 export interface UnansweredCommand {
-  db: number;
+  readonly db: number;
   readonly spec?: Command["spec"];
 }
 
 /** The state that `DatabaseChanges` corrects. */
 export interface DatabaseDeps {
   /** In the order of issue. */
-  readonly issued: SelectedDb;
+  readonly session: { readonly selected: SelectedDb; settleExec(exec: Command, db: number | null): void };
   /** In the order of sending, on the present connection. */
-  readonly sent: { settle(exec: Command, reply: Reply): void; setDb(db: number): void };
+  readonly current: {
+    settle(exec: Command, reply?: Reply): number | null;
+    setDb(db: number): void;
+    abandonOpen(): void;
+  };
   /** The unanswered commands, in order. */
   unanswered(): readonly UnansweredCommand[];
+  /** Commands need not wait for EXEC any more. */
+  onDbKnown(): void;
 }
 
 /** Follows what the server says about databases. */
@@ -138,9 +95,9 @@ export class DatabaseChanges {
     const selected = new SelectedDb(this.agreed);
     const others = new Set<number>();
     for (const command of this.deps.unanswered()) {
-      if (command.db !== selected.db) {
+      if (command.db !== selected.db && command.db !== DB_WHEN_SENT) {
         others.add(command.db);
-        selected.select(command.db);
+        selected.db = command.db;
       }
       if (command.spec !== undefined) selected.note(command as Command);
     }
@@ -149,26 +106,26 @@ export class DatabaseChanges {
 
   /** A SELECT has failed: the database is what it was before, unless another one followed. */
   onRefused(command: Command): void {
-    const { issued, sent } = this.deps;
-    if (issued.db !== Number(command.args[0])) return;
-    issued.select(command.db);
-    sent.setDb(command.db);
+    const { session, current } = this.deps;
+    if (session.selected.db !== Number(command.args[0])) return;
+    session.selected.db = command.db;
+    current.setDb(command.db);
   }
 
-  /** Whether the SELECTs of a transaction count is known: by the reply to EXEC, or null when it did not run. */
-  onExecSettled(exec: Command, reply: Reply): void {
-    const { issued, sent } = this.deps;
-    const correction = issued.settle(exec, reply);
-    sent.settle(exec, reply);
-    if (correction !== null) relabel(this.deps.unanswered(), exec, correction);
+  /** MULTI has failed, so the commands behind it are no transaction. */
+  onMultiRefused(error: Error): void {
+    // Inside a transaction, which goes on.
+    if (error.message.includes("nested")) return;
+    this.deps.session.selected.abandonOpen();
+    this.deps.current.abandonOpen();
   }
-}
 
-/** Commands behind EXEC, until the next SELECT, were issued for a database that it has not selected. */
-function relabel(commands: readonly UnansweredCommand[], exec: Command, { from, to }: Correction): void {
-  for (let i = (commands as readonly unknown[]).indexOf(exec) + 1; i < commands.length; i++) {
-    const command = commands[i] as (typeof commands)[number];
-    if (((command.spec?.flags ?? 0) & CommandFlag.Select) !== 0) return;
-    if (command.db === from) command.db = to;
+  /** An EXEC is answered; without a reply, it has failed. */
+  onExecSettled(exec: Command, reply?: Reply): void {
+    const { session, current } = this.deps;
+    const db = current.settle(exec, reply);
+    if (db !== null && reply !== undefined) this.agreed = db;
+    session.settleExec(exec, reply === undefined ? null : db);
+    this.deps.onDbKnown();
   }
 }

@@ -14,7 +14,7 @@ import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { endingError } from "../command/ending-errors";
 import { fateOf } from "../command/fate";
 import { ReplyError } from "../errors";
-import { SelectedDb } from "./selected-db";
+import { DB_WHEN_SENT, SelectedDb } from "./selected-db";
 
 /** Commands that change the session. */
 export const SESSION_FLAGS =
@@ -82,8 +82,9 @@ function callerOf({ batch, extra }: Command): Caller | null {
 }
 
 export class Session {
-  /** Database that the next command is issued for. */
   readonly selected: SelectedDb;
+  /** The last EXEC of a transaction with a SELECT, until it is settled. */
+  private deciding: Command | null = null;
   private isWatching = false;
   /** Made with the first WATCH or end of a transaction. */
   private guards: Guards | null = null;
@@ -98,10 +99,26 @@ export class Session {
 
   constructor(
     db: number,
-    /** An EXEC that would have selected a database has ended without having been written. */
-    private readonly onUnwrittenExec: (exec: Command) => void,
+    /** An EXEC of a transaction with a SELECT has failed. */
+    private readonly onExecFailed: (exec: Command) => void,
   ) {
     this.selected = new SelectedDb(db);
+  }
+
+  /** Database that the next command is issued for. */
+  get nextDb(): number {
+    return this.isDbOpen ? DB_WHEN_SENT : this.selected.db;
+  }
+
+  /** Only the reply of an EXEC tells which database is selected. */
+  get isDbOpen(): boolean {
+    return this.deciding !== null;
+  }
+
+  /** An EXEC is settled, and `db` is selected now; null: as before. */
+  settleExec(exec: Command, db: number | null): void {
+    if (this.deciding !== null && db !== null) this.selected.db = db;
+    if (this.deciding === exec) this.deciding = null;
   }
 
   /** True while every command must be looked at before it may go on. */
@@ -160,7 +177,9 @@ export class Session {
   /** Follows a command that is being handed over. */
   note(command: Command): void {
     const { flags } = command.spec;
-    if (this.selected.note(command)) this.followExec(command);
+    const isSelect = (flags & CommandFlag.Select) !== 0;
+    if (this.selected.note(command) !== null) this.followExec(command);
+    else if (isSelect && !this.selected.isOpen) this.deciding = null;
     if ((flags & CommandFlag.Quit) !== 0) this.noteQuit(command);
     else if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
     else if (this.openTransaction !== null) join(command, this.openTransaction);
@@ -172,7 +191,6 @@ export class Session {
    */
   onLoss(goesAgain: (flag: number) => boolean): void {
     if (this.isWatching && !goesAgain(CommandFlag.Watch)) this.isWatchLost = true;
-    this.selected.forgetSettled();
     if (this.openTransaction !== null && !goesAgain(CommandFlag.Multi)) {
       this.selected.abandonOpen();
       this.openTransaction = null;
@@ -203,6 +221,7 @@ export class Session {
   clear(): void {
     this.guards?.clear();
     this.selected.abandonOpen();
+    this.deciding = null;
     this.isWatching = false;
     this.isWatchLost = false;
     this.openTransaction = null;
@@ -243,10 +262,8 @@ export class Session {
   }
 
   private followExec(exec: Command): void {
-    const onFailed = (error: Error): void => {
-      if (!(error instanceof ReplyError) && exec.extra?.sentAtMs === 0) this.onUnwrittenExec(exec);
-    };
-    exec.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
+    this.deciding = exec;
+    exec.ensureExtra().addHook({ onFulfilled: () => {}, onFailed: () => this.onExecFailed(exec) });
   }
 
   private openByHand(command: Command): void {

@@ -2,7 +2,7 @@
 
 import { BatchKind } from "../command/batch";
 import type { Command } from "../command/command";
-import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
+import { CommandFlag } from "../command/command-spec";
 import type { StateFollower } from "../connection/connection";
 import type { Subscriptions } from "../connection/subscriptions";
 import type { Reply } from "../protocol/resp-types";
@@ -30,7 +30,7 @@ export class StateReplies implements StateFollower {
     const { deps } = this;
     const { connection } = deps.current;
     const { flags, lowerName } = command.spec;
-    if ((flags & TRANSACTION_END) !== 0) deps.databases.onExecSettled(command, reply);
+    if ((flags & CommandFlag.Exec) !== 0) deps.databases.onExecSettled(command, reply);
     const isSelected = (flags & CommandFlag.Select) !== 0 && command.group?.kind !== BatchKind.Transaction;
     if (isSelected) deps.databases.onSelected(Number(command.args[0]));
     if (lowerName === "hello") {
