@@ -136,6 +136,47 @@ describe("SELECT inside of a transaction", () => {
     }
   }
 
+  it("a transaction whose caller gives up while the server is at it: what follows runs in the database from before", async () => {
+    const redis = fixture.connect({ db: 1 });
+    await untilReady(redis);
+    await fixture.connectDirectly().client("PAUSE", 300);
+    const given = codeOf((redis.with({ timeout: 50 }) as Redis).multi().select(3).set("inside", 1).exec());
+    const behind = redis.set("behind", 1);
+    expect(await given).to.equal("COMMAND_TIMEOUT");
+    const later = redis.set("later", 1);
+    expect(await Promise.all([behind, later])).to.deep.equal(["OK", "OK"]);
+    expect(await placesOf("inside"), "it has run all the same").to.deep.equal([3]);
+    for (const key of ["behind", "later"]) expect(await placesOf(key), key).to.deep.equal([1]);
+  });
+
+  it("a SELECT behind EXEC counts for what follows it, and without an offline queue all of it runs", async () => {
+    const redis = fixture.connect({ db: 1, enableOfflineQueue: false });
+    await untilReady(redis);
+    const all = [
+      redis.multi().select(3).set("inside", 1).exec(),
+      redis.set("behind", 1),
+      redis.select(0),
+      redis.set("after", 1),
+      redis.multi().select(1).select(9999).exec(),
+      redis.set("last", 1),
+    ];
+    await Promise.all(all);
+    const places = await Promise.all(["inside", "behind", "after", "last"].map(placesOf));
+    expect(places).to.deep.equal([[3], [3], [0], [1]]);
+    expect(redis.condition?.select).to.equal(1);
+  });
+
+  it("commands that wait for EXEC when the client quits are sent before", async () => {
+    const redis = fixture.connect({ db: 1 });
+    await untilReady(redis);
+    const exec = redis.multi().select(3).exec();
+    const behind = redis.set("behind", 1);
+    expect(await redis.quit()).to.equal("OK");
+    await exec;
+    expect(await behind).to.equal("OK");
+    expect(await placesOf("behind")).to.deep.equal([3]);
+  });
+
   it("two transactions one behind the other, the first of which does not run", async () => {
     const redis = fixture.connect({ db: 1 });
     await untilReady(redis);

@@ -8,6 +8,8 @@ import type { Connection } from "../../../src/connection/connection";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import { CurrentConnection } from "../../../src/link/current-connection";
 import { OfflineQueue } from "../../../src/link/offline-queue";
+import { DB_WHEN_SENT } from "../../../src/link/selected-db";
+import type { Reply } from "../../../src/protocol/resp-types";
 import { Ending } from "../../support/ending";
 
 describe("CurrentConnection", () => {
@@ -82,15 +84,46 @@ describe("CurrentConnection", () => {
     expect(sent.slice(2)).to.deep.equal(["get b", "select 3", "get c"]);
   });
 
-  it("is back at the database before MULTI when EXEC tells that it has not run", () => {
-    const exec = command("exec", [], 5);
-    for (const one of [command("multi"), command("select", ["5"]), exec]) current.send(one);
+  it("waits for EXEC to tell which database a transaction has selected, and selects that one itself", () => {
+    for (const [reply, db] of [
+      [null, 0],
+      [["OK", "QUEUED"], 5],
+      [[new Error("out of range")], 0],
+      [undefined, 0],
+    ] as const) {
+      current.open(0);
+      const exec = command("exec");
+      for (const one of [command("multi"), command("select", ["5"]), command("get", ["a"]), exec])
+        current.send(one);
+      expect(current.isDeciding).to.equal(true);
+      expect(current.settle(command("exec"), null), "another one").to.equal(null);
+      expect(current.settle(exec, reply as Reply)).to.equal(db);
+      expect([current.isDeciding, sent.at(-1)]).to.deep.equal([false, `select ${db}`]);
+      current.send(command("get", ["a"], DB_WHEN_SENT));
+      expect(commands.at(-1)?.db).to.equal(db);
+      expect(sent.slice(-2)).to.deep.equal([`select ${db}`, "get a"]);
+    }
     expect(selected).to.deep.equal([5]);
-    current.settle(exec, null);
-    expect(selected).to.deep.equal([5, 0]);
-    current.send(command("get", ["a"], 0));
-    expect(sent.at(-1)).to.equal("get a");
-    expect(sent).not.to.include("select 0");
+  });
+
+  it("selects the database of a command that goes again while EXEC is awaited", () => {
+    for (const one of [command("multi"), command("select", ["5"]), command("exec")]) current.send(one);
+    current.resend(command("get", ["a"], 0));
+    expect(sent.slice(-2)).to.deep.equal(["select 0", "get a"]);
+  });
+
+  it("waits for no EXEC without a SELECT, that was given up, or whose MULTI was refused", () => {
+    for (const one of [command("multi"), command("get", ["a"]), command("exec")]) current.send(one);
+    expect(current.isDeciding).to.equal(false);
+    const given = command("exec");
+    given.fail(new Error("given up"));
+    for (const one of [command("multi"), command("select", ["5"]), given]) current.send(one);
+    expect(current.isDeciding).to.equal(false);
+    for (const one of [command("multi"), command("select", ["5"])]) current.send(one);
+    current.abandonOpen();
+    expect(sent.at(-1), "the SELECT has run").to.equal("select 0");
+    current.send(command("exec"));
+    expect(current.isDeciding).to.equal(false);
   });
 
   it("sends later, and selects nothing for, a command that is held back for its fieldset", () => {
@@ -153,13 +186,15 @@ describe("CurrentConnection", () => {
     current.send(command("select", ["7"]));
     current.discardInsteadOf(command("exec", [], 7));
     expect(sent).to.deep.equal(["multi", "select 7", "discard"]);
-    expect(selected).to.deep.equal([7, 0]);
     // The member of an explicit batch was never sent, nor was its MULTI.
     current.discardInsteadOf(command("exec", [], 0, BatchKind.Transaction));
     connection.state = ConnectionState.Closed;
     current.discardInsteadOf(command("exec"));
     expect(sent).to.have.length(3);
     connection.state = ConnectionState.Ready;
+    current.send(command("select", ["7"]));
+    expect(selected, "the transaction is over").to.deep.equal([7]);
+    sent.pop();
     current.discardInsteadOf(command("exec", [], 0, BatchKind.Automatic));
     expect(sent.at(-1)).to.equal("discard");
   });

@@ -67,7 +67,7 @@ describe("ErrorReplies", () => {
       },
       waiting: { requeue: () => void told.push("requeued") },
       databases: {
-        onExecSettled: () => void told.push("exec settled"),
+        onMultiRefused: () => void told.push("multi refused"),
         onRefused: () => void told.push("select refused"),
       },
       keep: () => void told.push("kept"),
@@ -223,11 +223,11 @@ describe("ErrorReplies", () => {
     judge("ERR DB index is out of range", command("select", "99"));
     expect(told).to.deep.equal(["select refused"]);
     told.length = 0;
-    judge("EXECABORT discarded", command("exec"));
-    expect(told).to.deep.equal(["exec settled"]);
+    judge("NOPERM no rights", command("multi"));
+    expect(told).to.deep.equal(["multi refused"]);
     told.length = 0;
-    judge("ERR EXEC without MULTI", command("exec"));
-    expect(told).to.deep.equal([]);
+    judge("EXECABORT discarded", command("exec"));
+    expect(told, "the link hears that it has failed").to.deep.equal([]);
   });
 
   it("gives each of merged commands the error as its own, or sends it again by itself", () => {

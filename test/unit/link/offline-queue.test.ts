@@ -25,7 +25,10 @@ function keys(commands: readonly Command[]): string[] {
 
 function drained(queue: OfflineQueue): string[] {
   const sent: Command[] = [];
-  queue.drain((one) => sent.push(one));
+  queue.drain(
+    (one) => sent.push(one),
+    () => false,
+  );
   return keys(sent);
 }
 

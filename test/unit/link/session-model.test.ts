@@ -7,7 +7,7 @@ import { makeCommand } from "../../../src/command/command-factory";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { WatchLostError } from "../../../src/errors";
-import { SelectedDb } from "../../../src/link/selected-db";
+import { SelectedDb, type Selects } from "../../../src/link/selected-db";
 import { Session } from "../../../src/link/session";
 import type { Reply } from "../../../src/protocol/resp-types";
 import { fixedRuns } from "../../support/properties";
@@ -73,7 +73,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 );
 
 describe("SelectedDb", () => {
-  it("is where the server is once all is answered, whatever EXEC says", () => {
+  it("is where the server is when what follows an EXEC waits for its reply, whatever EXEC says", () => {
     fc.assert(
       fc.property(
         steps,
@@ -82,6 +82,7 @@ describe("SelectedDb", () => {
           const tracker = new SelectedDb(0);
           const server = new ServerModel();
           const due: Command[] = [];
+          const deciding = new Map<Command, Selects>();
           let drawn = 0;
           const draw = (): number => luck[drawn++ % luck.length] as number;
           const answer = (): void => {
@@ -94,7 +95,15 @@ describe("SelectedDb", () => {
                 ? null
                 : Array.from({ length: 60 }, () => (draw() === 0 ? new Error("no") : "OK"));
             server.run(command, reply);
-            if (command.spec.lowerName === "exec") tracker.settle(command, reply);
+            const selects = deciding.get(command);
+            if (selects !== undefined) tracker.settle(selects, reply);
+          };
+          const issue = (command: Command): void => {
+            const selects = tracker.note(command);
+            due.push(command);
+            if (selects === null) return;
+            deciding.set(command, selects);
+            while (due.length > 0) answer();
           };
           for (const step of program) {
             if (step.do === "answer") answer();
@@ -103,13 +112,10 @@ describe("SelectedDb", () => {
                 step.name === "select"
                   ? make("select", String(step.db))
                   : make(step.name, ...(step.name === "get" ? ["k"] : []));
-              tracker.note(command);
-              due.push(command);
+              issue(command);
             }
           }
-          const last = make("discard");
-          tracker.note(last);
-          due.push(last);
+          issue(make("discard"));
           while (due.length > 0) answer();
           expect(tracker.db).to.equal(server.db);
         },

@@ -60,7 +60,7 @@ describe("StateReplies", () => {
 
   it("tells the databases how a transaction has ended", () => {
     follow("exec", [], ["OK"]);
-    expect(follow("discard")).to.deep.equal(['exec ["OK"]', 'exec "OK"']);
+    expect(follow("discard")).to.deep.equal(['exec ["OK"]']);
   });
 
   it("follows the protocol that HELLO has agreed on, and no other word of it", () => {
