@@ -634,13 +634,18 @@ export class DeadConnectionError extends SluiceError {
     silentMs: number,
     /** False: nothing accepts connections there, and what was written may still be running. */
     readonly isReachable = true,
+    /** Time that the server had to answer a PING, if that is how it was noticed. */
+    pingMs?: number,
   ) {
     const other = isReachable
       ? "the server answers on another connection"
       : "another connection could not be made";
-    super(
-      `The connection to ${server} is dead: no byte arrived for ${Math.round(silentMs)} ms while commands waited, and ${other}; reconnecting`,
-    );
+    const silence = Math.round(silentMs);
+    const finding =
+      pingMs === undefined
+        ? `no byte arrived for ${silence} ms while commands waited, and ${other}`
+        : `it was idle for ${silence} ms and did not answer a PING within ${Math.round(pingMs)} ms`;
+    super(`The connection to ${server} is dead: ${finding}; reconnecting`);
   }
   static {
     label(DeadConnectionError, "DeadConnectionError", "DeadConnectionError");

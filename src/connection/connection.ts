@@ -14,7 +14,7 @@ import { ConnectionClosedError, type ParserError, SocketTimeoutError, Unexpected
 import { hideBytes } from "../observability/redact";
 import { type Message, Parser, type ReplySink } from "../protocol/parser";
 import { Decode, type Reply } from "../protocol/resp-types";
-import { atTurnEnd, clockMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
+import { atTurnEnd, clockMs, dateMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import { CallsInFlight } from "./calls-in-flight";
 import { CommandQueue, type QueueEntry } from "./command-queue";
@@ -43,6 +43,8 @@ export interface ConnectionLife {
   onConnectionError?(error: Error): void;
   /** Something is about to be written, after nobody has looked after it for a while. */
   onAwake?(): void;
+  /** `first` is about to be queued on an idle connection that was silent for longer than `doubtAfterMs`. */
+  onSilence?(silentMs: number, first: Command | undefined): void;
   onClose(): void;
 }
 
@@ -100,6 +102,10 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   /** When the last bytes came. */
   lastArrivalMs = 0;
   readyAtMs = 0;
+  /** Time from the open socket to the end of the handshake: a few round trips. */
+  handshakeMs = 0;
+  /** Silence after which the next command is announced by `onSilence`; 0: never. */
+  doubtAfterMs = 0;
   /** The fault of the bytes or replies that arrived, if that is why it closed. */
   protocolError: Error | null = null;
   bytesRead = 0;
@@ -129,6 +135,9 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private readonly writer: Writer;
   private roomBytes = 0;
   private burstStartMs = 0;
+  private openedAtMs = 0;
+  /** The date less `clockMs`: it grows while the system sleeps. */
+  private offsetMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
 
   constructor(
@@ -212,6 +221,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   markReady(): void {
     this.state = move(this.state, ConnectionState.Ready);
     this.readyAtMs = clockMs();
+    this.handshakeMs = this.readyAtMs - this.openedAtMs;
+    this.offsetMs = dateMs() - this.readyAtMs;
     this.parser.forgetFrames();
   }
 
@@ -225,11 +236,13 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   dispatch(command: Command): void {
+    if (this.queue.inFlight === 0) this.endSilence(command);
     this.queue.push(command);
     this.writer.onQueued();
   }
 
   dispatchBatch(commands: readonly Command[]): void {
+    if (this.queue.inFlight === 0) this.endSilence(commands[0]);
     const batch = batchOf(commands);
     const merging = batch === null ? null : batch.merging;
     if (batch?.isHeld === true) this.meter.isHeld = true;
@@ -241,6 +254,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   /** A tracer wants to see commands. */
   dispatchCalls(calls: PlainCalls): boolean {
     if (isTraced(this.deps.tracer)) return false;
+    if (this.queue.inFlight === 0) this.endSilence();
     if (calls.batch.merging !== null) {
       this.pushPlanned(calls, calls.batch.merging.planCalls(calls, this) as Iterable<Planned>);
       return true;
@@ -248,6 +262,17 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.queue.pushCalls(calls);
     this.writer.onBatchQueued();
     return true;
+  }
+
+  /** Writes a command at once. Those behind it wait until `goOn`, unless the connection is closing. */
+  sendAhead(command: Command): void {
+    this.queue.push(command);
+    this.writer.writeAhead();
+  }
+
+  /** Writes what waits behind `sendAhead`. */
+  goOn(): void {
+    this.writer.goOn();
   }
 
   /** Half-closes: replies that are on their way still arrive, then the socket closes. */
@@ -424,6 +449,16 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     return false;
   }
 
+  /** Nothing is in flight, and a command is about to be queued. */
+  private endSilence(first?: Command): void {
+    if (this.doubtAfterMs === 0 || this.queue.unsent > 0) return;
+    const nowMs = clockMs();
+    const offsetMs = dateMs() - nowMs;
+    const silentMs = nowMs - this.lastActivityMs + Math.max(0, offsetMs - this.offsetMs);
+    this.offsetMs = offsetMs;
+    if (silentMs >= this.doubtAfterMs) this.deps.life.onSilence?.(silentMs, first);
+  }
+
   private noteArrival(size: number): void {
     this.bytesRead += size;
     this.writer.noteRead();
@@ -439,7 +474,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private onOpen(): void {
     if (this.state !== ConnectionState.Dialing) return;
     this.state = move(this.state, ConnectionState.Handshaking);
-    this.lastActivityMs = clockMs();
+    this.openedAtMs = clockMs();
+    this.lastActivityMs = this.openedAtMs;
     this.deps.life.onOpen();
   }
 

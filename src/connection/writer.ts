@@ -72,6 +72,8 @@ export class Writer implements Flushable {
   private isOwnSocket = false;
   /** The socket wants no more before it drains. */
   private isBlocked = false;
+  /** What is unsent waits for the answer to what was written ahead. */
+  private isHeld = false;
   /** Commands are being encoded; a tracer that hears of them may issue others meanwhile. */
   private isFlushing = false;
   /** Commands may leave before the end of the run. */
@@ -141,6 +143,18 @@ export class Writer implements Flushable {
     this.tellFinished();
   }
 
+  /** Writes what is unsent at once. What follows waits until `goOn`, unless the connection is closing. */
+  writeAhead(): void {
+    this.scheduler.flushBefore(this);
+    this.writeUnsent();
+    this.isHeld = this.queue.inFlight > 0;
+  }
+
+  goOn(): void {
+    this.isHeld = false;
+    if (this.queue.unsent > 0 && !this.isBooked) this.leave();
+  }
+
   flush(): void {
     this.answeredBefore = this.queue.answered;
     this.openBefore = 0;
@@ -154,7 +168,7 @@ export class Writer implements Flushable {
     let before: number;
     do {
       before = queue.unsentCommands;
-      this.writeUnsent();
+      this.writeUnsent(true);
     } while (queue.unsentCommands > 0 && queue.unsentCommands < before && socket.writableLength === 0);
   }
 
@@ -220,12 +234,19 @@ export class Writer implements Flushable {
 
   /** Not while commands are encoded: a tracer that hears of them may issue others. */
   private get mayWriteNow(): boolean {
-    return !this.isFlushing && !this.isBlocked && this.source.state === ConnectionState.Ready;
+    return !this.isFlushing && !this.isBlocked && !this.isHeld && this.source.state === ConnectionState.Ready;
   }
 
-  private writeUnsent(): void {
+  /** @param isLast The connection or the process is about to end: nothing waits. */
+  private writeUnsent(isLast = false): void {
     const { queue, output, socket, source } = this;
-    if (this.isBlocked || socket === null || source.state === ConnectionState.Closed) return;
+    if (
+      this.isBlocked ||
+      (this.isHeld && !isLast) ||
+      socket === null ||
+      source.state === ConnectionState.Closed
+    )
+      return;
     const { unsent } = queue;
     if (unsent === 0 || !socket.writable) return;
     if (queue.inFlight === 0) this.endIdle();

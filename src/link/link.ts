@@ -333,6 +333,15 @@ export class Link implements Dispatcher, CalledByParts {
     this.liveness.wake();
   }
 
+  onSilence(silentMs: number, first: Command | undefined): void {
+    if (this.mode !== "normal" || !this.isWritable) return;
+    // Within a transaction that was opened by hand PING would be a member of it. The session has noted the first one already.
+    const { flags } = first?.spec ?? { flags: 0 };
+    const isInside = this.session.isInTransaction && (flags & CommandFlag.Multi) === 0;
+    const isEnd = (flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0;
+    if (!isInside && !isEnd) this.liveness.ask(silentMs);
+  }
+
   // --- the connection ----------------------------------------------------------------------
 
   onOpen(): void {

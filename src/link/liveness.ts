@@ -1,4 +1,7 @@
-/** Whether the present connection of a link is alive: joins the watchdog to the link, probes the peer, resets a dead connection. */
+/**
+ * Whether the present connection of a link is alive: joins the watchdog to the link, probes the peer, asks a silent
+ * connection before a command is written to it, resets a dead connection.
+ */
 
 import type { Command, Completion } from "../command/command";
 import type { Connection } from "../connection/connection";
@@ -6,6 +9,7 @@ import { serverFor } from "../connection/flush-encoder";
 import { ownCommand } from "../connection/handshake";
 import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
+import { LineCheck } from "./line-check";
 import type { LinkDeps, LinkOptions } from "./link-options";
 import { type Probing, probe } from "./probe";
 import { canReach, type Peer } from "./side-connection";
@@ -13,6 +17,8 @@ import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
 const DEFAULT_IDLE_MS = 5000;
 const DEFAULT_PROBE_TIMEOUT_MS = 2000;
+/** After so many times the silence of the watchdog the next command finds out whether the connection is alive. */
+const SILENCES_BEFORE_DOUBT = 2;
 
 const VERDICTS = ["dead", "busy", "unreachable", "unknown", "served"] as const;
 
@@ -39,6 +45,8 @@ export class Liveness implements WatchdogOwner, Completion {
   readonly promise = null;
   private readonly watchdog: Watchdog | null;
   private probing: Probing | null = null;
+  private check: LineCheck | null = null;
+  private readonly idleMs: number;
   /** The connection that must not be asked: its user has no right to PING. */
   private refused: Connection | null = null;
 
@@ -47,12 +55,22 @@ export class Liveness implements WatchdogOwner, Completion {
     private readonly owner: Pick<LinkDeps, "credentials" | "counts" | "tracer">,
   ) {
     const { watchdog } = link.options;
-    const idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
-    this.watchdog = idleMs > 0 ? new Watchdog(idleMs, this) : null;
+    this.idleMs = watchdog === false ? 0 : (watchdog?.idleMs ?? DEFAULT_IDLE_MS);
+    this.watchdog = this.idleMs > 0 ? new Watchdog(this.idleMs, this) : null;
   }
 
   start(connection: Connection): void {
     this.watchdog?.attach(connection);
+    connection.doubtAfterMs = Math.max(0, this.idleMs) * SILENCES_BEFORE_DOUBT;
+  }
+
+  /** A command follows a silence. */
+  ask(silentMs: number): void {
+    const { connection, server } = this.link;
+    if (connection === null) return;
+    this.check = new LineCheck(connection, (limitMs) =>
+      this.link.reset(new DeadConnectionError(server, silentMs, true, limitMs)),
+    );
   }
 
   /** The connection has something to wait for again. */
@@ -64,6 +82,8 @@ export class Liveness implements WatchdogOwner, Completion {
     this.watchdog?.stop();
     this.probing?.stop();
     this.probing = null;
+    this.check?.stop();
+    this.check = null;
   }
 
   async probe(connection: Connection, silentMs: number): Promise<Verdict> {

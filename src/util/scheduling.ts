@@ -71,6 +71,8 @@ const timekeeper: Pick<typeof ownPerformance, "now"> =
   "clock" in globalThis.performance ? Object.getPrototypeOf(ownPerformance) : ownPerformance;
 /** Milliseconds on a clock that is never set. */
 export const clockMs: () => number = timekeeper.now.bind(ownPerformance);
+/** Milliseconds since 1970. Other than `clockMs` it goes on while the system sleeps. */
+export const dateMs: () => number = Date.now;
 /** For how long this thread has waited for events since it began; 0 on runtimes that do not know. */
 export const idleMs = (): number => ownPerformance.nodeTiming?.idleTime ?? 0;
 

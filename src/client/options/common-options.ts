@@ -261,7 +261,8 @@ export interface SharedOptions {
    * second connection; the silent one is replaced when the server's list of clients (CLIENT LIST)
    * shows that it is not at work for it, or when nothing accepts connections three times in a row.
    * Without the right to CLIENT LIST it is left to `keepAlive` and `socketTimeout`. Connections with subscriptions that are
-   * silent for half of `idleMs` are sent a PING. `false` switches it off.
+   * silent for half of `idleMs` are sent a PING. After an idle time of twice `idleMs` the next command waits for the answer to
+   * a PING, so that a process that was frozen finds out whether its connection is alive. `false` switches all of it off.
    * @default { idleMs: 5000, probeTimeoutMs: 2000 }
    */
   watchdog?: WatchdogOptions | false | undefined;

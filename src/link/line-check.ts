@@ -1,0 +1,68 @@
+/**
+ * Asks the server on a connection that was silent for long, before a command is written to it: the process may have been
+ * frozen, and the network may have dropped the connection meanwhile. The command is written behind the answer, so it is never in
+ * doubt. Without an answer within a few round trips the connection is dead.
+ */
+
+import type { Command, Completion } from "../command/command";
+import type { Connection } from "../connection/connection";
+import { ownCommand } from "../connection/handshake";
+import { ReplyError } from "../errors";
+import { atTurnEnd, startTimer, stopTimer } from "../util/scheduling";
+
+/** Time to answer: as long as three handshakes, within these bounds. A server that is far away needs more than the first. */
+const LEAST_LIMIT_MS = 200;
+const LONGEST_LIMIT_MS = 2000;
+const HANDSHAKES = 3;
+
+export class LineCheck implements Completion {
+  readonly promise = null;
+  private readonly limitMs: number;
+  private readonly seenBytes: number;
+  private readonly timer: NodeJS.Timeout;
+  private isOver = false;
+
+  /** @param onSilent There was no answer within so many milliseconds. */
+  constructor(
+    private readonly connection: Connection,
+    private readonly onSilent: (limitMs: number) => void,
+  ) {
+    const wantedMs = connection.handshakeMs * HANDSHAKES;
+    this.limitMs = Math.min(Math.max(wantedMs, LEAST_LIMIT_MS), LONGEST_LIMIT_MS);
+    this.seenBytes = connection.bytesRead;
+    // A process that was stopped meanwhile finds the timer due and the answer unread: reading comes first.
+    this.timer = startTimer(() => atTurnEnd(() => this.expire()), this.limitMs);
+    connection.sendAhead(ownCommand("ping", [], this));
+  }
+
+  /** The connection is gone. */
+  stop(): void {
+    this.isOver = true;
+    stopTimer(this.timer);
+  }
+
+  fulfil(): void {
+    this.goOn();
+  }
+
+  /** Any reply tells that the connection is alive, also that the user has no right to PING. */
+  reject(_command: Command, error: Error): void {
+    if (error instanceof ReplyError) this.goOn();
+    else this.stop();
+  }
+
+  private expire(): void {
+    if (this.isOver) return;
+    if (this.connection.bytesRead !== this.seenBytes) this.goOn();
+    else {
+      this.stop();
+      this.onSilent(this.limitMs);
+    }
+  }
+
+  private goOn(): void {
+    if (this.isOver) return;
+    this.stop();
+    this.connection.goOn();
+  }
+}

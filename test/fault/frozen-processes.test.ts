@@ -1,0 +1,150 @@
+/**
+ * A process that is frozen while its connection dies, as on AWS Lambda, in a paused virtual machine or on a laptop: the first
+ * command after the thaw runs once, on a new connection, and its caller does not wait for long.
+ */
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface, type Interface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import { guardProcess, releaseProcess } from "../../scripts/servers/orphan-guard";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { FaultProxy } from "../support/fault-proxy";
+import { startServer } from "../support/shared-servers";
+
+const PROGRAM = join(__dirname, "..", "support", "frozen-program.js");
+/** With default options a connection is doubted after 10 s. */
+const DOUBTED_AFTER_MS = 10_000;
+const QUICK = { watchdog: { idleMs: 100, probeTimeoutMs: 2000 } };
+const QUICK_DOUBT_MS = 300;
+/** The promise is 500 ms; the rest is for a machine that is busy with other tests. */
+const LONGEST_MS = 2000;
+
+interface Round {
+  replies: unknown[];
+  firstMs: number;
+}
+
+describe("frozen processes", function () {
+  this.timeout(60_000);
+  let server: ServerProcess;
+  let proxy: FaultProxy;
+  let child: ChildProcess;
+  let lines: Interface;
+
+  before(async () => {
+    server = await startServer(ServerKind.Redis);
+  });
+  after(() => server.stop());
+  beforeEach(async () => {
+    proxy = await FaultProxy.start({ host: server.host, port: server.port });
+    await server.command("FLUSHALL");
+  });
+  afterEach(async () => {
+    child.kill("SIGKILL");
+    lines.close();
+    if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+    releaseProcess(child.pid as number);
+    await proxy.stop();
+  });
+
+  async function start(options: object = {}): Promise<void> {
+    const words = [PROGRAM, JSON.stringify({ port: proxy.port, options })];
+    child = spawn(process.execPath, words, { stdio: ["pipe", "pipe", "inherit"] });
+    guardProcess(child.pid as number);
+    lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
+    expect((await ask("incr")).replies).to.deep.equal([1]);
+  }
+
+  async function ask(words: string): Promise<Round> {
+    const answered = once(lines, "line");
+    child.stdin?.write(`${words}\n`);
+    const [line] = (await answered) as [string];
+    return JSON.parse(line) as Round;
+  }
+
+  async function freeze(ms: number): Promise<void> {
+    child.kill("SIGSTOP");
+    await sleep(ms);
+    child.kill("SIGCONT");
+  }
+
+  async function callsOf(name: string): Promise<number> {
+    const stats = String(await server.command("INFO", "commandstats"));
+    return Number(new RegExp(`cmdstat_${name}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
+  }
+
+  it("with default options: the first reply comes soon on a new connection, and nothing runs twice", async () => {
+    await start();
+    proxy.isolate();
+    await freeze(DOUBTED_AFTER_MS + 500);
+    const { replies, firstMs } = await ask("incr incr get");
+    console.log(`      the first reply after ${Math.round(firstMs)} ms`);
+    expect(replies).to.deep.equal([2, 3, "3"]);
+    expect(firstMs).to.be.below(LONGEST_MS);
+  });
+
+  for (const retryPolicy of ["at-least-once", "at-most-once"] as const) {
+    it(`no command is in doubt, ${retryPolicy}, again and again`, async () => {
+      await start({ ...QUICK, retryPolicy });
+      for (let round = 1; round <= 3; round++) {
+        proxy.isolate();
+        await freeze(QUICK_DOUBT_MS);
+        const { replies, firstMs } = await ask("incr incr");
+        expect(replies).to.deep.equal([2 * round, 2 * round + 1]);
+        expect(firstMs).to.be.below(LONGEST_MS);
+      }
+    });
+  }
+
+  it("a connection that is alive is asked once after a silence, and kept", async () => {
+    await start(QUICK);
+    const connections = await callsOf("hello");
+    const pings = await callsOf("ping");
+    for (let round = 1; round <= 3; round++) {
+      await freeze(QUICK_DOUBT_MS);
+      expect((await ask("incr incr incr")).replies).to.deep.equal([3 * round - 1, 3 * round, 3 * round + 1]);
+      expect((await ask("get")).replies).to.deep.equal([String(3 * round + 1)]);
+    }
+    expect(await callsOf("ping")).to.equal(pings + 3);
+    expect(await callsOf("hello"), "connections").to.equal(connections);
+  });
+
+  it("a busy connection is never asked", async () => {
+    await start(QUICK);
+    const pings = await callsOf("ping");
+    for (let round = 1; round <= 20; round++) {
+      await ask("incr");
+      await sleep(30);
+    }
+    expect(await callsOf("ping")).to.equal(pings);
+  });
+
+  it("a process that gets 20 of every 100 ms takes its slowness for nothing", async () => {
+    await start({ watchdog: { idleMs: 100, probeTimeoutMs: 1000 }, commandTimeout: 5_000 });
+    const connections = await callsOf("hello");
+    let isOver = false;
+    const throttle = (async () => {
+      while (!isOver) {
+        child.kill("SIGSTOP");
+        await sleep(80);
+        child.kill("SIGCONT");
+        await sleep(20);
+      }
+    })();
+    try {
+      for (let round = 1; round <= 10; round++) {
+        const { replies } = await ask("incr incr");
+        expect(replies).to.deep.equal([2 * round, 2 * round + 1]);
+        if (round % 3 === 0) await sleep(QUICK_DOUBT_MS);
+      }
+    } finally {
+      isOver = true;
+      await throttle;
+    }
+    expect(await callsOf("hello"), "connections").to.equal(connections);
+  });
+});
