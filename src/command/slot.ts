@@ -4,6 +4,7 @@
  * of the bytes that are sent: a lone surrogate counts as the replacement character it becomes.
  */
 
+import calculateSlot from "cluster-key-slot";
 import type { Argument } from "../protocol/resp-types";
 import type { CommandSpec } from "./command-spec";
 import { firstKeyPosition, keyPositions } from "./key-positions";
@@ -15,57 +16,26 @@ export const UNROUTED = -3;
 /** The keys of the command lie in different slots. */
 export const MIXED_SLOTS = -2;
 
-const LAST_SLOT = 16383;
-/** Generator of CRC-16/XMODEM, which the cluster specification prescribes. */
-const POLYNOMIAL = 0x1021;
 const OPENING_BRACE = 0x7b;
-const CLOSING_BRACE = 0x7d;
+/** Added to a byte that cluster-key-slot must not take for a brace: its checksum reads the low eight bits only. */
+const HIDDEN = 0x100;
 
-const CHECKSUMS = makeChecksums();
-
-/** The slot of one key. Keys of ASCII letters, nearly all there are, cost no allocation. */
+/** The slot of one key. */
 export function slotOfKey(key: Argument): number {
-  if (typeof key !== "string") return slotOfBytes(key);
-  const opening = key.indexOf("{");
-  const closing = opening < 0 ? -1 : key.indexOf("}", opening + 1);
-  // Only the first brace counts, and only if something stands between it and the next closing one.
-  return closing > opening + 1 ? slotOfText(key, opening + 1, closing) : slotOfText(key, 0, key.length);
+  // cluster-key-slot encodes a lone surrogate in its own way; the bytes that are sent have U+FFFD.
+  const sent = typeof key === "string" && !key.isWellFormed() ? Buffer.from(key) : key;
+  const emptyTag = sent.indexOf("{}");
+  const isWithoutTag = emptyTag >= 0 && sent.indexOf("{") === emptyTag;
+  return calculateSlot(isWithoutTag ? withHiddenBraces(Buffer.from(sent)) : sent);
 }
 
-function slotOfText(key: string, from: number, to: number): number {
-  let checksum = 0;
-  for (let index = from; index < to; index++) {
-    const unit = key.charCodeAt(index);
-    if (unit > 127) return slotOfBytes(Buffer.from(key));
-    checksum = ((checksum << 8) & 0xffff) ^ (CHECKSUMS[(checksum >> 8) ^ unit] as number);
-  }
-  return checksum & LAST_SLOT;
-}
-
-function slotOfBytes(key: Buffer): number {
-  const opening = key.indexOf(OPENING_BRACE);
-  const closing = opening < 0 ? -1 : key.indexOf(CLOSING_BRACE, opening + 1);
-  return closing > opening + 1 ? slotOfRange(key, opening + 1, closing) : slotOfRange(key, 0, key.length);
-}
-
-function slotOfRange(bytes: Buffer, from: number, to: number): number {
-  let checksum = 0;
-  for (let index = from; index < to; index++) {
-    checksum = ((checksum << 8) & 0xffff) ^ (CHECKSUMS[(checksum >> 8) ^ (bytes[index] as number)] as number);
-  }
-  return checksum & LAST_SLOT;
-}
-
-function makeChecksums(): Uint16Array {
-  const checksums = new Uint16Array(256);
-  for (let byte = 0; byte < 256; byte++) {
-    let checksum = byte << 8;
-    for (let bit = 0; bit < 8; bit++) {
-      checksum = (checksum & 0x8000) === 0 ? checksum << 1 : (checksum << 1) ^ POLYNOMIAL;
-    }
-    checksums[byte] = checksum;
-  }
-  return checksums;
+/**
+ * The whole key counts if its first tag is empty, but cluster-key-slot would go on to the next closing brace. It accepts
+ * any list of numbers, which its types do not say.
+ */
+function withHiddenBraces(bytes: Uint8Array): Buffer {
+  const numbers = Uint16Array.from(bytes, (byte) => (byte === OPENING_BRACE ? byte + HIDDEN : byte));
+  return numbers as Uint8Array | Uint16Array as Buffer;
 }
 
 /** Slot of the first key, or `NO_SLOT`. */
