@@ -2,6 +2,10 @@
  * The hash slot of a key and of a command. Knows no topology: who owns a slot is the cluster's
  * business. Hash tags are honoured; a prefix must be on the keys already. A slot is always that
  * of the bytes that are sent: a lone surrogate counts as the replacement character it becomes.
+ *
+ * The checksum is that of the package cluster-key-slot, which is wrong for keys with an empty first tag and for lone
+ * surrogates; slotOfKey works around both. Measured against a checksum of our own: 136 instead of 52 ns of CPU for a
+ * key of 20 characters, 270 instead of 140 ns for 60.
  */
 
 import calculateSlot from "cluster-key-slot";
@@ -22,18 +26,18 @@ const HIDDEN = 0x100;
 
 /** The slot of one key. */
 export function slotOfKey(key: Argument): number {
-  // cluster-key-slot encodes a lone surrogate in its own way; the bytes that are sent have U+FFFD.
-  const sent = typeof key === "string" && !key.isWellFormed() ? Buffer.from(key) : key;
-  const emptyTag = sent.indexOf("{}");
-  const isWithoutTag = emptyTag >= 0 && sent.indexOf("{") === emptyTag;
-  return calculateSlot(isWithoutTag ? withHiddenBraces(Buffer.from(sent)) : sent);
+  // As bytes: cluster-key-slot encodes a lone surrogate in its own way, and is slower on strings.
+  const bytes = typeof key === "string" ? Buffer.from(key) : key;
+  const emptyTag = key.indexOf("{}");
+  const isWithoutTag = emptyTag >= 0 && key.indexOf("{") === emptyTag;
+  return calculateSlot(isWithoutTag ? withHiddenBraces(bytes) : bytes);
 }
 
 /**
  * The whole key counts if its first tag is empty, but cluster-key-slot would go on to the next closing brace. It accepts
  * any list of numbers, which its types do not say.
  */
-function withHiddenBraces(bytes: Uint8Array): Buffer {
+function withHiddenBraces(bytes: Buffer): Buffer {
   const numbers = Uint16Array.from(bytes, (byte) => (byte === OPENING_BRACE ? byte + HIDDEN : byte));
   return numbers as Uint8Array | Uint16Array as Buffer;
 }

@@ -45,13 +45,27 @@ describe("workflows", function () {
     const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
       scripts: Record<string, string>;
     };
-    const groups = readdirSync(join(root, "test"));
+    const groups = [...readdirSync(join(root, "test")), "testing"];
     const called = names.flatMap((name) => [...readFileSync(join(folder, name), "utf8").matchAll(NPM)]);
     expect(called.length).to.be.greaterThan(4);
     for (const [, script = "", words = ""] of called) {
       expect(scripts).to.have.property(script);
       expect(groups).to.include.members(words.split(" ").filter(Boolean));
     }
+  });
+
+  it("names the actions that are not pinned by a hash, and the release refuses them", () => {
+    const script = join(root, "scripts", "pin-actions.mjs");
+    const { status, stderr } = spawnSync(process.execPath, [script, "--check"], { encoding: "utf8" });
+    const uses = names.flatMap((name) => readFileSync(join(folder, name), "utf8").match(/\buses: .+/g) ?? []);
+    const open = uses.filter((use) => !/@[0-9a-f]{40}( # .+)?$/.test(use));
+    expect(uses.length).to.be.greaterThan(10);
+    expect(status).to.equal(open.length === 0 ? 0 : 1);
+    for (const use of open) {
+      expect(stderr).to.include(/uses: (?<action>[\w.-]+\/[\w.-]+)/.exec(use)?.groups?.["action"]);
+    }
+    const release = readFileSync(join(folder, "release.yml"), "utf8");
+    expect(release.indexOf("pin-actions.mjs --check")).to.be.within(0, release.indexOf("npm publish"));
   });
 
   it("every job has a time limit, and no workflow may write by default", () => {
