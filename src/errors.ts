@@ -1,9 +1,8 @@
 /**
- * The error classes of the client; those of a cluster are in cluster/cluster-errors.ts. Each has
- * a `code`, an own property so that logs show it, and an explicit `name`, on the prototype. Texts
- * and names that the API fixes stay verbatim (some of those classes are therefore named plainly
- * "Error"); all other messages say what happened, where, and what to do. docs/errors.md is
- * generated from the comments here: the text is what happened, `@advice` is what to do.
+ * The error classes of the client. Those of a cluster are in cluster/cluster-errors.ts. Each class has a `code`, which is
+ * an own property so that logs show it, and a `name` on its prototype. Messages and names that the API fixes stay to the
+ * letter, so some classes have the name "Error". All other messages say what happened, where, and what to do.
+ * docs/errors.md is generated from the comments here: the text says what happened, `@advice` says what to do.
  */
 
 import { maskName } from "./util/credentials";
@@ -25,6 +24,7 @@ export type ErrorCode =
   | "COMMAND_TIMEOUT"
   | "CONNECTION_CLOSED"
   | "CONNECT_ABANDONED"
+  | "CREDENTIALS"
   | "CROSS_SLOT_TRANSACTION"
   | "DEAD_CONNECTION"
   | "ERR_INVALID_URL"
@@ -56,35 +56,39 @@ export type ErrorCode =
   | "UNEXPECTED_REPLY"
   | "WATCH_LOST";
 
-/** Base of the errors made by this client; never thrown itself. */
+/** Base class of the errors that this client creates. The client never throws it directly. */
 export class SluiceError extends Error {
-  /** Says what kind of failure it was. */
+  /** The kind of failure. */
   readonly code: ErrorCode = "SLUICE";
-  /** The command that failed with it, if it is the error of a command. */
+  /** The command that failed, if the error is the error of a command. */
   declare command?: ErrorCommand;
+  /** What the error probably means and what to do. */
+  declare hint?: string;
   static {
     label(SluiceError, "SluiceError", "SluiceError");
   }
 }
 
-/** The command that an error belongs to; credentials among the arguments are masked. */
+/** The command that an error belongs to. The arguments of commands that can carry credentials are masked. */
 export interface ErrorCommand {
   readonly name: string;
   readonly args: readonly (string | Buffer)[];
 }
 
 /**
- * An error reply of the server. The message is its whole line.
+ * An error reply of the server. The message is the text of the server, to the letter.
  *
- * @advice read the message; its first word says what kind it is (`WRONGTYPE`, `NOPERM`, `OOM`)
+ * @advice read the message: its first word is the kind of error (`WRONGTYPE`, `NOPERM`, `OOM`)
  * @section single commands
  */
 export class ReplyError extends Error {
-  /** `"REPLY"`; what the server complains about is the first word of the message. */
+  /** `"REPLY"`. The first word of the message is the kind of error. */
   readonly code: ErrorCode = "REPLY";
-  /** The command that it answers. */
+  /** The command that received this reply. */
   declare command?: ErrorCommand;
-  /** On a discarded transaction: the errors that made the server discard it, in order. */
+  /** What the error probably means and what to do. */
+  declare hint?: string;
+  /** For a discarded transaction: the errors of its commands that made the server discard it, in order. */
   declare previousErrors?: Error[];
   static {
     label(ReplyError, "ReplyError", "ReplyError");
@@ -92,9 +96,9 @@ export class ReplyError extends Error {
 }
 
 /**
- * The bytes that arrived are not RESP, or break one of the documented limits. The connection is over.
+ * The received bytes are not RESP, or exceed a documented limit. The client closes the connection.
  *
- * @advice look at what is between you and the server: TLS on a plain port, a proxy, HTTP
+ * @advice check the port and what is between client and server: TLS, a proxy, an HTTP server
  * @section connections
  */
 export class ParserError extends SluiceError {
@@ -105,16 +109,16 @@ export class ParserError extends SluiceError {
 }
 
 /**
- * A value longer than the longest string of the engine. Its command fails alone; ask for a Buffer instead.
+ * A value is longer than the longest string of the JavaScript engine. Only its command fails.
  *
- * @advice use the `...Buffer` method
+ * @advice use the `...Buffer` method of the command
  * @section single commands
  */
 export class ReplyTooLongError extends SluiceError {
   override readonly code: ErrorCode = "REPLY_TOO_LONG";
   constructor(size: string) {
     super(
-      `The reply holds a value of ${size}, which is more than a string can hold; use the Buffer form of the command`,
+      `The reply contains a value of ${size}, which is longer than the longest string. Use the Buffer form of the command.`,
     );
   }
   static {
@@ -123,9 +127,9 @@ export class ReplyTooLongError extends SluiceError {
 }
 
 /**
- * A reply arrived that no command waits for. The connection is over.
+ * A reply arrived that no command was waiting for. The client closes the connection.
  *
- * @advice report it, with the server and its version
+ * @advice report it with the name and version of the server
  * @section connections
  */
 export class UnexpectedReplyError extends SluiceError {
@@ -139,7 +143,7 @@ export class UnexpectedReplyError extends SluiceError {
 }
 
 /**
- * The connection closed before the command was answered.
+ * The connection closed before the reply arrived.
  *
  * @advice repeat the whole batch
  * @section single commands
@@ -156,15 +160,15 @@ export class AbortError extends SluiceError {
 }
 
 /**
- * The command was written, its answer never came, and it was not sent again: it may have run.
+ * The command was written, its reply did not arrive, and the client did not send it again. It may have run.
  *
- * @advice check the state, or repeat only what may run twice; `retryPolicy` decides which commands come
- * here
+ * @advice check the state, or repeat only commands that may run twice; `retryPolicy` decides which commands are sent
+ * again
  * @section single commands
  */
 export class OutcomeUnknownError extends AbortError {
   override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
-  /** Also true for the other errors with this code, which take the place of an error that a program may look for. */
+  /** Also true for the other classes with this code, which replace an error that programs look for. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof Error && (value as { code?: unknown }).code === "OUTCOME_UNKNOWN";
   }
@@ -193,17 +197,17 @@ export class SelectOnClusterError extends SluiceError {
 }
 
 /**
- * The keys that WATCH guarded are unguarded, so EXEC was not sent: the connection was lost, or another
- * user of the client has ended the guard with EXEC, DISCARD or UNWATCH.
+ * The watched keys are no longer watched, so the client did not send EXEC. The connection was lost, or other code that
+ * uses the client ended the WATCH with EXEC, DISCARD or UNWATCH.
  *
- * @advice WATCH, read and compute again
+ * @advice start again with WATCH: read, compute, EXEC
  * @section single commands
  */
 export class WatchLostError extends AbortError {
   override readonly code: ErrorCode = "WATCH_LOST";
   constructor(why = "The connection was lost after WATCH") {
     super(
-      `${why}, so the watched keys may have changed unseen and EXEC was not sent; read them again under a new WATCH and retry`,
+      `${why}, so the watched keys may have changed. EXEC was not sent. Start again with WATCH and read the keys again.`,
     );
   }
   static {
@@ -212,16 +216,16 @@ export class WatchLostError extends AbortError {
 }
 
 /**
- * Given up after the connection was lost again and again while this command was the oldest unanswered one.
+ * The connection was lost several times while this command was the oldest one without a reply. It may be the reason.
  *
- * @advice look for a command that makes the server or the network end the connection; `maxLossesPerCommand`
+ * @advice find out whether this command makes the server or the network close the connection; see `maxLossesPerCommand`
  * @section single commands
  */
 export class CommandLossError extends AbortError {
   override readonly code: ErrorCode = "COMMAND_LOST";
   constructor(name: string, losses: number, options?: ErrorOptions) {
     super(
-      `Gave up on "${name}": the connection was lost ${losses} times while it was the oldest unanswered command; it may have run (see maxLossesPerCommand)`,
+      `The connection was lost ${losses} times while "${name}" was the oldest command without a reply, so the client does not send it again. It may have run. See the option maxLossesPerCommand.`,
       options,
     );
   }
@@ -231,9 +235,9 @@ export class CommandLossError extends AbortError {
 }
 
 /**
- * The retry limit was reached while the command waited for a connection.
+ * The command waited for a connection, and `maxRetriesPerRequest` attempts to connect failed.
  *
- * @advice is the server there? raise the option, or `null` to wait for ever
+ * @advice check the server; raise the option, or set it to `null` to wait without a limit
  * @section single commands
  */
 export class MaxRetriesPerRequestError extends AbortError {
@@ -253,10 +257,10 @@ export class MaxRetriesPerRequestError extends AbortError {
 }
 
 /**
- * As `MaxRetriesPerRequestError`, for a command that had been written before: it may have run.
+ * Like `MaxRetriesPerRequestError`, for a command that was already written to an earlier connection. It may have run.
  *
- * @advice check the state, or repeat only what may run twice; `retryPolicy` decides which commands come
- * here
+ * @advice check the state, or repeat only commands that may run twice; `retryPolicy` decides which commands are sent
+ * again
  * @section single commands
  */
 export class MaxRetriesOutcomeUnknownError extends MaxRetriesPerRequestError {
@@ -269,9 +273,9 @@ export class MaxRetriesOutcomeUnknownError extends MaxRetriesPerRequestError {
 const CLOSED = "Connection is closed.";
 
 /**
- * The client was closed, or the connection ended for good.
+ * The client is closed, or it does not reconnect.
  *
- * @advice connect again, or make a new client; `cause` says why it gave up
+ * @advice call `connect()` or create a new client; `cause` is the reason, if there is one
  * @section single commands
  */
 export class ConnectionClosedError extends SluiceError {
@@ -285,19 +289,19 @@ export class ConnectionClosedError extends SluiceError {
 }
 
 /**
- * As `ConnectionClosedError`, for a command that had been written: it may have run. The message is the
- * same, because programs compare it; name, code and stack say what is different.
+ * Like `ConnectionClosedError`, for a command that was already written. It may have run. The message is the same,
+ * because programs compare it. Name, code and stack are different.
  *
- * @advice check the state, or repeat only what may run twice; `retryPolicy` decides which commands come
- * here
+ * @advice check the state, or repeat only commands that may run twice; `retryPolicy` decides which commands are sent
+ * again
  * @section single commands
  */
 export class ClosedOutcomeUnknownError extends ConnectionClosedError {
   override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
   constructor(options?: ErrorOptions) {
     super(options);
-    // Without frames: many commands end like this at once, all at the same place.
-    this.stack = `${this.name}: ${CLOSED} The command had been written and not answered: it may have run`;
+    // Without calls: many commands fail like this at once, all at the same place.
+    this.stack = `${this.name}: ${CLOSED} The command was written and its reply did not arrive: it may have run`;
   }
   static {
     label(ClosedOutcomeUnknownError, "ClosedOutcomeUnknownError", "OutcomeUnknownError");
@@ -305,16 +309,16 @@ export class ClosedOutcomeUnknownError extends ConnectionClosedError {
 }
 
 /**
- * The server does not tell what changes, so nothing is kept: all commands are sent, as without the option `cache`.
+ * The server does not track keys for this client, so nothing is cached. All commands are sent, as without `cache`.
  *
- * @advice a server from Redis 6 or Valkey on, with RESP3 and the right to CLIENT TRACKING and CLIENT CACHING
+ * @advice use Redis 6 or later or Valkey, with RESP3, and a user who may call CLIENT TRACKING and CLIENT CACHING
  * @section connections
  */
 export class CacheUnavailableError extends SluiceError {
   override readonly code: ErrorCode = "CACHE_UNAVAILABLE";
   constructor(reason: string, cause?: Error) {
     super(
-      `The option "cache" has no effect on this connection, since the server does not track keys: ${reason}. All commands are sent`,
+      `The option "cache" has no effect on this connection, because the server does not track keys: ${reason}. All commands are sent to the server.`,
       cause === undefined ? undefined : { cause },
     );
   }
@@ -324,9 +328,9 @@ export class CacheUnavailableError extends SluiceError {
 }
 
 /**
- * `connect()` on a client that is connected or connecting.
+ * `connect()` was called on a client that is connected or connecting.
  *
- * @advice call it once, or only with `lazyConnect`
+ * @advice call it once, and only with `lazyConnect`
  * @section connections
  */
 export class AlreadyConnectingError extends SluiceError {
@@ -340,9 +344,9 @@ export class AlreadyConnectingError extends SluiceError {
 }
 
 /**
- * A command would have to wait for a connection although the offline queue is switched off.
+ * There is no connection, and the offline queue is off.
  *
- * @advice wait for `ready`, then repeat
+ * @advice wait for the event `ready`, then repeat the command
  * @section single commands
  */
 export class OfflineQueueDisabledError extends SluiceError {
@@ -356,7 +360,7 @@ export class OfflineQueueDisabledError extends SluiceError {
 }
 
 /**
- * Only subscriber commands may be used on a RESP2 connection that has subscriptions.
+ * A RESP2 connection with subscriptions accepts only subscriber commands.
  *
  * @advice use another client: `duplicate()`
  * @section single commands
@@ -372,7 +376,7 @@ export class SubscriberModeError extends SluiceError {
 }
 
 /**
- * A connection under MONITOR takes no commands.
+ * A connection in monitor mode accepts no commands.
  *
  * @advice use another client: `duplicate()`
  * @section single commands
@@ -390,7 +394,7 @@ export class MonitorModeError extends SluiceError {
 /**
  * `exec()` was called a second time on the same pipeline.
  *
- * @advice make a new pipeline
+ * @advice create a new pipeline
  * @section single commands
  */
 export class PipelineUsedError extends SluiceError {
@@ -403,22 +407,22 @@ export class PipelineUsedError extends SluiceError {
   }
 }
 
-/** Where a command was when its time was up. */
+/** The state of a command when its time limit passed. */
 export interface TimeoutDetails {
   /**
-   * `queued`: not written yet; `sent`: written, but the socket has not taken all bytes;
-   * `waiting`: on the wire, the answer is due.
+   * `queued`: not written; `sent`: written, but the socket still buffers a part of it; `waiting`: sent, the reply is
+   * due.
    */
   readonly phase: "queued" | "sent" | "waiting";
-  /** It was written: now, or earlier to a connection that was lost. */
+  /** The command was written to this connection or to an earlier one that was lost. */
   readonly mayHaveRun: boolean;
   /** Milliseconds since the call. */
   readonly elapsedMs: number;
-  /** Milliseconds of these until it was written. */
+  /** Milliseconds from the call to the write. */
   readonly queuedMs: number;
-  /** Commands before it on the same connection that are not answered either. */
+  /** Commands in front of it on the same connection that have no reply yet. */
   readonly commandsAhead: number;
-  /** Bytes that the socket still has to take. */
+  /** Bytes that the socket still buffers. */
   readonly bytesAhead: number;
   /** `host:port` or path of the server. */
   readonly server: string;
@@ -426,24 +430,24 @@ export interface TimeoutDetails {
 
 function whereItWas(details: TimeoutDetails): string {
   const { elapsedMs, queuedMs, commandsAhead, bytesAhead, server } = details;
-  const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} ahead of it`;
+  const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} in front of it`;
   const fate = details.mayHaveRun
-    ? "it was written before, to a connection that was lost, and may have run"
-    : "it was not sent";
+    ? "It was written to an earlier connection, which was lost. It may have run"
+    : "It was not sent";
   switch (details.phase) {
     case "queued":
-      return `after ${elapsedMs} ms in the queue for ${server} with ${ahead}; ${fate}`;
+      return `after ${elapsedMs} ms in the queue for ${server} with ${ahead}. ${fate}`;
     case "sent":
-      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms on the way to ${server} with ${ahead} and ${bytesAhead} bytes to go; it may still run`;
+      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms of sending to ${server} with ${ahead} and ${bytesAhead} bytes unsent. It may still run`;
     case "waiting":
-      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms of waiting for ${server} with ${ahead}; it may still run`;
+      return `after ${queuedMs} ms in the queue and ${elapsedMs - queuedMs} ms of waiting for ${server} with ${ahead}. It may still run`;
   }
 }
 
 /**
- * The time limit of the command passed before its reply came. A written command may still run.
+ * The time limit of the command passed before its reply arrived. A written command may still run.
  *
- * @advice a sent one may still run; if most of the time was spent queued, too much waits: see `bounds`
+ * @advice a written command may still run; if it spent most of the time in the queue, limit the queue with `bounds`
  * @section single commands
  */
 export class CommandTimeoutError extends SluiceError {
@@ -460,9 +464,9 @@ export class CommandTimeoutError extends SluiceError {
 }
 
 /**
- * The signal of the call was aborted; its reason is the `cause`. A written command may still run.
+ * The signal of the call was aborted. Its reason is the `cause`. A written command may still run.
  *
- * @advice a sent one may still run; if most of the time was spent queued, too much waits: see `bounds`
+ * @advice a written command may still run; if it spent most of the time in the queue, limit the queue with `bounds`
  * @section single commands
  */
 export class CommandAbortedError extends AbortError {
@@ -479,9 +483,9 @@ export class CommandAbortedError extends AbortError {
 }
 
 /**
- * No byte arrived for `socketTimeout` although commands were waiting.
+ * No byte arrived for `socketTimeout` although commands waited for replies. The client reconnects.
  *
- * @advice nothing; raise the option if the server is merely slow, or leave it to `watchdog`
+ * @advice if the server is only slow, raise the option, or use `watchdog` instead
  * @section connections
  */
 export class SocketTimeoutError extends SluiceError {
@@ -497,7 +501,7 @@ export class SocketTimeoutError extends SluiceError {
 /**
  * The connection was not ready within `connectTimeout`.
  *
- * @advice nothing; if it does not end, look whether something else listens there
+ * @advice the client tries again; if this goes on, check that the server listens there
  * @section connections
  */
 export class ConnectTimeoutError extends SluiceError {
@@ -514,9 +518,10 @@ export class ConnectTimeoutError extends SluiceError {
 }
 
 /**
- * No sentinel knew the address of the server; `cause` is what the last failing one said.
+ * No Sentinel returned the address of the server. `cause` is the error of the last one.
  *
- * @advice check `sentinels`, `name` and `sentinelPassword`; asking goes on as `sentinelRetryStrategy` says
+ * @advice check `sentinels`, `name` and `sentinelPassword`; `sentinelRetryStrategy` decides whether the client asks
+ * again
  * @section connections
  */
 export class SentinelsUnreachableError extends SluiceError {
@@ -533,9 +538,9 @@ export class SentinelsUnreachableError extends SluiceError {
 }
 
 /**
- * An argument that cannot be sent. Only its command is rejected; nothing of it was written.
+ * An argument cannot be sent. Only its command fails, and nothing of it was written.
  *
- * @advice pass a string, number or Buffer
+ * @advice pass a string, a number or a Buffer
  * @section single commands
  */
 export class ArgumentError extends SluiceError {
@@ -549,7 +554,7 @@ export class ArgumentError extends SluiceError {
 }
 
 /**
- * A script or an added command has a name that the client itself needs.
+ * The name of a script or of an added command belongs to the client.
  *
  * @advice choose another name
  * @section construction
@@ -558,7 +563,7 @@ export class ReservedNameError extends SluiceError {
   override readonly code: ErrorCode = "RESERVED_NAME";
   constructor(name: string) {
     super(
-      `"${name}" cannot be the name of a script or command: the client itself needs it; choose another name`,
+      `"${name}" cannot be the name of a script or a command, because the client uses it. Choose another name.`,
     );
   }
   static {
@@ -567,16 +572,16 @@ export class ReservedNameError extends SluiceError {
 }
 
 /**
- * Its replies could not be told from those of other commands, so it was not sent.
+ * The client cannot match the replies of this command on a shared connection, so it was not sent.
  *
- * @advice do without it; for MONITOR there is `monitor()`
+ * @advice do not use the command; for MONITOR, call `monitor()`
  * @section single commands
  */
 export class UnansweredCommandError extends SluiceError {
   override readonly code: ErrorCode = "UNANSWERED_COMMAND";
   constructor(commandName: string, advice: string) {
     super(
-      `"${maskName(commandName, [])}" cannot be sent on a shared connection: it brings no reply, or replies without end${advice}`,
+      `"${maskName(commandName, [])}" cannot be sent on a shared connection, because the server does not answer it with one reply${advice}`,
     );
   }
   static {
@@ -585,16 +590,18 @@ export class UnansweredCommandError extends SluiceError {
 }
 
 /**
- * A bulk was ended by its signal; the commands of unfinished batches may have run.
+ * The signal of a bulk was aborted. The commands of unfinished batches may have run.
  *
- * @advice later commands may have run: begin again behind what `progress.settled` says, if they may run
- * twice
+ * @advice if the commands may run twice, continue after `progress.settled` commands
  * @section single commands
  */
 export class BulkAbortedError extends SluiceError {
   override readonly code: ErrorCode = "BULK_ABORTED";
   constructor(settled: number, options?: ErrorOptions) {
-    super(`The bulk was aborted after ${settled} commands had settled; later ones may have run`, options);
+    super(
+      `The bulk was aborted after ${settled} commands had settled. Later commands may have run.`,
+      options,
+    );
   }
   static {
     label(BulkAbortedError, "BulkAbortedError", "AbortError");
@@ -602,16 +609,16 @@ export class BulkAbortedError extends SluiceError {
 }
 
 /**
- * More commands or bytes than `bounds` allows are waiting, and its policy is to reject.
+ * The limit of `bounds` is reached, and its policy is `"reject"`. The command was not sent.
  *
- * @advice slow down, or `policy: "wait"`
+ * @advice send fewer commands at a time, or set `policy: "wait"`
  * @section single commands
  */
 export class BoundsExceededError extends SluiceError {
   override readonly code: ErrorCode = "BOUNDS_EXCEEDED";
   constructor(what: string, limit: number) {
     super(
-      `Too much is waiting for the server: the limit of ${limit} ${what} is reached, so the command was not sent; slow down, raise "bounds", or set its policy to "wait"`,
+      `The limit of ${limit} waiting ${what} is reached, so the command was not sent. Send fewer commands at a time, raise the option "bounds", or set its policy to "wait".`,
     );
   }
   static {
@@ -620,11 +627,10 @@ export class BoundsExceededError extends SluiceError {
 }
 
 /**
- * The server does not answer on this connection although it answers on a fresh one, or cannot be reached
- * at all.
+ * The server does not answer on this connection, but it answers on a new one, or it cannot be reached at all. The client
+ * reconnects.
  *
- * @advice nothing; if it comes often, look for a firewall that forgets idle connections and set
- * `keepAlive`
+ * @advice if this happens often, look for a firewall that drops idle connections and set `keepAlive`
  * @section connections
  */
 export class DeadConnectionError extends SluiceError {
@@ -632,20 +638,18 @@ export class DeadConnectionError extends SluiceError {
   constructor(
     server: string,
     silentMs: number,
-    /** False: nothing accepts connections there, and what was written may still be running. */
+    /** False: the server accepts no connections, and written commands may still run. */
     readonly isReachable = true,
     /** Time that the server had to answer a PING, if that is how it was noticed. */
     pingMs?: number,
   ) {
-    const other = isReachable
-      ? "the server answers on another connection"
-      : "another connection could not be made";
+    const other = isReachable ? "the server answers on another connection" : "a second connection failed";
     const silence = Math.round(silentMs);
     const finding =
       pingMs === undefined
         ? `no byte arrived for ${silence} ms while commands waited, and ${other}`
         : `it was idle for ${silence} ms and did not answer a PING within ${Math.round(pingMs)} ms`;
-    super(`The connection to ${server} is dead: ${finding}; reconnecting`);
+    super(`The connection to ${server} is dead: ${finding}. The client reconnects.`);
   }
   static {
     label(DeadConnectionError, "DeadConnectionError", "DeadConnectionError");
@@ -653,20 +657,20 @@ export class DeadConnectionError extends SluiceError {
 }
 
 /**
- * The server does not answer on this connection, and nothing says that the connection is dead: it is at work or
- * paused, or cannot be asked. Only reported.
+ * The server does not answer, and the connection is not known to be dead. The server runs a slow command or is paused.
+ * The event `busy` reports it. No command fails.
  *
- * @advice find the slow command (SLOWLOG); the client waits
+ * @advice find the slow command with SLOWLOG; the client waits
  * @section connections
  */
 export class ServerBusyError extends SluiceError {
   override readonly code: ErrorCode = "SERVER_BUSY";
   constructor(server: string, silentMs: number, isKnown = true) {
     const why = isKnown
-      ? "a slow command, script or pause"
-      : "a slow command, or a dead connection; it cannot be told, since CLIENT LIST is not to be had there";
+      ? "It runs a slow command or script, or it is paused"
+      : "It runs a slow command, or the connection is dead. The client cannot find out, because CLIENT LIST is not available";
     super(
-      `${server} has not answered for ${Math.round(silentMs)} ms although it is reachable: ${why}; waiting`,
+      `${server} has not answered for ${Math.round(silentMs)} ms although it is reachable. ${why}. The client waits.`,
     );
   }
   static {
@@ -675,9 +679,9 @@ export class ServerBusyError extends SluiceError {
 }
 
 /**
- * A constructor argument or an option that has no meaning.
+ * A constructor argument or an option is invalid.
  *
- * @advice correct it; see [options](options.md)
+ * @advice correct the argument or option; see [options](options.md)
  * @section construction
  */
 export class OptionError extends SluiceError {
@@ -688,9 +692,27 @@ export class OptionError extends SluiceError {
 }
 
 /**
- * The address of a server cannot be read. `input` shows it without its password.
+ * The function of the option `credentials` did not return credentials. The attempt to connect failed.
  *
- * @advice percent-encode special characters of the password
+ * @advice return `{ username, password }`; the client calls the function again as `retryStrategy` says
+ * @section connections
+ */
+export class CredentialsError extends SluiceError {
+  override readonly code: ErrorCode = "CREDENTIALS";
+  constructor(reason: string) {
+    super(
+      `The function of the option "credentials" must return { username, password }, or {} for the user "default". ${reason}.`,
+    );
+  }
+  static {
+    label(CredentialsError, "CredentialsError", "CredentialsError");
+  }
+}
+
+/**
+ * The address of a server cannot be parsed. `input` is the address without its password.
+ *
+ * @advice check the port, and percent-encode special characters of the password
  * @section construction
  */
 export class InvalidUrlError extends TypeError {

@@ -105,6 +105,7 @@ export {
   CommandTimeoutError,
   ConnectionClosedError,
   ConnectTimeoutError,
+  CredentialsError,
   DeadConnectionError,
   type ErrorCode,
   type ErrorCommand,

@@ -31,6 +31,10 @@ class Documents {
       return notations.map(([text = "", own]) => ({ tree: fromNotation(text), reply: own ?? reply }));
     }
     const docs = this.all(name).findLast(({ docs }) => docs.arguments !== undefined);
+    // Without arguments is right only for a command that a server describes so.
+    if (this.all(name).every(({ docs }) => docs.summary === undefined)) {
+      throw new Error(`No server at hand describes ${name}: syntax-overrides.ts needs a line for it`);
+    }
     return [{ tree: fromDocs(docs?.docs.arguments ?? []), reply }];
   }
 

@@ -7,11 +7,11 @@ import type { ClientIdentity } from "../connection/handshake";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
-import type { ExpiringCredentials } from "../link/credentials";
+import { checkedCredentials, type ExpiringCredentials } from "../link/credentials";
 import { endCommands } from "../link/leftovers";
 import type { LinkDeps, LinkListener, Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
-import { explain, hintOnReply } from "../observability/hints";
+import { explainReply } from "../observability/hints";
 import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import { nextTick } from "../util/scheduling";
@@ -91,13 +91,13 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
 
   credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
     const { options } = this.client;
-    return typeof options.credentials === "function" ? options.credentials() : options;
+    return typeof options.credentials === "function" ? checkedCredentials(options.credentials()) : options;
   }
 
   redirects(command: Command, error: Error): boolean {
     const { supervisor } = this;
     if (supervisor !== null) return supervisor.onReplyError?.(command, error) === true;
-    explain(error, hintOnReply(error.message));
+    explainReply(error);
     return false;
   }
 

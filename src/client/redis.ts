@@ -84,9 +84,16 @@ interface RedisListeners extends ClientListeners, Record<RedisStatus, () => void
 
 /** Listeners whose arguments are known. */
 export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
+  /**
+   * Calls the listener for each event. Connection: `connect`, `ready`, `error`, `close`, `reconnecting`, `end`. Messages:
+   * `message`, `pmessage`, `smessage` and their `...Buffer` forms. See docs/connecting.md and docs/pubsub.md.
+   */
   on<Event extends keyof RedisListeners>(event: Event, listener: RedisListeners[Event]): this;
+  /** Calls the listener for each event of this name. */
   on(event: string | symbol, listener: AnyListener): this;
+  /** Calls the listener for the next event of this name only. */
   once<Event extends keyof RedisListeners>(event: Event, listener: RedisListeners[Event]): this;
+  /** Calls the listener for the next event of this name only. */
   once(event: string | symbol, listener: AnyListener): this;
 }
 

@@ -1,25 +1,27 @@
 /**
- * The error classes of the cluster; built like those of errors.ts, which has the rules.
+ * The error classes of the cluster. The rules of errors.ts apply.
  */
 
-import { AbortError, type ErrorCode, SluiceError } from "../errors";
+import { AbortError, ConnectionClosedError, type ErrorCode, SluiceError } from "../errors";
 import { label } from "../util/label";
 
 /**
- * Slots could not be refreshed: none of the known nodes told the state of the cluster.
+ * No known node returned the slot table. `nodeErrors` has the reason of each node.
  *
- * @advice read the reasons; `natMap` or `dnsLookup` if the announced addresses cannot be reached from here
+ * @advice read the reasons; if this host cannot reach the announced addresses, set `natMap` or `dnsLookup`
  * @section clusters
  */
 export class ClusterAllFailedError extends SluiceError {
   override readonly code: ErrorCode = "CLUSTER_ALL_FAILED";
   constructor(
-    /** The last reason seen. */
+    /** The error of the node that failed last. */
     readonly lastNodeError: Error | undefined,
-    /** The reason of each node that was asked, by `host:port`. */
+    /** The error of each node that was asked, by `host:port`. */
     readonly nodeErrors: Readonly<Record<string, Error>> = {},
   ) {
-    super("Failed to refresh slots cache.", { cause: lastNodeError });
+    // A connection that could not be made says "Connection is closed."; its cause is the reason.
+    const isClosed = lastNodeError instanceof ConnectionClosedError && lastNodeError.cause instanceof Error;
+    super("Failed to refresh slots cache.", { cause: isClosed ? lastNodeError.cause : lastNodeError });
   }
   static {
     label(ClusterAllFailedError, "ClusterAllFailedError", "ClusterAllFailedError");
@@ -27,9 +29,9 @@ export class ClusterAllFailedError extends SluiceError {
 }
 
 /**
- * A node answered with something that is no description of a cluster.
+ * The reply of a node is not a valid slot table.
  *
- * @advice nothing, unless all fail: then it is a reason of `CLUSTER_ALL_FAILED`
+ * @advice the client asks other nodes; if all fail, this is a reason of `CLUSTER_ALL_FAILED`
  * @section clusters
  */
 export class TopologyError extends SluiceError {
@@ -40,9 +42,9 @@ export class TopologyError extends SluiceError {
 }
 
 /**
- * A node did not answer a question about the cluster within `slotsRefreshTimeout`.
+ * A node did not return the slot table within `slotsRefreshTimeout`.
  *
- * @advice nothing, unless all fail: then it is a reason of `CLUSTER_ALL_FAILED`
+ * @advice the client asks other nodes; if all fail, this is a reason of `CLUSTER_ALL_FAILED`
  * @section clusters
  */
 export class TopologyTimeoutError extends SluiceError {
@@ -58,15 +60,14 @@ export class TopologyTimeoutError extends SluiceError {
 /**
  * A command was redirected or lost more often than `maxRedirections` allows. It did not run.
  *
- * @advice it did not run, repeat it later; if it does not end, the nodes disagree: `redis-cli --cluster
- * check`
+ * @advice repeat the command later; if this goes on, the nodes disagree: run `redis-cli --cluster check`
  * @section clusters
  */
 export class TooManyRedirectionsError extends SluiceError {
   override readonly code: ErrorCode = "TOO_MANY_REDIRECTIONS";
   constructor(
     lastError: Error,
-    /** The nodes that it was sent to, in order. */
+    /** The nodes that the command was sent to, in order. */
     readonly nodes: readonly string[],
   ) {
     super(`Too many Cluster redirections. Last error: ${lastError.name}: ${lastError.message}`, {
@@ -79,11 +80,10 @@ export class TooManyRedirectionsError extends SluiceError {
 }
 
 /**
- * As `TooManyRedirectionsError`, for a command of which a written copy was never answered: it may have
- * run.
+ * Like `TooManyRedirectionsError`, for a command that was written at least once without a reply. It may have run.
  *
- * @advice check the state, or repeat only what may run twice; `retryPolicy` decides which commands come
- * here
+ * @advice check the state, or repeat only commands that may run twice; `retryPolicy` decides which commands are sent
+ * again
  * @section single commands
  */
 export class RedirectionsOutcomeUnknownError extends TooManyRedirectionsError {
@@ -94,9 +94,9 @@ export class RedirectionsOutcomeUnknownError extends TooManyRedirectionsError {
 }
 
 /**
- * The cluster client cannot reach any node, or is closing.
+ * The cluster client cannot reach any node, or it is closing. `cause` is the reason.
  *
- * @advice check the startup nodes; make a new client if this one was closed
+ * @advice check the startup nodes; if the client was closed, create a new one
  * @section clusters
  */
 export class ClusterUnavailableError extends SluiceError {
@@ -110,9 +110,9 @@ export class ClusterUnavailableError extends SluiceError {
 }
 
 /**
- * A command would have to wait for the cluster although the offline queue is switched off.
+ * The cluster is not ready, and the offline queue is off.
  *
- * @advice wait for `ready`, then repeat
+ * @advice wait for the event `ready`, then repeat the command
  * @section single commands
  */
 export class ClusterNotReadyError extends SluiceError {
@@ -126,9 +126,9 @@ export class ClusterNotReadyError extends SluiceError {
 }
 
 /**
- * The cluster client was closed while a command waited to be sent again.
+ * The cluster client ended while a command waited to be sent again.
  *
- * @advice check the startup nodes; make a new client if this one was closed
+ * @advice check the startup nodes; if the client was closed, create a new one
  * @section clusters
  */
 export class ClusterEndedError extends AbortError {
@@ -142,10 +142,10 @@ export class ClusterEndedError extends AbortError {
 }
 
 /**
- * As `ClusterEndedError`, for a command of which a written copy was never answered: it may have run.
+ * Like `ClusterEndedError`, for a command that was written at least once without a reply. It may have run.
  *
- * @advice check the state, or repeat only what may run twice; `retryPolicy` decides which commands come
- * here
+ * @advice check the state, or repeat only commands that may run twice; `retryPolicy` decides which commands are sent
+ * again
  * @section single commands
  */
 export class ClusterEndedOutcomeUnknownError extends ClusterEndedError {
@@ -156,7 +156,7 @@ export class ClusterEndedOutcomeUnknownError extends ClusterEndedError {
 }
 
 /**
- * The keys of a transaction lie in different slots, so no single node could run it. Nothing was sent.
+ * The keys of a transaction are in different slots, so no single node can run it. Nothing was sent.
  *
  * @advice give the keys the same `{hash tag}`
  * @section clusters
@@ -165,7 +165,7 @@ export class CrossSlotTransactionError extends SluiceError {
   override readonly code: ErrorCode = "CROSS_SLOT_TRANSACTION";
   constructor(first: string, second: string) {
     super(
-      `The keys of a transaction must share one slot, but "${first}" and "${second}" do not; nothing of it was sent (give them the same {hash tag})`,
+      `All keys of a transaction must be in one slot, but "${first}" and "${second}" are in different slots. Nothing was sent. Give the keys the same {hash tag}.`,
     );
   }
   static {
@@ -174,16 +174,16 @@ export class CrossSlotTransactionError extends SluiceError {
 }
 
 /**
- * MULTI without the rest of its transaction: it would capture the commands of everybody else on that node.
+ * MULTI was sent alone on a cluster client. It would capture commands of other callers at that node.
  *
- * @advice collect it with `multi()` and finish it with `exec()`
+ * @advice queue the transaction with `multi()` and send it with `exec()`
  * @section clusters
  */
 export class OpenTransactionError extends SluiceError {
   override readonly code: ErrorCode = "OPEN_TRANSACTION";
   constructor() {
     super(
-      "A cluster client runs a transaction as a whole: collect it with multi() or pipeline().multi() and finish it with exec()",
+      "A cluster client sends a transaction as a whole. Queue it with multi() or pipeline().multi(), and send it with exec().",
     );
   }
   static {
@@ -192,9 +192,9 @@ export class OpenTransactionError extends SluiceError {
 }
 
 /**
- * `connect()` was overtaken by another `connect()` or by `disconnect()`.
+ * Another `connect()` or a `disconnect()` replaced this `connect()`.
  *
- * @advice nothing
+ * @advice none is needed
  * @section clusters
  */
 export class ConnectAbandonedError extends SluiceError {
@@ -205,9 +205,9 @@ export class ConnectAbandonedError extends SluiceError {
 }
 
 /**
- * There is no connection that could subscribe.
+ * The cluster client has no connection for subscriptions.
  *
- * @advice try again when the cluster is ready
+ * @advice subscribe again when the cluster is ready
  * @section clusters
  */
 export class NoSubscriberError extends AbortError {
@@ -221,9 +221,9 @@ export class NoSubscriberError extends AbortError {
 }
 
 /**
- * The client was closed while it asked who serves which slot.
+ * The client was closed while it refreshed the slot table.
  *
- * @advice nothing
+ * @advice none is needed
  * @section clusters
  */
 export class RefreshVoidError extends SluiceError {
@@ -237,9 +237,9 @@ export class RefreshVoidError extends SluiceError {
 }
 
 /**
- * A command went to several nodes, and their answers cannot be made one.
+ * A command was sent to several nodes, and their replies cannot be merged.
  *
- * @advice ask the nodes one by one: `cluster.nodes()`
+ * @advice send the command to each node of `cluster.nodes()`
  * @section clusters
  */
 export class AnswersDifferError extends SluiceError {

@@ -13,6 +13,7 @@ import { bytesOf, estimateSum } from "../command/size";
 import { AlreadyConnectingError, ConnectionClosedError, ReplyError } from "../errors";
 import { copyError, OneCause, withOneStack } from "../util/copy-error";
 import { Deque } from "../util/deque";
+import { addHint, hintOf, isCertain } from "../util/error-hint";
 import { atTurnEnd, Delay } from "../util/scheduling";
 import {
   ClusterAllFailedError,
@@ -239,6 +240,7 @@ export class Lifecycle implements Gatekeeper {
     } catch (error) {
       this.assertCurrent(epoch);
       this.failure = error as Error;
+      if (isCertain(error as Error)) this.failWaiting();
       this.events.onError(error as Error);
       this.failWithoutDatabase(error as Error);
       // A listener may have closed the client, and connected it anew.
@@ -342,8 +344,14 @@ export class Lifecycle implements Gatekeeper {
     this.events.onClosed(true);
     const cause = new OneCause();
     for (const command of this.deps.retries.takeAll()) endForGood(command, cause);
+    this.failWaiting();
+  }
+
+  /** Fails the commands that were not routed yet. */
+  private failWaiting(): void {
     const { failure } = this;
-    this.failQueue(withOneStack(() => new ClusterUnavailableError(causeOf(failure))));
+    const hint = failure === null ? null : hintOf(failure);
+    this.failQueue(withOneStack(() => addHint(new ClusterUnavailableError(causeOf(failure)), hint)));
   }
 
   /** CLUSTER subcommands may be asked before the slots are known. */

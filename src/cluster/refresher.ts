@@ -12,7 +12,9 @@ import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
 import { ConnectionClosedError } from "../errors";
+import { hintOnNode, isTransientRefusal } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
+import { addHint, hintOf, isCertain, markCertain } from "../util/error-hint";
 import { clockMs, startInterval, startTimer, stopInterval, stopTimer } from "../util/scheduling";
 import {
   ClusterAllFailedError,
@@ -201,7 +203,7 @@ export class Refresher {
       (await this.askSeeds(mayAskSeeds, errors));
     if (generation !== this.generation) throw new RefreshVoidError();
     if (ranges === null) {
-      throw new ClusterAllFailedError(Object.values(errors).at(-1), errors);
+      throw explained(new ClusterAllFailedError(Object.values(errors).at(-1), errors));
     }
     const beganMs = clockMs();
     const isChanged = this.deps.apply(ranges);
@@ -302,6 +304,21 @@ export class Refresher {
     client.link.dispatch(command);
     return completion.promise.finally(() => stopTimer(timer));
   }
+}
+
+/** A mistake is certain if all nodes have the same one, such as a server without cluster mode. */
+function explained(error: ClusterAllFailedError): ClusterAllFailedError {
+  const reasons = Object.values(error.nodeErrors);
+  const hints = new Set(reasons.map((reason) => hintOf(reason) ?? hintOnNode(reason.message)));
+  const [hint] = hints;
+  if (hints.size !== 1 || hint === null) return error;
+  addHint(error, hint);
+  const areCertain = reasons.every((reason) => isCertain(reason) || isLasting(reason.message));
+  return areCertain ? markCertain(error) : error;
+}
+
+function isLasting(message: string): boolean {
+  return hintOnNode(message) !== null && !isTransientRefusal(message);
 }
 
 /** An older or a restricted server. */

@@ -4,7 +4,7 @@
 
 import type { AsyncResource } from "node:async_hooks";
 import { dirname } from "node:path";
-import { ReplyError } from "../errors";
+import { headOf } from "../util/error-hint";
 import type { Batch } from "./batch";
 import type { Caller } from "./caller";
 import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
@@ -55,11 +55,9 @@ class CallSite {
     const callers = frames.filter((line) => !line.includes(place));
     // Bundled into one file with the application, the client cannot be told from it.
     const shown = (callers.length > 0 ? callers : frames).join("\n");
-    // The stack of an error reply has no frames, it says which command it is.
-    const head = error instanceof ReplyError ? error.stack : `${error.name}: ${error.message}`;
     // Without effect on a frozen error.
     Reflect.defineProperty(error, "stack", {
-      value: `${head}\n${shown}`,
+      value: `${headOf(error)}\n${shown}`,
       writable: true,
       configurable: true,
     });

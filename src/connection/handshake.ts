@@ -8,8 +8,9 @@ import { normalizeArguments } from "../command/argument-mappers";
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { ConnectionClosedError } from "../errors";
-import { explain, hintOnDatabase, hintOnRefusal } from "../observability/hints";
+import { hintOnDatabase, hintOnRefusal, isTransientRefusal } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
+import { addHint } from "../util/error-hint";
 import type { Connection } from "./connection";
 import { ConnectionState } from "./connection-state";
 import { type Fieldset, prepareArgumentsOf, unpreparedFieldsets } from "./fieldsets";
@@ -43,7 +44,8 @@ export interface ClientIdentity {
 export type HandshakeOutcome =
   | { kind: "ready"; info: ServerInfo }
   | { kind: "loading"; delayMs: number }
-  | { kind: "failed"; error: Error };
+  /** `isTransient`: the next attempt may succeed without any change, so commands wait for it. */
+  | { kind: "failed"; error: Error; isTransient: boolean };
 
 /** `said` is the text of the error as the server sent it; in the error itself credentials are masked. */
 type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Error; said: string };
@@ -348,8 +350,8 @@ function judge(
   // A command that was issued for this database must not run in another one.
   for (const { db, answer } of selects) {
     if (answer.error === null) continue;
-    explain(answer.error, hintOnDatabase(db, answer.said));
-    return { kind: "failed", error: answer.error };
+    addHint(answer.error, hintOnDatabase(db, answer.said));
+    return { kind: "failed", error: answer.error, isTransient: isTransientRefusal(answer.said) };
   }
   for (const error of said.fieldsets) if (error !== null) onError(error);
   if (said.info === null) return { kind: "ready", info: new ServerInfo("") };
@@ -358,13 +360,16 @@ function judge(
 }
 
 function refused({ error, said }: Answer, hasPassword: boolean): HandshakeOutcome {
-  return { kind: "failed", error: explain(error as Error, hintOnRefusal(said, hasPassword)) };
+  addHint(error as Error, hintOnRefusal(said, hasPassword));
+  return { kind: "failed", error: error as Error, isTransient: isTransientRefusal(said) };
 }
 
 /** Judges the answer to INFO: ready, or loading its data and to be asked again. */
 export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeOutcome {
   if (answer.error !== null) {
-    if (!answer.said.includes("NOPERM")) return { kind: "failed", error: answer.error };
+    if (!answer.said.includes("NOPERM")) {
+      return { kind: "failed", error: answer.error, isTransient: isTransientRefusal(answer.said) };
+    }
     console.warn(
       `Skipping the ready check because INFO command fails: "${answer.error.message}". You can disable ready check with "enableReadyCheck".`,
     );

@@ -1,12 +1,13 @@
 /**
- * Credentials that expire: asks their source for fresh ones in good time and sends them with
- * AUTH on the live connection, so that it outlives the old ones. A source that fails is asked
- * again and again; meanwhile the connection stays as it is. Every new connection begins with
- * fresh credentials anyway, so nothing here decides about reconnecting.
+ * Credentials that expire: asks their source for new ones before they expire and sends them with AUTH on the live
+ * connection. If the source fails, it is asked again, and the connection stays as it is. Each new connection starts with
+ * new credentials, so this module does not decide about reconnecting.
  */
 
 import type { Credentials } from "../connection/handshake";
+import { CredentialsError } from "../errors";
 import { LONGEST_TIMER_MS, startTimer, stopTimer, userDateMs } from "../util/scheduling";
+import { isThenable } from "../util/user-code";
 
 /** The answer of the source of the credentials. */
 export interface ExpiringCredentials extends Credentials {
@@ -17,6 +18,32 @@ export interface ExpiringCredentials extends Credentials {
 export interface CredentialSource {
   /** Called for each connection, and again before they expire. */
   credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
+}
+
+/**
+ * The result of the user's function. A missing or misspelled one would connect the client as the user `default`, so it is
+ * an error. `{}` stands for that user.
+ */
+export function checkedCredentials(given: unknown): ExpiringCredentials | Promise<ExpiringCredentials> {
+  return isThenable(given) ? Promise.resolve(given).then(check) : check(given);
+}
+
+function check(given: unknown): ExpiringCredentials {
+  if (typeof given !== "object" || given === null || Array.isArray(given)) {
+    throw new CredentialsError(`It returned ${given === null ? "null" : typeof given}`);
+  }
+  const { username, password } = given as Record<string, unknown>;
+  if (!isText(username)) throw new CredentialsError(`Its "username" is of type ${typeof username}`);
+  if (!isText(password)) throw new CredentialsError(`Its "password" is of type ${typeof password}`);
+  const isEmpty = (username ?? null) === null && (password ?? null) === null;
+  if (isEmpty && Object.keys(given).length > 0) {
+    throw new CredentialsError(`It returned an object without "username" and "password"`);
+  }
+  return given;
+}
+
+function isText(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === "string" || typeof value === "number";
 }
 
 export interface CredentialHost {

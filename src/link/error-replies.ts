@@ -19,9 +19,10 @@ import type { ErrorJudge } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { isFormality, noteUnmasked } from "../connection/handshake";
 import { ReplyError } from "../errors";
-import { explain, hintOnUnknown, isTurnedAway } from "../observability/hints";
+import { hintOnUnknown, isTurnedAway } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
 import { copyError } from "../util/copy-error";
+import { addHint } from "../util/error-hint";
 import { clockMs } from "../util/scheduling";
 import { callUser } from "../util/user-code";
 import type { CurrentConnection } from "./current-connection";
@@ -82,7 +83,7 @@ export class ErrorReplies implements ErrorJudge {
     if (this.isAskedAgain(command, error) && this.carryOut(command, otherwise)) return true;
     if (this.cluster.redirects(command, error)) return true;
     if (this.leavesServer(error) && this.carryOut(command, otherwise)) return true;
-    explain(error, hintOnUnknown(error.message, deps.current.connection?.serverMode ?? null));
+    addHint(error, hintOnUnknown(error.message, deps.current.connection?.serverMode ?? null));
     return false;
   }
 

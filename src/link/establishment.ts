@@ -21,17 +21,21 @@ import {
 } from "../connection/handshake";
 import { ConnectionClosedError, ConnectTimeoutError, ParserError } from "../errors";
 import {
-  explain,
+  HINT_ON_PLAIN_PORT,
   hintOnCut,
   hintOnGreeting,
   hintOnRefusal,
   hintOnSilence,
   hintOnTls,
+  isForeignToTls,
+  isTransientRefusal,
 } from "../observability/hints";
+import { addHint, markCertain } from "../util/error-hint";
 import { startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { CredentialSource, ExpiringCredentials } from "./credentials";
+import { PlainPortCheck } from "./plain-port";
 
 export interface EstablishmentOptions extends HandshakeOptions {
   readonly keepAlive?: number | undefined;
@@ -58,14 +62,15 @@ export interface EstablishmentOwner {
   onNamedError(type: string, error: Error): void;
   /** The handshake is passed. */
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
-  /** The server refused the handshake. */
-  onRefused(error: Error): void;
+  /** The attempt failed. With `isTransient` the next one may succeed without any change; otherwise the server refused the client. */
+  onRefused(error: Error, isTransient: boolean): void;
 }
 
 export class Establishment {
   private timer: NodeJS.Timeout | undefined;
   private isOver = false;
   private credentials: ExpiringCredentials = {};
+  private plainPort: PlainPortCheck | null = null;
 
   constructor(
     private readonly connection: Connection,
@@ -92,7 +97,8 @@ export class Establishment {
     try {
       outcome = await this.shakeHands(databases);
     } catch (error) {
-      outcome = { kind: "failed", error: toError(error) };
+      // The source of the credentials failed: it is asked again for the next attempt.
+      outcome = { kind: "failed", error: toError(error), isTransient: true };
     }
     this.conclude(outcome);
   }
@@ -100,6 +106,7 @@ export class Establishment {
   /** Ends the attempt: it succeeded, failed, or its connection closed. */
   stop(): void {
     this.isOver = true;
+    this.plainPort?.stop();
     stopTimer(this.timer);
     this.timer = undefined;
   }
@@ -127,13 +134,13 @@ export class Establishment {
     }
     // From here on: asking sentinels for an address may go on as long as their retry strategy says.
     this.armTimer();
+    this.plainPort = new PlainPortCheck(socket, () => this.connection.destroy(plainPortError()));
     this.connection.attach(socket, this.deps.connector.firstError);
   }
 
   private async shakeHands(databases: Databases): Promise<HandshakeOutcome> {
     const { options, source } = this.deps;
-    // A source that gives nothing has nothing to say: no credentials.
-    this.credentials = (await source.credentials()) ?? {};
+    this.credentials = await source.credentials();
     const introduction = { options, ...databases, credentials: this.credentials, identity: source.identity };
     return handshake(this.connection, introduction, (error) => this.owner.onNamedError("error", error));
   }
@@ -151,7 +158,7 @@ export class Establishment {
         return;
       case "failed":
         this.stop();
-        this.owner.onRefused(outcome.error);
+        this.owner.onRefused(outcome.error, outcome.isTransient);
     }
   }
 
@@ -171,24 +178,35 @@ export class Establishment {
     const { state } = this.connection;
     const socket = this.connection.socket as { encrypted?: boolean; connecting?: boolean } | null;
     const error = new ConnectTimeoutError();
-    if (state === ConnectionState.Handshaking) return explain(error, hintOnSilence(false));
+    if (state === ConnectionState.Handshaking) return addHint(error, hintOnSilence(false));
     const isOpen = socket?.encrypted === true && socket.connecting === false;
-    return isOpen ? explain(error, hintOnSilence(true)) : error;
+    return isOpen ? addHint(error, hintOnSilence(true)) : error;
   }
 }
 
-/** Says why the server may have closed the door in the handshake. */
-export function explainTurnedAway(error: Error): Error {
-  return explain(error, hintOnRefusal(error.message, false));
+/** Adds to an error reply that refuses the connection why it may do so. True if the next attempt may succeed. */
+export function explainTurnedAway(error: Error): boolean {
+  addHint(error, hintOnRefusal(error.message, false));
+  return isTransientRefusal(error.message);
 }
 
-/** Says what an error of the socket or of the bytes probably means. */
+/** Adds to an error of the socket or the parser what it probably means. */
 export function explainTrouble(error: Error, connection: Connection | null, usesTls: boolean): Error {
   const isGreeting = connection?.state === ConnectionState.Handshaking;
-  if (isGreeting && error instanceof ParserError)
-    return explain(error, hintOnGreeting(error.message, usesTls));
-  if (usesTls) return explain(error, hintOnTls(error));
-  return isGreeting && connection.bytesRead === 0 ? explain(error, hintOnCut(error)) : error;
+  if (isGreeting && error instanceof ParserError) {
+    const hint = hintOnGreeting(error.message, usesTls);
+    return hint === null ? error : markCertain(addHint(error, hint));
+  }
+  if (usesTls)
+    return isForeignToTls(error)
+      ? markCertain(addHint(error, hintOnTls(error)))
+      : addHint(error, hintOnTls(error));
+  return isGreeting && connection.bytesRead === 0 ? addHint(error, hintOnCut(error)) : error;
+}
+
+function plainPortError(): Error {
+  const error = new ParserError("The server does not speak TLS at this port: it answers in plain text");
+  return markCertain(addHint(error, HINT_ON_PLAIN_PORT));
 }
 
 function isSocket(value: unknown): value is Duplex {

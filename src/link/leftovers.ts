@@ -21,6 +21,7 @@ import { commandsOf, type Left, type QueueEntry } from "../connection/command-qu
 import type { Connection } from "../connection/connection";
 import { AbortError, ConnectionClosedError, DeadConnectionError, ParserError } from "../errors";
 import { attachCommand } from "../observability/redact";
+import { isCertain } from "../util/error-hint";
 import { type LinkDeps, type LinkOptions, retryPolicyOf, serverOf, type Takeover } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
 
@@ -70,6 +71,11 @@ export class LeftoverCommands {
   /** Fails what waits; the link goes on. */
   failWaiting(makeError: () => Error): void {
     endCommands(this.waiting.takeAll(), null, makeError);
+  }
+
+  /** Commands do not wait while a mistake is certain, such as an HTTP port. */
+  failMistaken(error: Error): void {
+    if (isCertain(error)) this.failWaiting(() => error);
   }
 
   /** The link has ended: what waits fails, unless it is taken over. */

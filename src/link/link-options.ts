@@ -3,7 +3,6 @@
  * copy, since applications change some (`connectionName`) between connections.
  */
 
-import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import type { ConnectionOptions } from "../connection/connection";
@@ -15,6 +14,7 @@ import type { FlushPolicy } from "../connection/writer";
 import type { IdentitySource } from "./establishment";
 import type { LinkStatus } from "./link-state";
 import type { ReconnectionOptions } from "./reconnection";
+import type { SocketOptions } from "./socket-options";
 
 /** When a silent connection is doubted. */
 export interface WatchdogOptions {
@@ -24,7 +24,7 @@ export interface WatchdogOptions {
   readonly probeTimeoutMs?: number | undefined;
 }
 
-export interface LinkOptions extends ReconnectionOptions {
+export interface LinkOptions extends ReconnectionOptions, SocketOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
   readonly path?: string | null | undefined;
@@ -43,7 +43,6 @@ export interface LinkOptions extends ReconnectionOptions {
   readonly autoResendUnfulfilledCommands?: boolean | undefined;
   readonly retryPolicy?: RetryPolicy | undefined;
   readonly maxLossesPerCommand?: number | undefined;
-  readonly tls?: TlsOptions | undefined;
   /** A connector of the user's own: only it knows how the server is reached. */
   readonly Connector?: unknown;
   readonly watchdog?: WatchdogOptions | false | null | undefined;

@@ -94,6 +94,7 @@ export class Link implements Dispatcher, CalledByParts {
   private hasQuit = false;
   /** When the last bytes came over a connection that is gone. */
   private lastArrivalBeforeMs = 0;
+  private hasBeenReady = false;
 
   constructor(
     readonly options: LinkOptions,
@@ -322,6 +323,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   onNamedError(type: string, error: Error): void {
+    if (!this.hasBeenReady) this.leftovers.failMistaken(error);
     this.report(type, error);
   }
 
@@ -353,7 +355,11 @@ export class Link implements Dispatcher, CalledByParts {
   onConnectionError(error: Error): void {
     // An error reply that nothing had asked for, in front of the handshake.
     if (error instanceof ReplyError) this.onTurnedAway(error);
-    else this.report("error", explainTrouble(error, this.connection, Boolean(this.options.tls)));
+    else {
+      const explained = explainTrouble(error, this.connection, Boolean(this.options.tls));
+      if (!this.hasBeenReady) this.leftovers.failMistaken(explained);
+      this.report("error", explained);
+    }
   }
 
   /** The connector failed: no socket, no `close`, no retry of its own. */
@@ -373,6 +379,7 @@ export class Link implements Dispatcher, CalledByParts {
       return;
     }
     connection.markReady();
+    this.hasBeenReady = true;
     this.deps.counts.opened++;
     this.liveness.start(connection);
     this.reconnection.attempts = 0;
@@ -385,15 +392,15 @@ export class Link implements Dispatcher, CalledByParts {
     if (this.current.isReady) this.renewal.start(credentials);
   }
 
-  /** The handshake was refused: what waits fails with the reason, then comes the next attempt. */
-  onRefused(error: Error): void {
-    this.leftovers.failWaiting(() => error);
+  /** An attempt failed. Commands go on waiting, unless the server refused the client: then they fail with the reason. */
+  onRefused(error: Error, isTransient: boolean): void {
+    if (!isTransient) this.leftovers.failWaiting(() => error);
     this.report("error", error);
     this.leaveConnection(true, false);
   }
 
   onTurnedAway(error: Error): void {
-    this.onRefused(explainTurnedAway(error));
+    this.onRefused(error, explainTurnedAway(error));
   }
 
   onClose(): void {

@@ -12,6 +12,7 @@ import { startTimer, stopTimer } from "../util/scheduling";
 import type { ReadHooks } from "./connector";
 import { withoutRequests } from "./leftovers";
 import { connectionOptions, type LinkOptions } from "./link-options";
+import { socketOptionsOf, withServerName } from "./socket-options";
 import { openSocket } from "./tcp-connector";
 
 /** The other end of a socket; other streams do not know theirs. */
@@ -44,8 +45,9 @@ export function dialAgain(
 ): Duplex {
   const { path } = options;
   const address = path ? { path } : { host: remoteAddress, port: remotePort };
-  const tls = options.tls && { servername: options.host, ...options.tls };
-  return openSocket({ ...address, tls: tls || undefined }, hooks);
+  // The address is an IP address of some family.
+  const { localAddress, tls } = socketOptionsOf(options);
+  return openSocket({ ...address, localAddress, tls: withServerName(tls, options.host) }, hooks);
 }
 
 /** Says nothing about the client. */

@@ -1,20 +1,19 @@
 /** Reaches one server by TCP, TLS or unix socket. */
 
-import { type NetConnectOpts, connect as netConnect, type Socket } from "node:net";
+import * as net from "node:net";
 import type { Duplex } from "node:stream";
-import type { ConnectionOptions as TlsOptions } from "node:tls";
 import { ConnectionClosedError } from "../errors";
 import { readsInPlace } from "../util/runtime";
 import { withOwnTicks } from "../util/scheduling";
+import { toError } from "../util/user-code";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "./connector";
+import { type SocketOptions, socketOptionsOf, tlsSettings } from "./socket-options";
 import { connectTls } from "./tls-sessions";
 
-export interface TcpConnectorOptions {
+export interface TcpConnectorOptions extends SocketOptions {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
-  readonly family?: number | undefined;
   readonly path?: string | undefined | null;
-  readonly tls?: TlsOptions | boolean | null | undefined;
   readonly disconnectTimeout?: number | undefined;
 }
 
@@ -35,21 +34,39 @@ export class TcpConnector extends AbstractConnector {
 
 /** Opens a TCP, TLS or unix socket; returns it while it is still connecting. */
 export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Duplex {
-  const { path, tls } = options;
-  const target: Record<string, unknown> = path
-    ? { path }
-    : { host: options.host, port: options.port, family: options.family };
+  const { host, port, path } = options;
+  const { family, localAddress, tls } = socketOptionsOf(options);
+  const target: Record<string, unknown> = path ? { path } : { host, port, family };
+  if (!path && localAddress) target["localAddress"] = localAddress;
   // Otherwise the connection takes `data` events.
   if (hooks !== undefined && readsInPlace) target["onread"] = hooks;
-  if (!tls) return refusingItself(withOwnTicks(() => netConnect(target as unknown as NetConnectOpts)));
-  return refusingItself(withOwnTicks(() => connectTls(target, tls === true ? {} : tls)));
+  try {
+    const settings = tlsSettings(options);
+    return watched(
+      withOwnTicks(() => (settings === null ? connectTcp(target) : connectTls(target, settings))),
+    );
+  } catch (error) {
+    if (typeof tls !== "function") throw error;
+    // The user's function failed, or returned a bad key. The next attempt calls it again.
+    return watched(new net.Socket().destroy(toError(error)));
+  }
+}
+
+/** Programs replace this function of Node, so it is looked up for each socket. */
+function connectTcp(target: object): net.Socket {
+  return net.createConnection(target as net.NetConnectOpts);
+}
+
+/** A socket can fail before its connection listens to it: the connection then asks the socket for the error. */
+function watched(socket: net.Socket): net.Socket {
+  return refusingItself(socket).once("error", () => {});
 }
 
 /**
  * Where nobody listens on a local port, TCP may connect a socket to itself, if it was given that
  * very port for its own end: then each command would be answered by its own words.
  */
-export function refusingItself(socket: Socket): Socket {
+export function refusingItself(socket: net.Socket): net.Socket {
   return socket.once("connect", () => {
     const { localAddress, localPort, remoteAddress, remotePort } = socket;
     if (localPort === undefined || localPort !== remotePort || localAddress !== remoteAddress) return;

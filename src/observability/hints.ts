@@ -1,97 +1,125 @@
 /**
- * Adds to errors of servers and sockets what they probably mean and what to do. The beginning of a
- * message stays as it was, since programs look at it.
+ * Hints for errors of servers and sockets: what the error probably means and what to do. A hint is a property of its
+ * error (util/error-hint.ts). Each function returns null if it has no advice.
  */
 
-/** Appends the hint to the message, once. */
-export function explain<T extends Error>(error: T, hint: string | null): T {
-  if (hint === null || error.message.endsWith(`(${hint})`)) return error;
-  const { message, stack } = error;
-  error.message = `${message} (${hint})`;
-  const at = stack?.indexOf(message) ?? -1;
-  if (stack !== undefined && at >= 0) {
-    error.stack = stack.slice(0, at) + error.message + stack.slice(at + message.length);
-  }
-  return error;
-}
+import { addHint } from "../util/error-hint";
 
-/** Answers of a server that takes no more connections, or none of this kind; they come unasked. */
+/** Replies of a server that refuses the connection. They arrive before any request is answered. */
 const TURNED_AWAY = /^(?:DENIED |ERR max number of clients)/;
 
+/** Whether a server refuses the connection with this reply. */
 export function isTurnedAway(message: string): boolean {
   return TURNED_AWAY.test(message);
 }
 
-/** About a handshake that was refused. */
+/** Replies of a server that is full, runs a script, or loads its data. */
+const TRANSIENT = /^(?:ERR max number of clients|BUSY |LOADING |TRYAGAIN )/;
+
+/** Whether a server refuses a handshake because of its load: the next attempt may succeed without any change. */
+export function isTransientRefusal(message: string): boolean {
+  return TRANSIENT.test(message);
+}
+
+/** For a refused handshake. */
 export function hintOnRefusal(said: string, hasPassword: boolean): string | null {
   if (said.startsWith("WRONGPASS invalid username-password") || said === "ERR invalid password") {
-    return "the server does not know this user with this password: check the options username and password";
+    return "The server does not accept this user name with this password. Check the options `username` and `password`.";
   }
   if (said.startsWith("NOAUTH ") && !hasPassword) {
-    return "the server wants a password and none was given: set the options password and, for ACL users, username";
+    return "The server requires a password and none is configured. Set the option `password` and, for an ACL user, `username`.";
   }
   if (said.startsWith("ERR max number of clients")) {
-    return "the server has no room for another connection: share clients, close idle ones, or raise its maxclients";
+    return "The server has reached its limit of connections. Share clients, close idle ones, or raise `maxclients` on the server.";
   }
   if (said.startsWith("DENIED ")) {
-    return "the server takes connections from its own host only until a password is set there: set one, and the option password here";
+    return "The server accepts only local connections until it has a password. Set a password on the server and the option `password` here.";
   }
   return null;
 }
 
-/** About the SELECT of a handshake that was refused. */
+/** For a SELECT that the server refuses in the handshake. */
 export function hintOnDatabase(db: number, said: string): string {
-  const why = said.includes("cluster mode") ? "a cluster has database 0 only" : "check the option db";
-  return `database ${db} cannot be selected, so nothing is sent on this connection; ${why}`;
+  const advice = said.includes("cluster mode")
+    ? "A cluster has only database 0."
+    : "Check the option `db` and the setting `databases` of the server.";
+  return `The client cannot select database ${db}, so it sends nothing on this connection. ${advice}`;
 }
 
-/** About an error reply to a command of a client for a single server. */
-export function hintOnReply(message: string): string | null {
+/** Adds the hint to an error reply to a command of a client of one server. */
+export function explainReply(error: Error): void {
+  addHint(error, hintOnReply(error.message));
+}
+
+function hintOnReply(message: string): string | null {
   if (/^(?:MOVED|ASK) \d+ /.test(message)) {
-    return "the server is a node of a cluster and another one has this key: connect with new Cluster([{ host, port }])";
+    return "The server is a node of a cluster, and another node has this key. Connect with `new Cluster([{ host, port }])`.";
   }
   if (!message.startsWith("NOAUTH ")) return null;
-  return "this connection has not logged in: set the options password and, for ACL users, username";
+  return "This connection is not authenticated. Set the option `password` and, for an ACL user, `username`.";
 }
 
-/** About a command that a server of this mode does not know. */
+/** For a command that a server in this mode does not know. */
 export function hintOnUnknown(message: string, mode: string | null): string | null {
   if (mode !== "sentinel" || !/^ERR unknown (?:sub)?command/i.test(message)) return null;
-  return "the server is a Sentinel, which holds no data: connect with the options sentinels and name";
+  return "The server is a Sentinel, which stores no data. Connect with the options `sentinels` and `name`.";
 }
 
 const TLS_ALERT = 0x15;
 const TLS_HANDSHAKE = 0x16;
 
-/** About a server whose first words are none of the protocol's. */
+/** For a server whose first bytes are not RESP. */
 export function hintOnGreeting(message: string, isEncrypted: boolean): string | null {
   const byte = Number(/^Unknown RESP type (\d+)/.exec(message)?.[1] ?? 0);
   if (byte === TLS_ALERT || byte === TLS_HANDSHAKE) {
-    return "the server speaks TLS at this port: set the option tls, or use a rediss:// URL";
+    return "The server speaks TLS at this port. Set the option `tls`, or use a rediss:// URL.";
   }
+  // "H": the reply begins with "HTTP/1.1".
   const scheme = isEncrypted ? "HTTPS" : "HTTP";
-  if (byte === 72) return `the server answers like one for ${scheme}: check the port`;
-  return byte > 32 && byte < 127 ? "this is no server of the Redis protocol: check host and port" : null;
+  if (byte === 72) return `This is an ${scheme} server. Check the port.`;
+  return byte > 32 && byte < 127 ? "This is not a Redis or Valkey server. Check host and port." : null;
 }
 
-/** About a connection that was lost or given up before its TLS handshake was over. */
+/** Whether the bytes of the server are no TLS. */
+export function isForeignToTls({ code = "", message }: Error & { code?: string }): boolean {
+  if (/^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL)$/.test(code)) return true;
+  return /wrong version number|unknown protocol/.test(message);
+}
+
+/** For a server that answers in plain text where the client uses TLS. */
+export const HINT_ON_PLAIN_PORT =
+  "Connect without the option `tls` (redis:// instead of rediss://), or use the TLS port of the server.";
+
+/** For a client of a group that no Sentinel knows. */
+export function hintOnGroup(name: string): string {
+  return `The Sentinels do not know a group with the name "${name}". Check the option \`name\`.`;
+}
+
+/** For a cluster client whose nodes are no cluster, or refuse the client. */
+export function hintOnNode(message: string): string | null {
+  if (/cluster support disabled/i.test(message)) {
+    return "The server is not a node of a cluster. Connect with `new Redis({ host, port })`.";
+  }
+  return hintOnRefusal(message, false);
+}
+
+/** For a connection that ended before its TLS handshake was complete. */
 export function hintOnTls(error: Error & { code?: string }): string | null {
-  const { code = "", message } = error;
-  const isForeign = /^ERR_SSL_(?:WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL)$/.test(code);
+  const { code, message } = error;
   const isCut = code === "ECONNRESET" && message.includes("before secure TLS connection");
-  if (!isForeign && !isCut && !/wrong version number|unknown protocol/.test(message)) return null;
-  return "the server does not speak TLS at this port, or refuses this client's TLS: check the port and the option tls";
+  if (!isCut && !isForeignToTls(error)) return null;
+  return "The server does not speak TLS at this port, or it refuses the TLS settings of this client. Check the port and the option `tls`.";
 }
 
-/** About a connection without TLS that the server ended before it had said anything. */
+/** For a connection without TLS that the server closed before its first reply. */
 export function hintOnCut(error: Error & { code?: string }): string | null {
   if (error.code !== "ECONNRESET" && error.code !== "EPIPE") return null;
-  return "the server ended the connection before it had answered: it may speak TLS only at this port (option tls), or not want this host";
+  return "The server closed the connection before its first reply. The port may accept only TLS (set the option `tls`), or the server may reject this host.";
 }
 
-/** About a connection that was open while its time ran out. */
+/** For a connection that was open when its time limit passed. */
 export function hintOnSilence(isTls: boolean): string {
   return isTls
-    ? "the port is open but no TLS handshake came about: the server may not speak TLS there; check the port and the option tls"
-    : "the port is open but the handshake was not answered: the server is busy, speaks TLS only, or is no Redis server";
+    ? "The port is open, but the TLS handshake did not complete. The server may not speak TLS there. Check the port and the option `tls`."
+    : "The port is open, but the server did not answer the handshake. The server is busy, accepts only TLS, or is not a Redis or Valkey server.";
 }

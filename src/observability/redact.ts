@@ -4,7 +4,8 @@
  */
 
 import { type ErrorCommand, ReplyError } from "../errors";
-import { type Argument, credentialPositions, describeCommand, MASK, maskInText } from "../util/credentials";
+import { type Argument, carriesCredentials, describeCommand, MASK, maskInText } from "../util/credentials";
+import { headOf } from "../util/error-hint";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 
 const HIDDEN = "?";
@@ -39,11 +40,11 @@ const visibilities = new Map<string, Visibility>();
 
 /** The arguments of a command as a tracer may see them: those that may hold values are "?". */
 export function redactArguments(commandName: string, args: readonly unknown[]): string[] {
+  if (carriesCredentials(commandName, args)) return args.map(() => HIDDEN);
   const { count, carriesMore, hasBody } = visibilityOf(commandName);
   const limit = carriesMore ? shownOf(commandName, args) : count;
   const redacted: string[] = [];
   for (let i = 0; i < args.length; i++) redacted.push(i < limit ? String(args[i]) : HIDDEN);
-  for (const position of credentialPositions(commandName, args)) redacted[position] = HIDDEN;
   if (hasBody && redacted.length > 0) redacted[0] = HIDDEN;
   return redacted;
 }
@@ -84,7 +85,7 @@ export function attachCommand(
   args: readonly Argument[],
 ): void {
   error.command = describeCommand(name, args);
-  if (error.command.args !== args || error.command.name !== name) {
+  if (error.command.args !== args) {
     const message = maskInText(error.message, name, args);
     if (message !== error.message) {
       error.stack = error.stack?.replace(error.message, () => message) ?? "";
@@ -93,7 +94,7 @@ export function attachCommand(
   }
   // Error replies have no frames: those of the parser would say nothing.
   if (error instanceof ReplyError) {
-    error.stack = `${error.name}: ${error.message}\n    at (${commandLine(name, args, error.command)})`;
+    error.stack = `${headOf(error)}\n    at (${commandLine(name, args, error.command)})`;
   }
 }
 

@@ -86,6 +86,12 @@ export class Pipeline implements Commander {
     return `Pipeline(${this.length}) ${list}${more > 0 ? ` and ${more} that are not shown` : ""}`;
   }
 
+  /** Loggers call it for anything. Arguments and options may be secrets. */
+  toJSON(): object {
+    const names = this[RUN].describe(MOST_SHOWN).map(([name]) => name);
+    return { length: this.length, commands: names };
+  }
+
   /** Commands queued so far, MULTI and EXEC included. */
   get length(): number {
     return this[RUN].length;

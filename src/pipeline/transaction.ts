@@ -4,6 +4,7 @@ import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import { decodeBuffersDeep, mapReply } from "../command/reply-mappers";
 import { AbortError, ReplyError } from "../errors";
+import { attachCommand } from "../observability/redact";
 import type { Reply } from "../protocol/resp-types";
 import { toError } from "../util/user-code";
 
@@ -44,6 +45,7 @@ export function membersOf(commands: readonly Command[], rows: Rows, exec: Comman
 }
 
 function mapElement(member: Command, element: Reply, isBuffers: boolean, shape: ReplyShape): Reply {
+  if (element instanceof ReplyError) attachCommand(element, member.spec.name, member.args);
   if (element instanceof Error) return element;
   const value = isBuffers && !member.wantsBuffers ? decodeBuffersDeep(element) : element;
   try {

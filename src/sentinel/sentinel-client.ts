@@ -3,7 +3,7 @@
  * knows how to connect; this folder only says with which options.
  */
 
-import type { ConnectionOptions as TlsOptions } from "node:tls";
+import { type SocketOptions, socketOptionsOf } from "../link/socket-options";
 import type { SentinelAddress } from "./sentinel-list";
 import type { SentinelOptions } from "./sentinel-options";
 
@@ -14,13 +14,11 @@ export interface SentinelClient {
   disconnect(): void;
 }
 
-export interface SentinelClientOptions {
+export interface SentinelClientOptions extends SocketOptions {
   host: string;
   port: number;
-  family: number | undefined;
   username: string | null;
   password: string | null;
-  tls: TlsOptions | undefined;
   protocol: 2 | 3;
   connectTimeout: number | undefined;
   disconnectTimeout: number | undefined;
@@ -43,12 +41,11 @@ export function sentinelClientOptions(
   retryStrategy: SentinelClientOptions["retryStrategy"],
 ): SentinelClientOptions {
   return {
+    ...socketOptionsOf({ ...options, family: address.family ?? options.family, tls: options.sentinelTLS }),
     host: address.host || DEFAULT_HOST,
     port: Number(address.port || DEFAULT_PORT),
-    family: address.family ?? options.family,
     username: options.sentinelUsername ?? null,
     password: options.sentinelPassword ?? null,
-    tls: options.sentinelTLS,
     protocol: options.protocol === 2 ? 2 : 3,
     connectTimeout: options.connectTimeout,
     disconnectTimeout: options.disconnectTimeout,

@@ -11,10 +11,13 @@ import type { Duplex } from "node:stream";
 import { ConnectionClosedError, SentinelsUnreachableError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { retryDelay } from "../link/reconnection";
+import { socketOptionsOf } from "../link/socket-options";
 import { openSocket } from "../link/tcp-connector";
+import { hintOnGroup } from "../observability/hints";
 import { reachable } from "../util/address-map";
 import { debugLog } from "../util/debug";
-import { Delay, startTimer, stopTimer } from "../util/scheduling";
+import { addHint, markCertain } from "../util/error-hint";
+import { clockMs, Delay, startTimer, stopTimer } from "../util/scheduling";
 import { FailoverDetector, type FailoverDetectorOwner, type SubscribedSentinel } from "./failover-detector";
 import { chooseReplica, isUsable, readAddress, readEntries } from "./replica-choice";
 import {
@@ -30,6 +33,9 @@ const debug = debugLog("sentinel");
 
 /** Pause before another sentinel is listened to when the one that was has gone. */
 const RENEWAL_MS = 1000;
+/** Time that Sentinels may need to be told of a new group. Then its name counts as a mistake. */
+const NAMING_MS = 3000;
+const NO_SUCH_MASTER = /^ERR No such master with that name/;
 const DEFAULT_DETECTORS = 10;
 const DEFAULT_RECONNECT_MS = 60_000;
 
@@ -89,8 +95,9 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     const address = await this.resolve(attempt, emitError);
     this.address = address;
     if (this.options.failoverDetector) void this.detectFailovers();
-    const { tls, enableTLSForSentinelMode, family } = this.options;
-    this.stream = openSocket({ ...address, family, tls: enableTLSForSentinelMode ? tls : undefined }, hooks);
+    const { options } = this;
+    const tls = options.enableTLSForSentinelMode ? options.tls : undefined;
+    this.stream = openSocket({ ...socketOptionsOf(options), tls, ...address }, hooks);
     return this.stream;
   }
 
@@ -144,18 +151,25 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   private async resolve(attempt: Attempt, emitError: ErrorEmitter): Promise<NodeAddress> {
     let lastError: Error | undefined;
+    let answers: (Error | undefined)[] = [];
+    let misnamedSinceMs: number | null = null;
     const report = (message: string, cause?: Error): void => {
+      answers.push(cause);
       if (cause !== undefined) lastError = cause;
       debug("%s", message);
       emitError("sentinelError", new Error(message, { cause }));
     };
     for (let round = 1; ; round++) {
+      answers = [];
       const address = await this.askAll(attempt, report);
       if (attempt.isCancelled) throw new ConnectionClosedError();
       if (address !== null) return address;
+      misnamedSinceMs = isMisnamed(answers) ? (misnamedSinceMs ?? clockMs()) : null;
       const strategy = this.options.sentinelRetryStrategy;
       const delayMs = retryDelay(strategy === undefined ? defaultRetryDelay : strategy, round);
       const error = new SentinelsUnreachableError(delayMs, lastError);
+      if (misnamedSinceMs !== null) addHint(error, hintOnGroup(String(this.options.name)));
+      if (misnamedSinceMs !== null && clockMs() - misnamedSinceMs >= NAMING_MS) markCertain(error);
       if (delayMs === null) throw error;
       emitError("error", error);
       await attempt.sleep(delayMs);
@@ -209,8 +223,10 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   private async askMaster(client: SentinelClient): Promise<NodeAddress | null> {
     const reply = await client.sentinel("get-master-addr-by-name", this.options.name as string);
-    // A sentinel that may not list the others has still told where the master is.
-    if (this.options.updateSentinels !== false) await this.learnSentinels(client).catch(ignore);
+    // The reply to an unknown name is null. The reply to the next question says why.
+    if (reply === null) await this.learnSentinels(client);
+    // A Sentinel that may not list the others has returned the address of the master.
+    else if (this.options.updateSentinels !== false) await this.learnSentinels(client).catch(ignore);
     return Array.isArray(reply) ? readAddress(reply[0], reply[1]) : null;
   }
 
@@ -306,6 +322,13 @@ function defaultRetryDelay(attempts: number): number {
 
 function defaultReconnectDelay(): number {
   return DEFAULT_RECONNECT_MS;
+}
+
+/** All Sentinels of a round have answered, and none knows the group. */
+function isMisnamed(answers: readonly (Error | undefined)[]): boolean {
+  return (
+    answers.length > 0 && answers.every((error) => error !== undefined && NO_SUCH_MASTER.test(error.message))
+  );
 }
 
 function ignore(): void {}

@@ -1,6 +1,6 @@
 /** The client's options that this folder reads; their documentation is in `client/options`. */
 
-import type { ConnectionOptions as TlsOptions } from "node:tls";
+import type { SocketOptions } from "../link/socket-options";
 import type { AddressMap } from "../util/address-map";
 import type { SentinelAddress } from "./sentinel-list";
 
@@ -29,24 +29,22 @@ export interface NodeAddress {
   port: number;
 }
 
-export interface SentinelOptions {
+export interface SentinelOptions extends SocketOptions {
   readonly sentinels?: readonly Partial<SentinelAddress>[] | null | undefined;
   readonly name?: string | null | undefined;
   readonly role?: "master" | "slave" | undefined;
   readonly preferredSlaves?: PreferredReplicas | undefined;
   readonly sentinelUsername?: string | null | undefined;
   readonly sentinelPassword?: string | null | undefined;
-  readonly sentinelTLS?: TlsOptions | undefined;
+  readonly sentinelTLS?: SocketOptions["tls"];
   readonly sentinelRetryStrategy?: ((attempts: number) => unknown) | null | undefined;
   readonly sentinelReconnectStrategy?: ((attempts: number) => unknown) | null | undefined;
   readonly sentinelCommandTimeout?: number | undefined;
   readonly sentinelMaxConnections?: number | undefined;
   readonly enableTLSForSentinelMode?: boolean | undefined;
-  readonly tls?: TlsOptions | undefined;
   readonly updateSentinels?: boolean | undefined;
   readonly failoverDetector?: boolean | undefined;
   readonly natMap?: AddressMap;
-  readonly family?: number | undefined;
   readonly protocol?: number | undefined;
   readonly connectTimeout?: number | undefined;
   readonly disconnectTimeout?: number | undefined;

@@ -7,6 +7,7 @@ import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { FakeServer } from "../support/fake-server";
 import { closeClient, untilReady } from "../support/matrix";
+import { failureOf } from "../support/outcome";
 
 describe("credentials", () => {
   let server: ServerProcess;
@@ -137,5 +138,55 @@ describe("credentials", () => {
     expect(words.slice(words.indexOf("multi"), words.indexOf("exec") + 1)).to.deep.equal(["multi", "exec"]);
     await closeClient(redis);
     await fake.stop();
+  });
+
+  for (const [what, given] of Object.entries({
+    null: null,
+    undefined: undefined,
+    "a string": "first",
+    "a list": ["app", "first"],
+    "other names": { user: "app", pass: "first" },
+    "a password that is missing": { password: undefined },
+    "a password of another kind": { username: "app", password: { text: "first" } },
+  })) {
+    it(`are not ${what}: an error, and the next attempt`, async () => {
+      let asked = 0;
+      const credentials = (): unknown => (++asked === 1 ? given : { username: "app", password: "first" });
+      const redis = connect({ credentials: credentials as NonNullable<RedisOptions["credentials"]> });
+      const error = new Promise<Error>((resolve) => redis.once("error", resolve));
+      expect(await redis.acl("WHOAMI")).to.equal("app");
+      expect(await error).to.include({ code: "CREDENTIALS" });
+      expect(asked).to.equal(2);
+    });
+  }
+
+  for (const isAsync of [false, true]) {
+    it(`that fail once are a failed attempt like any other, ${isAsync ? "as a promise" : "thrown"}`, async () => {
+      let asked = 0;
+      const fail = (): never => {
+        throw new Error("the vault is closed");
+      };
+      const good = { username: "app", password: "first" };
+      const redis = connect({
+        credentials: isAsync
+          ? async () => (++asked === 1 ? fail() : good)
+          : () => (++asked === 1 ? fail() : good),
+      });
+      const calls = [redis.set("a", 1), redis.acl("WHOAMI"), redis.pipeline().get("a").exec()];
+      expect(await Promise.all(calls)).to.deep.equal(["OK", "app", [[null, "1"]]]);
+      expect(asked).to.equal(2);
+    });
+  }
+
+  it("that fail for good end the waiting commands as maxRetriesPerRequest says", async () => {
+    const redis = connect({
+      maxRetriesPerRequest: 2,
+      credentials: () => {
+        throw new Error("the vault is closed");
+      },
+    });
+    const error = await failureOf(redis.get("a"));
+    expect(error).to.include({ code: "MAX_RETRIES" });
+    expect(error.cause).to.have.property("message", "the vault is closed");
   });
 });

@@ -45,6 +45,30 @@ describe("TLS", function () {
     });
   }
 
+  it("settings from a function are asked for at each connection", async () => {
+    const good = certificates.clientOptions();
+    const made: object[] = [];
+    const tls = (): object => {
+      // The first certificates are out of date.
+      const settings = made.length === 0 ? { ...good, ca: [] } : { ...good };
+      made.push(settings);
+      return settings;
+    };
+    const redis = connect({
+      host: server.host,
+      port: server.port,
+      tls: () => ({ servername: "redis.example.org", ...tls() }),
+      retryStrategy: () => 5,
+    });
+    expect(await redis.ping()).to.equal("PONG");
+    const before = made.length;
+    expect(before).to.equal(2);
+    const ready = new Promise((resolve) => redis.once("ready", resolve));
+    redis.stream.destroy();
+    await ready;
+    expect(made.length).to.equal(before + 1);
+  });
+
   for (const protocol of [2, 3] as const) {
     it(`own authority and client certificate, protocol ${protocol}`, async () => {
       const tls = certificates.clientOptions();

@@ -20,6 +20,17 @@ const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
   [{ blockingConnections: -1 }, /blockingConnections -1/],
   [{ watchdog: { idleMs: Number.NaN } }, /watchdog\.idleMs NaN/],
   [{ retryPolicy: "never" }, /retryPolicy "never"/],
+  [{ bounds: { maxCommand: 5 } }, /bounds\.maxCommand: expected one of maxCommands, maxBytes, policy/],
+  [{ bounds: 5 }, /bounds 5: expected an object/],
+  [{ enableAutoPipelining: { merg: true } }, /enableAutoPipelining\.merg: expected one of/],
+  [{ enableAutoPipelining: "yes" }, /enableAutoPipelining "yes": expected true or false or an object/],
+  [{ cache: 5 }, /cache 5: expected true or false or an object/],
+  [{ cache: { maxsize: 5 } }, /cache\.maxsize: expected one of maxBytes/],
+  [{ watchdog: { idle: 5 } }, /watchdog\.idle: expected one of idleMs/],
+  [{ protocol: 4 }, /protocol 4: expected 2 or 3/],
+  [{ commandTimeout: "100" }, /commandTimeout "100": expected a number/],
+  [{ maxRetriesPerRequest: "3" }, /maxRetriesPerRequest "3": expected a number/],
+  [{ retryStrategy: 5 }, /retryStrategy 5: expected a function/],
 ];
 
 describe("options of our own", () => {

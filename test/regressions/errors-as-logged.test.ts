@@ -1,9 +1,10 @@
 /** Errors as a log line, a debugger and a program see them: code, command, name. */
 
-import { inspect } from "node:util";
+import { inspect, types } from "node:util";
 import { expect } from "chai";
 import * as sluice from "../../src/index";
 import { Command, type ErrorCode, OutcomeUnknownError, ReplyError, SluiceError } from "../../src/index";
+import { copyError } from "../../src/util/copy-error";
 import { ServerFixture } from "../support/server-fixture";
 
 type Failure = Error & { code?: ErrorCode; command?: { name: string; args: unknown[] } };
@@ -41,6 +42,8 @@ describe("errors", () => {
     const rows = await redis.pipeline().incr("text").set("a", unreadable).exec();
     failures.push(["REPLY", rows?.[0]?.[0] as Failure, ["incr", "text"]]);
     failures.push(["INVALID_ARGUMENT", rows?.[1]?.[0] as Failure, ["set"]]);
+    const members = await redis.multi().get("text").incr("text").exec();
+    failures.push(["REPLY", members?.[1]?.[0] as Failure, ["incr", "text"]]);
     redis.disconnect();
     failures.push(["CONNECTION_CLOSED", await failureOf(redis.get("a")), ["get", "a"]]);
     const byHand = new Command("get", ["b"]);
@@ -71,6 +74,26 @@ describe("errors", () => {
     expect(commandOf(doubtful)).to.deep.equal(["incr", "n"]);
     // Programs compare the message; it is the same.
     expect(doubtful.message).to.equal(harmless.message);
+  });
+
+  it("pass structuredClone with their message", async () => {
+    const redis = fixture.connect({ retryStrategy: null });
+    await redis.set("text", "x");
+    fixture.proxy.stall("toClient");
+    const written = [redis.incr("n"), redis.incr("n"), redis.incr("text")];
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    redis.disconnect();
+    const failures = [
+      ...(await Promise.all(written.map(failureOf))),
+      copyError(new ReplyError("ERR a copy")),
+    ];
+    for (const failure of failures) {
+      const cloned: Error = structuredClone(failure);
+      expect(cloned).to.be.an.instanceOf(Error);
+      expect(cloned.message).to.equal(failure.message);
+      expect(types.isNativeError(failure)).to.equal(true);
+    }
+    expect(failures[1]).not.to.equal(failures[0]);
   });
 
   it("keep the names of their classes whatever a bundler calls them", () => {
@@ -117,11 +140,10 @@ describe("the stack of an error", () => {
     const redis = fixture.connectDirectly({ showFriendlyErrorStack: true });
     await redis.set("text", "x");
     const single = await failureOf(redis.incr("text"));
-    expect(single.stack).to.match(
-      /^ReplyError: .*\n {4}at \(incr text\)\n {4}at .*callHere.*errors-as-logged/,
-    );
+    // The caller's line is the first one, as in ioredis; the command is in `error.command`.
+    expect(single.stack).to.match(/^ReplyError: .*\n {4}at .*callHere.*errors-as-logged/);
     const rows = await redis.pipeline().incr("text").exec();
-    expect(rows?.[0]?.[0]?.stack).to.match(/\n {4}at \(incr text\)\n {4}at .*callHere.*errors-as-logged/);
+    expect(rows?.[0]?.[0]?.stack).to.match(/^ReplyError: .*\n {4}at .*callHere.*errors-as-logged/);
     const original = Error.prepareStackTrace;
     let formatted = 0;
     Error.prepareStackTrace = () => {

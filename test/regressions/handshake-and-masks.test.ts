@@ -79,10 +79,11 @@ describe("credentials that are words of the server's messages", () => {
     try {
       connect({ host: echo.host, port: echo.port });
       await untilReady(redis);
-      expect((await failureOf(redis.auth("bob", "x9"))).message).to.equal("ERR no bob x9, 'bob' \"***\"");
-      expect((await failureOf(redis.auth("bob", "geheim"))).message).to.equal(
-        "ERR no bob ***, 'bob' \"***\"",
-      );
+      for (const password of ["x9", "geheim", "no"]) {
+        const { message, stack } = await failureOf(redis.auth("bob", password));
+        expect(message).to.match(/^ERR (?:no )?\*\*\*$/);
+        expect(stack).not.to.include("geheim");
+      }
     } finally {
       await closeClient(redis);
       await echo.stop();
@@ -99,13 +100,18 @@ describe("credentials that are words of the server's messages", () => {
     )) as Error & {
       command?: { args: unknown };
     };
-    expect(hello.command?.args).to.deep.equal(["3", "AUTH", "***", "***", "SETNAME", "***"]);
+    expect(hello.command?.args).to.deep.equal(Array(6).fill("***"));
   });
 
   it("JSON of a client shows no secret", async () => {
     connect({ lazyConnect: true, password: "geheim", sentinelPassword: "geheim" });
     expect(JSON.stringify({ redis })).to.not.contain("geheim");
     expect(JSON.parse(JSON.stringify(redis))).to.deep.include({ status: "wait" });
+    for (const batch of [redis.pipeline(), redis.multi()]) {
+      batch.auth("geheim").set("a", "geheim");
+      expect(JSON.stringify({ batch })).to.not.contain("geheim");
+      expect(JSON.parse(JSON.stringify(batch)).commands.slice(-2)).to.deep.equal(["auth", "set"]);
+    }
     const cluster = new Cluster([{ host: "127.0.0.1", port: 1 }], {
       lazyConnect: true,
       redisOptions: { password: "geheim", tls: { key: "geheim" } },

@@ -134,7 +134,7 @@ describe("names that applications choose", () => {
   it("refuses names that make a promise of the client, or silence it", () => {
     const redis = connect({ lazyConnect: true });
     for (const name of ["then", "emit", "on", "options", "status", "sendCommand"]) {
-      expect(() => redis.defineCommand(name, { lua: LUA }), name).to.throw("choose another name");
+      expect(() => redis.defineCommand(name, { lua: LUA }), name).to.throw("Choose another name");
     }
     expect(() => connect({ lazyConnect: true, scripts: { emit: { lua: LUA } } })).to.throw('"emit"');
   });

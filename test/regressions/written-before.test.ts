@@ -86,7 +86,7 @@ describe("a command that was written before", () => {
       fake.dropConnections();
       const { code, message } = (await failure) as Failure;
       expect(code).to.equal("COMMAND_TIMEOUT");
-      expect(message).to.include("it was written before, to a connection that was lost, and may have run");
+      expect(message).to.include("It was written to an earlier connection, which was lost. It may have run");
       expect(message).not.to.include("it was not sent");
     } finally {
       await closeClient(redis);

@@ -168,13 +168,14 @@ export class VirtualSocket extends Duplex {
   }
 }
 
-/** The function behind `net.connect`. */
+/** The function behind `net.createConnection`. */
 export const present: { network: Network | null } = { network: null };
 
-/** Takes the place of `net.connect`, for everything that is dialled from now on. */
+/** Takes the place of `net.createConnection`, for everything that is dialled from now on. */
 export function installNetwork(): void {
-  const net = require("node:net") as { connect: unknown };
-  net.connect = ({ host, port }: { host: string; port: number }) => present.network?.dial(`${host}:${port}`);
+  const net = require("node:net") as { createConnection: unknown };
+  net.createConnection = ({ host, port }: { host: string; port: number }) =>
+    present.network?.dial(`${host}:${port}`);
 }
 
 export class Network {

@@ -4,6 +4,7 @@
  */
 
 import type { Duplex } from "node:stream";
+import { checkOptions } from "./check-options";
 import type { FaultSwitches } from "./faults/fault-switches";
 import type { Database } from "./keyspace/database";
 import { type MemoryConnectorClass, memoryConnector } from "./memory-connector";
@@ -43,6 +44,17 @@ export interface ServerSnapshot {
   readonly configuration: Map<string, string>;
 }
 
+const SERVER_OPTIONS: readonly (keyof TestServerOptions)[] = [
+  "version",
+  "port",
+  "path",
+  "listen",
+  "password",
+  "seed",
+  "cluster",
+  "replicas",
+  "config",
+];
 const MEMORY_PORT = 7_000;
 
 /** Loaded when the first cluster is made. */
@@ -104,6 +116,7 @@ export class TestServer {
   }
 
   private static make(options: TestServerOptions): TestServer {
+    checkOptions("TestServer", options, SERVER_OPTIONS);
     const version = serverVersion(options.version ?? DEFAULT_VERSION);
     const { cluster: masters, replicas = 1 } = options;
     const cluster =

@@ -3,10 +3,39 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect } from "chai";
-import { FaultProxy } from "../src";
+import { FaultProxy, RealCluster, RealServer, TestServer } from "../src";
 
 const PIECES = 600;
 const PIECE_BYTES = 40_000;
+
+describe("options of the test kit", () => {
+  const wrong: [string, () => unknown, RegExp][] = [
+    [
+      "a target",
+      () => FaultProxy.start({ to: { port: 1 } } as never),
+      /FaultProxy\.start\(\) takes the address/,
+    ],
+    ["a proxy", () => FaultProxy.start({ port: 1 }, { recrd: true } as never), /no option "recrd".*record/],
+    ["a server", () => TestServer.start({ verson: "8.2" } as never), /no option "verson".*version/],
+    [
+      "a server in memory",
+      () => Promise.resolve().then(() => TestServer.inMemory({ port: 1, tls: true } as never)),
+      /"tls"/,
+    ],
+    ["a process", () => RealServer.start({ password: "a" } as never), /no option "password"/],
+    ["a cluster", () => RealCluster.start({ nodes: 3 } as never), /no option "nodes".*masters/],
+  ];
+  for (const [name, start, message] of wrong) {
+    it(`that are unknown are refused: ${name}`, async () => {
+      const failure = await Promise.resolve(start()).then(
+        () => null,
+        (error: Error) => error,
+      );
+      expect(failure).to.be.instanceOf(TypeError);
+      expect(failure?.message).to.match(message);
+    });
+  }
+});
 
 describe("fault proxy", function () {
   this.timeout(30_000);

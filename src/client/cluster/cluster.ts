@@ -66,9 +66,16 @@ interface ClusterListeners extends ClientListeners, Record<ClusterStatus, () => 
 
 /** Listeners whose arguments are known. */
 export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
+  /**
+   * Calls the listener for each event. Cluster: `connect`, `ready`, `error`, `close`, `reconnecting`, `end`, `+node`, `-node`,
+   * `node error`. Messages: `message`, `pmessage`, `smessage` and their `...Buffer` forms. See docs/cluster.md.
+   */
   on<Event extends keyof ClusterListeners>(event: Event, listener: ClusterListeners[Event]): this;
+  /** Calls the listener for each event of this name. */
   on(event: string | symbol, listener: AnyListener): this;
+  /** Calls the listener for the next event of this name only. */
   once<Event extends keyof ClusterListeners>(event: Event, listener: ClusterListeners[Event]): this;
+  /** Calls the listener for the next event of this name only. */
   once(event: string | symbol, listener: AnyListener): this;
 }
 

@@ -13,6 +13,7 @@ import { CommandFlag } from "../../command/command-spec";
 import { ConnectionCounts } from "../../connection/connection-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
+import { withServerName } from "../../link/socket-options";
 import { debugLog } from "../../util/debug";
 import type { Caching } from "../caching";
 import { PARTS } from "../chain";
@@ -239,7 +240,7 @@ export class ViewFactory {
     };
     const { tls } = merged;
     if (tls && address.serverName !== undefined) {
-      merged["tls"] = { servername: address.serverName, ...(tls === true ? {} : tls) };
+      merged["tls"] = withServerName(tls, address.serverName);
     }
     return merged as RedisOptions;
   }

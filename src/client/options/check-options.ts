@@ -1,6 +1,6 @@
 /**
- * Refuses values of options of our own that would hang the client or exhaust its memory. Options of
- * the API that this client shares with others take what they take there.
+ * Refuses values of options that would hang the client, exhaust its memory, or have no effect. Other options of ioredis
+ * accept the values that ioredis accepts.
  */
 
 import { OptionError } from "../../errors";
@@ -10,65 +10,109 @@ type OptionRecord = Record<string, unknown>;
 
 /** Least values of the options that are numbers; a limit may be `Infinity`. */
 const LEAST = { highWaterBytes: 1, maxLossesPerCommand: 1, blockingConnections: 0 };
-/** Least values of the numbers that stand in options. */
-const LEAST_IN = {
-  bounds: { maxCommands: 1, maxBytes: 1 },
-  cache: { maxBytes: 1, maxStale: 1 },
-  enableAutoPipelining: { maxInFlight: 1, maxCommands: 1, maxBytes: 1 },
-  watchdog: { idleMs: 0, probeTimeoutMs: 1 },
+/** Options that are numbers and would have no effect as text. */
+const NUMBERS = [
+  "blockingTimeout",
+  "blockingTimeoutGrace",
+  "commandTimeout",
+  "maxRetriesPerRequest",
+  "sentinelCommandTimeout",
+  "slotsRefreshInterval",
+  "slotsRefreshTimeout",
+  "socketTimeout",
+];
+/** Options that are functions. `false` switches some of them off. */
+const FUNCTIONS = [
+  "clusterNodeRetryStrategy",
+  "clusterRetryStrategy",
+  "credentials",
+  "reconnectOnError",
+  "retryStrategy",
+  "sentinelReconnectStrategy",
+  "sentinelRetryStrategy",
+];
+
+/** An option that is an object of settings: what else it may be, and its settings with the least values of numbers. */
+interface Group {
+  readonly others: readonly unknown[];
+  readonly settings: Readonly<Record<string, number | null>>;
+}
+
+const GROUPS: Readonly<Record<string, Group>> = {
+  bounds: { others: [], settings: { maxCommands: 1, maxBytes: 1, policy: null } },
+  cache: {
+    others: [true, false],
+    settings: { maxBytes: 1, ttl: null, maxStale: 1, match: null, mode: null, frozen: null },
+  },
+  enableAutoPipelining: {
+    others: [true, false],
+    settings: { maxInFlight: 1, maxCommands: 1, maxBytes: 1, coalesce: null, merge: null },
+  },
+  watchdog: { others: [true, false], settings: { idleMs: 0, probeTimeoutMs: 1 } },
 };
 export const NEEDS_RESP3 =
-  'The option "cache" needs protocol 3: the server tells by RESP3 pushes what has changed';
-const CACHE_SETTINGS = ["maxBytes", "ttl", "maxStale", "match", "mode", "frozen"];
+  'The option "cache" needs protocol 3, because the server reports changed keys as RESP3 push messages';
 const FLUSH_POLICIES = ["adaptive", "turn"];
 export const RETRY_POLICIES: readonly string[] = ["at-least-once", "reads-only", "at-most-once"];
 
-/** Checks the options, and puts what means the default in the place of null. Throws an `OptionError`. */
+/** Checks the options and replaces null by the default. Throws an `OptionError`. */
 export function checkOwnOptions(options: OptionRecord): void {
   if (options["keyPrefix"] === null) options["keyPrefix"] = "";
   if (options["bounds"] === null) options["bounds"] = undefined;
-  checkNumbers(options, LEAST);
-  for (const [group, least] of Object.entries(LEAST_IN)) {
-    const holder = options[group];
-    if (typeof holder === "object" && holder !== null)
-      checkNumbers(holder as OptionRecord, least, `${group}.`);
-  }
+  for (const [name, least] of Object.entries(LEAST)) checkNumber(name, options[name], least);
+  for (const name of NUMBERS) checkType(name, options[name], "number");
+  for (const name of FUNCTIONS) if (options[name] !== false) checkType(name, options[name], "function");
+  for (const [name, group] of Object.entries(GROUPS)) checkGroup(name, options[name], group);
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
-  checkMerge("enableAutoPipelining.merge", mergeOf(options["enableAutoPipelining"]));
-  if (options["cache"]) checkCache(options["cache"] as OptionRecord);
-  const bounds = options["bounds"] as OptionRecord | undefined;
-  if (bounds) checkWord("bounds.policy", bounds["policy"], ["wait", "reject"]);
+  checkProtocol(options["protocol"]);
+  checkMerge("enableAutoPipelining.merge", settingsOf(options, "enableAutoPipelining")["merge"]);
+  checkCache(settingsOf(options, "cache"));
+  checkWord("bounds.policy", settingsOf(options, "bounds")["policy"], ["wait", "reject"]);
 }
 
-function checkNumbers(holder: OptionRecord, least: Readonly<Record<string, number>>, prefix = ""): void {
-  for (const name of Object.keys(least)) {
-    const value = holder[name];
-    if (value === undefined || (name === "maxInFlight" && value === "adaptive")) continue;
-    checkNumber(prefix + name, value, least[name] as number);
+function settingsOf(options: OptionRecord, name: string): OptionRecord {
+  const value = options[name];
+  return typeof value === "object" && value !== null ? (value as OptionRecord) : {};
+}
+
+/** An unknown setting would leave the meant one at its default. */
+function checkGroup(option: string, value: unknown, { others, settings }: Group): void {
+  if (value === undefined || value === null || others.includes(value)) return;
+  const names = Object.keys(settings);
+  if (typeof value !== "object" || Array.isArray(value)) {
+    const expected = [...others.map(String), `an object with ${names.join(", ")}`].join(" or ");
+    throw new OptionError(`Invalid option ${option} ${show(value)}: expected ${expected}`);
+  }
+  for (const [name, setting] of Object.entries(value)) {
+    const least = settings[name];
+    if (least === undefined) {
+      throw new OptionError(`Invalid option ${option}.${name}: expected one of ${names.join(", ")}`);
+    }
+    if (least === null || (name === "maxInFlight" && setting === "adaptive")) continue;
+    checkNumber(`${option}.${name}`, setting, least);
   }
 }
 
-/** A name that is none of these would leave a bound, or the choice of keys, at its default. */
-function checkCache(cache: OptionRecord): void {
-  const { mode, match, ttl } = cache;
-  const unknown = Object.keys(cache).find((name) => !CACHE_SETTINGS.includes(name));
-  if (unknown !== undefined) {
-    throw new OptionError(`Invalid option cache.${unknown}: expected one of ${CACHE_SETTINGS.join(", ")}`);
-  }
+function checkProtocol(protocol: unknown): void {
+  if (protocol === undefined || protocol === null || protocol === 2 || protocol === 3) return;
+  throw new OptionError(`Invalid option protocol ${show(protocol)}: expected 2 or 3`);
+}
+
+function checkCache({ mode, match, ttl }: OptionRecord): void {
   if (ttl !== "server") checkNumber("cache.ttl", ttl, 1);
   checkWord("cache.mode", mode, ["optin", "all", "broadcast"]);
   if (match === undefined) return;
   const isList = Array.isArray(match) && match.every((one) => typeof one === "string");
-  // The server has to be told which keys they are.
+  // With "broadcast" the server needs the prefixes.
   if (isList || (typeof match === "function" && mode !== "broadcast")) return;
-  const expected = mode === "broadcast" ? "beginnings of keys" : "beginnings of keys, or a function";
+  const expected = mode === "broadcast" ? "prefixes of keys" : "prefixes of keys, or a function";
   throw new OptionError(`Invalid option cache.match: expected ${expected}`);
 }
 
-function mergeOf(autoPipelining: unknown): unknown {
-  const isObject = typeof autoPipelining === "object" && autoPipelining !== null;
-  return isObject ? (autoPipelining as OptionRecord)["merge"] : undefined;
+function checkType(name: string, value: unknown, type: "number" | "function"): void {
+  if (value === undefined || value === null || typeof value === type) return;
+  throw new OptionError(`Invalid option ${name} ${show(value)}: expected a ${type}`);
 }
 
 function checkNumber(name: string, value: unknown, least: number): void {

@@ -1,7 +1,7 @@
 /**
- * Options of `Cluster`, their defaults, and the forms of a startup node. docs/options.md is written
- * from the comments here (first paragraph = effect; `@unit`, `@default`). Every field takes an
- * explicit `undefined`, which means its default. What is passed in is not changed.
+ * Options of `Cluster`, their defaults, and the forms of a startup node. docs/options.md is generated from the comments
+ * here: the first paragraph is the effect, with `@unit` and `@default`. Each field accepts an explicit `undefined`, which
+ * means its default. The objects of the caller are not changed.
  */
 
 import { lookup, resolveSrv, type SrvRecord } from "node:dns";
@@ -19,7 +19,7 @@ import type {
   RetryStrategy,
 } from "./common-options";
 import { copyFieldsets } from "./managed-fieldsets";
-import { tellOfMistypedOptions } from "./mistyped-options";
+import { warnAboutClusterOptions, warnAboutRedisOptions } from "./mistyped-options";
 import { isTlsUrl } from "./parse-url";
 import type { RedisOptions } from "./redis-options";
 import { fill, optionsOfAddress, toWholeNumber } from "./resolve-options";
@@ -40,7 +40,7 @@ export type DNSResolveSrvFunction = (
   callback: (error: NodeJS.ErrnoException | null | undefined, records?: SrvRecord[]) => void,
 ) => void;
 
-/** The form in which a read-scaling function sees a node; it is a `Redis` client. */
+/** A node as a `scaleReads` function sees it: a `Redis` client. */
 export interface ReadableNode {
   readonly options: RedisOptions;
   readonly status: string;
@@ -54,10 +54,10 @@ interface ReadScalingMethod {
   ): unknown;
 }
 
-/** Chooses the node for a command that only reads, or a list to draw from. The master is `nodes[0]`. */
+/** Returns the node for a read command, or a list of candidates. The master is `nodes[0]`. */
 export type ReadScaling = ReadScalingMethod["choose"];
 
-/** Options of the node connections: all of `RedisOptions` that the cluster does not decide itself. */
+/** Options of the node connections: `RedisOptions` without those that the cluster sets. */
 export type ClusterNodeOptions = Omit<
   RedisOptions,
   | "port"
@@ -72,23 +72,23 @@ export type ClusterNodeOptions = Omit<
 
 export interface ClusterOptions {
   /**
-   * Called when no node is left, with the number of attempts and the reason if it is known. Returns
-   * the delay in milliseconds before the next attempt; anything but a number ends the client.
+   * Called when no node can be reached, with the number of attempts and the reason if it is known. Returns the delay in
+   * milliseconds before the next attempt. Any value but a number ends the client.
    * @default min(100 + times * 2, 2000)
    */
   clusterRetryStrategy?: ((times: number, reason?: Error) => RetryDelay) | null | undefined;
   /**
-   * `retryStrategy` of each node connection; null: the cluster alone decides about reconnecting.
+   * `retryStrategy` of each node connection. With null only the cluster decides about reconnecting.
    * @default null
    */
   clusterNodeRetryStrategy?: RetryStrategy;
   /**
-   * Keeps commands until the cluster is ready; otherwise they fail at once.
+   * Queues commands until the cluster is ready. Otherwise they fail immediately.
    * @default true
    */
   enableOfflineQueue?: boolean | undefined;
   /**
-   * Is `ready` only when CLUSTER INFO does not say that the cluster has failed.
+   * Waits until CLUSTER INFO no longer reports `cluster_state:fail` before the client is `ready`.
    * @default true
    */
   enableReadyCheck?: boolean | undefined;
@@ -98,25 +98,25 @@ export interface ClusterOptions {
    */
   lazyConnect?: boolean | undefined;
   /**
-   * Which nodes serve commands that only read: `"master"`, `"slave"`, `"all"`, or a function
-   * `(nodes, command)` that returns a node or a list of them; `nodes[0]` is the master.
+   * Nodes for read commands: `"master"`, `"slave"`, `"all"`, or a function `(nodes, command)` that returns a node or a list
+   * of nodes. `nodes[0]` is the master.
    * @default "master"
    */
   scaleReads?: NodeRole | ReadScaling | undefined;
   /**
-   * Keeps the answers of reads in this process until the server says that a key has changed: `true`, or settings.
-   * Needs protocol 3. Off by default; may stand in `redisOptions` as well. See docs/caching.md.
+   * Caches the replies of reads in this process until the server reports that a key has changed. `true`, or settings.
+   * Needs protocol 3. Off by default. `redisOptions.cache` has the same effect. See docs/caching.md.
    */
   cache?: boolean | CacheOptions | undefined;
   /**
-   * Zone whose replicas are preferred for reads, where servers tell their zone and `scaleReads`
-   * allows replicas.
+   * Zone of this client. Reads prefer replicas of this zone, if `scaleReads` allows replicas and the servers report their
+   * zones.
    */
   availabilityZone?: string | undefined;
   /**
-   * Splits commands with keys of several slots (MGET, MSET, DEL, UNLINK, EXISTS, TOUCH) and sends
-   * DBSIZE, KEYS, FLUSHALL and the like to all shards, as the command tips of the server say, and
-   * merges the replies. Such a command is not atomic.
+   * Splits commands with keys of several slots (MGET, MSET, DEL, UNLINK, EXISTS, TOUCH), sends commands like DBSIZE, KEYS
+   * and FLUSHALL to all shards, and merges the replies, as the command tips of the server say. These commands are not
+   * atomic.
    * @default false
    */
   followCommandTips?: boolean | undefined;
@@ -126,95 +126,95 @@ export interface ClusterOptions {
    */
   maxRedirections?: number | undefined;
   /**
-   * Pause before following MOVED.
+   * Delay before the client follows a MOVED.
    * @unit ms
    * @default 0
    */
   retryDelayOnMoved?: number | undefined;
   /**
-   * Pause before a command of a lost connection is sent again; 0: it is not.
+   * Delay before a command of a lost connection is sent again. With 0 it is not sent again.
    * @unit ms
    * @default 100
    */
   retryDelayOnFailover?: number | undefined;
   /**
-   * Pause after CLUSTERDOWN; 0: the error is returned.
+   * Delay after CLUSTERDOWN. With 0 the command fails with the error.
    * @unit ms
    * @default 100
    */
   retryDelayOnClusterDown?: number | undefined;
   /**
-   * Pause after TRYAGAIN.
+   * Delay after TRYAGAIN.
    * @unit ms
    * @default 100
    */
   retryDelayOnTryAgain?: number | undefined;
   /**
-   * Time that one node has to answer when the slot table is refreshed.
+   * Time limit of each node for the slot table.
    * @unit ms
    * @default 1000
    */
   slotsRefreshTimeout?: number | undefined;
   /**
-   * Refreshes the slot table periodically; off when absent.
+   * Interval of additional refreshes of the slot table. Off by default.
    * @unit ms
    */
   slotsRefreshInterval?: number | undefined;
   /**
-   * Which written but unanswered commands are sent again after a lost connection; see the option of
-   * `Redis`.
+   * The written commands without a reply that the client sends again after a lost connection. See the option of `Redis`.
    * @default "at-least-once"
    */
   retryPolicy?: RetryPolicy | undefined;
-  /** Limits what may wait for the cluster, in commands or bytes. Unlimited when absent. */
+  /** Limits the commands or bytes that wait for the cluster. Unlimited by default. */
   bounds?: Bounds | undefined;
-  /** Options of the node connections, below those of a startup node. */
+  /** Options of the node connections. Options of a startup node take precedence. */
   redisOptions?: ClusterNodeOptions | undefined;
   /**
-   * Put before every key, before its slot is computed. A Buffer works as well.
+   * Prefix of all keys, which counts for their slots: a string or a Buffer.
    * @default `redisOptions.keyPrefix`
    */
   keyPrefix?: string | undefined;
-  /** As for a client of one server. */
+  /** Rejects commands with arguments such as `undefined` or plain objects. See the option of `Redis`. */
   strictArguments?: boolean | undefined;
   /**
-   * The startup nodes are names of SRV records.
+   * Treats the hosts of the startup nodes as names of SRV records.
    * @default false
    */
   useSRVRecords?: boolean | undefined;
   /**
-   * Resolves SRV records.
+   * Function that resolves SRV records.
    * @default dns.resolveSrv
    */
   resolveSrv?: DNSResolveSrvFunction | undefined;
   /**
-   * Resolves host names of startup nodes. `(host, callback) => callback(null, host)` keeps the
-   * names, as TLS certificates need it.
+   * Function that resolves the host names of startup nodes. `(host, callback) => callback(null, host)` keeps the names, for
+   * TLS certificates.
    * @default dns.lookup
    */
   dnsLookup?: DNSLookupFunction | undefined;
   /** Translates the addresses that the nodes announce. */
   natMap?: NatMap | undefined;
   /**
-   * Collects the commands of a turn of the event loop into one pipeline a node. An object sets its window.
+   * Collects commands that are issued together, also by unrelated code, into automatic pipelines, one for each node. `true`,
+   * or settings. See docs/auto-pipelining.md.
    * @default false
    */
   enableAutoPipelining?: boolean | AutoPipeliningWindow | undefined;
   /**
-   * Commands that never join an automatic pipeline, in any letter case.
+   * Names of commands that never join an automatic pipeline, in any letter case.
    * @default []
    */
   autoPipeliningIgnoredCommands?: string[] | undefined;
-  /** Lua scripts that become methods, as `defineCommand` does it. */
+  /** Lua scripts that become methods, like with `defineCommand`. */
   scripts?: Record<string, ScriptDefinition> | undefined;
-  /** Error stacks lead to the call of the command. Costs time with every command; for development. */
+  /** The stack of a command's error shows the call. Captures a stack for each command, which costs time: for development. */
   showFriendlyErrorStack?: boolean | undefined;
   /**
-   * Subscribes to shard channels on the nodes that own their slots.
+   * Enables `ssubscribe`: the client subscribes to shard channels at the nodes that own their slots.
    * @default false
    */
   shardedSubscribers?: boolean | undefined;
-  /** Field lists that each node prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
+  /** Named field lists that each node prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
   himportFieldsets?: readonly HimportFieldset[] | undefined;
 }
 
@@ -259,12 +259,12 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
     );
   }
   if (redisOptions?.cache) options["cache"] ??= redisOptions.cache;
-  tellOfMistypedOptions(options);
+  warnAboutClusterOptions(options);
   checkOwnOptions(options);
   if (options["cache"] && redisOptions?.protocol === 2) throw new OptionError(NEEDS_RESP3);
   if (redisOptions !== undefined && redisOptions !== null) {
     const own: Record<string, unknown> = { ...redisOptions };
-    tellOfMistypedOptions(own);
+    warnAboutRedisOptions(own);
     checkOwnOptions(own);
     options["redisOptions"] = hideSecrets(own);
     if (!options["keyPrefix"] && redisOptions.keyPrefix) options["keyPrefix"] = redisOptions.keyPrefix;

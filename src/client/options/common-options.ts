@@ -1,8 +1,7 @@
 /**
- * Options of a client that are the same for one server, behind Sentinel and for the nodes of a
- * cluster: types only. Their defaults are in redis-options.ts; docs/options.md is written from
- * the comments here (first paragraph = effect; `@unit`, `@default`). Every field takes an explicit
- * `undefined`, which means its default.
+ * Options that are the same for a client of one server, a client behind Sentinel, and the nodes of a cluster: types only.
+ * Their defaults are in redis-options.ts. docs/options.md is generated from the comments here: the first paragraph is the
+ * effect, with `@unit` and `@default`. Each field accepts an explicit `undefined`, which means its default.
  */
 
 import type { RetryPolicy } from "../../command/command-extra";
@@ -12,66 +11,66 @@ import type { ExpiringCredentials } from "../../link/credentials";
 import type { WatchdogOptions } from "../../link/link-options";
 import type { MergeChoice } from "../merging";
 
-// A function that returns nothing may stand where a delay is expected.
+// A retry strategy may return nothing.
 type Nothing = ReturnType<() => void>;
-/** Milliseconds to wait; anything else gives up. */
+/** Milliseconds to wait. Any other value ends the client. */
 export type RetryDelay = number | Nothing | null;
 export type RetryStrategy = ((times: number) => RetryDelay) | null | undefined;
 export type ReconnectOnError = (error: Error) => boolean | 1 | 2;
 
-/** A field list that HIMPORT SET refers to by name (Redis 8.10 and later; experimental). */
+/** A named list of fields for HIMPORT SET (Redis 8.10 and later; experimental). */
 export interface HimportFieldset {
   readonly name: string | Buffer;
   readonly fields: readonly (string | Buffer)[];
 }
 
-/** Where credentials come from when they change over time. */
+/** A function that returns the current credentials. */
 export type CredentialsProvider = () => ExpiringCredentials | Promise<ExpiringCredentials>;
 
-/** The window of the automatic pipelines. */
+/** Settings of automatic pipelines. */
 export interface AutoPipeliningWindow {
-  /** Unanswered batches at which commands go on gathering. Default 1; "adaptive" follows the round trip. */
+  /** Number of batches in flight at which commands are collected for the next one. Default 1. "adaptive" depends on the round trip. */
   maxInFlight?: number | "adaptive" | undefined;
-  /** Most commands of one batch. Default unlimited. */
+  /** Limit of the commands of a batch. Default unlimited. */
   maxCommands?: number | undefined;
-  /** Bytes at which a batch is full. Default unlimited. */
+  /** Limit of the bytes of a batch. Default unlimited. */
   maxBytes?: number | undefined;
   /**
-   * Identical reads of a batch are sent once, unless a command between them may have changed their keys. Default
-   * false. See docs/fewer-commands.md.
+   * Sends identical reads of a batch once, unless a command between them may change their keys. Default false. See
+   * docs/fewer-commands.md.
    */
   coalesce?: boolean | undefined;
   /**
-   * Commands that follow one another in a batch become one (HGET and HGET become HMGET): `true` for those whose
-   * replies are exact (`hget`, `sismember`, `zscore`), or a list of names, in which `get`, `set`, `hmset`, `rpush`
-   * and `lpush` may stand as well. Default false. See docs/fewer-commands.md.
+   * Merges adjacent commands of a batch into one (two HGET become one HMGET). `true` merges `hget`, `sismember` and
+   * `zscore`, whose replies stay exact. A list of names can also contain `get`, `set`, `hmset`, `rpush` and `lpush`.
+   * Default false. See docs/fewer-commands.md.
    */
   merge?: MergeChoice | undefined;
 }
 
-/** How answers are kept in this process; see docs/caching.md. */
+/** Settings of the client-side cache. See docs/caching.md. */
 export interface CacheOptions {
-  /** Most bytes of memory for answers, keys and bookkeeping included. Default 67108864 (64 MiB). */
+  /** Memory limit in bytes, with keys and bookkeeping. Default 67108864 (64 MiB). */
   maxBytes?: number | undefined;
   /**
-   * Time in ms after which an answer is asked for again. Default 60000; `Infinity`: when the server says so;
-   * `"server"`: when its key expires, and after 60000 ms at the latest (one command more a miss).
+   * Time in ms after which a cached reply expires. Default 60000. `Infinity`: only when the server reports a change.
+   * `"server"`: when its key expires, and after 60000 ms at the latest (one more command for each miss).
    */
   ttl?: number | "server" | undefined;
   /**
-   * Time in ms for which a connection that has become silent is believed: no answer is given that could be out of
-   * date for longer without the server having been able to say so. Default 5000.
+   * Longest time in ms for which the cache answers while the connection is silent. A reply from the cache is never
+   * outdated for longer because of a dead connection. Default 5000.
    */
   maxStale?: number | undefined;
-  /** Beginnings of the keys whose answers are kept, or a function that chooses (not with `broadcast`); keys as callers name them. Default all. */
+  /** Prefixes of the keys to cache, or a function that chooses them (not with `broadcast`). Keys are without `keyPrefix`. Default all. */
   match?: readonly string[] | ((key: string) => boolean) | undefined;
   /**
-   * What the server remembers: the keys of the reads whose answers are kept (`optin`, the default: two commands a
-   * miss), the keys of all reads (`all`: one command), or nothing (`broadcast`: one command; it tells of every
-   * change of a key that begins with one of `match`).
+   * The keys that the server tracks: those of cached reads (`optin`, the default: two commands for a miss), those of all
+   * reads (`all`: one command), or all keys with a prefix of `match` (`broadcast`: one command, and a push message for
+   * each change).
    */
   mode?: "optin" | "all" | "broadcast" | undefined;
-  /** Callers share frozen arrays and objects instead of getting copies. Replies with Buffers are always copied. Default false. */
+  /** Returns frozen arrays and objects that callers share, instead of copies. Replies with Buffers are always copied. Default false. */
   frozen?: boolean | undefined;
 }
 
@@ -79,19 +78,19 @@ export interface SharedOptions {
   // --- Connecting
 
   /**
-   * Time that connecting may take, handshake included; 0 disables the limit.
+   * Time limit of an attempt to connect, with the handshake. 0 disables the limit.
    * @unit ms
    * @default 10000
    */
   connectTimeout?: number | undefined;
   /**
-   * Delay before TCP keep-alive probes of an idle connection; anything but a number switches them off.
+   * Idle time before TCP keep-alive probes. Any value but a number disables them.
    * @unit ms
    * @default 30000
    */
   keepAlive?: number | undefined;
   /**
-   * Sends small packets at once (TCP_NODELAY).
+   * Sends small packets immediately (TCP_NODELAY).
    * @default true
    */
   noDelay?: boolean | undefined;
@@ -101,8 +100,8 @@ export interface SharedOptions {
    */
   lazyConnect?: boolean | undefined;
   /**
-   * Called with the number of attempts since the last `ready`, from 1. Returns the delay in
-   * milliseconds before the next one; anything but a number, or null for the option, ends the client.
+   * Called with the number of attempts since the last `ready`, from 1. Returns the delay in milliseconds before the next
+   * attempt. Any value but a number ends the client, and so does null in place of the function.
    * @default min(50 * 2^(times - 1), 5000) + random 0..199
    */
   retryStrategy?: RetryStrategy;
@@ -112,7 +111,7 @@ export interface SharedOptions {
    */
   connectionName?: string | undefined;
   /**
-   * Does not tell the server the name and version of this library (CLIENT SETINFO).
+   * Does not send the name and version of this library to the server (CLIENT SETINFO).
    * @default false
    */
   disableClientInfo?: boolean | undefined;
@@ -122,7 +121,7 @@ export interface SharedOptions {
   // --- Who and where
 
   /**
-   * ACL user.
+   * ACL user name.
    * @default null
    */
   username?: string | undefined;
@@ -132,17 +131,17 @@ export interface SharedOptions {
    */
   password?: string | undefined;
   /**
-   * Gives user name and password each time the client connects, and again before `expiresAt`;
-   * may be async. Takes the place of `username` and `password`.
+   * Returns `{ username, password, expiresAt }`. Called for each connection and again before `expiresAt`. May be async.
+   * Replaces the options `username` and `password`.
    */
   credentials?: CredentialsProvider | undefined;
   /**
-   * Database that is selected on connecting.
+   * Database number.
    * @default 0
    */
   db?: number | undefined;
   /**
-   * Sends READONLY on connecting, so that a cluster replica serves reads.
+   * Sends READONLY after connecting, so that a replica of a cluster serves reads.
    * @default false
    */
   readOnly?: boolean | undefined;
@@ -150,18 +149,18 @@ export interface SharedOptions {
   // --- Replies
 
   /**
-   * RESP version to negotiate; servers that know only RESP2 are accepted.
+   * RESP version. With 3, the client falls back to RESP2 if the server supports only RESP2.
    * @default 3
    */
   protocol?: 2 | 3 | undefined;
   /**
-   * Shape of maps, booleans, doubles and the like: as under RESP2 (`legacy`), or natural (`resp3`,
+   * Shape of maps, booleans, doubles and other RESP3 types: as in RESP2 (`legacy`), or as JavaScript values (`resp3`,
    * needs protocol 3).
    * @default "legacy"
    */
   replyMapping?: "legacy" | "resp3" | undefined;
   /**
-   * Integers arrive as strings.
+   * Returns integers as strings.
    * @default false
    */
   stringNumbers?: boolean | undefined;
@@ -169,54 +168,55 @@ export interface SharedOptions {
   // --- Queues, losses and retries
 
   /**
-   * Keeps commands while there is no connection; otherwise they fail at once.
+   * Queues commands while there is no connection. Otherwise they fail immediately.
    * @default true
    */
   enableOfflineQueue?: boolean | undefined;
   /**
-   * Is `ready` only when INFO says that the server has loaded its data.
+   * Waits for the server to load its data (INFO) before the client is `ready`.
    * @default true
    */
   enableReadyCheck?: boolean | undefined;
   /**
-   * Longest pause between two ready checks of a loading server.
+   * Longest delay between two ready checks of a server that loads its data.
    * @unit ms
    * @default 10000
    */
   maxLoadingRetryTime?: number | undefined;
   /**
-   * Subscribes again after a reconnect.
+   * Restores subscriptions after a reconnect.
    * @default true
    */
   autoResubscribe?: boolean | undefined;
   /**
-   * Sends written but unanswered commands again after a reconnect, as far as `retryPolicy` allows.
-   * `false` is the same as `retryPolicy: "at-most-once"`.
+   * Sends commands without a reply again after a reconnect, as `retryPolicy` allows. `false` means
+   * `retryPolicy: "at-most-once"`.
    * @default true
    */
   autoResendUnfulfilledCommands?: boolean | undefined;
   /**
-   * Which written but unanswered commands are sent again after a lost connection: all
-   * (`at-least-once`), only those that read (`reads-only`), or none (`at-most-once`). The others
-   * fail with code `OUTCOME_UNKNOWN`. After the watchdog has found a server that cannot be reached,
-   * `at-least-once` counts as `reads-only`, also where it is set here: the server may be at work on
-   * them still. `with({ retry })` is obeyed even then.
+   * The written commands without a reply that the client sends again after a lost connection: all (`at-least-once`), only
+   * reads (`reads-only`), or none (`at-most-once`). The others fail with the code `OUTCOME_UNKNOWN`. When the watchdog
+   * finds that a server cannot be reached, `at-least-once` counts as `reads-only`, because the server may still run the
+   * commands. `with({ retry })` applies even then.
    * @default "at-least-once"
    */
   retryPolicy?: RetryPolicy | undefined;
   /**
-   * Lost connections after which the command that was the oldest unanswered one each time is given up.
+   * Number of lost connections after which the client gives up the command that was each time the oldest one without a
+   * reply.
    * @default 3
    */
   maxLossesPerCommand?: number | undefined;
   /**
-   * Failed attempts after which all waiting commands fail; null or a negative number: never.
+   * Number of failed attempts to connect after which all waiting commands fail. With null or a negative number they wait
+   * without a limit.
    * @default 20
    */
   maxRetriesPerRequest?: number | null | undefined;
   /**
-   * Called with each error reply: true or 1 reconnects, 2 reconnects and sends the command again.
-   * A member of a transaction and EXEC are never sent again alone: for them 2 does what 1 does.
+   * Called with each error reply. true or 1 reconnects, 2 reconnects and sends the command again. For EXEC and the
+   * commands of a transaction 2 means 1.
    * @default null
    */
   reconnectOnError?: ReconnectOnError | null | undefined;
@@ -224,25 +224,24 @@ export interface SharedOptions {
   // --- Time limits
 
   /**
-   * Time limit of each command from its call on, queues included. The time that a written command
-   * asks the server to block (BLPOP, XREAD BLOCK, WAIT ...) does not count; its own limit and
-   * `blockingTimeoutGrace` do.
+   * Time limit of each command, from the call to the reply. For a blocking command (BLPOP, XREAD BLOCK, WAIT) that is
+   * written, its own timeout plus `blockingTimeoutGrace` replaces this limit.
    * @unit ms
    */
   commandTimeout?: number | undefined;
   /**
-   * Closes the connection when commands wait and no byte arrives for so long.
+   * Closes the connection if commands wait and no byte arrives for this time.
    * @unit ms
    */
   socketTimeout?: number | undefined;
   /**
-   * Longest wait for a blocking command without a limit of its own; it then resolves null, and the
-   * server is told (CLIENT UNBLOCK), so that no later element is lost.
+   * Time limit of a blocking command without a timeout of its own. The command then resolves with null, and the client
+   * sends CLIENT UNBLOCK, so that no later element is lost.
    * @unit ms
    */
   blockingTimeout?: number | undefined;
   /**
-   * Added to the limit that a blocking command states itself.
+   * Added to the timeout of a blocking command.
    * @unit ms
    * @default 100
    */
@@ -251,34 +250,33 @@ export interface SharedOptions {
   // --- Load and dead peers
 
   /**
-   * Most extra connections that are leased to commands that block (BLPOP, XREAD BLOCK, ...), so that
-   * they do not hold up the shared one; 0 = they use the shared one.
+   * Limit of extra connections for blocking commands (BLPOP, XREAD BLOCK), so that they do not block other commands. With
+   * 0 they use the shared connection.
    * @default 0
    */
   blockingConnections?: number | undefined;
   /**
-   * Notices dead peers: when an ordinary command waits and nothing arrives, the server is asked on a
-   * second connection; the silent one is replaced when the server's list of clients (CLIENT LIST)
-   * shows that it is not at work for it, or when nothing accepts connections three times in a row.
-   * Without the right to CLIENT LIST it is left to `keepAlive` and `socketTimeout`. Connections with subscriptions that are
-   * silent for half of `idleMs` are sent a PING. After an idle time of twice `idleMs` the next command waits for the answer to
-   * a PING, so that a process that was frozen finds out whether its connection is alive. `false` switches all of it off.
+   * Detects dead connections. If a command waits and no byte arrives for `idleMs`, the client asks the server on a second
+   * connection (CLIENT LIST). It replaces the silent connection if the server does not work for it, or if the server
+   * refuses connections three times in a row. Without the right to CLIENT LIST only `keepAlive` and `socketTimeout` apply.
+   * A connection with subscriptions that is silent for half of `idleMs` gets a PING. After an idle time of twice `idleMs`
+   * the next command waits for the reply to a PING, which shows whether the connection of a frozen process is alive. `false`
+   * disables the watchdog.
    * @default { idleMs: 5000, probeTimeoutMs: 2000 }
    */
   watchdog?: WatchdogOptions | false | undefined;
-  /** Limits what may wait for the server, in commands or bytes. Unlimited when absent. */
+  /** Limits the commands or bytes that wait for the server. Unlimited by default. */
   bounds?: Bounds | undefined;
   /**
-   * Bytes that are encoded and handed to the socket in one flush; fewer than 16 large commands may
-   * be up to 16 times as much.
+   * Limit of the bytes of one flush. A flush of fewer than 16 large commands may have up to 16 times as many bytes.
    * @unit bytes
    * @default 262144
    */
   highWaterBytes?: number | undefined;
   /**
-   * When commands are written. `"adaptive"`: the first one at once when nothing is on its way, further ones
-   * during a long run of the caller's code whenever another write costs little, all others together at its end,
-   * so that client and server work at the same time. `"turn"`: only at its end, in the fewest writes.
+   * When commands are written. `"adaptive"`: a command is written immediately if nothing is in flight. During a long task
+   * more commands are written when a write costs little, and the rest at the end of the task. Client and server then work
+   * at the same time. `"turn"`: only at the end of the task, with the fewest writes.
    * @default "adaptive"
    */
   flushPolicy?: "adaptive" | "turn" | undefined;
@@ -286,7 +284,7 @@ export interface SharedOptions {
   // --- Caching
 
   /**
-   * Keeps the answers of reads in this process until the server says that a key has changed: `true`, or settings.
+   * Caches the replies of reads in this process until the server reports that a key has changed. `true`, or settings.
    * Needs protocol 3. Off by default. See docs/caching.md.
    */
   cache?: boolean | CacheOptions | undefined;
@@ -294,36 +292,36 @@ export interface SharedOptions {
   // --- Commands
 
   /**
-   * Put before every key. A Buffer works as well.
+   * Prefix of all keys: a string or a Buffer.
    * @default ""
    */
   keyPrefix?: string | undefined;
   /**
-   * Refuses `undefined`, `null`, `NaN`, plain objects and promises as arguments with code
-   * `INVALID_ARGUMENT`, which names the position, instead of sending them as `""`, `NaN` or
-   * `[object Object]`. Off by default.
+   * Rejects commands with `undefined`, `null`, `NaN`, plain objects or promises among their arguments (code
+   * `INVALID_ARGUMENT`), instead of sending `""`, `NaN` or `[object Object]`. Off by default.
    */
   strictArguments?: boolean | undefined;
-  /** Stacks of errors of commands have the frames of the call. Costs the capture of a stack per command. */
+  /** The stack of a command's error shows the call. Captures a stack for each command, which costs time: for development. */
   showFriendlyErrorStack?: boolean | undefined;
   /**
-   * Collects the commands of a turn of the event loop into one pipeline. An object sets its window.
+   * Collects commands that are issued together, also by unrelated code, into automatic pipelines. `true`, or settings. See
+   * docs/auto-pipelining.md.
    * @default false
    */
   enableAutoPipelining?: boolean | AutoPipeliningWindow | undefined;
   /**
-   * Commands that never join an automatic pipeline, in any letter case.
+   * Names of commands that never join an automatic pipeline, in any letter case.
    * @default []
    */
   autoPipeliningIgnoredCommands?: string[] | undefined;
-  /** Lua scripts that become methods, as `defineCommand` does it. */
+  /** Lua scripts that become methods, like with `defineCommand`. */
   scripts?: Record<string, ScriptDefinition> | undefined;
-  /** Field lists that each connection prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
+  /** Named field lists that each connection prepares for HIMPORT SET (Redis 8.10 and later; experimental). */
   himportFieldsets?: readonly HimportFieldset[] | undefined;
 
   // --- Internal or without effect
 
-  /** Makes the connection enter MONITOR on `ready`; use `redis.monitor()`. */
+  /** Sends MONITOR on `ready`. Use `redis.monitor()` instead. */
   monitor?: boolean | undefined;
   /** @deprecated Has no effect. */
   offlineQueue?: boolean | undefined;

@@ -1,56 +1,121 @@
 /**
- * Warns of option names that are most likely mistyped, and of one that has left, once for each name in a process.
- * Names that are unlike all options pass without a word: programs keep things of their own among the options, as the
- * API lets them. Nothing is changed, and nothing is refused.
+ * Warns about option names that have no effect: misspelled ones, names of other clients, and options of a node that are
+ * given to a cluster. Each name produces one warning in a process. Other unknown names are ignored, because programs keep
+ * values of their own among the options.
  */
 
-/** A name shorter than this is like too many others. */
-const SHORTEST = 8;
-/** From this length on two letters may be wrong. */
-const LONG = 12;
-/** Programs with names that are made up must not fill the memory. */
-const MOST_NAMES = 100;
+import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "./option-names";
 
-/** All options of the clients; a test compares them with docs/options.md. */
-const KNOWN: ReadonlySet<string> = new Set(
-  (
-    "Connector autoPipeliningIgnoredCommands autoResendUnfulfilledCommands autoResubscribe " +
-    "availabilityZone blockingConnections blockingTimeout blockingTimeoutGrace bounds cache " +
-    "clientInfoTag clusterNodeRetryStrategy clusterRetryStrategy commandTimeout connectTimeout " +
-    "connectionName credentials db disableClientInfo disconnectTimeout dnsLookup " +
-    "enableAutoPipelining enableOfflineQueue enableReadyCheck enableTLSForSentinelMode failoverDetector " +
-    "family flushPolicy followCommandTips highWaterBytes himportFieldsets host keepAlive keyPrefix " +
-    "lazyConnect maxLoadingRetryTime maxLossesPerCommand maxRedirections maxRetriesPerRequest monitor " +
-    "name natMap noDelay password path port preferredSlaves protocol readOnly reconnectOnError " +
-    "redisOptions replyMapping resolveSrv retryDelayOnClusterDown retryDelayOnFailover retryDelayOnMoved " +
-    "retryDelayOnTryAgain retryPolicy retryStrategy role scaleReads scripts sentinelCommandTimeout " +
-    "sentinelMaxConnections sentinelPassword sentinelReconnectStrategy sentinelRetryStrategy sentinelTLS " +
-    "sentinelUsername sentinels shardedSubscribers showFriendlyErrorStack slotsRefreshInterval " +
-    "slotsRefreshTimeout socketTimeout strictArguments stringNumbers tls updateSentinels useSRVRecords " +
-    "username watchdog"
-  ).split(" "),
-);
+type Known = keyof typeof REDIS_OPTIONS | keyof typeof CLUSTER_OPTIONS;
+
+const KNOWN: ReadonlySet<string> = new Set([...Object.keys(REDIS_OPTIONS), ...Object.keys(CLUSTER_OPTIONS)]);
+
+/** The option of this client for a name of node-redis, its forerunners, or Valkey GLIDE. */
+const ELSEWHERE: Readonly<Record<string, Known>> = {
+  __proto__: null as never,
+  RESP: "protocol",
+  clientAz: "availabilityZone",
+  clientName: "connectionName",
+  clientSideCache: "cache",
+  commandsQueueMaxLength: "bounds",
+  connectionBackoff: "retryStrategy",
+  credentialsProvider: "credentials",
+  database: "db",
+  databaseId: "db",
+  defaults: "redisOptions",
+  disableOfflineQueue: "enableOfflineQueue",
+  inflightRequestsLimit: "bounds",
+  keepAliveInitialDelay: "keepAlive",
+  maxCommandRedirections: "maxRedirections",
+  maxRetries: "maxRetriesPerRequest",
+  nodeAddressMap: "natMap",
+  pass: "password",
+  pingInterval: "watchdog",
+  readFrom: "scaleReads",
+  reconnectStrategy: "retryStrategy",
+  requestTimeout: "commandTimeout",
+  sentinelRootNodes: "sentinels",
+  timeout: "commandTimeout",
+  useReplicas: "scaleReads",
+  useTLS: "tls",
+  user: "username",
+};
+
+const ADDRESS = /^(?:redis|rediss|valkey|valkeys|unix):/i;
+
+/** A name shorter than this resembles too many others. */
+const SHORTEST = 8;
+/** From this length on two letters may differ. */
+const LONG = 12;
+/** Warnings of one process: programs with generated names must not fill the memory. */
+const MOST_NAMES = 100;
 
 const told = new Set<string>();
 
-export function tellOfMistypedOptions(options: object): void {
-  for (const name of Object.keys(options)) {
-    if (KNOWN.has(name) || told.has(name) || told.size >= MOST_NAMES) continue;
-    const advice = adviceOn(name, (options as Record<string, unknown>)[name]);
-    if (advice === undefined) continue;
-    told.add(name);
-    process.emitWarning(`The option "${name}" is unknown and has no effect; ${advice}`, {
-      type: "SluiceWarning",
-      code: "SLUICE_UNKNOWN_OPTION",
-    });
+/** Options of a client of one server, or of the nodes of a cluster. */
+export function warnAboutRedisOptions(options: object): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (KNOWN.has(name) || value === undefined || value === null) continue;
+    const advice = adviceOn(name, value, options);
+    if (advice !== undefined) warnOnce(name, `is unknown and has no effect; ${advice}`);
   }
 }
 
-function adviceOn(name: string, value: unknown): string | undefined {
+/** Options of a cluster client. */
+export function warnAboutClusterOptions(options: object): void {
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || value === null || Object.hasOwn(CLUSTER_OPTIONS, name)) continue;
+    if (Object.hasOwn(REDIS_OPTIONS, name)) {
+      warnOnce(name, "has no effect as an option of Cluster; set it in redisOptions");
+      continue;
+    }
+    const advice = adviceOn(name, value, options);
+    if (advice !== undefined) warnOnce(name, `is unknown and has no effect; ${advice}`);
+  }
+}
+
+function warnOnce(name: string, text: string): void {
+  if (told.has(name) || told.size >= MOST_NAMES) return;
+  told.add(name);
+  process.emitWarning(`The option "${name}" ${text}`, {
+    type: "SluiceWarning",
+    code: "SLUICE_UNKNOWN_OPTION",
+  });
+}
+
+function adviceOn(name: string, value: unknown, options: object): string | undefined {
   if (name === "connections" && dividesConnections(value))
     return "send large values over a second client: redis.duplicate()";
-  const meant = meantBy(name);
+  if (name === "url" || name === "connectionString") return adviceOnUrl(value, options);
+  if (name === "socket") return adviceOnSocket(value);
+  if (name === "rootNodes" && Array.isArray(value))
+    return "the nodes are the first argument of new Cluster()";
+  const meant = ELSEWHERE[name] ?? meantBy(name);
   return meant === undefined ? undefined : `"${meant}" is probably meant`;
+}
+
+/** Programs that pass the parts of a URL besides may keep the URL itself for their own use. */
+function adviceOnUrl(url: unknown, options: object): string | undefined {
+  const { host, path, sentinels } = options as Record<string, unknown>;
+  if (typeof url !== "string" || !ADDRESS.test(url) || host || path || sentinels) return undefined;
+  return "pass the URL as the first argument: new Redis(url, options)";
+}
+
+/** node-redis takes the address and the TLS settings in an object. */
+function adviceOnSocket(socket: unknown): string | undefined {
+  if (typeof socket !== "object" || socket === null) return undefined;
+  const names = [
+    "host",
+    "port",
+    "path",
+    "tls",
+    "connectTimeout",
+    "reconnectStrategy",
+    "keepAlive",
+    "noDelay",
+  ];
+  if (!names.some((name) => name in socket)) return undefined;
+  return "set host, port, path, tls, connectTimeout and retryStrategy beside the other options";
 }
 
 /** The option that divided commands among several connections in trial versions; see decision 0015. */
@@ -58,7 +123,7 @@ function dividesConnections(value: unknown): boolean {
   return typeof value === "object" && value !== null && ("lanes" in value || "bulk" in value);
 }
 
-/** The option that a name which is none most likely stands for. */
+/** The option whose name an unknown name resembles. */
 export function meantBy(name: string): string | undefined {
   if (KNOWN.has(name) || name.length < SHORTEST) return undefined;
   const sought = bare(name);
@@ -69,12 +134,12 @@ export function meantBy(name: string): string | undefined {
   return undefined;
 }
 
-/** Letter case and "enable" in front are what people get wrong most. */
+/** People most often get letter case and a leading "enable" wrong. */
 function bare(name: string): string {
   return name.toLowerCase().replace(/^enable/, "");
 }
 
-/** The number of letters to be added, left out or changed to make one word of the other; more than `most` is not counted. */
+/** The edit distance of two words, or more than `most`. */
 function distance(one: string, other: string, most: number): number {
   if (Math.abs(one.length - other.length) > most) return most + 1;
   let row = Array.from({ length: other.length + 1 }, (_, index) => index);

@@ -22,6 +22,8 @@ export interface UrlParts {
 
 const SCHEME = /^([a-z][a-z0-9+.-]*):\/\//i;
 const SOCKET_PATH = /^(?:\/(?!\/)|\.\.?\/)/;
+/** `unix:/path`, as ioredis reads it. */
+const UNIX_PATH = /^unix:(?=\/(?!\/))/i;
 const WHOLE_NUMBER = /^\s*[+-]?\d+\s*$/;
 
 const SERVER_SCHEMES = new Set(["redis", "rediss", "valkey", "valkeys"]);
@@ -50,6 +52,7 @@ export function parseUrl(input: string): UrlParts {
   if (text === "") return {};
   if (WHOLE_NUMBER.test(text)) return { port: text };
   if (SOCKET_PATH.test(text)) return parseSocketPath(text);
+  if (UNIX_PATH.test(text)) return parseSocketPath(decode(text.replace(UNIX_PATH, "")));
   if (isIPv6(text)) return { host: text };
   if (text.startsWith("//")) return parseServerUrl(`redis:${text}`);
   const scheme = schemeOf(text);

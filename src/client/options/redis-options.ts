@@ -4,9 +4,9 @@
  * one object of these. Every field takes an explicit `undefined`, which means its default.
  */
 
-import type { ConnectionOptions as TlsOptions } from "node:tls";
 import type { AbstractConnector } from "../../link/connector";
 import type { WatchdogOptions } from "../../link/link-options";
+import type { TlsSource } from "../../link/socket-options";
 import type { SharedOptions } from "./common-options";
 import type { SentinelConnectionOptions } from "./sentinel-options";
 
@@ -26,23 +26,28 @@ export interface StandaloneConnectionOptions {
    * @default 0
    */
   family?: number | undefined;
-  /** Path of a unix socket; takes the place of host and port. */
+  /** Path of a unix socket, in place of host and port. */
   path?: string | undefined;
-  /** Uses TLS with these settings of `tls.connect()`; `{}` is enough where the defaults do. */
-  tls?: TlsOptions | undefined;
+  /** Local IP address of the sockets, for hosts with several. */
+  localAddress?: string | undefined;
   /**
-   * Time that a half-closed socket has to close after `disconnect()` before it is destroyed.
+   * Uses TLS with these settings of `tls.connect()`. `{}` means the default settings. The client calls a function for
+   * each new socket, so that certificates and keys can change while the program runs.
+   */
+  tls?: TlsSource | undefined;
+  /**
+   * Time after `disconnect()` for the server to close the half-closed socket. The client then destroys it.
    * @unit ms
    * @default 2000
    */
   disconnectTimeout?: number | undefined;
 }
 
-/** A class that reaches a server in its own way. */
+/** A class that opens connections in its own way. */
 export type ConnectorConstructor = new (options: RedisOptions) => AbstractConnector;
 
 export interface CommonRedisOptions extends SharedOptions {
-  /** Replaces the way a server is reached; built with the resolved options. */
+  /** Class that opens the connections, created with the options of the client. */
   Connector?: ConnectorConstructor | undefined;
 }
 

@@ -9,7 +9,7 @@ import { MASK } from "../../util/credentials";
 import { checkOwnOptions, NEEDS_RESP3 } from "./check-options";
 import { completeOptions } from "./live-options";
 import { copyFieldsets } from "./managed-fieldsets";
-import { tellOfMistypedOptions } from "./mistyped-options";
+import { warnAboutRedisOptions } from "./mistyped-options";
 import { isTlsUrl, isWholeNumber, parseUrl } from "./parse-url";
 import { defaultOptions, freshDefaults, type RedisOptions } from "./redis-options";
 
@@ -48,7 +48,7 @@ export function resolveRedisOptions(args: readonly unknown[]): RedisOptions {
     else throw new OptionError(`Invalid argument ${String(argument)}`);
   }
   if (isTls && given["tls"] === undefined) given["tls"] = true;
-  tellOfMistypedOptions(given);
+  warnAboutRedisOptions(given);
   return normalize(completeOptions(freshDefaults(), defaultOptions as OptionRecord, given));
 }
 

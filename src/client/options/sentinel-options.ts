@@ -3,7 +3,7 @@
  * common-options.ts.
  */
 
-import type { ConnectionOptions as TlsOptions } from "node:tls";
+import type { TlsSource } from "../../link/socket-options";
 import type { PreferredReplicas } from "../../sentinel/sentinel-options";
 import type { RetryDelay } from "./common-options";
 
@@ -13,74 +13,74 @@ export interface SentinelAddress {
   family?: number | undefined;
 }
 
-/** Where an announced address is really reached: by `"host:port"`, as a table or a function. */
+/** Translates an announced address (`"host:port"`) to a reachable one: a table or a function. */
 export type NatMap =
   | Record<string, { host: string; port: number }>
   | ((key: string) => { host: string; port: number } | null);
 
 export interface SentinelConnectionOptions {
   /**
-   * Addresses of the Sentinels; missing fields are 127.0.0.1 and 26379.
+   * Addresses of the Sentinels. The default host is 127.0.0.1, the default port 26379.
    * @default null
    */
   sentinels?: Partial<SentinelAddress>[] | undefined;
   /**
-   * Name of the group of servers, as the Sentinels know it.
+   * Name of the master, as configured in the Sentinels.
    * @default null
    */
   name?: string | undefined;
   /**
-   * Which server of the group to use.
+   * Connects to the master or to a replica.
    * @default "master"
    */
   role?: "master" | "slave" | undefined;
-  /** With `role: "slave"`: which replica to take. A function chooses; a list is tried by `prio`. */
+  /** With `role: "slave"`: the preferred replicas, a list in the order of `prio` or a function that chooses one. */
   preferredSlaves?: PreferredReplicas | undefined;
-  /** User name for the Sentinels themselves. */
+  /** User name for the Sentinels. */
   sentinelUsername?: string | undefined;
-  /** Password for the Sentinels themselves. */
+  /** Password for the Sentinels. */
   sentinelPassword?: string | undefined;
-  /** TLS settings for the connections to the Sentinels. */
-  sentinelTLS?: TlsOptions | undefined;
+  /** TLS settings for the connections to the Sentinels, or a function that returns them. */
+  sentinelTLS?: TlsSource | undefined;
   /**
-   * Uses `tls` for the server that the Sentinels name.
+   * Uses `tls` for the server that the Sentinels report.
    * @default false
    */
   enableTLSForSentinelMode?: boolean | undefined;
   /**
-   * Called after all Sentinels failed, with the number of rounds. Returns the delay in milliseconds
-   * before the next round; anything but a number gives up.
+   * Called when all Sentinels failed, with the number of rounds. Returns the delay in milliseconds before the next round. Any
+   * value but a number ends the client.
    * @default min(times * 10, 1000)
    */
   sentinelRetryStrategy?: ((retryAttempts: number) => RetryDelay) | null | undefined;
   /**
-   * Delay in milliseconds before a lost connection of the failover detector is tried again.
+   * Delay in milliseconds before the failover detector reconnects to a Sentinel.
    * @default 60000
    */
   sentinelReconnectStrategy?: ((retryAttempts: number) => RetryDelay) | undefined;
   /**
-   * Time limit of each command to a Sentinel. When absent, a question for an address ends after
-   * twice `connectTimeout`, so that a silent Sentinel does not keep the next one from being asked.
+   * Time limit of each command to a Sentinel. By default a request for an address ends after twice `connectTimeout`, and the
+   * client asks the next Sentinel.
    * @unit ms
    */
   sentinelCommandTimeout?: number | undefined;
   /**
-   * Most connections of the failover detector.
+   * Limit of the connections of the failover detector.
    * @default 10
    */
   sentinelMaxConnections?: number | undefined;
   /**
-   * Learns of further Sentinels from those it asks.
+   * Adds the Sentinels that other Sentinels report to the list.
    * @default true
    */
   updateSentinels?: boolean | undefined;
   /**
-   * Listens to Sentinels and leaves the old master as soon as they announce a new one: `true` to up to
-   * `sentinelMaxConnections` of them, `false` to none. By default to one, except with `role: "slave"`.
+   * Subscribes to the Sentinels and leaves the old master when they announce a new one. `true` subscribes to at most
+   * `sentinelMaxConnections` Sentinels, `false` to none. The default is one Sentinel, and none with `role: "slave"`.
    */
   failoverDetector?: boolean | undefined;
   /**
-   * Translates the addresses that the Sentinels announce.
+   * Translates the addresses that the Sentinels report.
    * @default null
    */
   natMap?: NatMap | undefined;

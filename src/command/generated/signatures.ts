@@ -123,14 +123,18 @@ export interface ChainableCommander<
   /** Number of commands that are queued, MULTI and EXEC included. */
   length: number;
   /**
-   * Sends everything that was queued; resolves with one row for each command, or with `null` when a
-   * transaction was not run because a watched key had changed.
+   * Sends all queued commands. Resolves with one row `[error, reply]` for each command, or with `null` if the server
+   * discarded the transaction because a watched key had changed.
    */
   exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
     this: ChainableCommander<Own, Known<Each>>,
     options: ExecOptions | undefined,
     callback?: Callback<ExecReply<Each> | null>,
   ): Promise<ExecReply<Each> | null>;
+  /**
+   * Sends all queued commands. Resolves with one row `[error, reply]` for each command, or with `null` if the server
+   * discarded the transaction because a watched key had changed.
+   */
   exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
     this: ChainableCommander<Own, Known<Each>>,
     callback?: Callback<ExecReply<Each> | null>,
@@ -151,7 +155,8 @@ export interface InlineTransaction<in out Mapping extends "resp2" | "resp3" = "r
 /** Every command as a method; generic in where it is called. */
 export interface RedisCommander<Context extends ClientContext = { type: "default" }> {
   /**
-   * Runs the transaction that `multi({ pipeline: false })` began; `null` when a watched key had changed.
+   * Sends EXEC for a transaction that began with `multi({ pipeline: false })`. Resolves with `null` if a watched key had
+   * changed.
    */
   exec(callback?: Callback<ReplyRows | null>): ExecResult<Context>;
   /** @deprecated Use `exec`; each command of a batch decides about Buffers itself. */

@@ -2,9 +2,16 @@
 
 import { readFileSync } from "node:fs";
 import { expect } from "chai";
-import { resolveClusterOptions } from "../../../src/client/options/cluster-options";
+import { type ClusterOptions, resolveClusterOptions } from "../../../src/client/options/cluster-options";
 import { meantBy } from "../../../src/client/options/mistyped-options";
+import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "../../../src/client/options/option-names";
+import type { RedisOptions } from "../../../src/client/options/redis-options";
 import { resolveRedisOptions } from "../../../src/client/options/resolve-options";
+
+type Names<Options> = { readonly [Name in keyof Required<Options>]: true };
+
+/** They do not compile if a name is missing or unknown. */
+const LISTS: readonly [Names<RedisOptions>, Names<ClusterOptions>] = [REDIS_OPTIONS, CLUSTER_OPTIONS];
 
 async function warningsOf(work: () => void): Promise<(Error & { code?: string })[]> {
   const warnings: Error[] = [];
@@ -47,18 +54,49 @@ describe("mistyped options", () => {
     );
   });
 
-  it("are none of the names that are documented, and none that programs give their own things", async () => {
-    const others = [
-      ..."url tags logger metrics nodes hosts names retries timeout database skipVersionCheck isGlobal".split(
-        " ",
-      ),
-      ..."closeClient readyLog errorLog namespace onClientReady maxRetries connectionString".split(" "),
-      ..."keepAliveInitialDelay disableOfflineQueue commandsQueueMaxLength pingInterval socket".split(" "),
+  it("name the option of this client in the place of another client's", async () => {
+    const foreign: [options: object, meant: string][] = [
+      [{ url: "redis://example.org" }, "new Redis(url, options)"],
+      [{ socket: { host: "example.org" } }, "host, port, path, tls"],
+      [{ database: 3 }, '"db"'],
+      [{ RESP: 3 }, '"protocol"'],
+      [{ timeout: 5 }, '"commandTimeout"'],
+      [{ maxRetries: 5 }, '"maxRetriesPerRequest"'],
+      [{ clientSideCache: {} }, '"cache"'],
+      [{ reconnectStrategy: () => 5 }, '"retryStrategy"'],
+      [{ disableOfflineQueue: true }, '"enableOfflineQueue"'],
+      [{ commandsQueueMaxLength: 5 }, '"bounds"'],
+      [{ pass: "a" }, '"password"'],
+      [{ user: "a" }, '"username"'],
     ];
+    for (const [options, meant] of foreign) {
+      const [warning] = await warningsOf(() => void resolveRedisOptions([options]));
+      const [name] = Object.keys(options);
+      expect(warning?.message, name).to.include(`"${name}" is unknown`).and.to.include(meant);
+    }
+  });
+
+  it("are none of the options that the types know", () => {
+    const names = LISTS.flatMap((list) => Object.keys(list));
+    expect(names.filter((name) => meantBy(name) !== undefined)).to.deep.equal([]);
+  });
+
+  it("say that an option of a node stands in redisOptions", async () => {
+    const [warning] = await warningsOf(() => void resolveClusterOptions({ commandTimeout: 5 } as object));
+    expect(warning?.message).to.include('"commandTimeout"').and.to.include("redisOptions");
+  });
+
+  it("are none of the names that are documented, and none that programs give their own things", async () => {
+    const others = (
+      "tags logger metrics nodes hosts names retries skipVersionCheck isGlobal closeClient readyLog errorLog " +
+      "namespace onClientReady"
+    ).split(" ");
     const names = [...documented(), ...others];
     expect(documented()).to.have.length.above(80);
     expect(names.filter((name) => meantBy(name) !== undefined)).to.deep.equal([]);
-    const options = Object.fromEntries(others.map((name) => [name, undefined]));
-    expect(await warningsOf(() => void resolveRedisOptions([options]))).to.deep.equal([]);
+    const own = Object.fromEntries(others.map((name) => [name, true]));
+    const besides = { url: "redis://example.org", host: "example.org", socket: {}, timeout: undefined };
+    const expected = await warningsOf(() => void resolveRedisOptions([{ ...own, ...besides }]));
+    expect(expected).to.deep.equal([]);
   });
 });

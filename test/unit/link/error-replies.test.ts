@@ -295,6 +295,6 @@ describe("ErrorReplies", () => {
     const error = new home.modules.ReplyError("ERR unknown command 'get'");
     replies.judge(command(), error);
     expect(error.command).to.deep.equal({ name: "get", args: ["k"] });
-    expect(error.message).to.contain("the server is a Sentinel");
+    expect(error.hint).to.contain("is a Sentinel");
   });
 });

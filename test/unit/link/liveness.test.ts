@@ -113,8 +113,8 @@ describe("Liveness", () => {
       ["busy", "SERVER_BUSY"],
       ["busy", "SERVER_BUSY"],
     ]);
-    expect(told[0]?.[1].message).to.not.contain("cannot be told");
-    expect(told[1]?.[1].message).to.contain("cannot be told");
+    expect(told[0]?.[1].message).to.not.contain("cannot find out");
+    expect(told[1]?.[1].message).to.contain("cannot find out");
   });
 
   it("sends a PING on a connection that only listens", () => {

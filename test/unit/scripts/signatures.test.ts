@@ -161,4 +161,13 @@ describe("types as texts", () => {
     expect(replyOfCall(methodShapes(snapshots, "blpop"), ["a", "b", "0"])).to.be.a("string");
     expect(replyOfCall(methodShapes(snapshots, "get"), [])).to.equal(undefined);
   });
+
+  it("are refused for a command that no server describes and that has no line of its own", () => {
+    const bare = readSnapshots().map((snapshot) => {
+      const append = snapshot.commands["append"];
+      const commands = append === undefined ? {} : { append: { ...append, docs: {} } };
+      return { ...snapshot, commands: { ...snapshot.commands, ...commands } };
+    });
+    expect(() => signaturesSource(bare)).to.throw(/describes append.*syntax-overrides\.ts/);
+  });
 });

@@ -12,6 +12,7 @@ describe("sentinelClientOptions", () => {
       host: "127.0.0.1",
       port: 26379,
       family: undefined,
+      localAddress: undefined,
       username: null,
       password: null,
       tls: undefined,

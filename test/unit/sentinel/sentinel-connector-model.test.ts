@@ -75,15 +75,16 @@ interface Attempt {
 
 describe("the sentinel connector, on random programs", () => {
   let home: InVirtualTime<typeof import("../../../src/sentinel/sentinel-connector")>;
-  const net = require("node:net") as { connect: unknown };
-  const { connect } = net;
+  const net = require("node:net") as { createConnection: unknown };
+  const { createConnection } = net;
 
   before(() => {
     home = inVirtualTime(() => require("../../../src/sentinel/sentinel-connector"));
-    net.connect = ({ host, port }: { host: string; port: number }) => new ModelSocket(`${host}:${port}`);
+    net.createConnection = ({ host, port }: { host: string; port: number }) =>
+      new ModelSocket(`${host}:${port}`);
   });
   after(() => {
-    net.connect = connect;
+    net.createConnection = createConnection;
   });
 
   class Bench {

@@ -15,6 +15,7 @@ import {
 } from "node:net";
 
 import Denque from "denque";
+import { checkOptions, checkTarget } from "../check-options";
 import { type RecordedCommand, WireRecord } from "./wire-record";
 
 /** Which way bytes travel. */
@@ -265,7 +266,12 @@ export class FaultProxy {
    * Listens on a free port and forwards to the target.
    * @param options `record: false` keeps no `commands` and `writes`: for long runs, whose record grows with each command.
    */
-  static start(target: NetConnectOpts, options: { readonly record?: boolean } = {}): Promise<FaultProxy> {
+  static async start(
+    target: NetConnectOpts,
+    options: { readonly record?: boolean } = {},
+  ): Promise<FaultProxy> {
+    checkTarget("FaultProxy.start()", target);
+    checkOptions("FaultProxy.start()", options, ["record"]);
     return new Promise((resolve, reject) => {
       // Half-open is allowed, so that an end travels through instead of being made here.
       const server = createServer({ allowHalfOpen: true, noDelay: true });

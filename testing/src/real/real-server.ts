@@ -3,6 +3,7 @@
  * persistence, gone with the process. Nothing is installed into the system.
  */
 
+import { checkOptions } from "../check-options";
 import type { ServerCluster } from "./server-cluster";
 import type { ServerProcess } from "./server-process";
 import type { ServerSentinels } from "./server-sentinels";
@@ -13,11 +14,14 @@ function starters(): typeof import("./start-servers") {
   return require("./start-servers") as typeof import("./start-servers");
 }
 
+const SEARCH = ["kind", "version", "path", "config"];
+
 /** A server process; see its methods `pause`, `resume`, `kill`, `restart`, `flush`, `stop`. */
 export type RealServer = ServerProcess;
 
 export const RealServer = {
   async start(options: RealServerOptions = {}): Promise<ServerProcess> {
+    checkOptions("RealServer.start()", options, [...SEARCH, "tls", "args"]);
     return starters().startServer(options);
   },
 };
@@ -27,6 +31,7 @@ export type RealCluster = ServerCluster;
 
 export const RealCluster = {
   async start(options: RealClusterOptions = {}): Promise<ServerCluster> {
+    checkOptions("RealCluster.start()", options, [...SEARCH, "masters", "replicas"]);
     return starters().startCluster(options);
   },
 };
@@ -36,6 +41,7 @@ export type RealSentinels = ServerSentinels;
 
 export const RealSentinels = {
   async start(options: RealSentinelsOptions = {}): Promise<ServerSentinels> {
+    checkOptions("RealSentinels.start()", options, [...SEARCH, "replicas", "sentinels"]);
     return starters().startSentinels(options);
   },
 };

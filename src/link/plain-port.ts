@@ -1,0 +1,59 @@
+/**
+ * Finds out whether a port that accepts a connection but does not answer the TLS handshake is a port without TLS. The
+ * server waits for the rest of what it takes for a command, so that the handshake alone would end only by its time limit.
+ */
+
+import type { Duplex } from "node:stream";
+import { startTimer, stopTimer } from "../util/scheduling";
+import { openSocket } from "./tcp-connector";
+
+/** Silence of the server after which it is asked. A TLS handshake takes two round trips. */
+const SILENCE_MS = 1000;
+/** Time for the answer. */
+const ANSWER_MS = 1000;
+/** The first bytes of a reply to PING: "PONG", or an error. */
+const REPLY = /^[+-]/;
+
+interface OpenSocket extends Duplex {
+  readonly encrypted?: boolean;
+  readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
+}
+
+export class PlainPortCheck {
+  private timer: NodeJS.Timeout | undefined;
+  private socket: Duplex | null = null;
+
+  /** @param onPlain The server at the other end of the socket answers in plain text. */
+  constructor(
+    private readonly dialled: OpenSocket,
+    private readonly onPlain: () => void,
+  ) {
+    if (dialled.encrypted !== true) return;
+    dialled.once("connect", () => {
+      this.timer = startTimer(() => this.ask(), SILENCE_MS);
+    });
+    dialled.once("secureConnect", () => this.stop());
+    dialled.once("close", () => this.stop());
+  }
+
+  stop(): void {
+    stopTimer(this.timer);
+    this.socket?.destroy();
+    this.socket = null;
+  }
+
+  private ask(): void {
+    const { remoteAddress, remotePort } = this.dialled;
+    if (remoteAddress === undefined) return;
+    const socket = openSocket({ host: remoteAddress, port: remotePort });
+    this.socket = socket;
+    socket.on("error", () => this.stop());
+    socket.once("data", (chunk: Buffer) => {
+      this.stop();
+      if (REPLY.test(chunk.toString("latin1", 0, 1))) this.onPlain();
+    });
+    socket.write("PING\r\n");
+    this.timer = startTimer(() => this.stop(), ANSWER_MS);
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * The hint of an error: what the error probably means and what to do. The message of an error from a server or a socket
+ * stays as it is, because programs compare it. The hint is a property of the error and a line of its stack.
+ */
+
+/** The first line of the calls in a stack begins like this. */
+const CALLS = "\n    at ";
+
+/** Adds a hint to the error. An error has at most one. */
+export function addHint<T extends Error>(error: T, hint: string | null | undefined): T {
+  if (hint === null || hint === undefined || hintOf(error) !== undefined) return error;
+  const stack = error.stack ?? String(error);
+  const at = stack.indexOf(CALLS);
+  const head = at < 0 ? stack : stack.slice(0, at);
+  // The stack shows it already, so that `util.inspect` must not list it as well. Without effect on a frozen error.
+  Reflect.defineProperty(error, "hint", { value: hint, writable: true, configurable: true });
+  Reflect.set(error, "stack", head + hintLine(hint) + stack.slice(head.length));
+  return error;
+}
+
+/** Errors of mistakes that another attempt cannot mend. */
+const certain = new WeakSet<Error>();
+
+/** Marks the error of a mistake that another attempt cannot mend, such as an HTTP port: commands do not wait for one. */
+export function markCertain<T extends Error>(error: T): T {
+  certain.add(error);
+  return error;
+}
+
+export function isCertain(error: Error): boolean {
+  return certain.has(error);
+}
+
+/** The hint of an error, if it has one. */
+export function hintOf(error: unknown): string | undefined {
+  const hint = (error as { hint?: unknown } | null | undefined)?.hint;
+  return typeof hint === "string" ? hint : undefined;
+}
+
+/** The beginning of a stack: name, message and hint. */
+export function headOf(error: Error): string {
+  const hint = hintOf(error);
+  return `${error.name}: ${error.message}${hint === undefined ? "" : hintLine(hint)}`;
+}
+
+/** The calls of a stack, each on a line, with the line break in front. */
+export function callsIn(stack: string): string {
+  const at = stack.indexOf(CALLS);
+  return at < 0 ? "" : stack.slice(at);
+}
+
+function hintLine(hint: string): string {
+  return `\n  Hint: ${hint}`;
+}
