@@ -4,9 +4,10 @@
  */
 
 import { once } from "node:events";
+import { createServer } from "node:http";
 import type { AddressInfo, Server } from "node:net";
 import { openReader } from "../sides/cached-reader";
-import type { Address } from "../sides/side";
+import type { Address, Target } from "../sides/side";
 import { spawnNode } from "../support/child-process";
 import { type Figures, Meter } from "../support/meter";
 import type { SampleContext } from "../support/scenario";
@@ -127,6 +128,35 @@ async function answerFrom(store: Store, id: number): Promise<unknown> {
   ]);
   await store.setex(`app:views:${id}`, SECONDS, `views ${id}`);
   return { user, cart, views };
+}
+
+/** A service on Node's own `http`: four GETs a request at once; and the floor, the same answer without Redis. */
+export async function measurePlainHttp(
+  connections: number,
+  context: SampleContext,
+  target: Target,
+): Promise<Figures> {
+  const { side, store } = await connectStore(context.sideName, target);
+  const kinds = ["user", "cart", "views", "rights"];
+  for (let id = 0; id < USERS; id++)
+    for (const kind of kinds) await store.setex(`app:${kind}:${id}`, SECONDS, `${kind} ${id}`);
+  let user = 0;
+  const answers: Record<string, (id: number) => Promise<unknown[]>> = {
+    "/redis": (id) => Promise.all(kinds.map((kind) => store.get(`app:${kind}:${id}`))),
+    "/floor": async (id) => kinds.map((kind) => `${kind} ${id}`),
+  };
+  const server = createServer(async ({ url = "" }, response) => {
+    user = (user + 1) % USERS;
+    const body = JSON.stringify(await answers[url]?.(user));
+    response.setHeader("content-type", "application/json");
+    response.end(body);
+  });
+  await once(server.listen(0, HOST), "listening");
+  const url = `http://${HOST}:${(server.address() as AddressInfo).port}`;
+  const floor = await measureUrl(`${url}/floor`, connections, context);
+  const figures = await measureUrl(`${url}/redis`, connections, context);
+  await side.close();
+  return { ...withFloor(figures, floor), floorOpsPerSecond: floor.opsPerSecond ?? Number.NaN };
 }
 
 /** Of so many requests, in which the fourth read may be of a key that nobody has asked for before, ... */

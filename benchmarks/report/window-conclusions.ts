@@ -10,7 +10,7 @@ import { formatFigure } from "./format";
 import { figureOf } from "./tables";
 
 /** Figures that lie closer together than this share of the best one count as equal. */
-export const EQUAL = 0.1;
+const EQUAL = 0.1;
 
 export interface Window {
   readonly title: string;

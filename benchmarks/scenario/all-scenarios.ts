@@ -36,9 +36,11 @@ import { roundTrips } from "./round-trips";
 import { setMembers } from "./set-members";
 import { surroundings } from "./surroundings";
 import { traced } from "./traced";
+import { webService } from "./web-service";
 
 export const scenarios: readonly Scenario[] = [
   applications,
+  webService,
   pings,
   oneAtATime,
   inFlight,

@@ -108,24 +108,24 @@ describe("package", function () {
     ]);
     const strange = paths.filter(
       (path) =>
-        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|README|SECURITY)\.md|(?:testing\/)?docs\/[\w-]+\.md|doors\/[\w-]+\.(?:js|mjs|d\.ts|d\.mts)|examples\/[\w-]+\.m?js|bin\/.*\.mjs|package\.json)$/.test(
+        !/^(built\/.*\.(js|mjs|js\.map|d\.ts|d\.mts)|LICENSE|(AGENTS|CHANGELOG|CONTRIBUTING|README|SECURITY)\.md|docs\/images\/[\w-]+\.svg|(?:testing\/)?docs\/[\w-]+\.md|doors\/[\w-]+\.(?:js|mjs|d\.ts|d\.mts)|examples\/[\w-]+\.m?js|bin\/.*\.mjs|package\.json)$/.test(
           path,
         ),
     );
     expect(strange).to.deep.equal([]);
   });
 
-  it("contains the pages that README.md and AGENTS.md lead to", () => {
+  it("contains the pages and pictures that README.md and AGENTS.md link to", () => {
     const paths = new Set(tarball.files.map(({ path }) => path));
     for (const page of ["README.md", "AGENTS.md"]) {
       const links = [
-        ...readCheckout(page).matchAll(/\]\(((?:testing\/)?docs\/[\w-]+\.md)(?:#[\w-]+)?\)/g),
+        ...readCheckout(page).matchAll(/(?:\]\(|src="|srcset=")(?!https?:|#)([^)"#]+)(?:#[\w-]+)?[)"]/g),
       ].map(([, path]) => path);
       expect(links.length, page).to.be.greaterThan(0);
       expect(links.filter((path) => path === undefined || !paths.has(path))).to.deep.equal([]);
     }
     const bytes = tarball.files
-      .filter(({ path }) => path.startsWith("docs/"))
+      .filter(({ path }) => path.startsWith("docs/") && path.endsWith(".md"))
       .reduce((sum, { size }) => sum + size, 0);
     console.log(`      documentation: ${(bytes / 1024).toFixed(0)} KiB`);
     expectAtMost(bytes, SIZES.documentation);

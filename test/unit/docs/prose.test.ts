@@ -14,7 +14,6 @@ const NOT_YET: ReadonlySet<string> = new Set([
   "AGENTS.md",
   "CHANGELOG.md",
   "CONTRIBUTING.md",
-  "README.md",
   "docs/api.md",
   "docs/architecture.md",
   "docs/auto-pipelining.md",
