@@ -181,6 +181,27 @@ function* lostBehindWatch(): Generator<FateCase> {
         }
 }
 
+/** A member of its batch was given up before the loss: a transaction is not sent again without it. */
+function* lostWithoutMember(): Generator<FateCase> {
+  for (const kind of ["automatic", "pipeline", "transaction"] as const)
+    for (const isGoneFirst of [false, true])
+      for (const isWritten of [false, true]) {
+        const gone = play("set");
+        const { command, ending } = play("set", kind);
+        command.batch?.add(gone.command);
+        const all = isGoneFirst ? [gone.command, command] : [command, gone.command];
+        for (const one of all) one.state = isWritten ? CommandState.Sent : CommandState.Queued;
+        gone.command.fail(new Error("given up"));
+        const left = { sent: isWritten ? all : [], unsent: isWritten ? [] : all };
+        const again = sortLeftovers(left, rulesOf(PLAIN_LOSS));
+        yield {
+          event: "lost, another member was given up",
+          facts: factsOf({ kind, isGoneFirst, isWritten }),
+          outcome: ending() ?? (again.includes(command) ? "again on the next connection" : "nothing"),
+        };
+      }
+}
+
 function rulesOf({ policy, mayStillRun, isGarbled, livedMs }: Loss): LossOfConnection {
   return {
     retryPolicy: policy,
@@ -253,17 +274,23 @@ function* waitingInVain(): Generator<FateCase> {
         }
 }
 
+function* reasonsAndPasts(): Generator<readonly [string, () => Error, boolean]> {
+  for (const [reason, makeError] of Object.entries(REASONS))
+    for (const mayHaveRun of [false, true]) yield [reason, makeError, mayHaveRun];
+}
+
 function* tooLate(): Generator<FateCase> {
   for (const word of ["get", "quit"])
     for (const how of TAKEOVERS)
-      for (const [reason, makeError] of Object.entries(REASONS)) {
+      for (const [reason, makeError, mayHaveRun] of reasonsAndPasts()) {
         const { command, ending } = play(word);
+        if (mayHaveRun) command.noteLossAfterWriting();
         const taken: Command[] = [];
         const deps = { takeover: takeoverOf(how, taken), counts: new ConnectionCounts() };
         new LeftoverCommands({}, new OfflineQueue(), deps).turnAway([command], makeError);
         yield {
           event: "issued too late",
-          facts: factsOf({ word, how, reason }),
+          facts: factsOf({ word, how, reason, mayHaveRun }),
           outcome: ending() ?? (taken.length > 0 ? "elsewhere" : "nothing"),
         };
       }
@@ -493,6 +520,7 @@ export function* fateCases(): Generator<FateCase> {
   yield* lostWritten();
   yield* lostUnwritten();
   yield* lostBehindWatch();
+  yield* lostWithoutMember();
   yield* ownOfConnection();
   yield* closed();
   yield* waitingInVain();

@@ -9,11 +9,17 @@ import { join } from "node:path";
 import { expect } from "chai";
 import { checkoutDirectory } from "../../../../scripts/servers/cache-directory";
 import { endAll, fateCases } from "./cases";
+import { endExamples, rules } from "./rules";
 
 const TABLE = join(checkoutDirectory(), "test", "unit", "command", "fates", "fates.tsv");
+const PAGE = join(checkoutDirectory(), "docs", "architecture.md");
+const IN_PAGE = /(<!-- written by the test of fates -->\n)[\s\S]*?(<!-- end of fates -->)/;
 
 describe("fates of commands", () => {
-  afterEach(endAll);
+  afterEach(() => {
+    endAll();
+    endExamples();
+  });
 
   it("are those of the table, row by row", () => {
     const rows = [...fateCases()].map(({ event, facts, outcome }) => `${event}\t${facts}\t${outcome}`);
@@ -21,5 +27,18 @@ describe("fates of commands", () => {
     const recorded = readFileSync(TABLE, "utf8").trimEnd().split("\n");
     expect(rows.filter((row, index) => row !== recorded[index])).to.deep.equal([]);
     expect(rows.length).to.equal(recorded.length);
+  });
+
+  it("stand in docs/architecture.md, one example for each rule", () => {
+    const rows = [...rules()].map(({ event, command, fate }) => `| ${event} | ${command} | ${fate} |`);
+    const table = ["| event | command | fate |", "|---|---|---|", ...rows].join("\n");
+    if (process.env["SLUICE_RECORD"] !== undefined) {
+      const page = readFileSync(PAGE, "utf8").replace(
+        IN_PAGE,
+        (_, before, after) => `${before}\n${table}\n\n${after}`,
+      );
+      writeFileSync(PAGE, page);
+    }
+    expect(readFileSync(PAGE, "utf8").match(IN_PAGE)?.[0]).to.contain(table);
   });
 });
