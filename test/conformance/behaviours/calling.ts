@@ -329,7 +329,7 @@ export const calling = group("calling", (add) => {
       const { command } = (await errorOf(redis.auth("nobody", "secret"))) as unknown as { command: unknown };
       return command;
     },
-    { name: "auth", args: ["nobody", "***"] },
+    { name: "auth", args: ["***", "***"] },
     { differs: "errors hide credentials" },
   );
 });
