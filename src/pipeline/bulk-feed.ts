@@ -77,6 +77,11 @@ export class BulkFeed {
     return null;
   }
 
+  /** Nothing is left in the source. */
+  get isDrained(): boolean {
+    return this.isEnded;
+  }
+
   /** The oldest batch has been handed out: there is room for another. Its replies tell how large that may be. */
   drop(): void {
     const batch = this.sent.shift();

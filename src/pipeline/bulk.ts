@@ -182,7 +182,8 @@ export class Bulk implements AsyncIterable<Row> {
         this.account(batch);
         const { closedBy } = batch;
         // The source may be endless, and nothing of it would be taken.
-        if (closedBy !== null) throw new BulkAbortedError(this.settled, { cause: closedBy });
+        if (closedBy !== null && !feed.isDrained)
+          throw new BulkAbortedError(this.settled, { cause: closedBy });
       }
     } catch (error) {
       // What it has failed with is told, not what the source throws on being closed.

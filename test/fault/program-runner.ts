@@ -308,14 +308,16 @@ class Run {
       const { method, args } = this.wordsOf(entry, 0);
       commands.push([method, ...args]);
     }
+    let at = 0;
     const drain = async (): Promise<void> => {
-      let at = 0;
       for await (const [error, value] of this.redis.bulk(commands as never, { batchSize })) {
         this.books.settle(entries[at++] as Entry, error, value);
       }
     };
     const noted = this.note(drain(), (error) => {
-      if (error !== null) this.books.settleAll(entries, error);
+      // What the bulk had taken has its rows when the client is closed.
+      const isLeft = (error as { code?: unknown } | null)?.code === "BULK_ABORTED";
+      if (error !== null) this.books.settleAll(entries.slice(at), isLeft ? NOTHING_RAN : error);
     });
     this.goesOn(noted);
   }

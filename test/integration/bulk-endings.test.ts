@@ -180,6 +180,12 @@ describe("a bulk that ends early", () => {
       : commands();
   }
 
+  it("a client that is closed fails what was taken of a source that is at its end", async () => {
+    const bulk = redis.bulk(Array.from({ length: 150 }, (_, i) => ["set", "k", i]));
+    await closeClient(redis);
+    expect(await bulk.summary()).to.include({ issued: 150, settled: 150, failed: 150 });
+  });
+
   for (const isAsync of [false, true]) {
     const kind = isAsync ? "an asynchronous" : "a synchronous";
 
