@@ -29,7 +29,6 @@ const NOT_YET: ReadonlySet<string> = new Set([
   "docs/guarantees.md",
   "docs/lanes.md",
   "docs/moving-from-ioredis.md",
-  "docs/observability.md",
   "docs/options.md",
   "docs/pipelining.md",
   "docs/platforms.md",
@@ -39,10 +38,8 @@ const NOT_YET: ReadonlySet<string> = new Set([
   "testing/docs/testing-server.md",
   "testing/docs/testing-your-service.md",
   "docs/timeouts.md",
-  "docs/tracing.md",
   "docs/transactions.md",
   "docs/troubleshooting.md",
-  "docs/typescript.md",
 ]);
 
 function filesIn(directory: string, ending: string): string[] {
