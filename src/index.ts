@@ -121,6 +121,7 @@ export {
   ReplyError,
   ReplyTooLongError,
   ReservedNameError,
+  SelectOnClusterError,
   SentinelsUnreachableError,
   ServerBusyError,
   SluiceError,
