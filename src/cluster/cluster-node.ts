@@ -26,6 +26,8 @@ export interface NodeClient extends Dispatcher {
   destroy(): void;
   /** The youngest command of a slot that was given to it and is not answered, or null; one that may block does not count. */
   lastOf(slot: number): Command | null;
+  /** The same of every slot, at the price of one look at each command. */
+  youngest(): ReadonlyMap<number, Command>;
   /** The node serves reads of a replica from now on, or no longer. */
   setReadOnly(isReadOnly: boolean): void;
 }
@@ -46,6 +48,9 @@ export class Shard {
     return this.keys.length === other.keys.length && this.keys.every((key, i) => key === other.keys[i]);
   }
 }
+
+/** A node that owes answers and has sent nothing for this long is not waited for once others have its slots. */
+const UNHEARD_MS = 1000;
 
 /** A node that has said CLUSTERDOWN is not believed about slots for this long. */
 const DOUBT_MS = 5000;
@@ -88,6 +93,14 @@ export class ClusterNode {
     if (connection !== null && connection.lastActivityMs <= this.suspectedAtMs) return true;
     this.suspectedAtMs = 0;
     return false;
+  }
+
+  /** It is silent, or has owed answers for a while, perhaps not long enough to have been asked. */
+  get isUnheard(): boolean {
+    if (this.isSuspect) return true;
+    const connection = this.client?.link.connection ?? null;
+    if (connection === null || clockMs() - connection.lastActivityMs <= UNHEARD_MS) return false;
+    return connection.queue.inFlight > 0;
   }
 
   /** It has just said CLUSTERDOWN: perhaps it is cut off and others serve its slots. */

@@ -78,7 +78,7 @@ export class NodePool {
   /** A master that knows better where the slots of `node` are; null if none can be asked. */
   otherMaster(node: ClusterNode): ClusterNode | null {
     const isSound = (one: ClusterNode): boolean =>
-      one !== node && !one.isDown && !one.isLost && !one.isDoubted && !one.isSuspect;
+      one !== node && !one.isDown && !one.isLost && !one.isDoubted && !one.isUnheard;
     return oneOf(this.list("master").filter(isSound));
   }
 
@@ -179,16 +179,16 @@ export class NodePool {
     node.role = role;
     if (role === "slave") node.shard = null;
     // The commands that a silent former master owes are taken to its successor.
-    if (role === "slave" && node.isSuspect) this.part(node);
+    if (role === "slave" && node.isUnheard) this.part(node);
     node.client?.setReadOnly(role === "slave");
   }
 
   /** Lets go of the client of a node. */
   private part(node: ClusterNode): void {
-    const { client, isSuspect } = node;
+    const { client, isUnheard } = node;
     if (client === null) return;
     node.client = null;
-    if (isSuspect) retire(client);
+    if (isUnheard) retire(client);
     else this.letGo(client);
   }
 

@@ -218,7 +218,7 @@ export class Refresher {
   private candidates(): Candidates {
     const nodes = shuffled(this.pool.list());
     const rank = (node: ClusterNode): number => {
-      if (node.isDown || node.isLost || node.isSuspect) return 3;
+      if (node.isDown || node.isLost || node.isUnheard) return 3;
       if (node === this.hint) return 0;
       return node.isLive ? 1 : 2;
     };

@@ -129,14 +129,14 @@ class HeldSlot {
 
 /** The last command that a node had of a slot has settled. */
 class DrainHook implements SettleHook {
-  constructor(private readonly onSettled: () => void) {}
+  constructor(private readonly onSettled: (isAnswered: boolean) => void) {}
 
   onFulfilled(): void {
-    this.onSettled();
+    this.onSettled(true);
   }
 
   onFailed(): void {
-    this.onSettled();
+    this.onSettled(false);
   }
 }
 
@@ -254,6 +254,15 @@ export class RetryQueue {
     if (last !== null) this.awaitLast(this.heldSlot(slot), client, last);
   }
 
+  /** The same for many slots. */
+  holdAll(slots: readonly number[], client: NodeClient): void {
+    const youngest = client.youngest();
+    for (const slot of slots) {
+      const last = this.held.has(slot) ? undefined : youngest.get(slot);
+      if (last !== undefined) this.awaitLast(this.heldSlot(slot), client, last);
+    }
+  }
+
   /** Holds a slot until the node has answered the commands of it that are about to be sent there. */
   holdBehind(commands: readonly Command[], client: NodeClient): void {
     // One that blocks may take for ever, and waits for what others do.
@@ -333,8 +342,8 @@ export class RetryQueue {
     else {
       this.drains.set(last, new Set([slot]));
       last.ensureExtra().addHook(
-        new DrainHook(() => {
-          this.noteGone(last);
+        new DrainHook((isAnswered) => {
+          this.noteGone(last, isAnswered);
           this.sendReady();
         }),
       );
@@ -342,8 +351,11 @@ export class RetryQueue {
     this.book(limit);
   }
 
-  /** A command is at its node no longer: the slots that waited for it go on, or wait for the next older one. */
-  private noteGone(command: Command): void {
+  /**
+   * A command is at its node no longer: the slots that waited for it go on, or wait for the next older one. There is none
+   * behind a command that was answered.
+   */
+  private noteGone(command: Command, isAnswered = false): void {
     const slots = this.drains.get(command);
     if (slots === undefined) return;
     this.drains.delete(command);
@@ -352,7 +364,8 @@ export class RetryQueue {
       if (drain?.last !== command) continue;
       // A command of another slot is waited for where it is known to be behind all of this slot. One of this slot may
       // have been given up while older ones are still at the node: those are waited for next.
-      const last = command.slot === slot.slot ? drain.client.lastOf(slot.slot) : null;
+      const mayBeMore = !isAnswered && command.slot === slot.slot;
+      const last = mayBeMore ? drain.client.lastOf(slot.slot) : null;
       if (last !== null) this.awaitLast(slot, drain.client, last);
       else {
         slot.drain = null;

@@ -55,18 +55,25 @@ export class SlotOwners {
 
   /** The connection of the node is about to be replaced: what goes over the next one waits for what is under way. */
   holdAllOf(node: ClusterNode): void {
-    for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.ownerOf(slot) === node) this.holdAt(node, slot);
+    const slots: number[] = [];
+    for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.ownerOf(slot) === node) slots.push(slot);
+    if (node.client !== null) this.retries.holdAll(slots, node.client);
   }
 
   /** Takes over what a node said about the cluster. */
   adopt(ranges: readonly TopologyRange[]): Adoption {
     const members = new Map<ClusterNode, NodeRole>();
     const moved: number[] = [];
+    const left = new Map<ClusterNode, number[]>();
     const isChanged = this.slots.assign(this.slotRanges(ranges, members), (slot, before) => {
       moved.push(slot);
       this.settings.onMoved?.(slot);
-      if (before !== null) this.holdAt(before.master, slot);
+      if (before === null) return;
+      const slots = left.get(before.master);
+      if (slots === undefined) left.set(before.master, [slot]);
+      else slots.push(slot);
     });
+    for (const [{ client }, slots] of left) if (client !== null) this.retries.holdAll(slots, client);
     this.pool.setMembers(members);
     return { isChanged, moved };
   }

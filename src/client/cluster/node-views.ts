@@ -48,6 +48,20 @@ export class NodeView implements NodeClient {
     return this.gathered.length === 0 && this.link.isIdle;
   }
 
+  youngest(): Map<number, Command> {
+    const { link, redis } = this;
+    const found = new Map<number, Command>();
+    const note = (command: Command): boolean => {
+      const counts = !command.isSettled && (command.spec.flags & CommandFlag.Blocking) === 0;
+      if (counts && !found.has(command.slot)) found.set(command.slot, command);
+      return false;
+    };
+    redis[PARTS].auto?.lastOf(note);
+    link.offline.lastOf(note);
+    link.current.connection?.queue.lastOf(note);
+    return found;
+  }
+
   lastOf(slot: number): Command | null {
     const { link, redis } = this;
     const { auto } = redis[PARTS];

@@ -37,7 +37,7 @@ describe("ViewFactory", () => {
 
   it("makes a client that dials when it is needed, at the address of its node", () => {
     const { redis, link } = make({ redisOptions: { db: 3, host: "other", port: 1 } });
-    expect(redis.options).to.include({ ...ADDRESS, db: 0, readOnly: false, enableOfflineQueue: true });
+    expect(redis.options).to.include({ ...ADDRESS, db: 3, readOnly: false, enableOfflineQueue: true });
     expect([redis.status, redis.options.retryStrategy, link.status]).to.deep.equal(["wait", null, "wait"]);
   });
 
@@ -211,6 +211,11 @@ describe("ViewFactory", () => {
       expect(view.lastOf(1), "one that has ended does not count").to.equal(old);
       view.link.offline.push(blocking);
       expect(view.lastOf(1), "nor one that may block").to.equal(old);
+      const all = [...view.youngest()].sort(([one], [two]) => one - two);
+      expect(all, "of all slots at once").to.deep.equal([
+        [1, old],
+        [2, other],
+      ]);
     });
 
     it("looks at a thousand commands at most: behind so many, the youngest of any slot will do", () => {

@@ -19,7 +19,11 @@ describe("NodePool, when a table changes the role of a master", () => {
       {
         makeClient: () =>
           ({
-            link: { connection: { lastActivityMs: 0 }, isLeaving: false, disconnect: note("disconnect") },
+            link: {
+              connection: { lastActivityMs: 0, queue: { inFlight: 0 } },
+              isLeaving: false,
+              disconnect: note("disconnect"),
+            },
             links: [],
             gathered: [],
             isIdle: true,

@@ -21,6 +21,7 @@ describe("retry queue", () => {
   let given: Command[];
   const node = {
     lastOf: (slot: number) => given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,
+    youngest: () => new Map(given.filter((one) => !one.isSettled).map((one) => [one.slot, one])),
   } as unknown as NodeClient;
 
   beforeEach(() => {
