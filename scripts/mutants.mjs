@@ -1,0 +1,157 @@
+/**
+ * Changes the compiled code at sampled places, one at a time, and runs the unit tests on each mutant. A mutant that no
+ * test notices survives and is printed: a rule without a test, or code without an effect.
+ *
+ *   npm run mutants -- src/link src/cluster --count=30 --seed=1 --tests=link,cluster,connection,command
+ *
+ * Only build/ is changed, and each file is restored after its mutant.
+ */
+
+import { spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { parseArgs } from "node:util";
+import { parseSync } from "oxc-parser";
+import { compile, compiledPath } from "./compile.mjs";
+import { checkout, toolPath } from "./run-command.mjs";
+
+/** A mutant that hangs is noticed as well. */
+const LIMIT_MS = 60_000;
+
+const SWAPPED = new Map([
+  ["===", "!=="],
+  ["!==", "==="],
+  ["<", "<="],
+  ["<=", "<"],
+  [">", ">="],
+  [">=", ">"],
+  ["&&", "||"],
+  ["||", "&&"],
+  ["+", "-"],
+  ["-", "+"],
+  ["&", "|"],
+  ["+=", "-="],
+  ["-=", "+="],
+]);
+
+/** The files below a directory whose names end so, from the checkout. */
+function filesIn(directory, ending) {
+  const paths = readdirSync(join(checkout, directory), { recursive: true, encoding: "utf8" });
+  return paths.filter((path) => path.endsWith(ending)).map((path) => join(directory, path));
+}
+
+/** The changes that a node allows: from, to, and the text in between. */
+function* changesOf(node, code) {
+  const text = (one) => code.slice(one.start, one.end);
+  const operatorOf = ({ left, right, operator }) => {
+    const at = code.indexOf(operator, left.end);
+    return at < right.start ? [at, at + operator.length] : null;
+  };
+  switch (node.type) {
+    case "BinaryExpression":
+    case "LogicalExpression":
+    case "AssignmentExpression": {
+      const swapped = SWAPPED.get(node.operator);
+      const range = swapped === undefined ? null : operatorOf(node);
+      if (range !== null) yield [...range, swapped];
+      break;
+    }
+    case "IfStatement":
+    case "ConditionalExpression":
+      yield [node.test.start, node.test.end, `!(${text(node.test)})`];
+      break;
+    case "UnaryExpression":
+      if (node.operator === "!") yield [node.start, node.end, `(${text(node.argument)})`];
+      break;
+    case "Literal":
+      if (typeof node.value === "boolean") yield [node.start, node.end, String(!node.value)];
+      else if (typeof node.value === "number") yield [node.start, node.end, String(node.value + 1)];
+      break;
+    case "ExpressionStatement":
+      if (node.expression.type === "CallExpression") yield [node.start, node.end, ";"];
+      break;
+    default:
+  }
+}
+
+function walk(node, visit) {
+  if (node === null || typeof node !== "object") return;
+  if (Array.isArray(node)) {
+    for (const one of node) walk(one, visit);
+    return;
+  }
+  if (typeof node.type === "string") visit(node);
+  for (const value of Object.values(node)) walk(value, visit);
+}
+
+/** All mutants of a compiled file, behind what the compiler has put in front. */
+function mutantsOf(path) {
+  const code = readFileSync(path, "utf8");
+  const begin = code.indexOf("module.exports = ");
+  const end = code.lastIndexOf("// Annotate the CommonJS export names");
+  const mutants = [];
+  walk(parseSync(path, code).program, (node) => {
+    if (node.start < begin || node.end > (end < 0 ? code.length : end)) return;
+    for (const [from, to, text] of changesOf(node, code)) mutants.push({ path, code, from, to, text });
+  });
+  return mutants;
+}
+
+/** A generator of numbers below 1 that begins anew with each seed. */
+function randomOf(seed) {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+/** The line of a mutant, before and after. */
+function describe({ path, code, from, to, text }) {
+  const start = code.lastIndexOf("\n", from) + 1;
+  const stop = code.indexOf("\n", to);
+  const line = code.slice(0, from).split("\n").length;
+  const mutated = code.slice(start, from) + text + code.slice(to, stop);
+  return `${relative(checkout, path)}:${line}\n    ${code.slice(start, stop).trim()}\n    ${mutated.trim()}`;
+}
+
+/** True when a test fails, or does not end. */
+function isKilled(mutant, tests) {
+  const { path, code, from, to, text } = mutant;
+  writeFileSync(path, code.slice(0, from) + text + code.slice(to));
+  try {
+    const mocha = [toolPath("mocha", "mocha"), "--bail", "--reporter=dot", "--timeout=15000", ...tests];
+    return spawnSync(process.execPath, mocha, { cwd: checkout, timeout: LIMIT_MS }).status !== 0;
+  } finally {
+    writeFileSync(path, code);
+  }
+}
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    count: { type: "string", default: "30" },
+    seed: { type: "string", default: "1" },
+    tests: { type: "string", default: "link,connection,cluster,command" },
+  },
+});
+await compile();
+const roots = positionals.length > 0 ? positionals : ["src/link", "src/connection", "src/cluster"];
+const sources = roots.flatMap((root) => (root.endsWith(".ts") ? [root] : filesIn(root, ".ts")));
+const all = sources.sort().flatMap((path) => mutantsOf(compiledPath(path)));
+const random = randomOf(Number(values.seed));
+const sample = [];
+while (sample.length < Math.min(Number(values.count), all.length)) {
+  const index = Math.floor(random() * all.length);
+  sample.push(...all.splice(index, 1));
+}
+const folders = values.tests.split(",");
+let killed = 0;
+for (const mutant of sample) {
+  const own = folders.filter((folder) => mutant.path.includes(`/src/${folder}/`));
+  const ordered = [...own, ...folders.filter((folder) => !own.includes(folder))];
+  const tests = ordered.flatMap((folder) => filesIn(`build/test/unit/${folder}`, ".test.js"));
+  if (isKilled(mutant, tests)) killed++;
+  else console.log(`survived: ${describe(mutant)}`);
+}
+console.log(`${killed} of ${sample.length} mutants killed, ${sample.length + all.length} places`);
