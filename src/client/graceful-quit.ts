@@ -4,8 +4,8 @@
  */
 
 import type { Command } from "../command/command";
-import { Census } from "../link/census";
 import type { Link } from "../link/link";
+import { OpenCommands } from "../link/open-commands";
 import { Delay } from "../util/scheduling";
 
 export interface QuitOptions {
@@ -72,8 +72,8 @@ export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Prom
 }
 
 function countLeft({ link, gathered }: Leaver): QuitReport {
-  const census = new Census();
-  census.addLink(link);
-  census.addAll(gathered());
-  return { isDrained: false, unanswered: census.unanswered, unsent: census.unsent };
+  const open = new OpenCommands();
+  open.addLink(link);
+  open.addAll(gathered());
+  return { isDrained: false, unanswered: open.unanswered, unsent: open.unsent };
 }

@@ -7,13 +7,13 @@
  * reply of EXEC has closed it (`Redirector.onMemberError`):
  *
  *            first node                                       second node
- *   MULTI    OK             settled                 stand-in  OK            nobody hears it
- *   GET      QUEUED         settled                 stand-in  QUEUED        nobody hears it
- *   SET      MOVED          withheld, not settled   SET       QUEUED        settled
+ *   MULTI    OK             settled                 copy      OK            nobody hears it
+ *   GET      QUEUED         settled                 copy      QUEUED        nobody hears it
+ *   SET      MOVED          deferred, not settled   SET       QUEUED        settled
  *   EXEC     EXECABORT      not settled, redirected EXEC      [..., "OK"]   settled: all rows are told
  *
- * A member that is settled cannot be sent again, and yet the server must be told it again: a stand-in
- * with the same arguments goes in its place. A member whose error is withheld goes again itself; its
+ * A member that is settled cannot be sent again, and yet the server must be told it again: a copy
+ * with the same arguments goes in its place. A member whose error is deferred goes again itself; its
  * error is told only if the transaction goes nowhere (EXEC has settled).
  */
 
@@ -47,7 +47,7 @@ export class ClusterTransaction extends Batch {
   /** `nextRun` was asked for: it was sent, or is about to be. */
   private hasRun = false;
   /** Members of this run that were redirected, with the errors that are not told. */
-  private withheld: { command: Command; error: Error }[] = [];
+  private deferred: { command: Command; error: Error }[] = [];
 
   constructor(
     readonly commands: readonly Command[],
@@ -63,11 +63,11 @@ export class ClusterTransaction extends Batch {
   }
 
   /** The error of a member is not told yet: the transaction goes again. */
-  withhold(command: Command, error: Error): void {
+  defer(command: Command, error: Error): void {
     // The server will discard the transaction, so it may go again even if EXEC is never answered.
     this.isAnswered = false;
     this.isPartlyDone = true;
-    this.withheld.push({ command, error });
+    this.deferred.push({ command, error });
   }
 
   /** A caller has given up before anything of it was written, or nobody waits for its end any more. */
@@ -84,13 +84,13 @@ export class ClusterTransaction extends Batch {
 
   /** The commands of the next run, the first one included. */
   nextRun(): Command[] {
-    this.endStandIns();
+    this.endCopies();
     this.hasRun = true;
     this.pending = null;
     this.isWaiting = false;
     this.isStarted = false;
     this.isPartlyDone = false;
-    return this.commands.map((command) => (command.isSettled ? this.standIn(command) : command));
+    return this.commands.map((command) => (command.isSettled ? this.copy(command) : command));
   }
 
   /** A member has settled; that alone does not count as an answer, since it can be stood in for. */
@@ -98,33 +98,33 @@ export class ClusterTransaction extends Batch {
     super.settleOne();
     this.isAnswered = false;
     this.isPartlyDone = true;
-    if (this.closing.isSettled && this.withheld.length > 0) this.tellWithheld();
+    if (this.closing.isSettled && this.deferred.length > 0) this.tellDeferred();
   }
 
-  /** Each run has stand-ins of its own; those of the last one that were redirected are over. Members go again themselves. */
-  private endStandIns(): void {
-    const { withheld } = this;
-    this.withheld = [];
-    for (const { command, error } of withheld) if (command.origin === Origin.StandIn) command.fail(error);
+  /** Each run has copies of its own; those of the last one that were redirected are over. Members go again themselves. */
+  private endCopies(): void {
+    const { deferred } = this;
+    this.deferred = [];
+    for (const { command, error } of deferred) if (command.origin === Origin.Copy) command.fail(error);
   }
 
   /** A command with the same arguments for the place of a settled member; nobody hears how it ends. */
-  private standIn({ spec, args, wantsBuffers, db, extra }: Command): Command {
-    const standIn = issuedBy(Origin.StandIn, new Command(spec, args, wantsBuffers, IGNORED));
-    standIn.db = db;
-    standIn.batch = this;
-    standIn.slot = this.slot;
+  private copy({ spec, args, wantsBuffers, db, extra }: Command): Command {
+    const copy = issuedBy(Origin.Copy, new Command(spec, args, wantsBuffers, IGNORED));
+    copy.db = db;
+    copy.batch = this;
+    copy.slot = this.slot;
     const script = extra?.script ?? null;
-    if (script !== null) standIn.ensureExtra().script = script;
-    return standIn;
+    if (script !== null) copy.ensureExtra().script = script;
+    return copy;
   }
 
   /** EXEC has settled, so the transaction goes nowhere: its members fail with what they were told. */
-  private tellWithheld(): void {
-    const withheld = this.withheld;
-    this.withheld = [];
+  private tellDeferred(): void {
+    const deferred = this.deferred;
+    this.deferred = [];
     // A member whose caller has given up meanwhile has been told to its tracer as well.
-    for (const { command, error } of withheld) if (!command.isSettled) command.fail(error);
+    for (const { command, error } of deferred) if (!command.isSettled) command.fail(error);
   }
 }
 

@@ -160,7 +160,7 @@ export class Redirector {
 
   /**
    * Takes over what waits for a connection of the node. Commands that were given to its client and not to the cluster
-   * stay; those that nobody waits for (stand-ins, ASKING) end, since the ones that they belong to are told anew.
+   * stay; those that nobody waits for (copies, ASKING) end, since the ones that they belong to are told anew.
    */
   private takeWaiting(node: ClusterNode, isWanted: (command: Command) => boolean): void {
     const taken = node.client?.takeWaiting((one) => one.slot !== UNROUTED && isWanted(one)) ?? [];
@@ -177,10 +177,10 @@ export class Redirector {
     { node, redirect, error }: { node: ClusterNode; redirect: Redirect | null; error: Error },
   ): boolean {
     if (command !== transaction.closing) {
-      // Once EXEC is settled the transaction goes nowhere, and nothing would tell what is withheld.
+      // Once EXEC is settled the transaction goes nowhere, and nothing would tell what is deferred.
       if (redirect === null || transaction.closing.isSettled) return false;
       transaction.pending ??= { redirect, error };
-      transaction.withhold(command, error);
+      transaction.defer(command, error);
       return true;
     }
     const pending = transaction.pending ?? (redirect === null ? null : { redirect, error });
@@ -415,5 +415,5 @@ function endUnit(unit: Command, makeError: () => Error): void {
 
 /** Somebody waits for its outcome. */
 function isAwaited({ origin }: Command): boolean {
-  return origin !== Origin.Client && origin !== Origin.StandIn;
+  return origin !== Origin.Client && origin !== Origin.Copy;
 }

@@ -44,7 +44,7 @@ export const Origin = {
   /** The client, on the way of other commands (SELECT, ASKING, UNWATCH): nobody awaits its outcome. */
   Client: 4,
   /** A cluster transaction that goes again, in the place of a member whose caller has given up. */
-  StandIn: 5,
+  Copy: 5,
   /** A command that several nodes run, for one of them. */
   Part: 6,
   /** A cluster client, to learn who serves what: ends with its connection. */

@@ -109,7 +109,7 @@ const ENDS_WITH_CONNECTION: ReadonlySet<Origin> = new Set([
   Origin.Connection,
   Origin.Restore,
   Origin.Client,
-  Origin.StandIn,
+  Origin.Copy,
   Origin.Question,
 ]);
 

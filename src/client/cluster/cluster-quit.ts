@@ -4,7 +4,7 @@
  * the time is up everything closes at once.
  */
 
-import { Census } from "../../link/census";
+import { OpenCommands } from "../../link/open-commands";
 import { sleep } from "../../util/scheduling";
 import { type QuitOptions, type QuitReport, TimeLimit } from "../graceful-quit";
 import type { ClusterWiring } from "./cluster-wiring";
@@ -36,13 +36,13 @@ export async function quitClusterWithin(
 }
 
 /** Commands that have not settled: at the nodes, between them, and before all of them. */
-function countLeft({ pool, retries, lifecycle }: ClusterWiring): Census {
-  const census = new Census();
-  census.addAll(retries.pending());
-  census.addAll(lifecycle.waiting);
+function countLeft({ pool, retries, lifecycle }: ClusterWiring): OpenCommands {
+  const open = new OpenCommands();
+  open.addAll(retries.pending());
+  open.addAll(lifecycle.waiting);
   for (const client of pool.allClients()) {
-    census.addLink(client.link);
-    census.addAll(client.gathered);
+    open.addLink(client.link);
+    open.addAll(client.gathered);
   }
-  return census;
+  return open;
 }

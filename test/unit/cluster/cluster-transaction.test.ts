@@ -53,13 +53,13 @@ describe("transaction groups", () => {
     );
   });
 
-  it("go again as a whole, with stand-ins for what is settled", () => {
+  it("go again as a whole, with copies for what is settled", () => {
     const commands = transaction(command("get", "a"), command("get", "{a}b"));
     const group = makeTransaction(commands) as ClusterTransaction;
     const [multi, first, second, exec] = commands as [Command, Command, Command, Command];
     multi.fulfil("OK", SHAPE);
     first.fulfil("QUEUED", SHAPE);
-    group.withhold(second, new Error("MOVED"));
+    group.defer(second, new Error("MOVED"));
     const again = group.nextRun();
     expect(again.map(({ name }) => name)).to.deep.equal(["multi", "get", "get", "exec"]);
     expect(again[0]).to.not.equal(multi);
@@ -71,17 +71,17 @@ describe("transaction groups", () => {
     expect(second.isSettled).to.equal(false);
   });
 
-  it("tell withheld errors when the transaction is over after all", async () => {
+  it("tell deferred errors when the transaction is over after all", async () => {
     const commands = transaction(command("get", "a"));
     const group = makeTransaction(commands) as ClusterTransaction;
     const [, member, exec] = commands as [Command, Command, Command];
-    group.withhold(member, new Error("MOVED 1 h:1"));
+    group.defer(member, new Error("MOVED 1 h:1"));
     exec.fail(new Error("given up"));
     expect(member.isSettled).to.equal(true);
     expect(await member.promise.catch((error: Error) => error.message)).to.equal("MOVED 1 h:1");
   });
 
-  it("tell a tracer once of a member whose caller gave up while its error was withheld", () => {
+  it("tell a tracer once of a member whose caller gave up while its error was deferred", () => {
     const commands = transaction(command("get", "a"));
     const group = makeTransaction(commands) as ClusterTransaction;
     const [, member, exec] = commands as [Command, Command, Command];
@@ -91,7 +91,7 @@ describe("transaction groups", () => {
       told.push(error.message);
       reject(error);
     };
-    group.withhold(member, new Error("MOVED 1 h:1"));
+    group.defer(member, new Error("MOVED 1 h:1"));
     member.fail(new Error("timed out"));
     exec.fail(new Error("given up"));
     expect(told).to.deep.equal(["timed out"]);

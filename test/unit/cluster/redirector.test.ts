@@ -74,12 +74,12 @@ describe("Redirector", () => {
 
   for (const [why, leave] of Object.entries(WAYS_OUT)) {
     describe(`when commands leave a node ${why}`, () => {
-      it("ends the stand-ins of a transaction, whose next run has its own", () => {
+      it("ends the copies of a transaction, whose next run has its own", () => {
         const { transaction, run } = secondRun();
-        const [standIn, member] = run as [Command, Command, Command];
+        const [copy, member] = run as [Command, Command, Command];
         leave();
         expect(returned).to.deep.equal([transaction.closing]);
-        expect([standIn.isSettled, member.isSettled, waiting.length]).to.deep.equal([true, false, 0]);
+        expect([copy.isSettled, member.isSettled, waiting.length]).to.deep.equal([true, false, 0]);
       });
 
       it("ends the ASKING of a command that leaves", () => {
@@ -104,13 +104,13 @@ describe("Redirector", () => {
     });
   }
 
-  it("withholds no error of a member once EXEC has been given up, since nothing would tell it any more", () => {
+  it("defers no error of a member once EXEC has been given up, since nothing would tell it any more", () => {
     const { transaction, run } = secondRun();
-    const [standIn] = run as [Command];
+    const [copy] = run as [Command];
     transaction.closing.fail(new Error("timed out"));
     const error = new ReplyError("LOADING Redis is loading the dataset in memory");
-    expect(redirector.onReplyError(node, standIn, error)).to.equal(false);
-    standIn.fail(error);
+    expect(redirector.onReplyError(node, copy, error)).to.equal(false);
+    copy.fail(error);
   });
 
   it("counts the detour around a node that said CLUSTERDOWN, and the way back to it, as one try", () => {

@@ -334,13 +334,7 @@ describe("closing", () => {
     expect([...book.endings.keys()]).to.deep.equal(["b", "d", "e"]);
   });
 
-  const ending: Origin[] = [
-    Origin.Connection,
-    Origin.Restore,
-    Origin.Client,
-    Origin.StandIn,
-    Origin.Question,
-  ];
+  const ending: Origin[] = [Origin.Connection, Origin.Restore, Origin.Client, Origin.Copy, Origin.Question];
 
   it("ends what belonged to the connection alone, and returns what users had sent, in order", () => {
     const origins = fc.array(fc.constantFrom(...Object.values(Origin)), { maxLength: 6 });

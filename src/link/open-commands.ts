@@ -9,7 +9,7 @@ import { mergedIn } from "../command/merged-commands";
 import { CallsInFlight } from "../connection/calls-in-flight";
 import type { Link } from "./link";
 
-export class Census {
+export class OpenCommands {
   /** Written, now or to a connection that was lost, and not answered: they may have run. */
   unanswered = 0;
   /** Never written. */
