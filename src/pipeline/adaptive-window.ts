@@ -1,22 +1,24 @@
 /**
- * How many automatic batches may be unanswered, by the round trip that is measured. One batch
- * in flight is best when a reply comes within a turn or two of the event loop; when the network
- * takes longer, commands would wait for replies that tell them nothing. So a batch may leave
- * about every `GAP_MS` of the shortest recent round trip. The shortest counts, because a longer
- * one is the server's own queue, which more batches would only lengthen.
+ * Sets how many automatic batches may be unanswered, by the measured round trip. A window of
+ * `FEWEST_BATCHES` never makes callers near the server wait: their batches overlap as without the option. Over a
+ * long round trip one batch is sent about every `GAP_MS`, so that commands share writes and reads.
+ * The shortest recent round trip counts, because a longer one is the server's own queue, which more
+ * batches would only lengthen.
  *
  *   round trips:  | earlier period | present period |   smallest of both, so that the window
  *                                                        narrows and widens within two periods
  */
 
-/** Measured with benchmarks/scenario/round-trips: below it batches get small and dear. */
+/** In ms: a twentieth of a round trip of 10 ms. Measured, see docs/auto-pipelining.md. */
 const GAP_MS = 0.5;
-/** Enough for 250 ms: with fewer, batches leave in a burst and the next commands wait for the first reply. */
+/** Batches; with fewer, callers beside the server wait for one another. Measured, see docs/auto-pipelining.md. */
+const FEWEST_BATCHES = 16;
+/** Batches; enough for 250 ms: with fewer, batches are sent in a burst and the next commands wait for the first reply. */
 const MOST_BATCHES = 512;
 const PERIOD_MS = 1000;
 
 export class AdaptiveWindow {
-  /** Batches that may be unanswered at present. Nobody waits for a round trip that is not known yet. */
+  /** Batches that may be unanswered at present. No command waits before a round trip is known. */
   size = MOST_BATCHES;
   private earlierMs = Number.POSITIVE_INFINITY;
   private presentMs = Number.POSITIVE_INFINITY;
@@ -31,6 +33,6 @@ export class AdaptiveWindow {
     }
     if (roundTripMs < this.presentMs) this.presentMs = roundTripMs;
     const shortestMs = Math.min(this.earlierMs, this.presentMs);
-    this.size = Math.min(MOST_BATCHES, Math.max(1, Math.ceil(shortestMs / GAP_MS)));
+    this.size = Math.min(MOST_BATCHES, Math.max(FEWEST_BATCHES, Math.ceil(shortestMs / GAP_MS)));
   }
 }

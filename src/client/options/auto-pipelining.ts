@@ -7,7 +7,7 @@ import { openMerging } from "../merging";
 import type { AutoPipeliningWindow } from "./common-options";
 
 export interface AutoPipeliningOptions {
-  readonly enableAutoPipelining?: boolean | AutoPipeliningWindow | undefined;
+  readonly enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;
   readonly autoPipeliningIgnoredCommands?: readonly string[] | undefined;
 }
 
@@ -18,7 +18,7 @@ const PIECE_COMMANDS = 256;
 export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipelinerOptions | null {
   const setting = options.enableAutoPipelining;
   if (!setting) return null;
-  const window = typeof setting === "object" ? setting : {};
+  const window = windowOf(setting);
   return {
     maxInFlight: window.maxInFlight ?? 1,
     maxCommands: window.maxCommands ?? Number.POSITIVE_INFINITY,
@@ -27,6 +27,11 @@ export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipeli
     ignored: ignoredNames(options),
     merging: openMerging(window.merge, window.coalesce === true),
   };
+}
+
+function windowOf(setting: true | "adaptive" | AutoPipeliningWindow): AutoPipeliningWindow {
+  if (typeof setting === "object") return setting;
+  return setting === "adaptive" ? { maxInFlight: "adaptive" } : {};
 }
 
 /** Which of these commands go by automatic pipelines. */

@@ -45,7 +45,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
     settings: { maxBytes: 1, ttl: null, maxStale: 1, match: null, mode: null, frozen: null },
   },
   enableAutoPipelining: {
-    others: [true, false],
+    others: [true, false, "adaptive"],
     settings: { maxInFlight: 1, maxCommands: 1, maxBytes: 1, coalesce: null, merge: null },
   },
   watchdog: { others: [true, false], settings: { idleMs: 0, probeTimeoutMs: 1 } },

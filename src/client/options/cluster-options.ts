@@ -195,11 +195,12 @@ export interface ClusterOptions {
   /** Translates the addresses that the nodes announce. */
   natMap?: NatMap | undefined;
   /**
-   * Collects commands that are issued together, also by unrelated code, into automatic pipelines, one for each node. `true`,
-   * or settings. See docs/auto-pipelining.md.
+   * Collects commands that are issued together, also by unrelated code, into automatic pipelines, one for each node. `true`:
+   * one unanswered batch; `"adaptive"`: several, the more the longer the round trip; or settings. See
+   * docs/auto-pipelining.md.
    * @default false
    */
-  enableAutoPipelining?: boolean | AutoPipeliningWindow | undefined;
+  enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;
   /**
    * Names of commands that never join an automatic pipeline, in any letter case.
    * @default []

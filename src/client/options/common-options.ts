@@ -304,11 +304,12 @@ export interface SharedOptions {
   /** The stack of a command's error shows the call. Captures a stack for each command, which costs time: for development. */
   showFriendlyErrorStack?: boolean | undefined;
   /**
-   * Collects commands that are issued together, also by unrelated code, into automatic pipelines. `true`, or settings. See
+   * Collects commands that are issued together, also by unrelated code, into automatic pipelines. `true`: one
+   * unanswered batch; `"adaptive"`: several, the more the longer the round trip; or settings. See
    * docs/auto-pipelining.md.
    * @default false
    */
-  enableAutoPipelining?: boolean | AutoPipeliningWindow | undefined;
+  enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;
   /**
    * Names of commands that never join an automatic pipeline, in any letter case.
    * @default []
