@@ -461,7 +461,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   private noteArrival(size: number): void {
     this.bytesRead += size;
-    this.writer.noteRead();
     this.lastActivityMs = this.lastArrivalMs = clockMs();
   }
 

@@ -40,8 +40,6 @@ export class FlushMeter {
   private beganMs = 0;
   private timedPlace = UNMEASURED;
   private timedFromMs = 0;
-  private lastTripMs = 0;
-  private leastTripMs = Number.POSITIVE_INFINITY;
   private stalledFromMs = 0;
   private pending: Pending[] | null = null;
   /** Looked up once: asking the environment takes longer than a flush may. */
@@ -94,11 +92,6 @@ export class FlushMeter {
     if (this.pending !== null) this.settle(this.pending, nowMs);
   }
 
-  /** How much longer the last measured round trip took than the shortest one of this connection. */
-  get queuedMs(): number {
-    return Math.max(0, this.lastTripMs - this.leastTripMs);
-  }
-
   drained(): void {
     if (this.stalledFromMs !== 0) this.counts.stalledMs += clockMs() - this.stalledFromMs;
     this.stalledFromMs = 0;
@@ -114,8 +107,6 @@ export class FlushMeter {
   }
 
   private noteTrip(tripMs: number, nowMs: number): void {
-    this.lastTripMs = tripMs;
-    if (tripMs < this.leastTripMs) this.leastTripMs = tripMs;
     this.counts.roundTrips.note(tripMs, nowMs);
   }
 

@@ -1,24 +1,25 @@
 /**
- * The only code that decides when bytes leave, one for all connections of the process. What the
- * pacer lets out leaves before the run goes on. For the rest, a connection that had nothing in
- * flight is flushed at the end of the current run (`nextTick`), so a lone caller waits for nobody.
- * With replies outstanding it is flushed at the end of the event-loop turn (`setImmediate`), so that
- * commands issued from separate callbacks, as request handlers do, still share one write. A batch that
- * is larger than one flush goes on in the next turn, so that replies are read in between. What a
- * connection holds for a moment (`FlushHold`) stays for some turns, if nothing else is booked.
+ * Decides when bytes are written, for all connections of the thread. `writer.ts` asks it and writes. The rule:
  *
- * Connections are flushed in the order in which they were first written to: what is due at the end
- * of the run takes along what was booked before it. A write on one client of the process thus
- * leaves before what another client is told afterwards.
+ * 1. A command is written at once while nothing is in flight on its connection; otherwise commands gather, and are
+ *    written when they are half as many as those in flight and four prices of a write have passed since the last one.
+ * 2. What has gathered is written at the end of the run if nothing was in flight before it, and at the end of the
+ *    event-loop turn in any case.
+ * 3. While other programs or the server compete for the thread's processor, sentence 2 alone applies.
+ *
+ * A run is one callback of the event loop with its microtasks. Sentence 1 lets client and server work at the same
+ * time. On a shared processor they cannot, and an early write only makes the kernel switch between them.
+ *
+ * Connections are flushed in the order in which they were first booked. A flush at the end of the run includes the
+ * connections that were booked before, so a write of one client leaves the process before a later one of another.
  *
  *   booked:  | busy | busy | idle | busy |
- *            `------- due -------' the rest leaves at the end of the turn
+ *            `------- due -------' the rest is flushed at the end of the turn
  */
 
 import { atExit, type ExitWork } from "../util/at-exit";
 import { sharesTimers } from "../util/runtime";
-import { atTurnEnd, clockMs, idleMs, nextTick } from "../util/scheduling";
-import { FlushPacer } from "./flush-pacer";
+import { atTurnEnd, clockMs, nextTick, threadTimes } from "../util/scheduling";
 
 export interface Flushable {
   /** Set while it is booked; belongs to the scheduler. */
@@ -29,38 +30,66 @@ export interface Flushable {
   flushWhole(): void;
 }
 
+/** Prices of a write between two early writes: they take a fifth of the thread's time at most. */
+const PRICES_APART = 4;
+/** In ms: the highest price that counts, and the one before a write was measured. A loaded machine measured 5 to 25 µs. */
+const MOST_PRICE_MS = 0.025;
+/** Factor by which the least measured price rises with each write, so that an old one is forgotten. */
+const FORGETTING = 1.01;
+/** In ms: time between two looks whether the processor is shared. A look takes about 2 µs. */
+const LOOK_MS = 20;
+/** A thread that computes for less of the time in which it does not wait for events shares its processor (decision 0014). */
+const LEAST_SHARE = 0.85;
+
 export class FlushScheduler implements ExitWork {
-  /** Says what may leave before the end of the run. */
-  readonly pacer = new FlushPacer(clockMs, idleMs);
   private booked: Flushable[] = [];
-  /** So many of them leave at the end of the run. */
+  /** So many of them are flushed at the end of the run. */
   private dueCount = 0;
   private isRunBooked = false;
   private isTurnBooked = false;
-  /** Stays until then if nothing else is booked. */
-  private held: Flushable | null = null;
-  private heldUntilMs = 0;
+  /** When the last write ended. */
+  private writtenMs = 0;
+  /** The least time that a write took lately. */
+  private priceMs = MOST_PRICE_MS;
+  /** The processor was shared when the scheduler looked last. */
+  private isShared = false;
+  private lookedMs = 0;
+  private computedMs = 0;
+  private idleMs = 0;
   private readonly onRunEnd = (): void => {
     this.isRunBooked = false;
     this.flushFirst(this.dueCount);
   };
   private readonly onTurnEnd = (): void => {
     this.isTurnBooked = false;
-    if (this.held !== null && this.staysHeld()) this.bookTurn();
-    else this.flushFirst(this.booked.length);
+    this.flushFirst(this.booked.length);
   };
 
   /** @param watchesExit At the exit of the process it writes what was issued before. */
-  constructor(private watchesExit = false) {}
+  constructor(
+    private watchesExit = false,
+    private readonly clock: () => number = clockMs,
+    private readonly times: { computedMs(): number; idleMs(): number } = threadTimes,
+  ) {}
 
-  /**
-   * Whether a connection that is not booked may write what it has before the run goes on.
-   *
-   * @param answered Its commands that the last read has answered.
-   */
-  mayLeaveNow(inFlight: number, answered: number): boolean {
-    if (inFlight === 0 && this.booked.length === 0) return true;
-    return this.pacer.isOpen(inFlight, answered);
+  /** Whether the first command of a flush may be written before the run goes on. */
+  mayWriteFirst(inFlight: number): boolean {
+    if (inFlight === 0 && this.booked.length === 0) return !this.isShared;
+    return this.mayWriteEarly(1, inFlight);
+  }
+
+  /** Whether so many gathered commands may be written before the run goes on. */
+  mayWriteEarly(gathered: number, inFlight: number): boolean {
+    if (gathered * 2 < inFlight || this.isShared) return false;
+    return this.clock() - this.writtenMs >= this.priceMs * PRICES_APART;
+  }
+
+  /** A socket has taken what was written to it since `startMs`. */
+  noteWrite(startMs: number): void {
+    const nowMs = this.clock();
+    this.writtenMs = nowMs;
+    this.priceMs = Math.min(MOST_PRICE_MS, nowMs - startMs, this.priceMs * FORGETTING);
+    if (nowMs - this.lookedMs >= LOOK_MS) this.look(nowMs);
   }
 
   /** To be called when `one` has something to write and is not booked. */
@@ -96,29 +125,19 @@ export class FlushScheduler implements ExitWork {
     this.flushFirst(place < 0 ? this.booked.length : place);
   }
 
-  /** Flushes what was booked up to `one`. What it is told next is behind what others were told. */
+  /** Flushes what was booked up to `one`. Later commands of `one` are written behind those of other connections. */
   flushThrough(one: Flushable): void {
     this.flushFirst(this.booked.indexOf(one) + 1);
   }
 
-  /** What `one` is told next waits until then, on the clock of `clockMs`, or until it is released. */
-  hold(one: Flushable, untilMs: number): void {
-    this.held = one;
-    this.heldUntilMs = untilMs;
-  }
-
-  /** Flushes `one` if it is held. */
-  release(one: Flushable): void {
-    if (this.held !== one) return;
-    this.held = null;
-    if (one.isBooked) this.flushThrough(one);
-  }
-
-  private staysHeld(): boolean {
-    const { held, booked } = this;
-    if (booked.length === 1 && booked[0] === held && clockMs() < this.heldUntilMs) return true;
-    this.held = null;
-    return false;
+  private look(nowMs: number): void {
+    const computedMs = this.times.computedMs();
+    const idleMs = this.times.idleMs();
+    const busyMs = nowMs - this.lookedMs - (idleMs - this.idleMs);
+    this.isShared = computedMs - this.computedMs < busyMs * LEAST_SHARE;
+    this.lookedMs = nowMs;
+    this.computedMs = computedMs;
+    this.idleMs = idleMs;
   }
 
   private bookTurn(): void {

@@ -17,12 +17,11 @@
 import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { OutputBuffer } from "../protocol/output-buffer";
-import { clockMs, idleMs } from "../util/scheduling";
+import { clockMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
 import type { CommandQueue } from "./command-queue";
 import { ConnectionState } from "./connection-state";
 import { FlushEncoder, type WriteListener } from "./flush-encoder";
-import { FlushHold, HOLD_MS, MOST_IN_FLIGHT } from "./flush-hold";
 import type { FlushMeter } from "./flush-meter";
 import { type Flushable, schedulerOfConnection } from "./flush-scheduler";
 import type { ScriptMemory } from "./script-memory";
@@ -80,12 +79,6 @@ export class Writer implements Flushable {
   private isEager = false;
   /** The last command was written while nothing was in flight, and none was booked since. */
   private hasLeftIdle = false;
-  /** Commands that were answered before the last read, or all. */
-  private answeredBefore = 0;
-  /** Commands that were unsent or unanswered before the last read; 0 after the end of a run. */
-  private openBefore = 0;
-  /** Made when there is something to gain for the first time. */
-  private hold: FlushHold | null = null;
   /** Called once when nothing is unsent any more. */
   private onFinished: (() => void) | null = null;
 
@@ -110,10 +103,7 @@ export class Writer implements Flushable {
   /** A command was put into the queue. */
   onQueued(): void {
     if (!this.isBooked) this.leave();
-    else if (
-      this.isEager ? --this.scheduler.pacer.untilLook <= 0 : this.queue.unsent === EARLY_FLUSH_COMMANDS
-    )
-      this.look();
+    else this.look();
   }
 
   /**
@@ -125,13 +115,6 @@ export class Writer implements Flushable {
     if (this.isBooked) return;
     if (isRest && this.mayLeave) this.writeEarly();
     else this.leave();
-  }
-
-  /** Bytes have arrived; no reply of them was read yet. */
-  noteRead(): void {
-    if (this.hold !== null) this.release(this.hold);
-    this.answeredBefore = this.queue.answered;
-    this.openBefore = this.queue.length;
   }
 
   /** Writes everything, and calls back once all of it was given to the socket. */
@@ -156,8 +139,6 @@ export class Writer implements Flushable {
   }
 
   flush(): void {
-    this.answeredBefore = this.queue.answered;
-    this.openBefore = 0;
     this.writeUnsent();
     this.tellFinished();
   }
@@ -176,8 +157,8 @@ export class Writer implements Flushable {
 
   /** Writes at once what the policy lets out, and books what it does not. */
   private leave(): void {
-    const { inFlight, answered } = this.queue;
-    if (this.mayLeave && this.scheduler.mayLeaveNow(inFlight, answered - this.answeredBefore)) {
+    const { inFlight } = this.queue;
+    if (this.mayLeave && this.scheduler.mayWriteFirst(inFlight)) {
       this.hasLeftIdle = inFlight === 0;
       this.writeEarly();
       return;
@@ -195,36 +176,11 @@ export class Writer implements Flushable {
 
   /** Writes what has gathered, if it is time or too much. */
   private look(): void {
-    const { unsent } = this.queue;
-    const isDue = this.isEager && this.isDue && !this.source.isGathering;
+    const { unsent, inFlight } = this.queue;
+    const isDue = this.isEager && !this.source.isGathering && this.scheduler.mayWriteEarly(unsent, inFlight);
     if (!(isDue || unsent >= EARLY_FLUSH_COMMANDS) || !this.mayWriteNow) return;
     this.meter.cause = isDue ? "early" : "size";
     this.scheduler.flushThrough(this);
-    if (isDue && this.scheduler.pacer.isHalfWay && this.queue.inFlight <= MOST_IN_FLIGHT)
-      this.holdRest(this.meter.queuedMs);
-  }
-
-  private holdRest(queuedMs: number): void {
-    if (this.hold === null && queuedMs < HOLD_MS) return;
-    this.hold ??= new FlushHold(clockMs, idleMs);
-    const untilMs = this.hold.untilMs(queuedMs);
-    if (untilMs > 0) this.scheduler.hold(this, untilMs);
-  }
-
-  /** The first half is answered: the server has no work. */
-  private release(hold: FlushHold): void {
-    hold.noteRead();
-    this.scheduler.release(this);
-  }
-
-  private get isDue(): boolean {
-    const { queue, meter } = this;
-    return this.scheduler.pacer.isDue(
-      queue.unsent,
-      queue.inFlight,
-      this.openBefore - queue.length,
-      meter.queuedMs,
-    );
   }
 
   /** Commands may leave before the end of the run. */
@@ -270,7 +226,6 @@ export class Writer implements Flushable {
 
   private endIdle(): void {
     const { source } = this;
-    this.hold?.noteUnused();
     source.lastActivityMs = clockMs();
     if (source.isUnwatched) source.onAwake();
   }
@@ -298,7 +253,7 @@ export class Writer implements Flushable {
       if (!socket.write(segment, i === last ? onWritten : undefined)) this.isBlocked = true;
     }
     if (last > 0) socket.uncork();
-    this.scheduler.pacer.noteWrite(startMs, bytes);
+    this.scheduler.noteWrite(startMs);
     // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
     this.meter.end(bytes, this.isBlocked);

@@ -73,8 +73,16 @@ const timekeeper: Pick<typeof ownPerformance, "now"> =
 export const clockMs: () => number = timekeeper.now.bind(ownPerformance);
 /** Milliseconds since 1970. Other than `clockMs` it goes on while the system sleeps. */
 export const dateMs: () => number = Date.now;
-/** For how long this thread has waited for events since it began; 0 on runtimes that do not know. */
-export const idleMs = (): number => ownPerformance.nodeTiming?.idleTime ?? 0;
+/** What this process has done since it began, in ms; NaN on runtimes that do not know. */
+export const threadTimes = {
+  /** All its threads have computed for so long. */
+  computedMs(): number {
+    const { user, system } = process.cpuUsage?.() ?? { user: Number.NaN, system: Number.NaN };
+    return (user + system) / 1000;
+  },
+  /** This thread has waited for events for so long. */
+  idleMs: (): number => ownPerformance.nodeTiming?.idleTime ?? Number.NaN,
+};
 
 /** Sockets of the runtime look up `process.nextTick` as they are used: one that is faked would never connect. */
 export function withOwnTicks<T>(work: () => T): T {

@@ -157,21 +157,6 @@ describe("FlushMeter", () => {
       expect(trips).to.deep.equal([1]);
     }));
 
-  it("tells how much longer the last round trip took than the quickest", () =>
-    live(async () => {
-      expect(meter.queuedMs).to.equal(0);
-      for (const ms of [4, 9]) {
-        flush(["get"]);
-        await home.pass(ms);
-        answer(1);
-      }
-      expect(meter.queuedMs).to.be.closeTo(5, 0.01);
-      flush(["get"]);
-      await home.pass(1);
-      answer(1);
-      expect(meter.queuedMs).to.equal(0);
-    }));
-
   it("counts a stall once, until the socket drains or the connection ends", () =>
     live(async () => {
       flush(["get"], 10, true);

@@ -60,40 +60,86 @@ describe("FlushScheduler", () => {
     expect(log).to.deep.equal([1, 2]);
   });
 
-  it("holds back what is to wait for a moment, unless something stands behind it", async () => {
-    const [held, other] = [writer(1, 5), writer(2, 5)];
-    scheduler.hold(held, performance.now() + 1000);
-    held.call();
-    await turn();
-    await turn();
-    expect(log).to.deep.equal([]);
-    other.call();
-    await turn();
-    await turn();
-    expect(log).to.deep.equal([1, 2]);
-  });
+  describe("before the end of the run", () => {
+    let nowMs: number;
+    let computedMs: number;
+    let idleMs: number;
+    beforeEach(() => {
+      [nowMs, computedMs, idleMs] = [1000, 1000, 0];
+      const times = { computedMs: () => computedMs, idleMs: () => idleMs };
+      scheduler = new FlushScheduler(false, () => nowMs, times);
+    });
 
-  it("holds nothing back for longer than it was told to", async () => {
-    const held = writer(1, 5);
-    const untilMs = performance.now() + 5;
-    scheduler.hold(held, untilMs);
-    held.call();
-    while (log.length === 0) await turn();
-    expect(performance.now()).to.be.at.least(untilMs);
-  });
+    /** The thread has computed alone for so long. */
+    function compute(ms: number): void {
+      nowMs += ms;
+      computedMs += ms;
+    }
 
-  it("writes what is held when it is released, and nothing else", async () => {
-    const [held, other] = [writer(1, 5), writer(2, 5)];
-    scheduler.hold(held, performance.now() + 1000);
-    held.call();
-    scheduler.release(other);
-    expect(log).to.deep.equal([]);
-    scheduler.release(held);
-    expect(log).to.deep.equal([1]);
-    held.call();
-    await turn();
-    await turn();
-    expect(log).to.deep.equal([1, 1]);
+    function write(priceMs = 0.005): void {
+      const startMs = nowMs;
+      compute(priceMs);
+      scheduler.noteWrite(startMs);
+    }
+
+    it("writes a command while nothing is in flight, and nothing that others were booked before", () => {
+      write();
+      expect(scheduler.mayWriteFirst(0)).to.equal(true);
+      writer(1, 5).call();
+      expect(scheduler.mayWriteFirst(0)).to.equal(false);
+    });
+
+    it("writes half as many as are in flight, some prices of a write apart", () => {
+      write();
+      expect(scheduler.mayWriteEarly(50, 100), "right behind a write").to.equal(false);
+      compute(1);
+      expect(scheduler.mayWriteEarly(50, 100)).to.equal(true);
+      expect(scheduler.mayWriteEarly(49, 100), "less than half").to.equal(false);
+      expect(scheduler.mayWriteFirst(2)).to.equal(true);
+      expect(scheduler.mayWriteFirst(3)).to.equal(false);
+    });
+
+    it("measures the price of a write: quick ones may follow one another sooner", () => {
+      const gap = (priceMs: number): number => {
+        for (let i = 0; i < 500; i++) write(priceMs);
+        let ms = 0;
+        for (; !scheduler.mayWriteEarly(1, 1); ms += 0.001) compute(0.001);
+        return ms;
+      };
+      expect(gap(0.002)).to.be.below(gap(0.01));
+      expect(gap(0.01)).to.be.above(gap(0.002));
+    });
+
+    it("writes nothing early while others use the processor, and does again when they are gone", () => {
+      // Half of the time in which it did not wait, the thread had no processor.
+      for (let i = 0; i < 100; i++) {
+        nowMs += 1;
+        write(1);
+      }
+      compute(0.2);
+      expect([scheduler.mayWriteFirst(0), scheduler.mayWriteEarly(50, 100)]).to.deep.equal([false, false]);
+      for (let i = 0; i < 100; i++) write(1);
+      compute(0.2);
+      expect([scheduler.mayWriteFirst(0), scheduler.mayWriteEarly(50, 100)]).to.deep.equal([true, true]);
+    });
+
+    it("does not take waiting for events for lack of a processor", () => {
+      for (let i = 0; i < 100; i++) {
+        nowMs += 10;
+        idleMs += 10;
+        write();
+      }
+      expect(scheduler.mayWriteFirst(0)).to.equal(true);
+    });
+
+    it("writes early on runtimes that do not know these times", () => {
+      computedMs = Number.NaN;
+      for (let i = 0; i < 100; i++) {
+        nowMs += 10;
+        write();
+      }
+      expect(scheduler.mayWriteFirst(0)).to.equal(true);
+    });
   });
 
   it("writes what was booked before as soon as something is due", async () => {

@@ -9,7 +9,6 @@ import { specOf } from "../../../src/command/command-table";
 import { CommandQueue } from "../../../src/connection/command-queue";
 import { ConnectionState } from "../../../src/connection/connection-state";
 import type { WriteListener } from "../../../src/connection/flush-encoder";
-import { FlushHold } from "../../../src/connection/flush-hold";
 import { FlushMeter } from "../../../src/connection/flush-meter";
 import { flushScheduler } from "../../../src/connection/flush-scheduler";
 import { ScriptMemory } from "../../../src/connection/script-memory";
@@ -333,11 +332,8 @@ describe("Writer", () => {
     expect(taker.corks).to.deep.equal([]);
   });
 
-  describe("by the word of the pacer", () => {
-    const { pacer } = flushScheduler;
-    let isOpen: boolean;
-    let isDue: boolean;
-    let asked: [question: string, ...figures: number[]][];
+  describe("by the rule of the scheduler", () => {
+    let mayWrite: boolean;
     let causes: (string | undefined)[];
     const flushes = tracingChannel<unknown, FlushContext>("sluice:flush");
     const nothing = (): void => {};
@@ -347,126 +343,46 @@ describe("Writer", () => {
     };
 
     beforeEach(() => {
-      [isOpen, isDue, asked, causes] = [false, false, [], []];
-      pacer.isOpen = (inFlight, answered) => {
-        asked.push(["open", inFlight, answered]);
-        return isOpen;
-      };
-      pacer.isDue = (gathered, inFlight, toCome) => {
-        asked.push(["due", gathered, inFlight, toCome]);
-        return isDue;
-      };
+      [mayWrite, causes] = [false, []];
+      flushScheduler.mayWriteFirst = () => mayWrite;
+      flushScheduler.mayWriteEarly = () => mayWrite;
       flushes.subscribe(handlers);
     });
     afterEach(() => {
       flushes.unsubscribe(handlers);
-      Reflect.deleteProperty(pacer, "isOpen");
-      Reflect.deleteProperty(pacer, "isDue");
+      Reflect.deleteProperty(flushScheduler, "mayWriteFirst");
+      Reflect.deleteProperty(flushScheduler, "mayWriteEarly");
     });
 
-    /** Eight commands are in flight; a read has come that answers six of them. */
-    async function read(): Promise<void> {
+    /** Two commands are in flight. */
+    async function inFlight(): Promise<void> {
       open(new Socket());
-      source.isGathering = true;
-      for (let i = 0; i < 8; i++) call("x");
+      for (let i = 0; i < 2; i++) call("x");
       await turn();
-      source.isGathering = false;
-      writer.noteRead();
-      answer(6);
       [taker.chunks.length, causes.length] = [0, 0];
     }
 
-    it("writes the first one behind a read, when it may", async () => {
-      await read();
-      isOpen = true;
+    it("writes the first command at once, if it may", async () => {
+      await inFlight();
+      mayWrite = true;
       call("a");
       expect(taker.words).to.deep.equal(["a"]);
-      expect(asked).to.deep.equal([["open", 2, 6]]);
       expect(causes).to.deep.equal(["early"]);
     });
 
-    it("counts answers from the last read on, and from the end of the turn", async () => {
-      await read();
-      writer.noteRead();
-      answer(1);
+    it("writes what has gathered as soon as it may, and at the end of the turn otherwise", async () => {
+      await inFlight();
       call("a");
-      await turn();
       call("b");
-      expect(asked).to.deep.equal([
-        ["open", 1, 1],
-        ["open", 2, 0],
-      ]);
-      expect(causes).to.deep.equal(["turn"]);
-    });
-
-    it("writes what has gathered when it is time, and asks no sooner than it was told to", async () => {
-      await read();
-      call("a");
-      [pacer.untilLook, isDue] = [2, true];
-      call("b");
-      expect(asked.slice(1)).to.deep.equal([]);
+      expect(taker.words).to.deep.equal([]);
+      mayWrite = true;
       call("c");
-      // Eight were open before the read; of those two are left, and three more have come.
-      expect(asked.slice(1)).to.deep.equal([["due", 3, 2, 3]]);
       expect(taker.words).to.deep.equal(["a b c"]);
-      expect(causes).to.deep.equal(["early"]);
-    });
-
-    /** What was answered together asks again; the first half leaves, and the second is issued behind it. */
-    async function halve(isHalfWay: boolean): Promise<void> {
-      const { untilMs } = FlushHold.prototype;
-      FlushHold.prototype.untilMs = () => performance.now() + 1000;
-      await read();
-      Object.defineProperty(meter, "queuedMs", { value: 1 });
-      pacer.isHalfWay = isHalfWay;
-      call("a");
-      [pacer.untilLook, isDue] = [1, true];
-      call("b");
-      isDue = false;
-      call("c");
-      FlushHold.prototype.untilMs = untilMs;
-      expect(taker.words).to.deep.equal(["a b"]);
-    }
-
-    it("holds what follows a first half back, until a read comes", async () => {
-      await halve(true);
-      await turn();
-      await turn();
-      expect(taker.words).to.deep.equal(["a b"]);
-      writer.noteRead();
-      expect(taker.words).to.deep.equal(["a b", "c"]);
-    });
-
-    it("holds nothing back behind any other early write", async () => {
-      await halve(false);
-      await turn();
-      await turn();
-      expect(taker.words).to.deep.equal(["a b", "c"]);
-    });
-
-    it("tells the hold that nothing was in flight", async () => {
-      await halve(true);
-      writer.noteRead();
-      answer(source.queue.inFlight);
-      const { noteUnused } = FlushHold.prototype;
-      let timesUnused = 0;
-      FlushHold.prototype.noteUnused = () => void timesUnused++;
+      mayWrite = false;
       call("d");
-      call("e");
       await turn();
-      FlushHold.prototype.noteUnused = noteUnused;
-      expect(timesUnused).to.equal(1);
-    });
-
-    it("expects nobody to ask again once the turn has ended", async () => {
-      await read();
-      call("a");
-      await turn();
-      call("b");
-      [pacer.untilLook] = [1];
-      call("c");
-      // Two of before, one of the last turn, two that gather: none of them was open before a read.
-      expect(asked.at(-1)).to.deep.equal(["due", 2, 3, -5]);
+      expect(taker.words).to.deep.equal(["a b c", "d"]);
+      expect(causes).to.deep.equal(["early", "turn"]);
     });
 
     it("names the drain of the socket and the end of the client as causes", async () => {
@@ -484,23 +400,21 @@ describe("Writer", () => {
       expect(meter.counts.stalls).to.equal(1);
     });
 
-    it("lets nothing out early that its connection gathers", async () => {
-      await read();
+    it("writes nothing early that its connection gathers", async () => {
+      await inFlight();
       call("a");
-      source.isGathering = true;
-      [pacer.untilLook, isDue] = [1, true];
+      [source.isGathering, mayWrite] = [true, true];
       call("b");
       expect(taker.words).to.deep.equal([]);
       await turn();
       expect(taker.words).to.deep.equal(["a b"]);
     });
 
-    it("writes what is too much to wait whatever it says", async () => {
-      await read();
+    it("writes what is too much to wait, whatever the rule says", async () => {
+      await inFlight();
       for (let i = 0; i < 8191; i++) source.queue.push(newCall("x"));
       call("a");
       expect(taker.chunks).to.deep.equal([]);
-      pacer.untilLook = 1;
       call("b");
       expect(taker.chunks).not.to.deep.equal([]);
       expect(causes).to.deep.equal(["size"]);
