@@ -1,14 +1,15 @@
 /**
- * Decides when the unsent commands of one connection leave, and writes them. A command leaves at
- * once if the pacer of the process lets it; otherwise the connection is booked with the flush
- * scheduler, and what follows leaves with it.
+ * Writes the unsent commands of one connection when the rule of `flush-scheduler.ts` says so.
  *
- *   queued --- nothing in flight, or the pacer is open ----> written at once
+ *   queued --- nothing in flight ---------------------------> written at once
  *      |
- *      '--> booked --- end of the run, end of the turn ----> written in one flush
+ *      '--> booked --- end of the run, end of the turn -----> written in one flush
  *              |
- *              '------ the pacer says it is time, or
- *                      8,192 commands have gathered -------> written before
+ *              '------ half of what is in flight has
+ *                      gathered, or 8,192 commands ---------> written before
+ *
+ * Commands that were handed over together (an explicit pipeline) count as one command. Streams that are
+ * not sockets of the runtime are written by the end of the run only, because they may answer within `write`.
  *
  * Commands are encoded when they are written, so what is unsent is known exactly. The writer never
  * settles a command, and never writes to a socket that has asked it to wait (`drain`).

@@ -73,11 +73,12 @@ const timekeeper: Pick<typeof ownPerformance, "now"> =
 export const clockMs: () => number = timekeeper.now.bind(ownPerformance);
 /** Milliseconds since 1970. Other than `clockMs` it goes on while the system sleeps. */
 export const dateMs: () => number = Date.now;
+const cpuUsage = process.cpuUsage?.bind(process);
 /** What this process has done since it began, in ms; NaN on runtimes that do not know. */
 export const threadTimes = {
   /** All its threads have computed for so long. */
   computedMs(): number {
-    const { user, system } = process.cpuUsage?.() ?? { user: Number.NaN, system: Number.NaN };
+    const { user, system } = cpuUsage?.() ?? { user: Number.NaN, system: Number.NaN };
     return (user + system) / 1000;
   },
   /** This thread has waited for events for so long. */

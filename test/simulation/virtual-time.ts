@@ -85,6 +85,9 @@ export class VirtualTime {
     const { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate } = globalThis;
     const present = { setTimeout, setInterval, setImmediate, clearTimeout, clearInterval, clearImmediate };
     const now = Date.now;
+    const { cpuUsage } = process;
+    // How much the process computes meanwhile has nothing to do with this time.
+    process.cpuUsage = () => ({ user: Number.NaN, system: Number.NaN });
     const start = (work: Work, delayMs?: number, ...args: unknown[]): VirtualTimer =>
       this.start(work, delayMs ?? 0, args, 0);
     const repeat = (work: Work, delayMs?: number, ...args: unknown[]): VirtualTimer =>
@@ -107,6 +110,7 @@ export class VirtualTime {
       Object.assign(globalThis, present);
       Reflect.deleteProperty(processPerformance, "now");
       Date.now = now;
+      process.cpuUsage = cpuUsage;
     };
   }
 

@@ -4,7 +4,8 @@
  * after a test would end the run there and then.
  */
 
-import { threadTimes } from "../../src/util/scheduling";
+import "./own-processor";
+
 import { assertNothingLeft, rememberResources, watchCommands } from "./leak-check";
 import { stopSharedServers } from "./shared-servers";
 
@@ -28,6 +29,3 @@ export const mochaHooks = {
     if (leaks.length > 0) throw new Error(leaks.join("\n"));
   },
 };
-
-/** Tests run beside others: whether these use the processor would decide when bytes are written. */
-threadTimes.computedMs = () => Number.NaN;

@@ -275,8 +275,9 @@ export interface SharedOptions {
   highWaterBytes?: number | undefined;
   /**
    * When commands are written. `"adaptive"`: a command is written immediately if nothing is in flight. During a long task
-   * more commands are written when a write costs little, and the rest at the end of the task. Client and server then work
-   * at the same time. `"turn"`: only at the end of the task, with the fewest writes.
+   * more commands are written when half as many as are in flight have gathered, and the rest at the end of the task.
+   * Client and server then work at the same time. On a processor that other programs use it writes as with `"turn"`.
+   * `"turn"`: only at the end of the task, with the fewest writes.
    * @default "adaptive"
    */
   flushPolicy?: "adaptive" | "turn" | undefined;
