@@ -3,7 +3,6 @@
  */
 
 import type { Command } from "../../src/command/command";
-import type { PlainCalls } from "../../src/command/plain-calls";
 import { Pipeline } from "../../src/pipeline/pipeline";
 import { SENDER } from "../../src/pipeline/pipeline-run";
 import { report } from "./measure";
@@ -13,10 +12,6 @@ const SHAPE = { protocol: 3, replyMapping: "legacy" } as const;
 const answering = {
   sendBatch(commands: readonly Command[]): void {
     for (const command of commands) command.fulfil("OK", SHAPE);
-  },
-  sendCalls(calls: PlainCalls): boolean {
-    for (let index = 0; index < calls.length; index++) calls.answer(index, "OK", SHAPE);
-    return true;
   },
   preparation: () => null,
   observe: () => null,

@@ -215,11 +215,6 @@ export class ClientCache implements Dispatcher, ReadListener {
     else if (left.length > 0) this.next.dispatchBatch(left);
   }
 
-  /** Each call has to be looked at. */
-  dispatchCalls(): boolean {
-    return false;
-  }
-
   // --- what the server says --------------------------------------------------------------------
 
   /** The keys that a message of the kind `invalidate` names. */

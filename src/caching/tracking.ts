@@ -11,7 +11,6 @@ import { specOf } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { Effect, effectOf } from "../command/effects";
 import { NO_KEYS } from "../command/key-positions";
-import type { PlainCalls } from "../command/plain-calls";
 import { ReplyError } from "../errors";
 import { clockMs } from "../util/scheduling";
 import { type Gate, TrackedConnection } from "./tracked-connection";
@@ -80,10 +79,6 @@ export class Tracking implements Dispatcher {
       marked.push(question);
     }
     this.next.dispatchBatch(marked ?? commands);
-  }
-
-  dispatchCalls(calls: PlainCalls): boolean {
-    return this.next.dispatchCalls?.(calls) ?? false;
   }
 
   /** A connection is ready; nothing has been sent over it yet. */

@@ -34,7 +34,6 @@ import type {
   RedisValue,
   ReplyRows,
 } from "../command/generated/signatures";
-import type { PlainCalls } from "../command/plain-calls";
 import { PromiseCompletion, Tally } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
 import { type ClientSummary, SUMMARY, showClient, showInJson } from "../observability/redact";
@@ -491,10 +490,6 @@ class ClientSender implements BatchSender {
     sendBatch(this.client, commands);
   }
 
-  sendCalls(calls: PlainCalls): boolean {
-    return sendCalls(this.client, calls);
-  }
-
   isStrict(): boolean {
     return this.client.options.strictArguments === true;
   }
@@ -535,16 +530,6 @@ function notePlaces(commands: readonly Command[]): void {
     command.pipelineIndex = command.index;
     command.inTransaction = isInTransaction;
   }
-}
-
-/** False if they have to come again as commands, which are noted then. */
-function sendCalls(client: ClientBase<ReplyMappingMode>, calls: PlainCalls): boolean {
-  return isUnwatched(client) && client[CHAIN].dispatchCalls?.(calls) === true;
-}
-
-/** Neither limits nor a replaced `sendCommand` want to see each command. */
-function isUnwatched(client: ClientBase<ReplyMappingMode>): boolean {
-  return client[LIMITER] === null && client.sendCommand === ClientBase.prototype.sendCommand;
 }
 
 function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {

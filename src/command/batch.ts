@@ -15,7 +15,7 @@
  * own batches in the place of those: one for each node, and a `ClusterTransaction` (a batch that can
  * run again as a whole) for each transaction.
  *
- *        add / count                settleOne, by each command
+ *        add                        settleOne, by each command
  *   new ------------> left = size -----------------------------> left = 0: onDone, once
  *
  * `isStarted` and `isAnswered` are about the present connection; `isRefused` and `isGuarded` are
@@ -44,15 +44,13 @@ export interface BatchTrace {
 export interface BatchMerging {
   /** The commands to be sent in the place of these. What the connection has shown is remembered. */
   plan(commands: readonly Member[], connection: object): readonly Member[];
-  /** To be sent in the place of plain calls: commands and ranges of calls, in the pieces that are worth a write. */
-  planCalls(calls: { readonly length: number }, connection: object): Iterable<readonly object[]>;
 }
 
 export class Batch {
   /** Batches of all clients that were begun to be written. */
   static started = 0;
 
-  /** Commands that were given to `add` or counted. */
+  /** Commands that were given to `add`. */
   size = 0;
   /** All `CommandFlag` bits that any of those has. */
   flags = 0;
@@ -88,12 +86,7 @@ export class Batch {
   /** Makes a command one of the batch, and counts it. */
   add(command: { batch: Batch | null; readonly spec: { readonly flags: number } }): void {
     command.batch = this;
-    this.count(command.spec.flags);
-  }
-
-  /** Counts a member that has these flags and may become a command later. */
-  count(flags: number): void {
-    this.flags |= flags;
+    this.flags |= command.spec.flags;
     this.size++;
     this.left++;
   }

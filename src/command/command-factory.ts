@@ -65,7 +65,7 @@ function noteCaller(command: Command): void {
   if (caller !== undefined) command.ensureExtra().caller = caller;
 }
 
-/** The arguments of a plain call of a pipeline. `args` is the callee's own array. */
+/** The arguments of a call as they would be sent. `args` is the callee's own array. */
 export function prepareCall(
   spec: CommandSpec,
   args: unknown[],

@@ -1,16 +1,10 @@
 /** The spine: every module that accepts commands, from the auto-pipeliner down to a connection. */
 
 import type { Command } from "./command";
-import type { PlainCalls } from "./plain-calls";
 
 /** Accepts commands. Returns nothing and never throws: the outcome travels with the command. */
 export interface Dispatcher {
   dispatch(command: Command): void;
   /** The commands leave contiguously and in this order wherever they go to the same node. */
   dispatchBatch(commands: readonly Command[]): void;
-  /**
-   * Takes plain calls as they are, contiguously and in their order. False if it cannot, or does not
-   * know how: then they come again, as commands.
-   */
-  dispatchCalls?(calls: PlainCalls): boolean;
 }

@@ -1,124 +1,126 @@
 /**
  * The commands of one connection in the order in which they go out and are answered.
  *
- *   queue:  | answered |   in flight   |  unsent  |  backlog: large batches, not moved in yet
- *                      ^ head          ^ sentMark ^ tail
+ *   stretches:  | a b c d e | f g h ... | i j
+ *                   ^ next: unanswered  ^ next to be written
  *
- * A reply always belongs to head. A lost connection hands back [head, end of backlog). Commands
- * that settled before they were written keep their place as `Dropped` and are stepped over.
- * A large batch is a cursor in the backlog, so that handing over a million commands is one step.
+ * The oldest command that is written and unanswered is the head; a reply always belongs to it. A lost
+ * connection hands back everything from the head on. Commands that settled before they were written
+ * keep their place as `Dropped` and are stepped over.
  *
- * An entry is a command, or the calls of a pipeline that are no commands (`CallsInFlight`). Such
- * calls count as a sent entry while they are being written, and are unsent until the last of them
- * is written.
+ * Commands stand in stretches: a large batch is one of its own, so that handing over a million
+ * commands is one copy, and all others fill stretches of 256. A place is emptied when its command
+ * is answered.
  */
 
+import Denque from "denque";
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { STAYING } from "../command/fate";
 import { mergedIn } from "../command/merged-commands";
-import type { PlainCalls } from "../command/plain-calls";
 import { estimateSum, sizeOf } from "../command/size";
-import { Deque } from "../util/deque";
-import { CallsInFlight } from "./calls-in-flight";
 
 /** Unsent commands at which those that settled meanwhile (time limits) are swept out. */
 const FIRST_SWEEP = 8192;
-/** From this size on a batch waits in the backlog and is moved in as it is written. */
-const LARGE_BATCH = 1024;
+/** Commands of a stretch that is filled one by one: 2 KiB of places. */
+const STRETCH_LENGTH = 256;
+/** Stretches, and commands of each, that are looked at when their bytes are asked for. */
+const STRETCH_LOOKED_AT = 16;
 
-/** Batches of the backlog, and entries of each, that are looked at when their bytes are asked for. */
-const BATCH_LOOKED_AT = 16;
-
-export type QueueEntry = Command | CallsInFlight;
-
-/** The unanswered entries, both lists in order: those that were written, and those that were not. */
-export interface Left<Entry> {
-  readonly sent: readonly Entry[];
-  readonly unsent: readonly Entry[];
+/** The unanswered commands, both lists in order: those that were written, and those that were not. */
+export interface Left {
+  readonly sent: readonly Command[];
+  readonly unsent: readonly Command[];
 }
 
-interface Cursor {
-  readonly entries: readonly QueueEntry[];
-  next: number;
+/** Commands that follow one another: `next <= written <= end`. */
+class Stretch {
+  /** The first one that is neither answered nor stepped over. */
+  next = 0;
+  /** The first one that is not written. */
+  written = 0;
+
+  constructor(
+    readonly places: (Command | undefined)[],
+    public end: number,
+  ) {}
+
+  commandAt(place: number): Command {
+    return this.places[place] as Command;
+  }
+
+  pending(): Command[] {
+    return this.places.slice(this.next, this.end) as Command[];
+  }
 }
 
 export class CommandQueue {
-  private items = new Deque<QueueEntry>();
-  /** Made when the first large batch comes. */
-  private backlog: Deque<Cursor> | null = null;
-  /** The last sent entry if only a part of its calls is written. */
-  private writing: CallsInFlight | null = null;
+  private readonly stretches = new Denque<Stretch>();
+  /** The first stretch, the one that is written next, and the last one, which may be the same. */
+  private first: Stretch;
+  private writing: Stretch;
+  private last: Stretch;
+  /** Place of `writing` among the stretches. */
+  private writingAt = 0;
 
-  // The counters. They follow from the entries (`contradiction` compares them) and are kept
+  // The counters. They follow from the commands (`contradiction` compares them) and are kept
   // because the data path reads them; nothing outside of this class changes them.
 
-  private backlogCount = 0;
-  /** Distance of the first unsent entry from head. */
-  private sentMark = 0;
-  /** Unwritten calls, less one for each entry that has some. */
-  private furtherCalls = 0;
-  /** Written commands whose reply has not come, each plain call counted. */
+  /** Commands that are not written. */
+  unsent = 0;
+  /** Written commands whose reply has not come. */
   inFlight = 0;
   /** Replies taken so far. */
   answered = 0;
 
-  /** Commands that stand for others may be among the entries. */
+  /** Commands that stand for others may be among them. */
   mayBeMerged = false;
 
+  /** Places that are not empty. */
+  private held = 0;
   private sweepAt = FIRST_SWEEP;
-  private sweepBacklogAt = FIRST_SWEEP;
 
-  /** Commands that are unsent or unanswered, each plain call counted. */
+  constructor() {
+    this.first = new Stretch([], 0);
+    this.stretches.push(this.first);
+    this.writing = this.first;
+    this.last = this.first;
+  }
+
+  /** Commands that are unsent or unanswered. */
   get length(): number {
-    return this.inFlight + this.unsentCommands;
+    return this.inFlight + this.unsent;
   }
 
-  /** Commands that are unsent, each plain call counted. */
-  get unsentCommands(): number {
-    return this.unsent + this.furtherCalls;
+  push(command: Command): void {
+    if (this.held >= this.sweepAt) this.sweep();
+    this.append(command);
   }
 
-  /** Entries that are not written to the end. */
-  get unsent(): number {
-    const begun = this.writing === null ? 0 : 1;
-    return this.items.length - this.sentMark + this.backlogCount + begun;
-  }
-
-  push(entry: QueueEntry): void {
-    if (this.backlogCount > 0) this.defer([entry]);
-    else {
-      this.append(entry);
-      if (this.items.length >= this.sweepAt) this.sweep();
-    }
-  }
-
-  /** The array is kept until all of it is written; it must not change. */
   pushBatch(commands: readonly Command[]): void {
-    if (this.backlogCount > 0 || commands.length >= LARGE_BATCH) this.defer(commands);
+    if (this.held >= this.sweepAt) this.sweep();
+    if (commands.length < STRETCH_LENGTH) for (const command of commands) this.append(command);
     else {
-      for (const command of commands) this.append(command);
-      if (this.items.length >= this.sweepAt) this.sweep();
+      for (const command of commands) markQueued(command);
+      this.add(new Stretch(commands.slice(), commands.length));
+      this.unsent += commands.length;
+      this.held += commands.length;
     }
-  }
-
-  /** Calls `from` to `to - 1`. */
-  pushCalls(calls: PlainCalls, from = 0, to: number = calls.length): void {
-    if (to <= from) return;
-    this.furtherCalls += to - from - 1;
-    this.push(new CallsInFlight(calls, from, to));
   }
 
   /**
-   * Steps over the next unsent entry and returns it; calls come until all of them are written.
-   * Undefined at the end, which may come early: what is handed over meanwhile may sweep.
+   * Steps over the next unsent command and returns it. Undefined at the end, which may come early: what is handed
+   * over meanwhile may sweep.
    */
-  advance(): QueueEntry | undefined {
-    if (this.writing !== null) return this.writing;
-    if (this.sentMark === this.items.length) this.refill();
-    const entry = this.items.peekAt(this.sentMark);
-    if (entry !== undefined) this.sentMark++;
-    return entry;
+  advance(): Command | undefined {
+    let { writing } = this;
+    while (writing.written === writing.end) {
+      if (writing === this.last) return undefined;
+      writing = this.stretches.peekAt(++this.writingAt) as Stretch;
+      this.writing = writing;
+    }
+    this.unsent--;
+    return writing.places[writing.written++];
   }
 
   /** The command that `advance` has returned is being written. */
@@ -126,266 +128,209 @@ export class CommandQueue {
     this.inFlight++;
   }
 
-  /** So many of the calls that `advance` has returned were written. */
-  wroteCalls(entry: CallsInFlight, count: number): void {
-    const before = entry.unwritten;
-    entry.written += count;
-    this.inFlight += count;
-    if (entry.calls.isAbandoned) entry.end = entry.written;
-    const after = entry.unwritten;
-    this.furtherCalls += after - before;
-    this.writing = after > 0 ? entry : null;
-    if (after === 0) this.furtherCalls++;
-    if (entry.isOver) this.leaveBehind(entry);
-  }
-
-  /** The entry that the next reply belongs to. */
-  head(): QueueEntry | undefined {
-    let entry = this.items.peekFront();
-    while (entry !== undefined && entry.state === CommandState.Dropped) {
-      this.items.shift();
-      this.sentMark--;
-      entry = this.items.peekFront();
+  /** The command that the next reply belongs to. */
+  head(): Command | undefined {
+    const { first } = this;
+    if (first.next < first.written) {
+      const command = first.commandAt(first.next);
+      if (command.state !== CommandState.Dropped) return command;
     }
-    return this.sentMark > 0 ? entry : undefined;
+    return this.stepToHead();
   }
 
-  /** The oldest unanswered command; a call as something to look at. */
-  oldest(): Command | undefined {
-    const head = this.head();
-    return head instanceof CallsInFlight ? head.oldest() : head;
-  }
-
-  /** The command that was handed over last of those that the test is true for; for calls, one that settles when they are over. */
+  /** The command that was handed over last of those that the test is true for. */
   lastOf(isWanted: (command: Command) => boolean): Command | undefined {
-    const wanted = (entry: QueueEntry): boolean => {
-      if (entry instanceof CallsInFlight) return !entry.isSettled && isWanted(entry.last());
-      const merged = mergedIn(entry);
-      return merged === null ? isWanted(entry) : merged.lastOf(isWanted) !== undefined;
-    };
-    let last: QueueEntry | undefined;
-    for (let i = (this.backlog?.length ?? 0) - 1; i >= 0 && last === undefined; i--) {
-      last = this.backlog?.peekAt(i)?.entries.findLast(wanted);
+    for (let at = this.stretches.length - 1; at >= 0; at--) {
+      const stretch = this.stretches.peekAt(at) as Stretch;
+      for (let place = stretch.end - 1; place >= stretch.next; place--) {
+        const command = stretch.commandAt(place);
+        const merged = mergedIn(command);
+        const found = merged === null ? isWanted(command) && command : merged.lastOf(isWanted);
+        if (found) return found;
+      }
     }
-    for (let i = this.items.length - 1; i >= 0 && last === undefined; i--) {
-      const entry = this.items.peekAt(i);
-      if (entry !== undefined && wanted(entry)) last = entry;
-    }
-    if (last === undefined || last instanceof CallsInFlight) return last?.last();
-    return mergedIn(last)?.lastOf(isWanted) ?? last;
+    return undefined;
   }
 
-  /** All that is unsent or unanswered, in order; plain calls as one. */
-  pending(): (Command | PlainCalls)[] {
-    return this.entries().flatMap<Command | PlainCalls>((entry) =>
-      entry instanceof CallsInFlight ? entry.calls : (mergedIn(entry)?.shown ?? entry),
-    );
+  /** All that is unsent or unanswered, in order. */
+  pending(): Command[] {
+    return withMembers(this.entries());
   }
 
-  /** All entries, in order. */
-  entries(): QueueEntry[] {
-    const items = this.items.toArray();
-    return this.backlogCount === 0 ? items : items.concat(this.waiting());
+  /** As `pending`; a command that stands for others is shown as it is. */
+  entries(): Command[] {
+    return this.stretches.toArray().flatMap((stretch) => stretch.pending());
   }
 
   /** Bytes of what is in flight, estimated from a few. */
   get bytesInFlight(): number {
-    return estimateSum(this.sentMark, (index) => {
-      const entry = this.items.peekAt(index) as QueueEntry;
-      if (entry instanceof CallsInFlight) return entry.bytesInFlight;
-      return entry.state === CommandState.Dropped ? 0 : sizeOf(entry);
-    });
+    return this.bytesOf(
+      ({ next, written }) => [next, written],
+      (command) => (command.state === CommandState.Dropped ? 0 : sizeOf(command)),
+    );
   }
 
   /** Bytes of what is unsent, estimated from a few. */
   get unsentBytes(): number {
-    const { items, sentMark, backlog } = this;
-    const begun = this.writing?.unwrittenBytes ?? 0;
-    const moved = estimateSum(items.length - sentMark, (index) =>
-      unwrittenBytesOf(items.peekAt(sentMark + index) as QueueEntry),
+    return this.bytesOf(
+      ({ written, end }) => [written, end],
+      (command) => (command.isSettled ? 0 : sizeOf(command)),
     );
-    return begun + moved + (backlog === null ? 0 : bytesOf(backlog));
   }
 
-  /** Takes the command that a reply has just arrived for; a call becomes one. */
+  /** Takes the command that a reply has just arrived for. */
   shift(): Command | undefined {
     const head = this.head();
-    if (head instanceof CallsInFlight) return this.shiftCall(head);
     if (head !== undefined) this.takeHead();
     return head;
   }
 
   /** As `shift`, for a command that `head` has just returned. */
   takeHead(): void {
-    this.items.shift();
-    this.sentMark--;
+    const { first } = this;
+    first.places[first.next++] = undefined;
+    this.held--;
     this.inFlight--;
     this.answered++;
+    if (first.next === first.end) this.leave(first);
   }
 
-  /** Counts a reply to the next call of the entry at the head. */
-  answeredCall(entry: CallsInFlight): void {
-    this.inFlight--;
-    this.answered++;
-    if (entry.isOver) this.leaveBehind(entry);
-  }
-
-  /**
-   * Empties the queue: what was written and what was not, both in order; calls stay calls. An entry that is written in
-   * part stands among the sent ones, as the last.
-   */
-  takeAll(): Left<QueueEntry> {
-    const sent = this.entries();
-    const unsent = sent.splice(this.sentMark);
-    const taken = this.mayBeMerged
-      ? { sent: withMembers(sent), unsent: withMembers(unsent) }
-      : { sent, unsent };
-    this.items.clear();
-    this.backlog = null;
-    this.writing = null;
-    this.backlogCount = 0;
-    this.sentMark = 0;
-    this.furtherCalls = 0;
+  /** Empties the queue: what was written and what was not, both in order. */
+  takeAll(): Left {
+    const all = this.stretches.toArray();
+    const sent = all.flatMap(({ places, next, written }) => places.slice(next, written) as Command[]);
+    const unsent = all.flatMap(({ places, written, end }) => places.slice(written, end) as Command[]);
+    this.restart([]);
     this.inFlight = 0;
-    return taken;
+    return this.mayBeMerged ? { sent: withMembers(sent), unsent: withMembers(unsent) } : { sent, unsent };
   }
 
-  /** For tests: the counter that does not follow from the entries, or null. */
+  /** For tests: the counter that does not follow from the commands, or null. */
   contradiction(): string | null {
-    const all = this.items.toArray();
-    const waiting = this.waiting();
-    const calls = [...all, ...waiting].filter((entry) => entry instanceof CallsInFlight);
-    const isBegun = this.writing === null || this.writing === all[this.sentMark - 1];
-    const sent = all.slice(0, this.sentMark).filter(({ state }) => state !== CommandState.Dropped);
-    const unanswered = sent.map((one) => (one instanceof CallsInFlight ? one.written - one.next : 1));
-    const further = calls.map(({ unwritten }) => Math.max(0, unwritten - 1));
-    if (this.backlogCount !== waiting.length) return `backlog ${this.backlogCount}, not ${waiting.length}`;
-    if (this.sentMark < 0 || this.sentMark > all.length) return `sent mark ${this.sentMark} of ${all.length}`;
-    if (!isBegun) return "the entry that is being written is not the last sent one";
-    if (this.furtherCalls !== sum(further)) return `further calls ${this.furtherCalls}, not ${sum(further)}`;
-    if (this.inFlight !== sum(unanswered)) return `in flight ${this.inFlight}, not ${sum(unanswered)}`;
+    const all = this.stretches.toArray();
+    const held = this.count(({ next, end }) => end - next);
+    const unsent = this.count(({ written, end }) => end - written);
+    const inFlight = this.count(
+      ({ places, next, written }) =>
+        places.slice(next, written).filter((one) => one?.state !== CommandState.Dropped).length,
+    );
+    const ends = [all[0], all[this.writingAt], all.at(-1)];
+    if (ends.some((one, index) => one !== [this.first, this.writing, this.last][index])) return "ends";
+    if (this.held !== held) return `held ${this.held}, not ${held}`;
+    if (this.unsent !== unsent) return `unsent ${this.unsent}, not ${unsent}`;
+    if (this.inFlight !== inFlight) return `in flight ${this.inFlight}, not ${inFlight}`;
     return null;
   }
 
-  /** Entries of the backlog. */
-  private waiting(): QueueEntry[] {
-    return (this.backlog?.toArray() ?? []).flatMap(({ entries, next }) => entries.slice(next));
+  private count(each: (stretch: Stretch) => number): number {
+    return this.stretches.toArray().reduce((sum, stretch) => sum + each(stretch), 0);
   }
 
-  private shiftCall(entry: CallsInFlight): Command | undefined {
-    if (!entry.isAwaited) return undefined;
-    const command = entry.takeNext();
-    this.answeredCall(entry);
-    return command;
+  private append(command: Command): void {
+    markQueued(command);
+    let { last } = this;
+    if (last.end >= STRETCH_LENGTH) {
+      last = new Stretch([], 0);
+      this.add(last);
+    }
+    last.places[last.end++] = command;
+    this.held++;
+    this.unsent++;
   }
 
-  private leaveBehind(entry: CallsInFlight): void {
-    entry.finish();
-    // Steps over it, if it is the first one.
-    this.head();
+  private add(stretch: Stretch): void {
+    this.last = stretch;
+    this.stretches.push(stretch);
   }
 
-  private append(entry: QueueEntry): void {
-    if (entry.state < CommandState.Settled) entry.state = CommandState.Queued;
-    this.items.push(entry);
+  /** Steps over commands that were never written, and over stretches that are done. */
+  private stepToHead(): Command | undefined {
+    let { first } = this;
+    for (;;) {
+      while (first.next < first.written) {
+        const command = first.commandAt(first.next);
+        if (command.state !== CommandState.Dropped) return command;
+        first.places[first.next++] = undefined;
+        this.held--;
+      }
+      if (first.next < first.end) return undefined;
+      this.leave(first);
+      if (first === this.first) return undefined;
+      first = this.first;
+    }
+  }
+
+  /** All commands of the first stretch are done. The last one is used again. */
+  private leave(first: Stretch): void {
+    if (first !== this.last) {
+      if (first === this.writing) this.writing = this.stretches.peekAt(1) as Stretch;
+      else this.writingAt--;
+      this.stretches.shift();
+      this.first = this.stretches.peekFront() as Stretch;
+    } else if (first.end <= STRETCH_LENGTH) {
+      first.next = 0;
+      first.written = 0;
+      first.end = 0;
+    } else this.restart([]);
+  }
+
+  private restart(stretches: readonly Stretch[]): void {
+    this.stretches.clear();
+    for (const stretch of stretches) this.stretches.push(stretch);
+    if (stretches.length === 0) this.stretches.push(new Stretch([], 0));
+    this.first = this.stretches.peekFront() as Stretch;
+    this.last = this.stretches.peekBack() as Stretch;
+    this.writingAt = this.stretches.toArray().findIndex(({ written, end }) => written < end);
+    if (this.writingAt < 0) this.writingAt = this.stretches.length - 1;
+    this.writing = this.stretches.peekAt(this.writingAt) as Stretch;
+    this.unsent = this.count(({ written, end }) => end - written);
+    this.held = this.count(({ next, end }) => end - next);
   }
 
   /** A peer that takes nothing must not make the commands pile up whose callers have given up. */
   private sweep(): void {
-    const all = this.items.toArray();
-    const sent = all
-      .slice(0, this.sentMark)
-      .filter((one) => one.state !== CommandState.Dropped || !isForgettable(one));
-    const kept = sent.concat(all.slice(this.sentMark).filter((one) => !isForgettable(one)));
-    if (kept.length < all.length) this.items = new Deque(kept);
-    this.sentMark = sent.length;
-    this.sweepAt = Math.max(FIRST_SWEEP, kept.length * 2);
+    const kept: Stretch[] = [];
+    for (const { places, next, written, end } of this.stretches.toArray()) {
+      const sent = (places.slice(next, written) as Command[]).filter(
+        (one) => one.state !== CommandState.Dropped || !isForgettable(one),
+      );
+      const unsent = (places.slice(written, end) as Command[]).filter((one) => !isForgettable(one));
+      const stretch = new Stretch([...sent, ...unsent], sent.length + unsent.length);
+      stretch.written = sent.length;
+      if (stretch.end > 0) kept.push(stretch);
+    }
+    this.restart(kept);
+    this.sweepAt = Math.max(FIRST_SWEEP, this.held * 2);
   }
 
-  private defer(entries: readonly QueueEntry[]): void {
-    this.backlog ??= new Deque();
-    this.backlog.push({ entries, next: 0 });
-    this.backlogCount += entries.length;
-    if (this.backlogCount >= this.sweepBacklogAt) this.sweepBacklog();
-  }
-
-  /** As `sweep`, for whole batches of which nothing has been moved in. */
-  private sweepBacklog(): void {
-    const all = this.backlog?.toArray() ?? [];
-    const kept = all.filter(({ entries, next }) => next > 0 || !entries.every(isForgettable));
-    this.backlog = new Deque(kept);
-    this.backlogCount = kept.reduce((total, { entries, next }) => total + entries.length - next, 0);
-    this.sweepBacklogAt = Math.max(FIRST_SWEEP, this.backlogCount * 2);
-  }
-
-  /** Moves the next part of the backlog in. It is about to be written, so nothing of it is swept. */
-  private refill(): void {
-    const cursor = this.backlog?.peekFront();
-    if (cursor === undefined) return;
-    const { entries } = cursor;
-    const end = Math.min(cursor.next + LARGE_BATCH, entries.length);
-    for (let i = cursor.next; i < end; i++) this.append(entries[i] as QueueEntry);
-    this.backlogCount -= end - cursor.next;
-    cursor.next = end;
-    if (end === entries.length) this.backlog?.shift();
+  private bytesOf(
+    part: (stretch: Stretch) => [from: number, to: number],
+    sizeAt: (command: Command) => number,
+  ): number {
+    const stretches = this.stretches.toArray();
+    return estimateSum(
+      stretches.length,
+      (index) => {
+        const stretch = stretches[index] as Stretch;
+        const [from, to] = part(stretch);
+        return estimateSum(to - from, (place) => sizeAt(stretch.commandAt(from + place)), STRETCH_LOOKED_AT);
+      },
+      STRETCH_LOOKED_AT,
+    );
   }
 }
 
-function unwrittenBytesOf(entry: QueueEntry): number {
-  if (entry instanceof CallsInFlight) return entry.unwrittenBytes;
-  return entry.isSettled ? 0 : sizeOf(entry);
+function markQueued(command: Command): void {
+  if (command.state < CommandState.Settled) command.state = CommandState.Queued;
 }
 
-/** Bytes of the batches that wait, estimated from a few entries of a few. */
-function bytesOf(backlog: Deque<Cursor>): number {
-  const bytesAt = (place: number): number => {
-    const { entries, next } = backlog.peekAt(place) as Cursor;
-    const sizeAt = (index: number): number => unwrittenBytesOf(entries[next + index] as QueueEntry);
-    return estimateSum(entries.length - next, sizeAt, BATCH_LOOKED_AT);
-  };
-  return estimateSum(backlog.length, bytesAt, BATCH_LOOKED_AT);
-}
-
-/** The entries with what the merged ones among them stand for. */
-function withMembers(entries: readonly QueueEntry[]): QueueEntry[] {
-  return entries.flatMap((entry) =>
-    entry instanceof CallsInFlight ? entry : (mergedIn(entry)?.members() ?? entry),
-  );
-}
-
-/** The entries as commands, those that calls become among them. */
-export function commandsOf(left: Left<QueueEntry>): Left<Command> {
-  const { sent, unsent } = left;
-  if (areCommands(sent) && areCommands(unsent)) return { sent, unsent };
-  const commands: { sent: Command[]; unsent: Command[] } = { sent: [], unsent: [] };
-  for (const entry of sent) unroll(entry, commands.sent, commands.unsent);
-  for (const entry of unsent) unroll(entry, commands.unsent, commands.unsent);
-  return commands;
-}
-
-function areCommands(entries: readonly QueueEntry[]): entries is readonly Command[] {
-  return entries.every((entry) => !(entry instanceof CallsInFlight));
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
-}
-
-/** A command as it is; every call that is not answered becomes one. */
-function unroll(entry: QueueEntry, sent: Command[], unsent: Command[]): void {
-  if (!(entry instanceof CallsInFlight)) {
-    sent.push(entry);
-    return;
-  }
-  while (!entry.calls.isAbandoned && !entry.isOver) {
-    (entry.isAwaited ? sent : unsent).push(entry.takeNext());
-  }
-  entry.finish();
+/** The commands with what the merged ones among them stand for. */
+function withMembers(commands: readonly Command[]): Command[] {
+  return commands.flatMap((command) => mergedIn(command)?.members() ?? command);
 }
 
 /** Nothing would be written for it, and no other command depends on it. */
-function isForgettable(entry: QueueEntry): boolean {
-  if (entry instanceof CallsInFlight) return entry.isSettled;
-  if (!entry.isSettled) return mergedIn(entry)?.waiting === 0;
-  return entry.group?.kind !== BatchKind.Transaction && (entry.spec.flags & STAYING) === 0;
+function isForgettable(command: Command): boolean {
+  if (!command.isSettled) return mergedIn(command)?.waiting === 0;
+  return command.group?.kind !== BatchKind.Transaction && (command.spec.flags & STAYING) === 0;
 }

@@ -9,17 +9,15 @@ import type { Duplex } from "node:stream";
 import { batchOf, type Command, markAnswered } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
-import type { PlainCalls } from "../command/plain-calls";
 import { ConnectionClosedError, type ParserError, SocketTimeoutError, UnexpectedReplyError } from "../errors";
 import { hideBytes } from "../observability/redact";
 import { type Message, Parser, type ReplySink } from "../protocol/parser";
 import { Decode, type Reply } from "../protocol/resp-types";
 import { atTurnEnd, clockMs, dateMs, nextTick, startTimer, stopTimer } from "../util/scheduling";
 import { toError } from "../util/user-code";
-import { CallsInFlight } from "./calls-in-flight";
-import { CommandQueue, type QueueEntry } from "./command-queue";
+import { CommandQueue } from "./command-queue";
 import { ConnectionState, move } from "./connection-state";
-import { isTraced, type WriteListener } from "./flush-encoder";
+import type { WriteListener } from "./flush-encoder";
 import { FlushMeter } from "./flush-meter";
 import { type PushDeps, PushRouter } from "./push-router";
 import { ScriptMemory } from "./script-memory";
@@ -84,9 +82,6 @@ const STATE_FLAGS =
   CommandFlag.Monitor;
 
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
-
-/** The entries that are sent in the place of plain calls: commands, and calls from one place to another. */
-type Planned = readonly (Command | { readonly from: number; readonly to: number })[];
 
 /** Time after which reading goes on in the next turn of the event loop. */
 const READ_BURST_MS = 5;
@@ -251,19 +246,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.writer.onBatchQueued();
   }
 
-  /** A tracer wants to see commands. */
-  dispatchCalls(calls: PlainCalls): boolean {
-    if (isTraced(this.deps.tracer)) return false;
-    if (this.queue.inFlight === 0) this.endSilence();
-    if (calls.batch.merging !== null) {
-      this.pushPlanned(calls, calls.batch.merging.planCalls(calls, this) as Iterable<Planned>);
-      return true;
-    }
-    this.queue.pushCalls(calls);
-    this.writer.onBatchQueued();
-    return true;
-  }
-
   /** Writes a command at once. Those behind it wait until `goOn`, unless the connection is closing. */
   sendAhead(command: Command): void {
     this.queue.push(command);
@@ -297,19 +279,14 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   // --- ReplySink -------------------------------------------------------------------------
 
   nextDecoding(): number {
-    const entry = this.queue.head();
-    if (entry === undefined || this.isSubscriberReply(entry)) return this.decodingOfSubscriber;
-    return entry.isReadAsBuffers ? this.decoding | Decode.Buffers : this.decoding;
+    const command = this.queue.head();
+    if (command === undefined || (command.spec.flags & SUBSCRIBING) !== 0 || this.isInSubscriberMode)
+      return this.decodingOfSubscriber;
+    return command.isReadAsBuffers ? this.decoding | Decode.Buffers : this.decoding;
   }
 
   onReply(value: Reply): void {
     const command = this.queue.head();
-    if (command instanceof CallsInFlight) {
-      if (command.isAwaited) this.onCallReply(command, value);
-      // All that is written of them has been answered.
-      else this.onUnusualReply(undefined, value);
-      return;
-    }
     if (command === undefined || (command.spec.flags & SUBSCRIBING) !== 0 || this.isInSubscriberMode) {
       this.onUnusualReply(command, value);
       return;
@@ -353,23 +330,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   // --- inside ----------------------------------------------------------------------------
 
-  /** Where nothing is in flight the pieces leave one by one: the server begins with the first while the next is encoded. */
-  private pushPlanned(calls: PlainCalls, pieces: Iterable<Planned>): void {
-    const { queue, writer } = this;
-    const isIdle = queue.length === 0;
-    let isRest = false;
-    queue.mayBeMerged = true;
-    for (const piece of pieces) {
-      for (const one of piece) {
-        if ("from" in one) queue.pushCalls(calls, one.from, one.to);
-        else queue.push(one);
-      }
-      if (isIdle) writer.onBatchQueued(isRest);
-      isRest = isIdle;
-    }
-    if (!isIdle) writer.onBatchQueued();
-  }
-
   /** False if there is nothing that could drain. */
   private beginToDrain(): boolean {
     const { state, socket } = this;
@@ -394,25 +354,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   private get decodingOfSubscriber(): number {
     return this.shape.protocol === 2 ? Decode.Buffers | Decode.Messages : Decode.Buffers;
-  }
-
-  private isSubscriberReply(entry: QueueEntry): boolean {
-    if (this.isInSubscriberMode) return true;
-    return !(entry instanceof CallsInFlight) && (entry.spec.flags & SUBSCRIBING) !== 0;
-  }
-
-  /** The reply to the next plain call, unless it is a message in between. */
-  private onCallReply(entry: CallsInFlight, value: Reply): void {
-    const { calls } = entry;
-    let reply = value;
-    if (this.isInSubscriberMode) {
-      if (Array.isArray(value) && this.pushes.route(value, this.shape)) return;
-      if (!calls.wantsBuffers) reply = toText(value);
-    }
-    const index = entry.next++;
-    if (!calls.batch.isAnswered) calls.batch.noteAnswer();
-    this.queue.answeredCall(entry);
-    calls.answer(index, reply, this.shape);
   }
 
   /** RESP2 subscriber traffic, lines of MONITOR, and replies that nobody asked for. */

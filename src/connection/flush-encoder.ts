@@ -5,13 +5,12 @@
 
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
-import { type CommandSpec, encodeName } from "../command/command-spec";
+import { encodeName } from "../command/command-spec";
 import { writeWatch } from "../command/write-watch";
 import { isCommandTraced, type ServerContext } from "../observability/channels";
-import { encodeArguments, encodeCommand, encodeWord } from "../protocol/encoder";
+import { encodeCommand } from "../protocol/encoder";
 import type { OutputBuffer } from "../protocol/output-buffer";
 import { toError } from "../util/user-code";
-import { CallsInFlight } from "./calls-in-flight";
 import type { CommandQueue } from "./command-queue";
 import type { ScriptMemory } from "./script-memory";
 import { beginWriting } from "./write-filter";
@@ -59,17 +58,16 @@ export class FlushEncoder {
   /**
    * Returns why a command could not be encoded: half of it is in the buffer, so nothing may go out.
    *
-   * @param unsent Entries of the queue that are unsent, one at least.
+   * @param unsent Commands of the queue that are unsent, one at least.
    */
   fill(unsent: number): Error | null {
     const { queue } = this;
     const listener = isTraced(this.listener) ? this.listener : null;
     let count = 0;
     do {
-      const entry = queue.advance();
-      if (entry === undefined) break;
-      const trouble =
-        entry instanceof CallsInFlight ? this.encodeCalls(entry) : this.encodeOne(entry, listener);
+      const command = queue.advance();
+      if (command === undefined) break;
+      const trouble = this.encodeOne(command, listener);
       if (trouble !== null) return trouble;
     } while (++count < unsent && !this.isFull(count));
     return null;
@@ -77,7 +75,7 @@ export class FlushEncoder {
 
   private encodeOne(command: Command, listener: WriteListener | null): Error | null {
     const { queue } = this;
-    if (command.state === CommandState.Queued && isAlone(command)) {
+    if (command.state === CommandState.Queued && mayPass(command)) {
       command.state = CommandState.Sent;
     } else if (!beginWriting(command, queue.answered + queue.inFlight)) return null;
     if (command.extra !== null && command.extra.script !== null) this.scripts.choose(command);
@@ -91,29 +89,6 @@ export class FlushEncoder {
     }
   }
 
-  /** Writes calls until all are written or the flush is full. */
-  private encodeCalls(entry: CallsInFlight): Error | null {
-    const { output } = this;
-    const { specs, args, ends, batch, isAbandoned } = entry.calls;
-    const end = isAbandoned ? entry.written : entry.end;
-    let at = entry.written;
-    let from = at === 0 ? 0 : (ends[at - 1] as number);
-    if (!batch.isStarted) batch.start();
-    try {
-      for (; at < end && !this.isFull(at - entry.written); at++) {
-        const to = ends[at] as number;
-        const spec = specs[at] as CommandSpec;
-        encodeWord(output, spec.encodedName ?? encodeName(spec), to - from);
-        encodeArguments(output, args, from, to);
-        from = to;
-      }
-    } catch (error) {
-      return failWith(entry.calls.commandAt(at), error);
-    }
-    this.queue.wroteCalls(entry, at - entry.written);
-    return null;
-  }
-
   private isFull(count: number): boolean {
     const { length } = this.output;
     if (length < this.highWaterBytes) return false;
@@ -121,9 +96,14 @@ export class FlushEncoder {
   }
 }
 
-/** No other command shares its fate, and nothing has to be noted about it. */
-function isAlone({ batch, extra }: Command): boolean {
-  return extra === null && (batch === null || batch.kind === BatchKind.Automatic);
+/** Nothing has to be asked or noted before it is written, as for nearly all commands. */
+function mayPass({ batch, extra }: Command): boolean {
+  if (extra !== null) return false;
+  return (
+    batch === null ||
+    batch.kind === BatchKind.Automatic ||
+    (batch.isStarted && batch.kind === BatchKind.Pipeline)
+  );
 }
 
 function failWith(command: Command, error: unknown): Error {

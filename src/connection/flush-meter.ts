@@ -9,7 +9,6 @@ import { CommandFlag } from "../command/command-spec";
 import { type FlushCause, type FlushContext, flushChannel } from "../observability/work-channels";
 import { debugLog } from "../util/debug";
 import { clockMs } from "../util/scheduling";
-import { CallsInFlight } from "./calls-in-flight";
 import type { CommandQueue } from "./command-queue";
 import { ConnectionCounts, FLUSH_SIZES } from "./connection-counts";
 import { serverFor, type WriteListener } from "./flush-encoder";
@@ -112,8 +111,7 @@ export class FlushMeter {
 
   private time(): void {
     const head = this.queue.head();
-    if (head === undefined) return;
-    if (!(head instanceof CallsInFlight) && (head.spec.flags & UNTIMED) !== 0) return;
+    if (head === undefined || (head.spec.flags & UNTIMED) !== 0) return;
     this.timedPlace = this.place;
     this.timedFromMs = this.beganMs;
   }

@@ -149,9 +149,9 @@ export class Writer implements Flushable {
     if (socket === null || this.isFlushing) return;
     let before: number;
     do {
-      before = queue.unsentCommands;
+      before = queue.unsent;
       this.writeUnsent(true);
-    } while (queue.unsentCommands > 0 && queue.unsentCommands < before && socket.writableLength === 0);
+    } while (queue.unsent > 0 && queue.unsent < before && socket.writableLength === 0);
   }
 
   // --- inside ----------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
-import type { PlainCalls } from "../command/plain-calls";
 import { estimateSum, sizeOf } from "../command/size";
 import { ReplyError } from "../errors";
 import { Deque } from "../util/deque";
@@ -61,10 +60,6 @@ export class BlockingLease implements Dispatcher {
   }
 
   /** Plain calls do not block. */
-  dispatchCalls(calls: PlainCalls): boolean {
-    return this.next.dispatchCalls?.(calls) ?? false;
-  }
-
   /** Commands that wait for an extra connection. */
   get waitingCount(): number {
     return this.waiting.length;

@@ -16,17 +16,13 @@ import {
   mayEndConnection,
   type ResendPolicy,
 } from "../command/fate";
-import { CallsInFlight } from "../connection/calls-in-flight";
-import { commandsOf, type Left, type QueueEntry } from "../connection/command-queue";
+import type { Left } from "../connection/command-queue";
 import type { Connection } from "../connection/connection";
 import { AbortError, ConnectionClosedError, DeadConnectionError, ParserError } from "../errors";
 import { attachCommand } from "../observability/redact";
 import { isCertain } from "../util/error-hint";
 import { type LinkDeps, type LinkOptions, retryPolicyOf, serverOf, type Takeover } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
-
-/** The entries that a lost connection has left unanswered; calls of pipelines may still be calls. */
-export type Leftovers = Left<QueueEntry>;
 
 /** One lost connection, and the rules for what it has left. */
 export interface Loss extends ResendPolicy {
@@ -84,12 +80,12 @@ export class LeftoverCommands {
   }
 
   /** What a lost connection has left of the users' commands. */
-  leftBy({ queue }: Connection): Leftovers {
+  leftBy({ queue }: Connection): Left {
     return withoutRequests(queue.takeAll(), this.cause);
   }
 
   /** Keeps what goes again on the next connection, and fails the rest. */
-  keep(left: Leftovers, { protocolError, readyAtMs, livedMs }: Connection): void {
+  keep(left: Left, { protocolError, readyAtMs, livedMs }: Connection): void {
     const { options, cause } = this;
     const again = sortLeftovers(left, {
       retryPolicy: retryPolicyOf(options),
@@ -105,20 +101,17 @@ export class LeftoverCommands {
   }
 
   /** Ends what a connection that was closed on purpose has left; returns what will be taken over. */
-  endLeftovers(left: Leftovers): Leftovers {
-    const { takeover } = this.deps;
-    // Where nothing is taken over, calls fail without becoming commands, since there may be very many.
-    const { sent, unsent }: Leftovers = takeover === null ? left : commandsOf(left);
-    const end = new End(takeover, () => this.closedError());
+  endLeftovers({ sent, unsent }: Left): Left {
+    const end = new End(this.deps.takeover, () => this.closedError());
     return {
-      sent: sent.filter((entry) => end.isTakenOver(entry, true)),
-      unsent: unsent.filter((entry) => end.isTakenOver(entry, false)),
+      sent: sent.filter((command) => end.isTakenOver(command, true)),
+      unsent: unsent.filter((command) => end.isTakenOver(command, false)),
     };
   }
 }
 
-export function isQuit(entry: QueueEntry): boolean {
-  return !(entry instanceof CallsInFlight) && (entry.spec.flags & CommandFlag.Quit) !== 0;
+export function isQuit({ spec }: Command): boolean {
+  return (spec.flags & CommandFlag.Quit) !== 0;
 }
 
 /** The end of a connection or link, for each of its commands. */
@@ -136,21 +129,12 @@ class End {
   }
 
   /** True when the command goes to the cluster; otherwise it is settled now. */
-  isTakenOver(entry: QueueEntry, isWritten: boolean): boolean {
-    if (entry instanceof CallsInFlight) {
-      this.failCalls(entry);
-      return false;
-    }
+  isTakenOver(command: Command, isWritten: boolean): boolean {
     this.event.isWritten = isWritten;
-    this.event.isTakenOver = this.takeover?.takesOver(entry) === true;
-    const fate = fateOf(entry, this.event);
-    settle(entry, fate, this.errors);
+    this.event.isTakenOver = this.takeover?.takesOver(command) === true;
+    const fate = fateOf(command, this.event);
+    settle(command, fate, this.errors);
     return fate.does === "goes again elsewhere";
-  }
-
-  private failCalls(entry: CallsInFlight): void {
-    const call = { name: "", losses: 0, extra: null };
-    entry.fail((isWritten) => this.errors.next(isWritten ? "its error, may have run" : "its error", call));
   }
 }
 
@@ -170,20 +154,20 @@ export function endCommands(
  * Fails what belonged to a closed connection alone (handshake, restored subscriptions); returns what
  * users had sent. A reply that broke the protocol is the answer that a question got.
  */
-export function withoutRequests(left: Leftovers, cause?: Error): Leftovers {
+export function withoutRequests(left: Left, cause?: Error): Left {
   const event = lossOf(cause instanceof ParserError, false);
   const errors = new EndingErrors({ makeError: () => cause ?? new ConnectionClosedError() });
-  const isUsers = (entry: QueueEntry): boolean => {
-    if (entry instanceof CallsInFlight || !endsWithConnection(entry)) return true;
-    settle(entry, fateOf(entry, event), errors);
+  const isUsers = (command: Command): boolean => {
+    if (!endsWithConnection(command)) return true;
+    settle(command, fateOf(command, event), errors);
     return false;
   };
   return { sent: only(left.sent, isUsers), unsent: only(left.unsent, isUsers) };
 }
 
 /** Fails what may not go again after a loss and returns the rest in order. */
-export function sortLeftovers(left: Leftovers, loss: Loss): readonly Command[] {
-  const { sent, unsent: notSent } = commandsOf(left);
+export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
+  const { sent, unsent: notSent } = left;
   const oldest = sent.find((command) => command.state !== CommandState.Dropped);
   if (oldest !== undefined && mayEndConnection(oldest, loss.livedMs)) oldest.noteLossAsOldest();
   let unsent = notSent.concat(loss.takeLate());

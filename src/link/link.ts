@@ -13,7 +13,6 @@ import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { causeOf } from "../command/ending-errors";
-import type { PlainCalls } from "../command/plain-calls";
 import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
 import { type Credentials, request, type ServerInfo } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
@@ -160,11 +159,6 @@ export class Link implements Dispatcher, CalledByParts {
     this.direct.dispatchBatch(commands);
   }
 
-  dispatchCalls(calls: PlainCalls): boolean {
-    calls.db = this.session.selected.db;
-    return this.direct?.dispatchCalls(calls) === true;
-  }
-
   // --- life --------------------------------------------------------------------------------
 
   /** Resolves when ready; rejects when the attempt ends otherwise (retrying may go on). */
@@ -239,7 +233,7 @@ export class Link implements Dispatcher, CalledByParts {
     const { queue } = this;
     return {
       unanswered: queue?.inFlight ?? 0,
-      unsent: this.offline.length + (queue?.unsentCommands ?? 0),
+      unsent: this.offline.length + (queue?.unsent ?? 0),
     };
   }
 

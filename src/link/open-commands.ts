@@ -6,7 +6,6 @@
 import { type Command, CommandState, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { mergedIn } from "../command/merged-commands";
-import { CallsInFlight } from "../connection/calls-in-flight";
 import type { Link } from "./link";
 
 export class OpenCommands {
@@ -27,13 +26,7 @@ export class OpenCommands {
   /** Those that wait for a connection, and those at it. */
   addLink({ offline, connection }: Pick<Link, "offline" | "connection">): void {
     this.addAll(offline.pending());
-    for (const entry of connection?.queue.entries() ?? []) {
-      if (!(entry instanceof CallsInFlight)) this.addEntry(entry);
-      else if (!entry.calls.isAbandoned) {
-        this.unanswered += entry.written - entry.next;
-        this.unsent += entry.unwritten;
-      }
-    }
+    for (const command of connection?.queue.entries() ?? []) this.addEntry(command);
   }
 
   private addEntry(command: Command): void {

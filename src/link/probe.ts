@@ -143,7 +143,7 @@ class Probe implements ConnectionLife, Probing {
     const row = rowOf(rows, connection);
     if (row === undefined) {
       // Somebody else may be held back in the command that the silent connection waits for.
-      const awaited = connection.queue.oldest()?.spec.lowerName;
+      const awaited = connection.queue.head()?.spec.lowerName;
       if (isSameRun === true && connection.clientId !== null) return Verdict.ConnectionIsDead;
       return rows.some((one) => isHeldIn(one, awaited)) ? Verdict.ServerIsBusy : Verdict.Unknown;
     }

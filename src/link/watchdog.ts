@@ -108,7 +108,7 @@ export class Watchdog implements Looker {
   private check(connection: Connection): void {
     this.noteDraining(connection);
     const silentMs = this.silenceOf(connection);
-    if (silentMs < this.idleMs + heldMsOf(connection.queue.oldest())) {
+    if (silentMs < this.idleMs + heldMsOf(connection.queue.head())) {
       this.hasTold = false;
       this.refusals = 0;
       this.wasServed = false;

@@ -20,7 +20,6 @@ import { Batch, BatchKind, type BatchMerging } from "../command/batch";
 import type { Command } from "../command/command";
 import { goesAlone } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
-import type { PlainCalls } from "../command/plain-calls";
 import { UNROUTED } from "../command/slot";
 import { hooks } from "../observability/hooks";
 import { atTurnEnd, clockMs } from "../util/scheduling";
@@ -137,11 +136,6 @@ export class AutoPipeliner implements Dispatcher {
   dispatchBatch(commands: readonly Command[]): void {
     this.flush();
     this.next.dispatchBatch(commands);
-  }
-
-  dispatchCalls(calls: PlainCalls): boolean {
-    this.flush();
-    return this.next.dispatchCalls?.(calls) ?? false;
   }
 
   /** Hands on all that is gathered, whatever is in flight, and ends the batch. */

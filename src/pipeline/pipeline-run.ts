@@ -13,19 +13,17 @@ import {
   type KeyPrefix,
   makeCommand,
   makeQueuedCommand,
-  prepareCall,
   refusalByHand,
   refuseLooseArguments,
 } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
-import { type CallCollector, PlainCalls, tellMapped } from "../command/plain-calls";
 import type { Tally } from "../command/promise-completion";
 import type { BatchFacts } from "../observability/hooks";
 import type { Reply } from "../protocol/resp-types";
 import { type Callback, type Teller, tellLater } from "../util/callback";
 import { describeCommand } from "../util/credentials";
-import { toError } from "../util/user-code";
+import { isThenable, toError } from "../util/user-code";
 import {
   abortedTransaction,
   mapExecReply,
@@ -58,8 +56,6 @@ export interface BatchSender {
   isStrict?(): boolean;
   /** Hands the batch on; nothing is returned, outcomes travel with the commands. */
   sendBatch(commands: readonly Command[]): void;
-  /** Takes plain calls as they are; false if that cannot be, and nothing has happened then. */
-  sendCalls(calls: PlainCalls): boolean;
   /** The work that each command needs as it is queued. */
   preparation(): Preparation | null;
   /** Counts what becomes of the commands. */
@@ -96,11 +92,9 @@ interface Parts {
   isSending: boolean;
 }
 
-export class PipelineRun implements CallCollector, BatchFacts {
+export class PipelineRun implements Completion, BatchFacts {
   /** Commands that wait or are under way. */
   protected commands: Command[] = [];
-  /** Stands for them while all are plain calls. */
-  private plain: PlainCalls | null = null;
   private readonly prepare: Preparation | null;
   /** A replaced `sendCommand` of the pipeline. */
   private replacedSend: ((command: Command) => unknown) | null = null;
@@ -143,7 +137,6 @@ export class PipelineRun implements CallCollector, BatchFacts {
     });
     this.isStrict = sender.isStrict?.() === true;
     this.prepare = sender.preparation();
-    if (!isTransaction && this.prepare === null) this.plain = new PlainCalls(this.batch, this);
   }
 
   queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean): void {
@@ -154,11 +147,6 @@ export class PipelineRun implements CallCollector, BatchFacts {
     }
     try {
       if (this.isStrict) refuseLooseArguments(spec, args);
-      if (this.plain?.fits(spec, wantsBuffers)) {
-        this.plain.add(spec, prepareCall(spec, args, this.prefix, this.copiesAtOnce), wantsBuffers);
-        this.length++;
-        return;
-      }
       const make = this.copiesAtOnce ? makeCommand : makeQueuedCommand;
       this.hand(applyPrefix(make(spec, args, wantsBuffers, this), this.prefix));
     } catch (error) {
@@ -168,9 +156,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
 
   /** Names and arguments of the first commands, for people to read: credentials are masked. */
   describe(most: number): unknown[][] {
-    const count = Math.min(this.plain?.length ?? this.commands.length, most);
-    return Array.from({ length: count }, (_, index) => {
-      const { name, args } = this.plain?.view(index, this) ?? (this.commands[index] as Command);
+    return this.commands.slice(0, most).map(({ name, args }) => {
       const shown = describeCommand(name, args);
       return [shown.name, ...shown.args];
     });
@@ -216,7 +202,6 @@ export class PipelineRun implements CallCollector, BatchFacts {
   /** Every command goes through this from now on, which hands it to `queueCommand` or keeps it. */
   passThrough(send: (command: Command) => unknown): void {
     this.replacedSend = send;
-    this.makeCommands();
   }
 
   private hand(command: Command): void {
@@ -233,19 +218,10 @@ export class PipelineRun implements CallCollector, BatchFacts {
       this.length++;
       return;
     }
-    this.makeCommands();
     command.index = this.length++;
     this.batch.add(command);
     this.commands.push(command);
     this.prepare?.(command);
-  }
-
-  /** Ends the time of plain calls: each becomes a command. */
-  private makeCommands(): void {
-    const { plain } = this;
-    if (plain === null) return;
-    this.plain = null;
-    for (let index = 0; index < plain.length; index++) this.commands.push(plain.commandAt(index));
   }
 
   /** Takes the place of a command that cannot be sent: its row is the error. */
@@ -279,7 +255,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
   }
 
   nameAt(index: number): string {
-    return (this.plain?.specs[index] ?? (this.commands[index] as Command).spec).lowerName;
+    return (this.commands[index] as Command).spec.lowerName;
   }
 
   /** Sends everything, at once or `batchSize` commands after another. */
@@ -301,8 +277,6 @@ export class PipelineRun implements CallCollector, BatchFacts {
   }
 
   private sendAll(batchSize: number): void {
-    if (this.plain !== null && batchSize >= this.left && this.sender.sendCalls(this.plain)) return;
-    this.makeCommands();
     const ready = this.broken === null ? this.commands : this.withoutBroken(this.broken);
     if ((this.batch.flags & CommandFlag.Multi) !== 0) this.becomeTransaction();
     // A transaction is never divided.
@@ -317,7 +291,6 @@ export class PipelineRun implements CallCollector, BatchFacts {
 
   /** From now on callers may change the Buffers that they passed. */
   private capture(): void {
-    this.plain?.capture();
     for (const command of this.commands) captureArguments(command.args);
   }
 
@@ -328,7 +301,6 @@ export class PipelineRun implements CallCollector, BatchFacts {
 
   /** Fails what has not settled. */
   abort(error: Error): void {
-    this.plain?.abandon(error);
     for (const command of this.commands) command.fail(error);
   }
 
@@ -362,7 +334,7 @@ export class PipelineRun implements CallCollector, BatchFacts {
     }
   }
 
-  // --- CallCollector -----------------------------------------------------------------------
+  // --- Completion --------------------------------------------------------------------------
 
   answer(index: number, value: Reply): void {
     this.record(index, [null, value]);
@@ -380,7 +352,19 @@ export class PipelineRun implements CallCollector, BatchFacts {
       this.noteMembers(result);
       this.record(command.index, [null, result]);
     } else if (command.spec.replyMapper === null) this.answer(command.index, value);
-    else tellMapped(this, command.index, value);
+    else this.answerMapped(command.index, value);
+  }
+
+  /** What a transformer has made of a reply: a promise is waited for, as by the caller of a single command. */
+  answerMapped(index: number, value: Reply): void {
+    if (!isThenable(value)) {
+      this.answer(index, value);
+      return;
+    }
+    void Promise.resolve(value).then(
+      (result) => this.answer(index, result),
+      (error: unknown) => this.refuse(index, toError(error)),
+    );
   }
 
   reject(command: Command, error: Error): void {
@@ -417,7 +401,6 @@ export class PipelineRun implements CallCollector, BatchFacts {
     if (this.sender.tally !== undefined) this.sender.tally.fulfilled += this.rows.length - this.failedCount;
     // A caller that keeps the pipeline need not keep its commands.
     this.commands = [];
-    this.plain = null;
     this.broken = null;
     this.parts = null;
     this.callbacks = null;
@@ -470,12 +453,12 @@ export class PipelineRun implements CallCollector, BatchFacts {
 /** Writes the outcome of a command that has a completion of its own into its row. */
 class RowOf implements SettleHook {
   constructor(
-    private readonly run: CallCollector,
+    private readonly run: PipelineRun,
     private readonly index: number,
   ) {}
 
   onFulfilled(value: unknown): void {
-    tellMapped(this.run, this.index, value);
+    this.run.answerMapped(this.index, value);
   }
 
   onFailed(error: Error): void {

@@ -38,25 +38,9 @@ const UNITS = Uint8Array.from({ length: LOOP_LENGTH + 1 }, (_, size) => ZERO + (
 
 /** Appends one command. `encodedName` is its word as a bulk string, `$3\r\nget\r\n`. */
 export function encodeCommand(out: OutputBuffer, encodedName: Buffer, args: readonly Argument[]): void {
-  encodeWord(out, encodedName, args.length);
-  encodeArguments(out, args, 0, args.length);
-}
-
-/** Begins a command that has so many arguments. */
-export function encodeWord(out: OutputBuffer, encodedName: Buffer, count: number): void {
   out.ensure(MAX_FRAMING_BYTES + encodedName.length);
-  out.at = copyInto(out.bytes, writeHeader(out.bytes, out.at, ASTERISK, count + 1), encodedName);
-}
-
-/** Appends `args[start]` to `args[end - 1]`. */
-export function encodeArguments(
-  out: OutputBuffer,
-  args: readonly Argument[],
-  start: number,
-  end: number,
-): void {
-  let { at } = out;
-  for (let i = start; i < end; i++) {
+  let at = copyInto(out.bytes, writeHeader(out.bytes, out.at, ASTERISK, args.length + 1), encodedName);
+  for (let i = 0; i < args.length; i++) {
     const arg = args[i];
     if (typeof arg === "string" && arg.length <= LOOP_LENGTH && out.bytes.length - at >= LOOP_ROOM_BYTES) {
       const end = writeShortAscii(out.bytes, at, arg);

@@ -1,16 +1,13 @@
 /** What a pipeline hands its commands to, without a client: it keeps what it is given, and its test answers. */
 
 import type { Command } from "../../src/command/command";
-import type { PlainCalls } from "../../src/command/plain-calls";
 import { Tally } from "../../src/command/promise-completion";
 import type { BatchSender } from "../../src/pipeline/pipeline-run";
 
 export class ScriptedSender implements BatchSender {
   readonly tally = new Tally();
-  readonly calls: PlainCalls[] = [];
   readonly batches: (readonly Command[])[] = [];
   readonly told: unknown[][] = [];
-  takesCalls = true;
   strict = false;
   prepares = false;
   observes = false;
@@ -24,11 +21,6 @@ export class ScriptedSender implements BatchSender {
   sendBatch(commands: readonly Command[]): void {
     this.batches.push(commands);
     this.onBatch(commands);
-  }
-
-  sendCalls(calls: PlainCalls): boolean {
-    if (this.takesCalls) this.calls.push(calls);
-    return this.takesCalls;
   }
 
   preparation(): ((command: Command) => void) | null {

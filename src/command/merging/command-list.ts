@@ -1,10 +1,8 @@
-/** A batch as one looks for runs in it: commands, or the columns of plain calls. */
+/** A batch as one looks for runs in it. */
 
 import type { Command } from "../command";
 import type { Argument, CommandSpec } from "../command-spec";
-import type { PlainCalls } from "../plain-calls";
 import { sizeOf } from "../size";
-import { UNROUTED } from "../slot";
 import { type Form, takes } from "./forms";
 
 /** Most members of a run, and most characters or bytes of its arguments: the server does nothing else meanwhile. */
@@ -18,20 +16,7 @@ export interface Run {
   readonly to: number;
 }
 
-export interface CommandList {
-  readonly length: number;
-  specAt(row: number): CommandSpec;
-  argsAt(row: number): number;
-  arg(row: number, index: number): Argument;
-  /** Bytes of its arguments, characters of texts. */
-  bytesAt(row: number): number;
-  /** Nothing but its outcome matters to anybody. */
-  isFree(row: number): boolean;
-  /** `UNROUTED` on one server. */
-  slotAt(row: number): number;
-}
-
-export class ListOfCommands implements CommandList {
+export class CommandList {
   constructor(
     private readonly commands: readonly Command[],
     private readonly test: (command: Command) => boolean,
@@ -63,38 +48,6 @@ export class ListOfCommands implements CommandList {
 
   slotAt(row: number): number {
     return (this.commands[row] as Command).slot;
-  }
-}
-
-export class ListOfCalls implements CommandList {
-  constructor(private readonly calls: PlainCalls) {}
-
-  get length(): number {
-    return this.calls.length;
-  }
-
-  specAt(row: number): CommandSpec {
-    return this.calls.specs[row] as CommandSpec;
-  }
-
-  argsAt(row: number): number {
-    return (this.calls.ends[row] as number) - this.calls.startOf(row);
-  }
-
-  arg(row: number, index: number): Argument {
-    return this.calls.args[this.calls.startOf(row) + index] as Argument;
-  }
-
-  bytesAt(row: number): number {
-    return this.calls.sizeAt(row);
-  }
-
-  isFree(): boolean {
-    return true;
-  }
-
-  slotAt(): number {
-    return UNROUTED;
   }
 }
 

@@ -13,9 +13,7 @@ import { BatchKind } from "../batch";
 import { Command, CommandState, type Completion } from "../command";
 import type { Argument, CommandSpec, ReplyShape } from "../command-spec";
 import type { MergedCommands } from "../merged-commands";
-import type { PlainCalls } from "../plain-calls";
 import { decodeBuffersDeep } from "../reply-mappers";
-import type { Run } from "./command-list";
 import type { ConnectionKnowledge } from "./connection-knowledge";
 import { type Form, ReplyKind } from "./forms";
 import { isOvertaken } from "./overtaking";
@@ -31,7 +29,6 @@ abstract class MergedRun implements Completion, MergedCommands {
 
   abstract begin(passes: (member: Command) => boolean): boolean;
   abstract members(): readonly Command[];
-  abstract readonly shown: readonly (Command | PlainCalls)[];
   abstract lastOf(isWanted: (member: Command) => boolean): Command | undefined;
   abstract fulfil(command: Command, value: Reply, shape: ReplyShape): void;
   abstract get waiting(): number;
@@ -48,7 +45,7 @@ abstract class MergedRun implements Completion, MergedCommands {
     return !this.knowledge.learn(form, error);
   }
 
-  isOvertaken(member: Command, behind: readonly (Command | PlainCalls)[]): boolean {
+  isOvertaken(member: Command, behind: readonly Command[]): boolean {
     return isOvertaken(member, this.form?.isWrite === true, behind);
   }
 
@@ -95,10 +92,6 @@ export class CommandRun extends MergedRun {
   members(): readonly Command[] {
     const { twins } = this;
     return twins === null ? this.all : this.all.flatMap((one) => [one, ...(twins.get(one) ?? [])]);
-  }
-
-  get shown(): readonly Command[] {
-    return this.members();
   }
 
   lastOf(isWanted: (member: Command) => boolean): Command | undefined {
@@ -166,85 +159,6 @@ export class CommandRun extends MergedRun {
   }
 }
 
-/** Plain calls `from` to `to - 1`. */
-export class CallRun extends MergedRun {
-  readonly command: Command;
-
-  private readonly from: number;
-  private readonly to: number;
-
-  constructor(
-    { form, from, to }: Run,
-    private readonly calls: PlainCalls,
-    knowledge: ConnectionKnowledge,
-  ) {
-    super(form, knowledge);
-    this.from = from;
-    this.to = to;
-    this.command = this.makeCommand(form.spec, calls.wantsBuffers, calls.db);
-  }
-
-  members(): readonly Command[] {
-    const members: Command[] = [];
-    for (let index = this.from; index < this.to; index++) members.push(this.calls.commandAt(index));
-    const { state } = this.command;
-    for (const member of members) if (!member.isSettled) member.state = state;
-    return members;
-  }
-
-  get shown(): readonly PlainCalls[] {
-    return [this.calls];
-  }
-
-  lastOf(): undefined {
-    return undefined;
-  }
-
-  get waiting(): number {
-    return this.calls.isAbandoned ? 0 : this.to - this.from;
-  }
-
-  begin(): boolean {
-    const { calls, from, to } = this;
-    if (calls.isAbandoned) return false;
-    if (!calls.batch.isStarted) calls.batch.start();
-    const { args } = this.command;
-    args.length = 0;
-    if (this.form?.isOneKey === true) {
-      args.push(calls.args[calls.startOf(from)] as Argument);
-      for (let index = from; index < to; index++) pushArgs(args, calls, calls.startOf(index) + 1, index);
-    } else pushArgs(args, calls, calls.startOf(from), to - 1);
-    return true;
-  }
-
-  fulfil(command: Command, value: Reply, shape: ReplyShape): void {
-    const { calls, from, to, form } = this;
-    const count = to - from;
-    const reply = this.checked(value, count);
-    if (!calls.batch.isAnswered) calls.batch.noteAnswer();
-    if (reply instanceof Error) {
-      this.reject(command, reply);
-      return;
-    }
-    this.noteSuccess();
-    if (form?.replies === ReplyKind.Elements) {
-      for (let index = 0; index < count; index++) this.give(from + index, (reply as Reply[])[index], shape);
-    } else if (form?.replies === ReplyKind.Length) {
-      const counts = Array.from({ length: count }, (_, index) => this.argsOf(from + index) - 1);
-      for (const [index, own] of lengthsOf(reply, counts).entries()) this.give(from + index, own, shape);
-    } else for (let index = from; index < to; index++) this.give(index, copyReply(reply), shape);
-  }
-
-  private argsOf(index: number): number {
-    return (this.calls.ends[index] as number) - this.calls.startOf(index);
-  }
-
-  private give(index: number, own: Reply, shape: ReplyShape): void {
-    if (own instanceof Error) this.calls.commandAt(index).fail(own);
-    else this.calls.answer(index, own, shape);
-  }
-}
-
 function areBytes({ wantsBuffers }: Command): boolean {
   return wantsBuffers;
 }
@@ -252,15 +166,12 @@ function areBytes({ wantsBuffers }: Command): boolean {
 /** Marks a member that nothing has to be asked about, as nearly all are. */
 function goesOn(member: Command): boolean {
   const { batch, extra } = member;
-  if (extra !== null || batch === null || batch.kind !== BatchKind.Automatic) return false;
-  if (member.state >= CommandState.Settled) return false;
+  if (extra !== null || batch === null || member.state >= CommandState.Settled) return false;
+  const isAlone =
+    batch.kind === BatchKind.Automatic || (batch.kind === BatchKind.Pipeline && batch.isStarted);
+  if (!isAlone) return false;
   member.state = CommandState.Sent;
   return true;
-}
-
-function pushArgs(args: Argument[], calls: PlainCalls, start: number, last: number): void {
-  const end = calls.ends[last] as number;
-  for (let at = start; at < end; at++) args.push(calls.args[at] as Argument);
 }
 
 /** The same command without the transformers of users, which every member applies itself. */

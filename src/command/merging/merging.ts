@@ -8,13 +8,12 @@
 
 import { BatchKind, type BatchMerging } from "../batch";
 import { batchOf, type Command } from "../command";
-import { type Argument, CommandFlag } from "../command-spec";
-import type { PlainCalls } from "../plain-calls";
+import { CommandFlag } from "../command-spec";
 import { UNROUTED } from "../slot";
-import { type CommandList, findRuns, ListOfCalls, ListOfCommands, type Run } from "./command-list";
+import { CommandList, findRuns, type Run } from "./command-list";
 import { type ConnectionKnowledge, knowledgeOf } from "./connection-knowledge";
 import { type Form, formsOf } from "./forms";
-import { CallRun, CommandRun } from "./merged-run";
+import { CommandRun } from "./merged-run";
 import { findTwins } from "./twins";
 
 export interface MergingSettings {
@@ -22,17 +21,6 @@ export interface MergingSettings {
   readonly merged: readonly string[];
   readonly coalesces: boolean;
 }
-
-/** Plain calls `from` to `to - 1`, which stay what they are. */
-export interface CallRange {
-  readonly from: number;
-  readonly to: number;
-}
-
-/** Calls that are written before the others are encoded: two commands of the longest kind. */
-const PIECE_CALLS = 256;
-/** Fewer than this are not worth a write of their own. */
-const LEAST_REST = 128;
 
 export class Merging implements BatchMerging {
   private readonly forms: ReadonlyMap<string, Form>;
@@ -57,7 +45,7 @@ export class Merging implements BatchMerging {
     const found = this.coalesces ? findTwins(given, this.isFree) : null;
     const twins = found === null ? null : found.joined;
     const commands = found === null ? given : found.sent;
-    const rows = new ListOfCommands(commands, this.isFree);
+    const rows = new CommandList(commands, this.isFree);
     const isFollowed = batchOf(given)?.isFollowed === true;
     const runs = this.forms.size === 0 ? [] : findRuns(rows, this.forms);
     if (runs.length === 0 && twins === null) return given;
@@ -85,39 +73,6 @@ export class Merging implements BatchMerging {
     keep(done, commands.length);
     return planned;
   }
-
-  *planCalls(calls: PlainCalls, connection: object): Iterable<readonly (Command | CallRange)[]> {
-    const knowledge = knowledgeOf(connection);
-    const rows = new ListOfCalls(calls);
-    let piece: (Command | CallRange)[] = [];
-    let begun = 0;
-    let done = 0;
-    const keep = (to: number): void => {
-      if (to > done) piece.push({ from: done, to });
-    };
-    for (const run of findRuns(rows, this.forms)) {
-      const { form, from, to } = run;
-      if (!mayMerge(run, rows, knowledge, false)) {
-        if (!mayAsk(form, knowledge)) continue;
-        keep(to);
-        piece.push(knowledge.ask(form, argsAt(rows, from)));
-      } else {
-        keep(from);
-        piece.push(new CallRun(run, calls, knowledge).command);
-      }
-      done = to;
-      if (done - begun < PIECE_CALLS || rows.length - done < LEAST_REST) continue;
-      yield piece;
-      piece = [];
-      begun = done;
-    }
-    keep(rows.length);
-    yield piece;
-  }
-}
-
-function argsAt(rows: CommandList, row: number): Argument[] {
-  return Array.from({ length: rows.argsAt(row) }, (_, index) => rows.arg(row, index));
 }
 
 /** Reads can be asked about by reading; whether MSET may be used is seen when it is. */

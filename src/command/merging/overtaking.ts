@@ -7,22 +7,11 @@ import type { Command } from "../command";
 import type { Argument } from "../command-spec";
 import { Effect, effectOf } from "../effects";
 import { keyPositions } from "../key-positions";
-import { PlainCalls } from "../plain-calls";
-import { IGNORED } from "../promise-completion";
 import { isSame } from "./command-list";
 
-export function isOvertaken(
-  member: Command,
-  isWrite: boolean,
-  behind: readonly (Command | PlainCalls)[],
-): boolean {
+export function isOvertaken(member: Command, isWrite: boolean, behind: readonly Command[]): boolean {
   const keys = keysOf(member);
-  return behind.some((entry) => commandsOf(entry).some((other) => stands(other, keys, isWrite)));
-}
-
-function commandsOf(entry: Command | PlainCalls): Command[] {
-  if (!(entry instanceof PlainCalls)) return [entry];
-  return Array.from({ length: entry.length }, (_, index) => entry.view(index, IGNORED));
+  return behind.some((other) => stands(other, keys, isWrite));
 }
 
 /** True if nothing that names these keys may be sent behind the command in its place. */

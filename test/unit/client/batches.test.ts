@@ -25,7 +25,6 @@ describe("batches of a client", () => {
   });
   afterEach(() => {
     for (const one of way.batches.flat()) one.fail(new Error("the test is over"));
-    for (const one of way.calls) one.abandon(new Error("the test is over"));
   });
 
   const pipeline = (commands?: unknown, options?: PipelineOptions): Pipeline =>
@@ -33,7 +32,6 @@ describe("batches of a client", () => {
 
   /** Sends it, and returns the batch that it went in. */
   function batchOf(one: Pipeline): Batch {
-    way.takesCalls = false;
     one.get("end");
     one.exec().catch(() => {});
     const [command] = way.batches.at(-1) as [Command];
@@ -128,9 +126,10 @@ describe("batches of a client", () => {
         if (isRead) for await (const row of bulk) rows.push(row);
         else await bulk.summary();
       })();
-      while (way.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
-      expect(way.calls[0]?.args).to.deep.equal(["p:a"]);
-      way.calls[0]?.answer(0, "1", SHAPE);
+      while (way.batches.length === 0) await new Promise((resolve) => setImmediate(resolve));
+      const [command] = way.batches[0] as [Command];
+      expect(command.args).to.deep.equal(["p:a"]);
+      command.fulfil("1", SHAPE);
       await over;
       expect(rows).to.deep.equal(isRead ? [[null, "1"]] : []);
       expect((await bulk.summary()).succeeded).to.equal(1);

@@ -13,7 +13,6 @@ import {
 import { LegacyCommand } from "../../../src/client/legacy-command";
 import type { Command } from "../../../src/command/command";
 import type { Dispatcher } from "../../../src/command/dispatcher";
-import type { PlainCalls } from "../../../src/command/plain-calls";
 import { ReplyError, ReservedNameError } from "../../../src/errors";
 import { hooks } from "../../../src/observability/hooks";
 import { type ClientSummary, SUMMARY } from "../../../src/observability/redact";
@@ -23,12 +22,10 @@ import { codeOf, failureOf } from "../../support/outcome";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
-/** Keeps what it is given: single commands, batches, plain calls. */
+/** Keeps what it is given: single commands and batches. */
 class Bottom implements Dispatcher {
   readonly singles: Command[] = [];
   readonly batches: (readonly Command[])[] = [];
-  readonly calls: PlainCalls[] = [];
-  takesCalls = true;
   /** In the order in which they came. */
   readonly words: string[] = [];
 
@@ -42,14 +39,8 @@ class Bottom implements Dispatcher {
     this.words.push(...commands.map(wordsOf));
   }
 
-  dispatchCalls(calls: PlainCalls): boolean {
-    if (this.takesCalls) this.calls.push(calls);
-    return this.takesCalls;
-  }
-
   end(): void {
     for (const one of [...this.singles, ...this.batches.flat()]) one.fail(new Error("the test is over"));
-    for (const one of this.calls) one.abandon(new Error("the test is over"));
   }
 }
 
@@ -236,19 +227,15 @@ describe("ClientBase", () => {
       }
     });
 
-    it("make plain calls of a pipeline commands while each has to be looked at", async () => {
+    it("hold for the commands of a pipeline while they are set", async () => {
       const { options } = open();
       const counts: number[][] = [];
       for (const wanted of [{}, { commandTimeout: 1e6 }, { commandTimeout: undefined }]) {
         Object.assign(options, wanted);
         quietly(client.pipeline().get("a").exec());
-        counts.push([bottom.calls.length, bottom.batches.length]);
+        counts.push(bottom.batches.flat().map(({ extra }) => (extra === null ? 0 : 1)));
       }
-      expect(counts).to.deep.equal([
-        [1, 0],
-        [1, 1],
-        [2, 1],
-      ]);
+      expect(counts).to.deep.equal([[0], [0, 1], [0, 1, 0]]);
       options.showFriendlyErrorStack = true;
       quietly(client.pipeline().get("a").exec());
       quietly(client.get("b"));
@@ -290,7 +277,7 @@ describe("ClientBase", () => {
       ]);
       expect(bottom.batches.flat().some(({ extra }) => extra?.callSite)).to.equal(false);
       quietly(client.pipeline().get("d").exec());
-      expect(bottom.calls.length).to.equal(1);
+      expect(bottom.batches.at(-1)?.map(({ extra }) => extra)).to.deep.equal([null]);
     });
 
     it("sends nothing once its signal is aborted", async () => {
@@ -301,7 +288,7 @@ describe("ClientBase", () => {
         "ABORTED_BY_SIGNAL",
         "ABORTED_BY_SIGNAL",
       ]);
-      expect([bottom.words, bottom.calls.length]).to.deep.equal([[], 0]);
+      expect(bottom.words).to.deep.equal([]);
     });
 
     it("leaves to its client what is the client's", () => {
@@ -341,7 +328,7 @@ describe("ClientBase", () => {
       quietly(client.pipeline().get("b").get("c").exec());
       quietly(client.multi().get("d").exec());
       expect(seen).to.deep.equal(["get a", "get b", "get c", "multi", "get d", "exec"]);
-      expect([bottom.words, bottom.calls.length]).to.deep.equal([seen, 0]);
+      expect(bottom.words).to.deep.equal(seen);
       expect(bottom.batches.map(({ length }) => length)).to.deep.equal([2, 3]);
     });
 
@@ -536,9 +523,8 @@ describe("ClientBase", () => {
       const pipeline = client.pipeline() as unknown as Loose;
       pipeline["mod.test-client-baseBuffer"]?.("b");
       quietly((pipeline as unknown as Pipeline).exec());
-      expect(bottom.words).to.deep.equal(["mod.test-client-base a"]);
-      expect(bottom.calls[0]?.specs.map(({ name }) => name)).to.deep.equal(["mod.test-client-base"]);
-      expect(bottom.calls[0]?.wantsBuffers).to.equal(true);
+      expect(bottom.words).to.deep.equal(["mod.test-client-base a", "mod.test-client-base b"]);
+      expect(bottom.batches[0]?.map(({ wantsBuffers }) => wantsBuffers)).to.deep.equal([true]);
       expect([...client.addedBuiltinSet]).to.deep.equal(["mod.test-client-base"]);
       const other = loose(new TestClient());
       expect(other["mod.test-client-base"]).to.equal(undefined);
@@ -581,22 +567,16 @@ describe("ClientBase", () => {
   });
 
   describe("a pipeline", () => {
-    it("goes as calls where those are taken, as one batch otherwise", () => {
-      for (const takesCalls of [true, false]) {
-        open();
-        bottom.takesCalls = takesCalls;
-        quietly(
-          client
-            .pipeline([
-              ["get", "a"],
-              ["get", "b"],
-            ])
-            .exec(),
-        );
-        expect([bottom.calls.length, bottom.batches.length]).to.deep.equal(takesCalls ? [1, 0] : [0, 1]);
-        for (const { extra } of bottom.batches.flat()) expect(extra).to.equal(null);
-        bottom.end();
-      }
+    it("goes as one batch of commands about which nothing is special", () => {
+      quietly(
+        client
+          .pipeline([
+            ["get", "a"],
+            ["get", "b"],
+          ])
+          .exec(),
+      );
+      expect(bottom.batches.map((batch) => batch.map(({ extra }) => extra))).to.deep.equal([[null, null]]);
     });
 
     it("is strict where its client is", async () => {

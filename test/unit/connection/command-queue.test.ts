@@ -5,44 +5,38 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
-import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, CommandState } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { type CallCollector, PlainCalls } from "../../../src/command/plain-calls";
 import { IGNORED } from "../../../src/command/promise-completion";
-import { CallsInFlight } from "../../../src/connection/calls-in-flight";
-import { CommandQueue, commandsOf } from "../../../src/connection/command-queue";
+import { CommandQueue } from "../../../src/connection/command-queue";
 import { fixedRuns } from "../../support/properties";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 const get = specOf("get");
 
-/** One command, or one call of a pipeline. */
 interface Unit {
   readonly number: number;
-  readonly command: Command | null;
-  readonly calls: PlainCalls | null;
+  readonly command: Command;
   state: "unsent" | "sent" | "gone";
   outcomes: string[];
 }
 
 type Operation =
-  | { readonly name: "push" | "reply" | "error reply" | "abandon calls" | "lose" }
-  | { readonly name: "batch" | "calls" | "write" | "give up"; readonly count: number };
+  | { readonly name: "push" | "reply" | "error reply" | "lose" }
+  | { readonly name: "batch" | "write" | "give up"; readonly count: number };
 
-const counted = (name: "batch" | "calls" | "write" | "give up", max: number): fc.Arbitrary<Operation> =>
+const counted = (name: "batch" | "write" | "give up", max: number): fc.Arbitrary<Operation> =>
   fc.integer({ min: 1, max }).map((count) => ({ name, count }));
 const operation: fc.Arbitrary<Operation> = fc.oneof(
   { weight: 4, arbitrary: fc.constant<Operation>({ name: "push" }) },
   { weight: 2, arbitrary: counted("batch", 6) },
   { weight: 1, arbitrary: counted("batch", 1100) },
-  { weight: 3, arbitrary: counted("calls", 6) },
+  { weight: 2, arbitrary: counted("batch", 400) },
   { weight: 6, arbitrary: counted("write", 8) },
   { weight: 1, arbitrary: counted("write", 2000) },
   { weight: 6, arbitrary: fc.constant<Operation>({ name: "reply" }) },
   { weight: 3, arbitrary: fc.constant<Operation>({ name: "error reply" }) },
   { weight: 2, arbitrary: counted("give up", 10) },
-  { weight: 1, arbitrary: fc.constant<Operation>({ name: "abandon calls" }) },
   { weight: 1, arbitrary: fc.constant<Operation>({ name: "lose" }) },
 );
 
@@ -60,17 +54,11 @@ class Bench {
       case "batch":
         this.queue.pushBatch(Array.from({ length: step.count }, () => this.newCommand()));
         break;
-      case "calls":
-        this.queue.pushCalls(this.newCalls(step.count));
-        break;
       case "write":
         this.write(step.count);
         break;
       case "give up":
         this.giveUp(step.count);
-        break;
-      case "abandon calls":
-        this.abandonCalls();
         break;
       case "lose":
         this.lose();
@@ -94,28 +82,8 @@ class Bench {
       fulfil: () => this.all[number]?.outcomes.push("fulfilled"),
       reject: () => this.all[number]?.outcomes.push("failed"),
     });
-    this.note({ number, command, calls: null, state: "unsent", outcomes: [] });
+    this.note({ number, command, state: "unsent", outcomes: [] });
     return command;
-  }
-
-  private newCalls(count: number): PlainCalls {
-    const first = this.all.length;
-    const outcome = (index: number, word: string): void => {
-      this.all[first + index]?.outcomes.push(word);
-    };
-    const collector: CallCollector = {
-      promise: null,
-      answer: (index) => outcome(index, "fulfilled"),
-      refuse: (index) => outcome(index, "failed"),
-      fulfil: ({ index }) => outcome(index, "fulfilled"),
-      reject: ({ index }) => outcome(index, "failed"),
-    };
-    const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), collector);
-    for (let i = 0; i < count; i++) {
-      calls.add(get, [String(first + i)], false);
-      this.note({ number: first + i, command: null, calls, state: "unsent", outcomes: [] });
-    }
-    return calls;
   }
 
   private note(unit: Unit): void {
@@ -131,7 +99,7 @@ class Bench {
     return this.units.filter(({ state }) => state === "sent");
   }
 
-  /** As a flush does, up to `count` commands and calls. */
+  /** As a flush does, up to `count` commands. */
   private write(count: number): void {
     let left = count;
     while (left > 0) {
@@ -141,72 +109,44 @@ class Bench {
         expect(entry).to.equal(undefined);
         return;
       }
-      if (entry instanceof CallsInFlight) left -= this.writeCalls(entry, next, left);
-      else {
-        expect(entry).to.equal(next.command);
-        left--;
-        if (entry?.isSettled === true) {
-          entry.state = CommandState.Dropped;
-          next.state = "gone";
-        } else {
-          (entry as Command).state = CommandState.Sent;
-          this.queue.wroteCommand();
-          next.state = "sent";
-        }
+      expect(entry).to.equal(next.command);
+      left--;
+      if (entry?.isSettled === true) {
+        entry.state = CommandState.Dropped;
+        next.state = "gone";
+      } else {
+        (entry as Command).state = CommandState.Sent;
+        this.queue.wroteCommand();
+        next.state = "sent";
       }
     }
-  }
-
-  private writeCalls(entry: CallsInFlight, next: Unit, left: number): number {
-    expect(entry.calls).to.equal(next.calls);
-    const mine = this.unsent().filter(({ calls }) => calls === entry.calls);
-    const written = entry.calls.isAbandoned ? [] : mine.slice(0, left);
-    entry.calls.batch.isStarted = true;
-    for (const unit of entry.calls.isAbandoned ? mine : written) unit.state = "gone";
-    for (const unit of written) unit.state = "sent";
-    this.queue.wroteCalls(entry, written.length);
-    return Math.max(1, written.length);
   }
 
   private reply(isError: boolean): void {
     const [oldest] = this.sent();
     const head = this.queue.head();
     if (oldest === undefined) {
-      const hasUnwritten = head instanceof CallsInFlight && !head.isAwaited;
-      if (!hasUnwritten) expect(head).to.equal(undefined);
+      expect(head).to.equal(undefined);
       expect(this.queue.shift()).to.equal(undefined);
       return;
     }
-    expect(this.queue.oldest()?.args[0]).to.equal(String(oldest.number));
-    if (head instanceof CallsInFlight && !isError) {
-      const index = head.next++;
-      this.queue.answeredCall(head);
-      head.calls.answer(index, "value", SHAPE);
-    } else {
-      const command = this.queue.shift();
-      expect(command?.args[0]).to.equal(String(oldest.number));
-      if (isError) command?.fail(new Error("ERR"));
-      else command?.fulfil("value", SHAPE);
-    }
+    expect(head?.args[0]).to.equal(String(oldest.number));
+    expect(this.queue.shift()).to.equal(head);
+    if (isError) head?.fail(new Error("ERR"));
+    else head?.fulfil("value", SHAPE);
     oldest.state = "gone";
     this.answered++;
   }
 
   /** Time limits: commands settle wherever they are, and keep their places. */
   private giveUp(step: number): void {
-    const waiting = this.units.filter(({ command, state }) => command !== null && state !== "gone");
-    for (let i = 0; i < waiting.length; i += step) waiting[i]?.command?.fail(new Error("timed out"));
-  }
-
-  private abandonCalls(): void {
-    const calls = this.units.findLast((unit) => unit.calls !== null && unit.state !== "gone")?.calls;
-    calls?.abandon(new Error("the pipeline was given up"));
+    const waiting = this.units.filter(({ state }) => state !== "gone");
+    for (let i = 0; i < waiting.length; i += step) waiting[i]?.command.fail(new Error("timed out"));
   }
 
   private lose(): void {
-    const { sent, unsent } = commandsOf(this.queue.takeAll());
-    const isLeft = ({ calls }: Unit): boolean => calls?.isAbandoned !== true;
-    const numbers = (units: readonly Unit[]): string[] => units.filter(isLeft).map((one) => `${one.number}`);
+    const { sent, unsent } = this.queue.takeAll();
+    const numbers = (units: readonly Unit[]): string[] => units.map((one) => `${one.number}`);
     const still = (commands: readonly Command[]): unknown[] =>
       commands.filter(({ state }) => state !== CommandState.Dropped).map(({ args }) => args[0]);
     expect(still(sent)).to.deep.equal(numbers(this.sent()));
@@ -220,7 +160,7 @@ class Bench {
     this.units = this.units.filter(({ state }) => state !== "gone");
     expect(queue.contradiction()).to.equal(null);
     expect(queue.inFlight).to.equal(this.sent().length);
-    expect(queue.unsentCommands).to.equal(this.unsent().length);
+    expect(queue.unsent).to.equal(this.unsent().length);
     expect(queue.length).to.equal(this.units.length);
     expect(queue.answered).to.equal(this.answered);
   }
@@ -253,28 +193,25 @@ describe("the command queue", () => {
     }
     expect(queue.contradiction()).to.equal(null);
     expect(queue.unsent).to.be.lessThan(8300);
-    const left = commandsOf(queue.takeAll()).unsent;
+    const left = queue.takeAll().unsent;
     expect(left.filter((command) => kept.includes(command))).to.deep.equal(kept);
     kept[0]?.fail(new Error("the connection is lost"));
   });
 
-  it("tells those who wait for the last entry when its calls are over", () => {
+  it("tells the youngest command that is wanted, in whatever stretch it stands", () => {
     const queue = new CommandQueue();
-    const nobody: CallCollector = { promise: null, answer() {}, refuse() {}, fulfil() {}, reject() {} };
-    const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), nobody);
-    for (const key of ["a", "b"]) calls.add(get, [key], false);
-    queue.pushCalls(calls);
-    const last = queue.lastOf(isUnsettled) as Command;
-    expect(last.args).to.deep.equal(["b"]);
-    expect(queue.lastOf(isUnsettled)).to.equal(last);
-    const entry = queue.advance() as CallsInFlight;
-    queue.wroteCalls(entry, 2);
-    for (let i = 0; i < 2; i++) {
-      expect(last.isSettled).to.equal(false);
-      entry.next++;
-      queue.answeredCall(entry);
+    const made = Array.from({ length: 1000 }, (_, i) => new Command(get, [`${i}`], false, IGNORED));
+    queue.push(made[0] as Command);
+    queue.pushBatch(made.slice(1, 900));
+    for (const command of made.slice(900)) queue.push(command);
+    for (let i = 0; i < 500; i++) {
+      (queue.advance() as Command).state = CommandState.Sent;
+      queue.wroteCommand();
     }
-    expect(last.isSettled).to.equal(true);
+    expect(queue.lastOf(isUnsettled)).to.equal(made[999]);
+    for (const command of made.slice(300)) command.fulfil("v", SHAPE);
+    expect(queue.lastOf(isUnsettled)).to.equal(made[299]);
+    for (const command of made.slice(0, 300)) command.fulfil("v", SHAPE);
     expect(queue.lastOf(isUnsettled)).to.equal(undefined);
   });
 });

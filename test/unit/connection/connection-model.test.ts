@@ -10,8 +10,6 @@ import fc from "fast-check";
 import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { type CallCollector, PlainCalls } from "../../../src/command/plain-calls";
-import { commandsOf } from "../../../src/connection/command-queue";
 import { Connection } from "../../../src/connection/connection";
 import type { MessageListener } from "../../../src/connection/push-router";
 import { SubscriptionKind, Subscriptions } from "../../../src/connection/subscriptions";
@@ -241,19 +239,10 @@ class Bench {
   }
 
   private callMany(count: number): void {
-    const numbers = Array.from({ length: count }, () => String(this.next++));
-    for (const number of numbers) this.outcomes.set(number, []);
-    const tell = (index: number, outcome: string): void => this.note(numbers[index] as string, outcome);
-    const collector: CallCollector = {
-      promise: null,
-      answer: (index, value) => tell(index, String(value)),
-      refuse: (index, { message }) => tell(index, message.slice(0, 3)),
-      fulfil: ({ index }, value) => tell(index, String(value)),
-      reject: ({ index }, { message }) => tell(index, message.slice(0, 3)),
-    };
-    const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), collector);
-    for (const number of numbers) calls.add(specOf("echo"), [number], false);
-    expect(this.connection.dispatchCalls(calls)).to.equal(true);
+    const batch = new Batch(BatchKind.Pipeline, 0, null);
+    const commands = Array.from({ length: count }, () => this.newEcho());
+    for (const command of commands) batch.add(command);
+    this.connection.dispatchBatch(commands);
   }
 
   private note(id: string, outcome: string): void {
@@ -267,7 +256,7 @@ class Bench {
     const isTaken = peer.writableLength === 0;
     peer.destroy();
     while (!this.isClosed) await turn();
-    const { sent, unsent } = commandsOf(connection.queue.takeAll());
+    const { sent, unsent } = connection.queue.takeAll();
     // The peer may be stuck, with more in the buffer of the socket.
     if (isTaken) expect(sent.length).to.equal(arrived - peer.answered);
     else expect(sent.length).to.be.at.least(arrived - peer.answered);

@@ -1,12 +1,10 @@
 /** The size of one flush. */
 
 import { expect } from "chai";
-import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { PlainCalls } from "../../../src/command/plain-calls";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { CommandQueue, commandsOf } from "../../../src/connection/command-queue";
+import { CommandQueue } from "../../../src/connection/command-queue";
 import { FlushEncoder } from "../../../src/connection/flush-encoder";
 import { ScriptMemory } from "../../../src/connection/script-memory";
 import { OutputBuffer } from "../../../src/protocol/output-buffer";
@@ -21,29 +19,25 @@ function flushes(count: number, size: number, kind: string, highWaterBytes: numb
   const listener = { onWrite: () => {}, isLogging: false };
   const encoder = new FlushEncoder({ queue, scripts: new ScriptMemory() }, output, highWaterBytes, listener);
   const value = kind === "text" ? "x".repeat(size) : Buffer.alloc(size);
-  if (kind === "calls") {
-    const nobody = { promise: null, answer() {}, refuse() {}, fulfil() {}, reject() {} };
-    const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), nobody);
-    for (let i = 0; i < count; i++) calls.add(specOf("set"), ["key", value], false);
-    queue.pushCalls(calls);
-  } else {
-    for (let i = 0; i < count; i++) {
-      queue.push(new Command(specOf("set"), ["key", value], false, new PromiseCompletion()));
-    }
-  }
+  const commands = Array.from(
+    { length: count },
+    () => new Command(specOf("set"), ["key", value], false, new PromiseCompletion()),
+  );
+  if (kind === "batch") queue.pushBatch(commands);
+  else for (const command of commands) queue.push(command);
   const counts = [0, 1].map(() => {
     const before = queue.inFlight;
     expect(encoder.fill(queue.unsent)).to.equal(null);
     output.release(output.take());
     return queue.inFlight - before;
   });
-  const { sent, unsent } = commandsOf(queue.takeAll());
+  const { sent, unsent } = queue.takeAll();
   for (const command of [...sent, ...unsent]) command.fulfil("OK", { protocol: 2, replyMapping: "legacy" });
   return counts;
 }
 
 describe("a flush", () => {
-  for (const kind of ["text", "buffer", "calls"]) {
+  for (const kind of ["text", "buffer", "batch"]) {
     it(`ends at the usual size for small values (${kind})`, () => {
       const [first, second] = flushes(1000, KIB, kind, USUAL);
       expect(first).to.be.within(240, 256);

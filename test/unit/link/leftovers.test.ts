@@ -2,12 +2,9 @@
 
 import { expect } from "chai";
 import fc from "fast-check";
-import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command, CommandState, issuedBy, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import { type CallCollector, PlainCalls } from "../../../src/command/plain-calls";
-import { CallsInFlight } from "../../../src/connection/calls-in-flight";
-import { commandsOf, type QueueEntry } from "../../../src/connection/command-queue";
+import type { Left } from "../../../src/connection/command-queue";
 import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import {
   AbortError,
@@ -18,13 +15,7 @@ import {
   ReplyError,
 } from "../../../src/errors";
 import { isConnectionTrouble } from "../../../src/link/establishment";
-import {
-  endCommands,
-  isQuit,
-  LeftoverCommands,
-  type Leftovers,
-  withoutRequests,
-} from "../../../src/link/leftovers";
+import { endCommands, isQuit, LeftoverCommands, withoutRequests } from "../../../src/link/leftovers";
 import type { Takeover } from "../../../src/link/link-options";
 import { OfflineQueue } from "../../../src/link/offline-queue";
 import { fixedRuns } from "../../support/properties";
@@ -65,24 +56,6 @@ class Book {
     return command;
   }
 
-  /** `count` calls, of which `answered` are answered and `written` are written. */
-  calls(name: string, count: number, answered: number, written: number): CallsInFlight {
-    const nameOf = ({ args }: Command): string => String(args[0]);
-    const collector: CallCollector = {
-      promise: null,
-      answer() {},
-      refuse: (index, error) => this.fail(`${name}.${index}`, error),
-      fulfil: (command, value) => this.note(nameOf(command), value),
-      reject: (command, error) => this.fail(nameOf(command), error),
-    };
-    const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), collector);
-    for (let n = 0; n < count; n++) calls.add(specOf("set"), [`${name}.${n}`, "1"], false);
-    const entry = new CallsInFlight(calls);
-    entry.next = answered;
-    entry.written = written;
-    return entry;
-  }
-
   end(): void {
     for (const command of this.made) if (!command.isSettled) command.fail(new Error("the test is over"));
   }
@@ -110,23 +83,21 @@ class Elsewhere implements Takeover {
 }
 
 interface Unit {
-  readonly kind: "get" | "quit" | "quit as bytes" | "calls";
+  readonly kind: "get" | "quit" | "quit as bytes";
   readonly isSent: boolean;
   /** Had been written to an earlier connection. */
   readonly mayHaveRun: boolean;
   readonly isSettled: boolean;
   readonly isTaken: boolean;
-  readonly size: readonly [answered: number, inFlight: number, unwritten: number];
 }
 
 const units = fc.array(
   fc.record({
-    kind: fc.constantFrom<Unit["kind"]>("get", "quit", "quit as bytes", "calls"),
+    kind: fc.constantFrom<Unit["kind"]>("get", "quit", "quit as bytes"),
     isSent: fc.boolean(),
     mayHaveRun: fc.boolean(),
     isSettled: fc.boolean(),
     isTaken: fc.boolean(),
-    size: fc.tuple(fc.nat(2), fc.integer({ min: 1, max: 2 }), fc.nat(2)),
   }),
   { maxLength: 8 },
 );
@@ -138,8 +109,7 @@ function endingOf({ kind, mayHaveRun }: Unit, isSent: boolean): string {
   return isSent || mayHaveRun ? "OUTCOME_UNKNOWN" : "CONNECTION_CLOSED";
 }
 
-const names = (commands: readonly QueueEntry[]): string[] =>
-  commands.map((one) => (one instanceof CallsInFlight ? "calls" : String(one.args[0])));
+const names = (commands: readonly Command[]): string[] => commands.map(({ args }) => String(args[0]));
 
 describe("closing", () => {
   let book: Book;
@@ -162,36 +132,23 @@ describe("closing", () => {
     fc.assert(
       fc.property(units, fc.boolean(), (program, isCluster) => {
         book = new Book();
-        const left: { sent: QueueEntry[]; unsent: QueueEntry[] } = { sent: [], unsent: [] };
+        const left: { sent: Command[]; unsent: Command[] } = { sent: [], unsent: [] };
         const kept: { sent: string[]; unsent: string[] } = { sent: [], unsent: [] };
         const expected = new Map<string, unknown[]>();
         const foresee = (unit: Unit, name: string, isSent: boolean): void => {
           const isTaken = isCluster && unit.isTaken;
           if (isTaken) kept[isSent ? "sent" : "unsent"].push(name);
-          if (unit.kind !== "calls" && unit.isSettled) expected.set(name, ["given up"]);
+          if (unit.isSettled) expected.set(name, ["given up"]);
           else if (!isTaken) expected.set(name, [endingOf(unit, isSent)]);
         };
-        // What is written stands in front of what is not, and only one entry may be written in part.
+        // What is written stands in front of what is not.
         const ordered = [...program].sort((a, b) => Number(b.isSent) - Number(a.isSent));
         const takenNames = new Set<string>();
         ordered.forEach((unit, index) => {
           const name = `c${index}`;
-          const place = left[unit.isSent ? "sent" : "unsent"];
-          if (unit.kind !== "calls") {
-            place.push(make(unit, name));
-            foresee(unit, name, unit.isSent);
-            if (unit.isTaken) takenNames.add(name);
-            return;
-          }
-          const isLastSent = unit.isSent && ordered[index + 1]?.isSent !== true;
-          const [answered, inFlight] = unit.isSent ? unit.size : [0, 0];
-          const count = answered + inFlight + (isLastSent || !unit.isSent ? unit.size[2] + 1 : 0);
-          place.push(book.calls(name, count, answered, answered + inFlight));
-          for (let n = answered; n < count; n++) {
-            // Calls have not been lost yet.
-            foresee({ ...unit, mayHaveRun: false }, `${name}.${n}`, n < answered + inFlight);
-            if (unit.isTaken) takenNames.add(`${name}.${n}`);
-          }
+          left[unit.isSent ? "sent" : "unsent"].push(make(unit, name));
+          foresee(unit, name, unit.isSent);
+          if (unit.isTaken) takenNames.add(name);
         });
         const elsewhere = new Elsewhere(takenNames);
         const rest = leftoversOf(isCluster ? elsewhere : null, WHY).endLeftovers(left);
@@ -203,8 +160,7 @@ describe("closing", () => {
         for (const { cause, message } of told) {
           expect([cause, message]).to.deep.equal([WHY, "Connection is closed."]);
         }
-        const { sent, unsent } = commandsOf(rest);
-        book.made.push(...sent, ...unsent);
+        book.made.push(...rest.sent, ...rest.unsent);
         book.end();
       }),
       fixedRuns(300),
@@ -237,11 +193,7 @@ describe("closing", () => {
           const unit = program[index] as Unit;
           if (unit.isSettled) expect(book.endings.get(nameOf(command))).to.deep.equal(["given up"]);
           else if (taken.includes(nameOf(command))) expect(command.isSettled).to.equal(false);
-          // Calls that wait at a link have become commands: here they are those of QUIT.
-          else {
-            const kind = unit.kind === "calls" ? "quit" : unit.kind;
-            expect(book.endings.get(nameOf(command))).to.deep.equal([endingOf({ ...unit, kind }, false)]);
-          }
+          else expect(book.endings.get(nameOf(command))).to.deep.equal([endingOf(unit, false)]);
         });
         book.end();
       }),
@@ -339,19 +291,16 @@ describe("closing", () => {
   it("ends what belonged to the connection alone, and returns what users had sent, in order", () => {
     const origins = fc.array(fc.constantFrom(...Object.values(Origin)), { maxLength: 6 });
     fc.assert(
-      fc.property(origins, origins, fc.boolean(), (sent, unsent, hasCalls) => {
+      fc.property(origins, origins, (sent, unsent) => {
         book = new Book();
-        const place = (which: readonly Origin[], name: string): QueueEntry[] =>
+        const place = (which: readonly Origin[], name: string): Command[] =>
           which.map((origin, n) => issuedBy(origin, book.command("get", `${name}${n}`)));
         const left = { sent: place(sent, "s"), unsent: place(unsent, "u") };
-        if (hasCalls) left.unsent.push(book.calls("calls", 2, 0, 0));
-        const isUsers = (entry: QueueEntry): boolean =>
-          entry instanceof CallsInFlight || !ending.includes(entry.origin);
-        const rest: Leftovers = withoutRequests(left);
+        const isUsers = ({ origin }: Command): boolean => !ending.includes(origin);
+        const rest: Left = withoutRequests(left);
         for (const side of ["sent", "unsent"] as const) {
           expect(rest[side]).to.deep.equal(left[side].filter(isUsers));
           for (const entry of left[side]) {
-            if (entry instanceof CallsInFlight) continue;
             const code = book.endings.get(nameOf(entry));
             expect(code).to.deep.equal(isUsers(entry) ? undefined : ["CONNECTION_CLOSED"]);
           }
@@ -374,11 +323,7 @@ describe("closing", () => {
   });
 
   it("knows QUIT, and the errors that closing brings", () => {
-    expect([one("quit", "a"), one("get", "b"), book.calls("c", 1, 0, 0)].map(isQuit)).to.deep.equal([
-      true,
-      false,
-      false,
-    ]);
+    expect([one("quit", "a"), one("get", "b")].map(isQuit)).to.deep.equal([true, false]);
     const errors = [
       new ConnectionClosedError(),
       Object.assign(new Error("refused"), { syscall: "connect" }),

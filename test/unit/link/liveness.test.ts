@@ -15,7 +15,7 @@ class ProbedConnection extends ModelConnection {
   isUnwatched = false;
   bytesRead = 0;
   lastActivityMs = 0;
-  queue = { length: 0, inFlight: 0, head: () => undefined, oldest: () => undefined };
+  queue = { length: 0, inFlight: 0, head: () => undefined };
 }
 
 async function until(isSo: () => boolean): Promise<void> {

@@ -60,7 +60,7 @@ describe("probe", () => {
         localAddress: "10.0.0.1",
         localPort: 4000,
       },
-      queue: { oldest: () => ({ spec: { lowerName: "blpop" } }) },
+      queue: { head: () => ({ spec: { lowerName: "blpop" } }) },
     };
   });
   afterEach(() => server.stop());

@@ -43,7 +43,7 @@ class Recorder implements Dispatcher {
   }
 }
 
-const MERGING: BatchMerging = { plan: (commands) => commands, planCalls: () => [] };
+const MERGING: BatchMerging = { plan: (commands) => commands };
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

@@ -37,14 +37,11 @@ describe("BulkBatch", () => {
     for (const command of commands) batch.add(command);
   }
 
-  /** Answers what was sent, calls or commands, with these replies. */
+  /** Answers what was sent with these replies. */
   function answer(...replies: unknown[]): void {
-    const [calls] = way.calls;
     const commands = way.batches.flat();
     replies.forEach((reply, index) => {
-      if (calls === undefined) settle(commands[index] as Command, reply);
-      else if (reply instanceof Error) calls.fail(index, reply);
-      else calls.answer(index, reply, SHAPE);
+      settle(commands[index] as Command, reply);
     });
   }
 
@@ -80,7 +77,7 @@ describe("BulkBatch", () => {
   it("takes names in any letter case, those of transactions included", async () => {
     add(["SET", "a", "1"], ["Get", "a"]);
     batch.send();
-    expect(way.calls[0]?.specs.map(({ name }) => name)).to.deep.equal(["set", "get"]);
+    expect(way.batches[0]?.map(({ name }) => name)).to.deep.equal(["set", "get"]);
     answer("OK", "1");
     const other = open();
     other.add(["MULTI"]);
@@ -119,7 +116,7 @@ describe("BulkBatch", () => {
     expect(() => batch.add(["no-such-command"])).to.throw(TypeError);
     add(["set", "b", "2"], ["get", "c"]);
     batch.send();
-    expect(way.calls[0]?.specs.map(({ name }) => name)).to.deep.equal(["set", "set", "get"]);
+    expect(way.batches[0]?.map(({ name }) => name)).to.deep.equal(["set", "set", "get"]);
     answer("OK", "OK", "1");
   });
 
@@ -131,7 +128,7 @@ describe("BulkBatch", () => {
       add([name, "k", bytes]);
       bytes.fill("x");
       batch.send();
-      expect(String(way.calls[0]?.args[1] ?? way.batches[0]?.[0]?.args.at(-1)), name).to.equal("abc");
+      expect(String(way.batches[0]?.[0]?.args.at(-1)), name).to.equal("abc");
       answer("1");
     }
   });
@@ -214,7 +211,7 @@ describe("BulkBatch", () => {
     ]);
     expect([batch.takeRow(1), batch.takeRow(1), batch.takeRow(2)]).to.deep.equal([[wrong], [wrong], null]);
     expect(batch.isSettled).to.equal(false);
-    way.calls[0]?.answer(2, "3", SHAPE);
+    settle(way.batches[0]?.[2] as Command, "3");
     expect([batch.isSettled, batch.takeRow(2)]).to.deep.equal([true, [null, "3"]]);
   });
 
@@ -238,35 +235,27 @@ describe("BulkBatch", () => {
     expect(batch.takeRow(4)).to.deep.equal([null, [{ f: "1" }, { g: "2" }]]);
   });
 
-  for (const isCalls of [true, false]) {
-    it(`wakes the reader when its row has come, and for no other, of ${isCalls ? "calls" : "commands"}`, async () => {
-      way.takesCalls = isCalls;
-      add(["get", "a"], ["get", "b"], ["get", "c"]);
-      batch.send();
-      let woken = 0;
-      const untilRow = (index: number): void => void batch.untilRow(index).then(() => woken++);
-      const told: number[] = [];
-      for (const [awaited, reply] of [
-        [0, "1"],
-        [1, new ReplyError("ERR no")],
-        [2, "3"],
-      ] as const) {
-        untilRow(awaited);
-        await Promise.resolve();
-        const [calls] = way.calls;
-        const command = way.batches[0]?.[awaited] as Command;
-        if (calls === undefined) settle(command, reply);
-        else if (typeof reply === "string") calls.answer(awaited, reply, SHAPE);
-        else calls.fail(awaited, reply);
-        await Promise.resolve();
-        told.push(woken);
-      }
-      expect(told).to.deep.equal([1, 2, 3]);
-    });
-  }
+  it("wakes the reader when its row has come, and for no other", async () => {
+    add(["get", "a"], ["get", "b"], ["get", "c"]);
+    batch.send();
+    let woken = 0;
+    const untilRow = (index: number): void => void batch.untilRow(index).then(() => woken++);
+    const told: number[] = [];
+    for (const [awaited, reply] of [
+      [0, "1"],
+      [1, new ReplyError("ERR no")],
+      [2, "3"],
+    ] as const) {
+      untilRow(awaited);
+      await Promise.resolve();
+      settle(way.batches[0]?.[awaited] as Command, reply);
+      await Promise.resolve();
+      told.push(woken);
+    }
+    expect(told).to.deep.equal([1, 2, 3]);
+  });
 
   it("lets the reader sleep while other rows come", async () => {
-    way.takesCalls = false;
     add(["get", "a"], ["get", "b"], ["get", "c"]);
     batch.send();
     let isAwake = false;
@@ -284,14 +273,10 @@ describe("BulkBatch", () => {
   });
 
   it("adds up what the replies take, of those who read them", () => {
-    for (const takesCalls of [true, false]) {
-      open();
-      way.takesCalls = takesCalls;
-      add(["get", "a"], ["get", "b"]);
-      batch.send();
-      answer("12345", "678");
-      expect(batch.replyBytes).to.equal(8);
-    }
+    add(["get", "a"], ["get", "b"]);
+    batch.send();
+    answer("12345", "678");
+    expect(batch.replyBytes).to.equal(8);
     open({ keepsRows: false });
     add(["get", "a"]);
     batch.send();
@@ -299,21 +284,18 @@ describe("BulkBatch", () => {
     expect(batch.replyBytes).to.equal(0);
   });
 
-  for (const isCalls of [true, false]) {
-    it(`keeps failures and no rows for those who want none, of ${isCalls ? "calls" : "commands"}`, async () => {
-      open({ keepsRows: false });
-      way.takesCalls = isCalls;
-      const wrong = new ReplyError("ERR no");
-      add(["get", "a"], ["get", "b"], ["get", "c"]);
-      batch.send();
-      answer("1", wrong, "3");
-      expect(batch.isSettled).to.equal(true);
-      await batch.outcome;
-      expect([batch.takeRow(0), batch.takeRow(2)]).to.deep.equal([null, null]);
-      expect(batch.failures).to.deep.equal([{ index: 1, error: wrong }]);
-      expect([way.tally.fulfilled, way.tally.failed]).to.deep.equal([2, 1]);
-    });
-  }
+  it("keeps failures and no rows for those who want none", async () => {
+    open({ keepsRows: false });
+    const wrong = new ReplyError("ERR no");
+    add(["get", "a"], ["get", "b"], ["get", "c"]);
+    batch.send();
+    answer("1", wrong, "3");
+    expect(batch.isSettled).to.equal(true);
+    await batch.outcome;
+    expect([batch.takeRow(0), batch.takeRow(2)]).to.deep.equal([null, null]);
+    expect(batch.failures).to.deep.equal([{ index: 1, error: wrong }]);
+    expect([way.tally.fulfilled, way.tally.failed]).to.deep.equal([2, 1]);
+  });
 
   it("counts the errors in the reply of EXEC although no rows are kept", async () => {
     open({ keepsRows: false });
@@ -326,16 +308,13 @@ describe("BulkBatch", () => {
 
   it("tells callbacks of commands their rows, whether rows are kept or not", async () => {
     for (const keepsRows of [true, false]) {
-      for (const takesCalls of [true, false]) {
-        open({ keepsRows });
-        way.takesCalls = takesCalls;
-        const heard: unknown[] = [];
-        add(["get", "a", (_error: Error | null, value: unknown) => heard.push(value)], ["get", "b"]);
-        batch.send();
-        answer("1", "2");
-        await batch.outcome;
-        expect(heard, `${keepsRows} ${takesCalls}`).to.deep.equal(["1"]);
-      }
+      open({ keepsRows });
+      const heard: unknown[] = [];
+      add(["get", "a", (_error: Error | null, value: unknown) => heard.push(value)], ["get", "b"]);
+      batch.send();
+      answer("1", "2");
+      await batch.outcome;
+      expect(heard, `${keepsRows}`).to.deep.equal(["1"]);
     }
   });
 });

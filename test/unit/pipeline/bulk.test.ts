@@ -5,7 +5,6 @@ import { inspect } from "node:util";
 import { expect } from "chai";
 import fc from "fast-check";
 import { type Command, CommandState } from "../../../src/command/command";
-import type { PlainCalls } from "../../../src/command/plain-calls";
 import { BulkAbortedError, ReplyError } from "../../../src/errors";
 import { Bulk, BulkBatch, type BulkOptions, type BulkSummary } from "../../../src/pipeline/bulk";
 import type { BulkCommand } from "../../../src/pipeline/bulk-batch";
@@ -23,22 +22,23 @@ const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** Replies to the commands of one key each: keys that begin with "bad" are answered with an error. */
-function reply(calls: PlainCalls, index: number): void {
-  const key = String(calls.args[calls.startOf(index)]);
-  if (key.startsWith("bad")) calls.fail(index, new ReplyError(`ERR ${key}`));
-  else calls.answer(index, key, SHAPE);
+function reply(commands: readonly Command[], index: number): void {
+  const command = commands[index] as Command;
+  const key = String(command.args[0]);
+  if (key.startsWith("bad")) command.fail(new ReplyError(`ERR ${key}`));
+  else command.fulfil(key, SHAPE);
 }
 
 describe("Bulk", () => {
   let way: ScriptedSender;
   let batches: BulkBatch[];
   let kept: boolean[];
-  /** Calls of the batches that are not answered. */
-  let waiting: PlainCalls[];
+  /** The batches that are not answered. */
+  let waiting: (readonly Command[])[];
 
   beforeEach(() => {
     way = new ScriptedSender();
-    [batches, kept, waiting] = [[], [], way.calls];
+    [batches, kept, waiting] = [[], [], way.batches];
   });
 
   function open(source: BulkSource, options: BulkOptions = {}): Bulk {
@@ -57,7 +57,7 @@ describe("Bulk", () => {
   /** Answers the oldest batch that waits. */
   function answer(): void {
     const calls = waiting.shift();
-    for (let index = 0; index < (calls?.length ?? 0); index++) reply(calls as PlainCalls, index);
+    for (let index = 0; index < (calls?.length ?? 0); index++) reply(calls as readonly Command[], index);
   }
 
   /** Answers everything that comes, until the call is over. */
@@ -99,7 +99,7 @@ describe("Bulk", () => {
         fc.boolean(),
         async (areGood, options, isRead, isAsync) => {
           way = new ScriptedSender();
-          [batches, kept, waiting] = [[], [], way.calls];
+          [batches, kept, waiting] = [[], [], way.batches];
           const keys = areGood.map((isGood, index) => `${isGood ? "good" : "bad"}${index}`);
           async function* slowly(): AsyncGenerator<BulkCommand> {
             yield* gets(...keys);
@@ -152,10 +152,10 @@ describe("Bulk", () => {
     const rows = bulk[Symbol.asyncIterator]();
     const first = rows.next();
     await turn();
-    reply(waiting[0] as PlainCalls, 0);
+    reply(waiting[0] as readonly Command[], 0);
     expect((await first).value).to.deep.equal([null, "a"]);
     const second = rows.next();
-    reply(waiting[0] as PlainCalls, 1);
+    reply(waiting[0] as readonly Command[], 1);
     expect((await second).value).to.deep.equal([null, "b"]);
     expect((await rows.next()).done).to.equal(true);
   });
@@ -242,7 +242,7 @@ describe("Bulk", () => {
       return null;
     })();
     await turn();
-    const [first] = waiting as [PlainCalls];
+    const [first] = waiting as [readonly Command[]];
     reply(first, 0);
     expect(await leaving).to.deep.equal([null, "a"]);
     expect(isClosed).to.equal(true);
@@ -276,7 +276,7 @@ describe("Bulk", () => {
       aborting.abort(reason);
       const error = await failureOf(summary);
       expect(error.message).to.contain("after 2 commands");
-      expect(waiting.every(({ isAbandoned }) => isAbandoned)).to.equal(true);
+      expect(waiting.flat().every(({ isSettled }) => isSettled)).to.equal(true);
       expect(bulk.progress.issued).to.equal(6);
       expect(getEventListeners(aborting.signal, "abort").length).to.equal(0);
     });
@@ -284,13 +284,13 @@ describe("Bulk", () => {
     it("ends the reader that waits for a row, and the one that has rows before it", async () => {
       for (const isWaiting of [true, false]) {
         way = new ScriptedSender();
-        waiting = way.calls;
+        waiting = way.batches;
         const aborting = new AbortController();
         const bulk = open(gets("a", "b", "c"), { batchSize: 3, signal: aborting.signal });
         const rows = bulk[Symbol.asyncIterator]();
         const first = rows.next();
         await turn();
-        if (isWaiting) reply(waiting[0] as PlainCalls, 0);
+        if (isWaiting) reply(waiting[0] as readonly Command[], 0);
         else answer();
         expect((await first).value).to.deep.equal([null, "a"]);
         const second = isWaiting ? rows.next() : null;
@@ -337,8 +337,8 @@ describe("Bulk", () => {
   describe("when nothing of a batch found a node of the cluster", () => {
     const unavailable = Object.assign(new Error("no node"), { code: "CLUSTER_UNAVAILABLE" });
 
-    function refuse(calls: PlainCalls | undefined): void {
-      for (let index = 0; index < (calls?.length ?? 0); index++) calls?.fail(index, unavailable);
+    function refuse(commands: readonly Command[] | undefined): void {
+      for (const command of commands ?? []) command.fail(unavailable);
     }
 
     it("rejects, and needs nobody to hear it twice", async () => {
@@ -348,7 +348,7 @@ describe("Bulk", () => {
           for await (const row of bulk) throw new Error(`a row: ${row}`);
         })();
         await turn();
-        for (const calls of waiting) refuse(calls);
+        for (const batch of waiting) refuse(batch);
         expect(await failureOf(reading)).to.equal(unavailable);
       });
       expect(thrown).to.deep.equal([]);
@@ -373,7 +373,7 @@ describe("Bulk", () => {
     const sizes: number[] = [];
     for (const value of ["1", "x".repeat(2 ** 20 - 4)]) {
       way = new ScriptedSender();
-      waiting = way.calls;
+      waiting = way.batches;
       const commands = Array.from({ length: 10_001 }, () => ["set", "k", value]);
       const aborting = new AbortController();
       const bulk = open(commands, { batchSize: undefined, signal: aborting.signal });
@@ -385,7 +385,7 @@ describe("Bulk", () => {
     }
     expect(sizes).to.deep.equal([10_000, 1, 8, 8]);
     way = new ScriptedSender();
-    waiting = way.calls;
+    waiting = way.batches;
     const { errors } = await answering(open(gets(...Array.from({ length: 101 }, () => "bad"))).summary());
     expect(errors.length).to.equal(100);
   });

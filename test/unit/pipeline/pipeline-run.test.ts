@@ -1,10 +1,9 @@
-/** The inside of a pipeline over a scripted way out: plain calls and commands, parts, broken commands, transactions, and how it ends. */
+/** The inside of a pipeline over a scripted way out: commands, parts, broken commands, transactions, and how it ends. */
 
 import { expect } from "chai";
 import { type Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
-import type { PlainCalls } from "../../../src/command/plain-calls";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { ReplyError } from "../../../src/errors";
 import { PipelineRun } from "../../../src/pipeline/pipeline-run";
@@ -48,16 +47,15 @@ describe("PipelineRun", () => {
       (error: Error) => error,
     );
 
-  it("hands plain calls on as they are, and is over with the last row", async () => {
+  it("hands its commands on as one batch, and is over with the last row", async () => {
     queue("set", "a", 1);
     queue("get", "a");
     run.start();
-    expect(way.batches).to.deep.equal([]);
-    const calls = way.calls[0] as PlainCalls;
-    expect([calls.length, calls.args]).to.deep.equal([2, ["a", "1", "a"]]);
-    calls.answer(0, "OK", SHAPE);
+    const [commands] = way.batches as [Command[]];
+    expect(commands.map(({ args }) => args)).to.deep.equal([["a", "1"], ["a"]]);
+    answerAll(commands.slice(0, 1), "OK");
     expect(way.tally.fulfilled, "counted once, at the end").to.equal(0);
-    calls.answer(1, "1", SHAPE);
+    answerAll(commands.slice(1), "1");
     expect(await run.outcome).to.deep.equal([
       [null, "OK"],
       [null, "1"],
@@ -65,8 +63,7 @@ describe("PipelineRun", () => {
     expect([way.tally.issued, way.tally.fulfilled, way.tally.failed]).to.deep.equal([2, 2, 0]);
   });
 
-  it("makes commands of them where calls are not taken, all of one batch and in order", async () => {
-    way.takesCalls = false;
+  it("makes its commands one batch, and its rows stand in their order", async () => {
     queue("set", "a", 1);
     queue("get", "a");
     run.start();
@@ -83,15 +80,6 @@ describe("PipelineRun", () => {
     ]);
   });
 
-  it("goes over to commands at the first call that is not plain, and keeps the order", () => {
-    queue("get", "a");
-    queue("blpop", "b", 0);
-    queue("get", "c");
-    run.start();
-    expect(way.calls).to.deep.equal([]);
-    expect(sent().map(({ args }) => args[0])).to.deep.equal(["a", "b", "c"]);
-  });
-
   it("prepares every command where the client asks for it", () => {
     way.prepares = true;
     run = new PipelineRun(way, undefined, false);
@@ -105,7 +93,7 @@ describe("PipelineRun", () => {
     expect(sent().length).to.equal(2);
   });
 
-  it("puts the prefix before keys, of calls and of commands", () => {
+  it("puts the prefix before keys", () => {
     run = new PipelineRun(way, "p:", false);
     queue("mget", "a", "b");
     queue("blpop", "c", 0);
@@ -119,16 +107,15 @@ describe("PipelineRun", () => {
   it("is over at once without commands", async () => {
     run.start();
     expect(await run.outcome).to.deep.equal([]);
-    expect([way.calls.length, way.batches.length]).to.deep.equal([0, 0]);
+    expect(way.batches.length).to.equal(0);
   });
 
   it("takes nothing more once it was sent", async () => {
     queue("get", "a");
     run.start();
     queue("get", "b");
-    const calls = way.calls[0] as PlainCalls;
-    expect(calls.length).to.equal(1);
-    calls.answer(0, "1", SHAPE);
+    expect(sent().length).to.equal(1);
+    answerAll(sent(), "1");
     expect(await run.outcome).to.deep.equal([[null, "1"]]);
   });
 
@@ -137,7 +124,7 @@ describe("PipelineRun", () => {
     queue("set", "k", bytes);
     run.start();
     bytes.fill("x");
-    expect(String((way.calls[0] as PlainCalls).args[1])).to.equal("abc");
+    expect(String(sent()[0]?.args[1])).to.equal("abc");
   });
 
   it("gives a broken command the row of its error and sends the others", async () => {
@@ -251,7 +238,6 @@ describe("PipelineRun", () => {
     const unavailable = (): Error => Object.assign(new Error("no node"), { code: "CLUSTER_UNAVAILABLE" });
     for (const others of [unavailable(), "1"]) {
       way = new ScriptedSender();
-      way.takesCalls = false;
       run = new PipelineRun(way, undefined, false);
       queue("get", "a");
       queue("get", "b");
@@ -266,10 +252,8 @@ describe("PipelineRun", () => {
     queue("get", "a", (...words: unknown[]) => heard.push(words));
     queue("get", "b");
     run.start();
-    const calls = way.calls[0] as PlainCalls;
-    expect(calls.args).to.deep.equal(["a", "b"]);
-    calls.answer(0, "1", SHAPE);
-    calls.answer(1, "2", SHAPE);
+    expect(sent().map(({ args }) => args[0])).to.deep.equal(["a", "b"]);
+    answerAll(sent(), "1", "2");
     expect(heard).to.deep.equal([]);
     await run.outcome;
     expect(heard).to.deep.equal([[null, "1"]]);
@@ -337,27 +321,21 @@ describe("PipelineRun", () => {
     expect(sent().map(({ args }) => args[0])).to.deep.equal(["before", "a", "b"]);
   });
 
-  it("gives up what has not settled, calls and commands", async () => {
-    for (const takesCalls of [true, false]) {
-      way = new ScriptedSender();
-      way.takesCalls = takesCalls;
-      run = new PipelineRun(way, undefined, false);
-      queue("get", "a");
-      queue("get", "b");
-      run.start();
-      if (takesCalls) way.calls[0]?.answer(0, "1", SHAPE);
-      else answerAll(sent().slice(0, 1), "1");
-      const given = new Error("given up");
-      run.abort(given);
-      expect(await run.outcome).to.deep.equal([[null, "1"], [given]]);
-    }
+  it("gives up what has not settled", async () => {
+    queue("get", "a");
+    queue("get", "b");
+    run.start();
+    answerAll(sent().slice(0, 1), "1");
+    const given = new Error("given up");
+    run.abort(given);
+    expect(await run.outcome).to.deep.equal([[null, "1"], [given]]);
   });
 
   it("tells who traces it how it went, with what was sent inside", async () => {
     way.traces = true;
     queue("get", "a");
     run.start();
-    way.calls[0]?.answer(0, "1", SHAPE);
+    answerAll(sent(), "1");
     await run.outcome;
     expect(way.told).to.deep.equal([["traced"], ["end", 1, 0, null]]);
     expect([run.kind, run.length]).to.deep.equal(["pipeline", 1]);

@@ -18,7 +18,6 @@ describe("Pipeline", () => {
 
   beforeEach(() => {
     way = new ScriptedSender();
-    way.takesCalls = false;
     host = { [SENDER]: way, options: { keyPrefix: "p:" }, isCluster: false } as unknown as PipelineHost;
     pipeline = new Pipeline(host);
   });

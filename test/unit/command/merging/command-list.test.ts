@@ -1,23 +1,14 @@
 /** Runs in a batch: rows that follow one another and that one command can stand for. */
 
 import { expect } from "chai";
-import { Batch, BatchKind } from "../../../../src/command/batch";
 import { Command } from "../../../../src/command/command";
 import { specOf } from "../../../../src/command/command-table";
-import {
-  findRuns,
-  isSame,
-  ListOfCalls,
-  ListOfCommands,
-  type Run,
-} from "../../../../src/command/merging/command-list";
+import { CommandList, findRuns, isSame, type Run } from "../../../../src/command/merging/command-list";
 import { formsOf } from "../../../../src/command/merging/forms";
-import { type CallCollector, PlainCalls } from "../../../../src/command/plain-calls";
 import { IGNORED } from "../../../../src/command/promise-completion";
 import { UNROUTED } from "../../../../src/command/slot";
 
 const FORMS = formsOf(["hget", "get", "set", "hmset", "rpush"]);
-const NOBODY: CallCollector = { ...IGNORED, answer() {}, refuse() {} };
 const BYTES = 64 * 1024;
 
 type Words = readonly (string | Buffer)[];
@@ -33,17 +24,8 @@ function commandsOf(rows: readonly Words[], slots: readonly number[] = []): Comm
   });
 }
 
-function callsOf(rows: readonly Words[]): PlainCalls {
-  const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), NOBODY);
-  for (const [name, ...args] of rows) calls.add(specOf(String(name)), args, false);
-  return calls;
-}
-
-/** The runs among commands, which must be the same among plain calls. */
 function runsOf(rows: readonly Words[]): string[] {
-  const found = shown(findRuns(new ListOfCommands(commandsOf(rows), () => true), FORMS));
-  expect(shown(findRuns(new ListOfCalls(callsOf(rows)), FORMS)), "among plain calls").to.deep.equal(found);
-  return found;
+  return shown(findRuns(new CommandList(commandsOf(rows), () => true), FORMS));
 }
 
 describe("runs of rows", () => {
@@ -148,29 +130,9 @@ describe("runs of rows", () => {
     ];
     const commands = commandsOf(rows, [1, 1, 2, 2]);
     const find = (isFree: (command: Command) => boolean): string[] =>
-      shown(findRuns(new ListOfCommands(commands, isFree), FORMS));
+      shown(findRuns(new CommandList(commands, isFree), FORMS));
     expect(find(() => true)).to.deep.equal(["get 0-2", "get 2-4"]);
     expect(find((command) => command !== commands[1])).to.deep.equal(["get 2-4"]);
-  });
-
-  it("read rows alike from commands and from plain calls", () => {
-    const rows: Words[] = [["get", "abc"], ["set", "k", Buffer.from("value")], ["ping"]];
-    for (const one of [new ListOfCommands(commandsOf(rows), () => true), new ListOfCalls(callsOf(rows))]) {
-      const all = rows.map((_, row) => [
-        one.specAt(row).name,
-        one.argsAt(row),
-        one.bytesAt(row),
-        one.isFree(row),
-        one.slotAt(row),
-      ]);
-      expect(one.length).to.equal(3);
-      expect(all).to.deep.equal([
-        ["get", 1, 3, true, UNROUTED],
-        ["set", 2, 6, true, UNROUTED],
-        ["ping", 0, 0, true, UNROUTED],
-      ]);
-      expect([String(one.arg(0, 0)), String(one.arg(1, 1))]).to.deep.equal(["abc", "value"]);
-    }
   });
 
   it("compare arguments by their bytes", () => {

@@ -6,8 +6,7 @@ import { Command, CommandState } from "../../../../src/command/command";
 import { specOf } from "../../../../src/command/command-table";
 import { ConnectionKnowledge } from "../../../../src/command/merging/connection-knowledge";
 import { formsOf } from "../../../../src/command/merging/forms";
-import { CallRun, CommandRun } from "../../../../src/command/merging/merged-run";
-import { PlainCalls } from "../../../../src/command/plain-calls";
+import { CommandRun } from "../../../../src/command/merging/merged-run";
 import { PromiseCompletion } from "../../../../src/command/promise-completion";
 import { ReplyError } from "../../../../src/errors";
 
@@ -127,60 +126,5 @@ describe("CommandRun", () => {
     expect(members.map(({ state }) => state)).to.deep.equal([CommandState.Sent, CommandState.Sent]);
     run.fulfil(run.command, ["1", "2"], SHAPE);
     expect([batch.isAnswered, batch.left]).to.deep.equal([true, 0]);
-  });
-});
-
-describe("CallRun", () => {
-  let told: unknown[];
-  let calls: PlainCalls;
-
-  beforeEach(() => {
-    told = [];
-    const tell = (index: number, value: unknown): void => {
-      told[index] = value instanceof Error ? value.message : value;
-    };
-    calls = new PlainCalls(new Batch(BatchKind.Pipeline, 3, null), {
-      promise: null,
-      answer: tell,
-      refuse: tell,
-      fulfil: (one, value) => tell(one.index, value),
-      reject: (one, error) => tell(one.index, error),
-    });
-  });
-
-  function runOf(name: string, ...rows: string[][]): CallRun {
-    for (const row of rows) calls.add(specOf(name), row, false);
-    return new CallRun({ form: formOf(name), from: 0, to: rows.length }, calls, new ConnectionKnowledge());
-  }
-
-  it("sends the arguments of its rows and answers each row", () => {
-    const run = runOf("hget", ["k", "a"], ["k", "b"], ["k", "c"]);
-    expect(run.begin()).to.equal(true);
-    expect(run.command.args).to.deep.equal(["k", "a", "b", "c"]);
-    expect(calls.batch.isStarted).to.equal(true);
-    run.fulfil(run.command, ["1", null, "3"], SHAPE);
-    expect([told, calls.batch.isAnswered]).to.deep.equal([["1", null, "3"], true]);
-  });
-
-  it("gives one reply to all rows, or lengths that grow", () => {
-    const all = runOf("set", ["a", "1"], ["b", "2"]);
-    all.begin();
-    expect(all.command.args).to.deep.equal(["a", "1", "b", "2"]);
-    all.fulfil(all.command, "OK", SHAPE);
-    expect(told).to.deep.equal(["OK", "OK"]);
-  });
-
-  it("is not sent, and waits for nobody, once its calls are abandoned", () => {
-    const run = runOf("get", ["a"], ["b"]);
-    expect(run.waiting).to.equal(2);
-    calls.isAbandoned = true;
-    expect([run.waiting, run.begin()]).to.deep.equal([0, false]);
-  });
-
-  it("makes commands of its rows when it fails, and their outcome is that of the rows", () => {
-    const run = runOf("rpush", ["k", "a"], ["k", "b"]);
-    run.begin();
-    run.reject(run.command, new ReplyError("WRONGTYPE no list"));
-    expect(told).to.deep.equal(["WRONGTYPE no list", "WRONGTYPE no list"]);
   });
 });

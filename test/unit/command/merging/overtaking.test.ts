@@ -1,19 +1,15 @@
 /** What a command that goes again may be sent behind. */
 
 import { expect } from "chai";
-import { Batch, BatchKind } from "../../../../src/command/batch";
 import { Command } from "../../../../src/command/command";
 import { specOf } from "../../../../src/command/command-table";
 import { isOvertaken } from "../../../../src/command/merging/overtaking";
-import { type CallCollector, PlainCalls } from "../../../../src/command/plain-calls";
 import { IGNORED } from "../../../../src/command/promise-completion";
 
 function command(words: string): Command {
   const [name = "", ...args] = words.split(" ");
   return new Command(specOf(name), args, false, IGNORED);
 }
-
-const NOBODY: CallCollector = { ...IGNORED, answer() {}, refuse() {} };
 
 describe("isOvertaken", () => {
   function check(words: string, isWrite: boolean, behind: string): boolean {
@@ -37,17 +33,9 @@ describe("isOvertaken", () => {
       expect(check("set a 1", true, behind), behind).to.equal(false);
   });
 
-  it("compares keys by their bytes, and looks at plain calls and at all that stands behind", () => {
+  it("compares keys by their bytes, and looks at all that stands behind", () => {
     const written = new Command(specOf("set"), [Buffer.from("a"), "1"], false, IGNORED);
     expect(isOvertaken(command("get a"), false, [command("get b"), written])).to.equal(true);
     expect(isOvertaken(command("get a"), false, [])).to.equal(false);
-    const calls = new PlainCalls(new Batch(BatchKind.Pipeline, 0, null), NOBODY);
-    for (const [name, key] of [
-      ["get", "a"],
-      ["set", "b"],
-    ] as const)
-      calls.add(specOf(name), name === "get" ? [key] : [key, "1"], false);
-    expect(isOvertaken(command("get b"), false, [calls])).to.equal(true);
-    expect(isOvertaken(command("get a"), false, [calls])).to.equal(false);
   });
 });
