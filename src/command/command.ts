@@ -66,6 +66,8 @@ export interface Completion {
 
 const KNOWN_SHAPE: ReplyShape = { protocol: 3, replyMapping: "legacy" };
 
+const NOBODY: Completion = { promise: null, fulfil() {}, reject() {} };
+
 /** Whether a user has made it for `sendCommand`; see `LegacyCommand`. */
 export const MADE_BY_HAND: unique symbol = Symbol("madeByHand");
 
@@ -87,7 +89,7 @@ export class Command {
     public spec: CommandSpec,
     readonly args: Argument[],
     readonly wantsBuffers: boolean,
-    readonly completion: Completion,
+    public completion: Completion,
   ) {}
 
   /** The command word as it is sent. */
@@ -189,6 +191,12 @@ export class Command {
       () => reject(error),
       () => this.abandon(error),
     );
+  }
+
+  /** Lets go of its arguments and its caller: it is settled, was not written, and keeps only its place in a queue. */
+  release(): void {
+    this.args.length = 0;
+    this.completion = NOBODY;
   }
 
   /** Changes the word and the first argument: a script that goes out by text or by hash. */

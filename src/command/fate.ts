@@ -104,6 +104,11 @@ export const DEFAULT_RESEND_POLICY: ResendPolicy = { retryPolicy: "at-least-once
 /** Commands that are written although their callers have given up: later commands rely on them. */
 export const STAYING = CommandFlag.Select | CommandFlag.Watch | CommandFlag.Unwatch | CommandFlag.Reset;
 
+/** Of commands that settled before they were written: nothing is written for them, and no other command relies on them. */
+export function isForgettable({ group, spec }: Pick<Command, "group" | "spec">): boolean {
+  return group?.kind !== BatchKind.Transaction && (spec.flags & STAYING) === 0;
+}
+
 /** The issuers whose commands end with their connection. */
 const ENDS_WITH_CONNECTION: ReadonlySet<Origin> = new Set([
   Origin.Connection,

@@ -14,9 +14,8 @@
  */
 
 import Denque from "denque";
-import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
-import { STAYING } from "../command/fate";
+import { isForgettable } from "../command/fate";
 import { mergedIn } from "../command/merged-commands";
 import { estimateSum, sizeOf } from "../command/size";
 
@@ -292,9 +291,9 @@ export class CommandQueue {
     const kept: Stretch[] = [];
     for (const { places, next, written, end } of this.stretches.toArray()) {
       const sent = (places.slice(next, written) as Command[]).filter(
-        (one) => one.state !== CommandState.Dropped || !isForgettable(one),
+        (one) => one.state !== CommandState.Dropped || !isOver(one),
       );
-      const unsent = (places.slice(written, end) as Command[]).filter((one) => !isForgettable(one));
+      const unsent = (places.slice(written, end) as Command[]).filter((one) => !isOver(one));
       const stretch = new Stretch([...sent, ...unsent], sent.length + unsent.length);
       stretch.written = sent.length;
       if (stretch.end > 0) kept.push(stretch);
@@ -330,7 +329,6 @@ function withMembers(commands: readonly Command[]): Command[] {
 }
 
 /** Nothing would be written for it, and no other command depends on it. */
-function isForgettable(command: Command): boolean {
-  if (!command.isSettled) return mergedIn(command)?.waiting === 0;
-  return command.group?.kind !== BatchKind.Transaction && (command.spec.flags & STAYING) === 0;
+function isOver(command: Command): boolean {
+  return command.isSettled ? isForgettable(command) : mergedIn(command)?.waiting === 0;
 }

@@ -107,15 +107,9 @@ export class Writer implements Flushable {
     else this.look();
   }
 
-  /**
-   * Commands that were handed over together were put into the queue.
-   *
-   * @param isRest Those before them have left, and the server is at work on these.
-   */
-  onBatchQueued(isRest = false): void {
-    if (this.isBooked) return;
-    if (isRest && this.mayLeave) this.writeEarly();
-    else this.leave();
+  /** Commands that were handed over together were put into the queue. */
+  onBatchQueued(): void {
+    if (!this.isBooked) this.leave();
   }
 
   /** Writes everything, and calls back once all of it was given to the socket. */

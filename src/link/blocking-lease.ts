@@ -59,7 +59,6 @@ export class BlockingLease implements Dispatcher {
     else this.next.dispatchBatch(commands);
   }
 
-  /** Plain calls do not block. */
   /** Commands that wait for an extra connection. */
   get waitingCount(): number {
     return this.waiting.length;

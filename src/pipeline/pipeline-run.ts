@@ -6,7 +6,7 @@
 import { captureArguments } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
 import { presentCaller } from "../command/caller";
-import { Command, type Completion } from "../command/command";
+import { Command, CommandState, type Completion } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import {
   applyPrefix,
@@ -18,6 +18,7 @@ import {
 } from "../command/command-factory";
 import { CommandFlag, type CommandSpec, type ReplyShape } from "../command/command-spec";
 import { specOf } from "../command/command-table";
+import { isForgettable } from "../command/fate";
 import type { Tally } from "../command/promise-completion";
 import type { BatchFacts } from "../observability/hooks";
 import type { Reply } from "../protocol/resp-types";
@@ -301,7 +302,12 @@ export class PipelineRun implements Completion, BatchFacts {
 
   /** Fails what has not settled. */
   abort(error: Error): void {
-    for (const command of this.commands) command.fail(error);
+    for (const command of this.commands) {
+      const isUnwritten = command.state < CommandState.Sent;
+      command.fail(error);
+      // It may wait for long behind a peer that takes nothing.
+      if (isUnwritten && isForgettable(command)) command.release();
+    }
   }
 
   private sendObserved(commands: readonly Command[]): void {

@@ -227,39 +227,6 @@ for (const kind of serverKinds()) {
       expect(calls).to.include({ mset: 8 });
     });
 
-    it("a pipeline of many hundreds leaves in pieces while the server has no work, its rows in order", async () => {
-      const redis = await openProven(READS);
-      const keys = Array.from({ length: 1000 }, (_, index) => `k${index}`);
-      const flushesOf = async (ask: () => Promise<unknown>): Promise<number> => {
-        await redis.ping();
-        const { count } = redis.stats().flushes;
-        await ask();
-        return redis.stats().flushes.count - count;
-      };
-      const exec = async (): Promise<void> => {
-        const pipeline = redis.pipeline({ merge: ["get", "set"] });
-        for (const key of keys) pipeline.set("x", key).get(key).get(key);
-        for (const [index, key] of keys.entries()) pipeline.get(key).set(key, String(index));
-        for (const key of keys) pipeline.get(key);
-        const rows = (await pipeline.exec()) as [null, unknown][];
-        expect(rows.slice(-1000)).to.deep.equal(keys.map((_, index) => [null, String(index)]));
-      };
-      await exec();
-      await callsOf(server);
-      const read = () =>
-        redis
-          .pipeline(
-            keys.map((key) => ["get", key]),
-            { merge: ["get"] },
-          )
-          .exec();
-      expect(await flushesOf(read)).to.equal(4);
-      expect(await callsOf(server))
-        .to.include({ mget: 8 })
-        .and.not.have.any.keys("get");
-      expect(await flushesOf(() => Promise.all([redis.ping(), read()]))).to.equal(2);
-    });
-
     it("a long turn of a user who may not use the other command is written singly, in order", async () => {
       await server.command("ACL", "SETUSER", "narrow", "on", ">pw", "~*", "+@all", "-mset");
       const redis = await open({ merge: ["set"] }, { username: "narrow", password: "pw" });
