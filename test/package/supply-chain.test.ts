@@ -143,12 +143,13 @@ describe("supply chain", function () {
 
   it("few dependencies at run time, one below them, no script at installation", () => {
     const manifest = read<Manifest>("package.json");
-    expect(Object.keys(manifest.dependencies).sort()).to.deep.equal(["cluster-key-slot", "debug"]);
+    expect(Object.keys(manifest.dependencies).sort()).to.deep.equal(["cluster-key-slot", "debug", "denque"]);
     const { packages } = read<LockFile>("package-lock.json");
     const needed = neededBy(Object.keys(manifest.dependencies), packages);
     expect(needed.map(([path]) => path.replace("node_modules/", "")).sort()).to.deep.equal([
       "cluster-key-slot",
       "debug",
+      "denque",
       "ms",
     ]);
     expect(needed.filter(([, one]) => one.hasInstallScript)).to.deep.equal([]);
