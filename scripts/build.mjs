@@ -13,6 +13,7 @@ import { join, posix, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { RolldownMagicString, rolldown } from "rolldown";
 import { parseSync, Visitor } from "rolldown/utils";
+import { writeClientSurface } from "../migrate/build.mjs";
 import { buildTestKit, buildTestKitDeclarations } from "../testing/build.mjs";
 import { isStale, READABLE_CODE, writeDeclarations } from "./bundle.mjs";
 import { checkout, mustRun, toolPath } from "./run-command.mjs";
@@ -358,6 +359,18 @@ async function writeTracer() {
   await bundle.close();
 }
 
+/** The program behind `sluice top`, with the packages that only it needs. */
+async function writeTop() {
+  const bundle = await rolldown({
+    input: join(checkout, "scripts", "top", "top.mjs"),
+    cwd: checkout,
+    platform: "node",
+    external: ["sluice"],
+  });
+  await bundle.write({ file: join(built, "top.mjs"), format: "es" });
+  await bundle.close();
+}
+
 /** The same classes as require() gives, under the names of an ES module. */
 function writeModuleEntry(names) {
   const main = createRequire(import.meta.url)(join(built, "index.js"));
@@ -389,6 +402,8 @@ export async function buildCode({ ifStale = false } = {}) {
   removeFiles(/\.m?js(?:\.map)?$/);
   writeModuleEntry(await writeCode());
   await writeTracer();
+  await writeTop();
+  writeClientSurface();
 }
 
 /** The declarations of each module as the compiler writes them, before they are put together. */

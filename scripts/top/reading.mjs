@@ -7,7 +7,7 @@ const BUSY_COMMANDS = 6;
 
 /**
  * One look: parts that the user may not ask for are null.
- * @param {import("../../built/index.mjs").Redis} redis
+ * @param {import("sluice").Redis} redis
  */
 export async function readServer(redis) {
   const rows = await redis

@@ -1,4 +1,4 @@
-/** `npm run top`: the view of a running server. */
+/** `sluice top`: the view of a running server. */
 
 import { type ExecFileException, execFile } from "node:child_process";
 import { join } from "node:path";
@@ -9,7 +9,7 @@ import { Redis } from "../../src/index";
 import { closeClient } from "../support/matrix";
 import { startServer } from "../support/shared-servers";
 
-const SCRIPT = join(__dirname, "..", "..", "..", "scripts", "top.mjs");
+const SCRIPT = join(__dirname, "..", "..", "..", "bin", "sluice.mjs");
 const PASSWORD = "geheim";
 
 interface Shown {
@@ -20,7 +20,7 @@ interface Shown {
 
 function top(...args: string[]): Promise<Shown> {
   return new Promise((resolve) => {
-    execFile(process.execPath, [SCRIPT, ...args], (error: ExecFileException | null, out, err) => {
+    execFile(process.execPath, [SCRIPT, "top", ...args], (error: ExecFileException | null, out, err) => {
       resolve({ code: error === null ? 0 : Number(error.code), out, err });
     });
   });

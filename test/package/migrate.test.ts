@@ -23,7 +23,7 @@ import { cleanEnvironment as env, installWith, packageManagers } from "./package
 
 const run = promisify(execFile);
 const root = checkoutDirectory();
-const program = join(root, "bin", "sluice-migrate.mjs");
+const program = join(root, "migrate", "sluice-migrate.mjs");
 const isLong = process.env.SLUICE_LONG === "1";
 /** Published programs on either client, at the versions that were tried. */
 const PUBLISHED = [
@@ -338,19 +338,33 @@ export type { RedisClientType };
     expect(editOf(plan, "package.json")).to.include("resolutions");
   });
 
-  it("lists calls of node-redis where no compiler can be asked", async () => {
+  it("needs no compiler in the project", async () => {
     const directory = project({
       "package.json": { private: true, dependencies: { redis: "^5.0.0" } },
-      "main.js": 'const { createClient } = require("redis");\nconst client = createClient();\n',
+      "main.js":
+        'const { createClient } = require("redis");\nlet client;\nclient = createClient();\nclient.hGetAll("a");\n',
     });
     const plan = await migrate(directory);
-    expect(plan.edits.map(({ file }) => file)).to.deep.equal(["package.json"]);
-    expect(plan.notes).to.deep.include({
-      file: "main.js",
-      line: 2,
-      text: "a client of node-redis",
-      link: "moving-from-node-redis.md",
+    expect(editOf(plan, "main.js")).to.equal(
+      'const Redis = require("sluice");\nlet client;\nclient = new Redis();\nclient.hgetall("a");\n',
+    );
+  });
+
+  it("leaves files alone that git ignores, and all that is outside of --source", async () => {
+    const code = 'const { createClient } = require("redis");\nconst client = createClient();\n';
+    const directory = project({
+      "package.json": { private: true, dependencies: { redis: "^5.0.0" } },
+      ".gitignore": "*.before.js\n",
+      "app.before.js": code,
+      "src/app.js": code,
+      "scripts/seed.js": code,
     });
+    await run("git", ["init", "-q"], { cwd: directory });
+    const files = ({ edits }: Plan): string[] => edits.map(({ file }) => file).sort();
+    expect(files(await migrate(directory))).to.deep.equal(["package.json", "scripts/seed.js", "src/app.js"]);
+    expect(files(await migrate(directory, "--source", "src"))).to.deep.equal(["package.json", "src/app.js"]);
+    const failure = await migrate(directory, "--source", "../other").catch(({ stderr }) => stderr as string);
+    expect(failure).to.include("is outside of");
   });
 
   it("reads the programs of this project's consumers", async () => {

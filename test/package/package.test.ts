@@ -11,7 +11,7 @@ import { serverKinds, sharedServer } from "../support/shared-servers";
 import { Application, packPackage, type Tarball } from "./installed-package";
 import { expectAtMost, expectNamed, SIZES } from "./sizes";
 
-const ASIDE = /^(?:built\/otel|bin\/)/;
+const ASIDE = /^(?:built\/(?:otel|top)|bin\/)/;
 const LEFT_OUT = ["./late/*", "debug"];
 const MAX_LOAD_RATIO = 0.5;
 const LOADS = 9;
@@ -300,6 +300,14 @@ describe("package", function () {
       const redis = new Redis({ lazyConnect: true });
       console.log(JSON.stringify([names.filter((name) => Redis[name].name !== name), redis.pipeline().constructor.name]));`;
     expect(await plain.evaluate("class-names.cjs", code)).to.deep.equal([[], "Pipeline"]);
+  });
+
+  it("shows a running server from the command line", async () => {
+    const bin = join(plain.directory, "node_modules", ".bin", "sluice");
+    const frame = execFileSync(bin, ["top", "--once", "--interval=100", server.url], { encoding: "utf8" });
+    expect(frame).to.include("commands/s").and.include("CPU of the server");
+    const help = execFileSync(bin, [], { encoding: "utf8" });
+    expect(help).to.include("sluice top");
   });
 
   it("is described in the change log under its version", () => {

@@ -3,7 +3,7 @@
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 
-const { homepage = "" } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+const { homepage = "" } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 /** Addresses work once the project has an owner; until then they are the names of pages. */
 const base = /\bOWNER\b|^$/.test(homepage) ? "docs/" : `${homepage.replace(/#.*$/, "")}/blob/main/docs/`;
 

@@ -1,8 +1,8 @@
 /** What the migration looks at: manifest, package manager, lock file, sources. */
 
+import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { createRequire } from "node:module";
-import { join, relative, sep } from "node:path";
+import { join, relative, resolve, sep } from "node:path";
 
 const LOCKS = {
   npm: ["package-lock.json", "npm-shrinkwrap.json"],
@@ -44,33 +44,41 @@ function* files(folder, at = folder) {
   }
 }
 
-/** The compiler of the project, if it is one that can be asked for the syntax of a text. */
-function compilerOf(folder) {
-  try {
-    const compiler = createRequire(join(folder, "package.json"))("typescript");
-    return typeof compiler.createSourceFile === "function" ? compiler : null;
-  } catch {
-    return null;
-  }
+/** Whether git ignores a file; false where the folder is no work tree, or git is not there. */
+function ignoredBy(folder, names) {
+  const options = { cwd: folder, input: names.join("\0"), encoding: "utf8" };
+  const { stdout } = spawnSync("git", ["check-ignore", "--stdin", "-z"], options);
+  return new Set((stdout ?? "").split("\0"));
+}
+
+/** The folders that --source names, as prefixes of paths from the folder. */
+function isIn(sources, name) {
+  if (sources.length === 0) return true;
+  return sources.some((source) => name === source || name.startsWith(`${source}/`));
 }
 
 /**
  * @param {string} folder
  * @param {string | undefined} wantedManager
+ * @param {readonly string[]} [wantedSources] folders or files in the folder; no other source is read or written
  */
-export function readProject(folder, wantedManager) {
+export function readProject(folder, wantedManager, wantedSources = []) {
   const path = join(folder, "package.json");
   if (!existsSync(path)) throw new Error(`there is no package.json in ${folder}`);
   const manifest = JSON.parse(readFileSync(path, "utf8"));
   const manager = managerOf(folder, manifest, wantedManager);
   const lock = LOCKS[manager].find((file) => existsSync(join(folder, file)));
-  const all = [...files(folder)];
+  const wanted = wantedSources.map((one) => relative(folder, resolve(folder, one)).split(sep).join("/"));
+  const outside = wanted.find((one) => one === ".." || one.startsWith("../"));
+  if (outside !== undefined) throw new Error(`--source ${outside} is outside of ${folder}`);
+  const found = [...files(folder)];
+  const ignored = ignoredBy(folder, found);
+  const all = found.filter((name) => !ignored.has(name) && isIn(wanted.filter(Boolean), name));
   return {
     folder,
     manifest,
     manager,
     lock,
-    compiler: compilerOf(folder),
     sources: all.filter((name) => SOURCE.test(name)),
     others: all.filter((name) => !SOURCE.test(name) && !/lock/.test(name)),
     read: (name) => readFileSync(join(folder, name), "utf8"),

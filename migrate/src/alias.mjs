@@ -151,6 +151,12 @@ export function planAlias(project, wanted, version, plan) {
     planManifest(project, plan, change, lines);
   }
   if (present === spec) plan.isMoved = true;
+  if (field !== undefined && !plan.isMoved) {
+    plan.notes.push({
+      text: 'everything of the client is imported from "ioredis", also what only it has: import { mayHaveRun } from "ioredis"; tracing is "ioredis/otel"; the test kit is a package of its own, sluice-testing',
+      link: "moving-from-ioredis.md",
+    });
+  }
   if (!isNeeded) return;
   planOverride(project, plan, spec);
   planLock(project, plan);

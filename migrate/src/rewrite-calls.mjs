@@ -1,23 +1,20 @@
-/**
- * Rewrites calls of node-redis in one file, by the syntax tree of the project's TypeScript. Which names are clients is
- * learned first, also from the files that this one imports (`client-files.mjs` leads from file to file).
- */
+/** Rewrites calls of node-redis in one file; the compiler tells which expressions are clients (client-types.mjs). */
 
-import { createRequire } from "node:module";
-import { exportsOf, importsOf } from "./module-names.mjs";
+import { readFileSync } from "node:fs";
+import { ts } from "ts-morph";
 
-const { Redis } = createRequire(import.meta.url)("../../built/index.js");
+/** The methods of this client, as the build found them. */
+const { methods } = JSON.parse(readFileSync(new URL("../built/client.json", import.meta.url), "utf8"));
+const METHODS = new Set(methods);
 
 const MAKERS = new Set(["createClient", "createCluster", "createSentinel", "createClientPool"]);
 /** node-redis goes there without an address. */
 const DEFAULT_ADDRESS = '"redis://localhost:6379"';
-const CLIENT_TYPES = /\bRedisClientType\b|typeof createClient\b|\bRedisClientPoolType\b/;
 /** Options of SET: with a value, and without. */
 const SET_VALUES = new Set(["EX", "PX", "EXAT", "PXAT"]);
 const SET_FLAGS = new Set(["NX", "XX", "GET", "KEEPTTL"]);
 const STATES = new Set(["isOpen", "isReady"]);
 const OLD_IMPORT = /["'](?:redis|@redis\/client)["']/;
-const OWN_IMPORT = /["']sluice["']/;
 const ENDINGS = { close: "quit", quit: "quit", destroy: "disconnect", disconnect: "disconnect" };
 /** Spelled otherwise, or with other replies: people decide. */
 const OTHERWISE = {
@@ -40,55 +37,18 @@ const OTHERWISE = {
 };
 
 export class Rewriter {
-  constructor(ts, file, text) {
-    this.ts = ts;
+  constructor(types, file, text) {
+    this.types = types;
     this.file = file;
     this.text = text;
     /** A file that an earlier run rewrote: its clients are those of this package. */
     this.isMoved = !OLD_IMPORT.test(text);
-    this.importsOwn = OWN_IMPORT.test(text);
-    const kind = /\.(?:tsx|jsx)$/.test(file) ? ts.ScriptKind.TSX : ts.ScriptKind.TS;
-    this.source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true, kind);
-    this.clients = new Set();
-    /** Functions that return a client. */
-    this.makers = new Set();
+    this.source = types.source(file);
     /** Conditions that go with what they govern. */
     this.dropped = new Set();
     this.edits = [];
     this.notes = [];
     this.hasUnknownMaker = false;
-  }
-
-  /**
-   * Learns which names are clients, as far as it can be known by now.
-   *
-   * @param {(specifier: string) => Map<string, "client" | "maker"> | undefined} exportsFrom of another file
-   * @returns {Map<string, "client" | "maker">} by the name under which other files get it
-   */
-  learnNames(exportsFrom) {
-    const { ts, source } = this;
-    for (const { from, imported, local } of importsOf(ts, source)) {
-      const all = exportsFrom(from);
-      if (all === undefined) continue;
-      if (imported === "*") for (const [name, kind] of all) this.know(`${local}.${name}`, kind);
-      else this.know(local, all.get(imported));
-    }
-    this.visit(source, (node) => this.learn(node));
-    const found = new Map();
-    for (const { local, exported, from } of exportsOf(ts, source)) {
-      const all = from === undefined ? undefined : exportsFrom(from);
-      if (exported === "*") for (const [name, kind] of all ?? []) found.set(name, kind);
-      else if (from !== undefined) {
-        if (all?.has(local)) found.set(exported, all.get(local));
-      } else if (this.clients.has(local)) found.set(exported, "client");
-      else if (this.makers.has(local)) found.set(exported, "maker");
-    }
-    return found;
-  }
-
-  know(name, kind) {
-    if (kind === "client") this.clients.add(name);
-    if (kind === "maker") this.makers.add(name);
   }
 
   /** The text with its mechanical calls rewritten, one line for each change, and what is left to people. */
@@ -100,7 +60,7 @@ export class Rewriter {
 
   visit(node, look) {
     look(node);
-    this.ts.forEachChild(node, (child) => this.visit(child, look));
+    ts.forEachChild(node, (child) => this.visit(child, look));
   }
 
   line(node) {
@@ -115,109 +75,18 @@ export class Rewriter {
     this.edits.push({ start: node.getStart(), end: node.getEnd(), by });
   }
 
-  /** `a`, `a.b` or `this.a`: what a client is known by. */
-  nameOf(node) {
-    const { ts } = this;
-    if (ts.isIdentifier(node)) return node.text;
-    if (node.kind === ts.SyntaxKind.ThisKeyword) return "this";
-    if (ts.isPropertyAccessExpression(node)) {
-      const owner = this.nameOf(node.expression);
-      return owner === undefined ? undefined : `${owner}.${node.name.text}`;
-    }
-    if (ts.isNonNullExpression(node) || ts.isParenthesizedExpression(node))
-      return this.nameOf(node.expression);
-    return undefined;
-  }
-
-  /** Awaits, chains of on() and connect(), duplicates: down to what made the client. */
-  isMade(node) {
-    const { ts } = this;
-    if (node === undefined) return false;
-    if (ts.isAwaitExpression(node) || ts.isParenthesizedExpression(node) || ts.isAsExpression(node)) {
-      return this.isMade(node.expression);
-    }
-    if (ts.isNewExpression(node)) return this.importsOwn && node.expression.getText() === "Redis";
-    if (!ts.isCallExpression(node)) return false;
-    const maker = this.nameOf(node.expression);
-    if (maker !== undefined && this.makers.has(maker)) return true;
-    if (ts.isIdentifier(node.expression)) return MAKERS.has(node.expression.text);
-    if (!ts.isPropertyAccessExpression(node.expression)) return false;
-    const { name, expression } = node.expression;
-    if (MAKERS.has(name.text)) return true;
-    if (name.text === "duplicate") return this.isClient(expression) || this.isMade(expression);
-    return (name.text === "on" || name.text === "connect") && this.isMade(expression);
-  }
-
-  learn(node) {
-    const { ts } = this;
-    const learnName = (name) => {
-      const text = this.nameOf(name);
-      if (text !== undefined) this.clients.add(text);
-    };
-    if (ts.isVariableDeclaration(node) && this.isMade(node.initializer)) learnName(node.name);
-    if (ts.isBinaryExpression(node) && node.operatorToken.kind === ts.SyntaxKind.EqualsToken) {
-      if (this.isMade(node.right)) learnName(node.left);
-    }
-    this.learnFunction(node);
-    if (ts.isPropertyDeclaration(node)) {
-      const isTyped = this.isClientType(node.type);
-      if (isTyped || this.isMade(node.initializer)) this.clients.add(`this.${node.name.getText()}`);
-    }
-    if (ts.isParameter(node) || ts.isVariableDeclaration(node)) {
-      if (!this.isClientType(node.type)) return;
-      learnName(node.name);
-      // A parameter with a modifier is a property as well.
-      if (node.modifiers?.length > 0) this.clients.add(`this.${node.name.getText()}`);
-    }
-  }
-
-  isClientType(node) {
-    if (node === undefined) return false;
-    const text = node.getText();
-    return CLIENT_TYPES.test(text) || (this.importsOwn && text === "Redis");
-  }
-
-  /** `function get() { return client; }`, also as an arrow function, and async. */
-  learnFunction(node) {
-    const { ts } = this;
-    const isNamed = ts.isFunctionDeclaration(node) && node.name !== undefined;
-    const isArrow =
-      ts.isVariableDeclaration(node) && node.initializer && ts.isArrowFunction(node.initializer);
-    if (!isNamed && !isArrow) return;
-    const made = isNamed ? node : node.initializer;
-    if (made.body !== undefined && this.givesClient(made.body)) this.makers.add(node.name.getText());
-  }
-
-  givesClient(body) {
-    const { ts } = this;
-    const isOne = (expression) =>
-      expression !== undefined && (this.isClient(expression) || this.isMade(expression));
-    if (!ts.isBlock(body)) return isOne(body);
-    const look = (node) => {
-      if (ts.isFunctionLike(node)) return false;
-      if (ts.isReturnStatement(node)) return isOne(node.expression);
-      return ts.forEachChild(node, (child) => look(child) || undefined) ?? false;
-    };
-    return look(body);
-  }
-
   isClient(node) {
-    const name = this.nameOf(node);
-    return name !== undefined && this.clients.has(name);
+    return this.types.isClient(node);
   }
 
-  /** A client, or a chain of calls that began with one of its transactions. */
+  /** A client, a transaction of one, or a chain of calls that began with either. */
   isChain(node) {
-    const { ts } = this;
-    if (this.isClient(node)) return true;
+    if (this.isClient(node) || this.types.isTransaction(node)) return true;
     if (!ts.isCallExpression(node) || !ts.isPropertyAccessExpression(node.expression)) return false;
-    const { expression, name } = node.expression;
-    if (name.text === "multi" && this.isClient(expression)) return true;
-    return !this.isClient(expression) && this.isChain(expression);
+    return !this.isClient(node.expression.expression) && this.isChain(node.expression.expression);
   }
 
   change(node) {
-    const { ts } = this;
     if (ts.isIfStatement(node) && this.isConnectIfClosed(node)) {
       this.dropped.add(node.expression);
       this.dropStatement(node);
@@ -231,7 +100,7 @@ export class Rewriter {
     }
     if (!ts.isPropertyAccessExpression(node.expression)) return;
     const { expression, name } = node.expression;
-    if (name.text === "connect" && (this.isClient(expression) || this.isMade(expression))) {
+    if (name.text === "connect" && this.isClient(expression)) {
       this.dropConnect(node, expression);
       return;
     }
@@ -241,7 +110,6 @@ export class Rewriter {
 
   /** `if (!client.isOpen) await client.connect();`, with or without braces, and nothing else in it. */
   isConnectIfClosed({ expression: condition, thenStatement, elseStatement }) {
-    const { ts } = this;
     if (elseStatement !== undefined || !ts.isPrefixUnaryExpression(condition)) return false;
     if (condition.operator !== ts.SyntaxKind.ExclamationToken || !this.isState(condition.operand))
       return false;
@@ -257,7 +125,7 @@ export class Rewriter {
 
   isState(node) {
     return (
-      this.ts.isPropertyAccessExpression(node) && STATES.has(node.name.text) && this.isClient(node.expression)
+      ts.isPropertyAccessExpression(node) && STATES.has(node.name.text) && this.isClient(node.expression)
     );
   }
 
@@ -267,10 +135,9 @@ export class Rewriter {
   }
 
   dropConnect(node, expression) {
-    const { ts } = this;
     let statement = node.parent;
     while (ts.isAwaitExpression(statement) || ts.isVoidExpression(statement)) statement = statement.parent;
-    const isStatement = ts.isExpressionStatement(statement) && this.isClient(expression);
+    const isStatement = ts.isExpressionStatement(statement) && !ts.isCallExpression(expression);
     const isInBlock = ts.isBlock(statement.parent) || ts.isSourceFile(statement.parent);
     if (isStatement && isInBlock) this.dropStatement(statement);
     // What an `if` governs stays a statement, or it would govern the next one.
@@ -300,7 +167,6 @@ export class Rewriter {
 
   /** What `new Redis()` takes in the place of the options, or null if people have to look. */
   optionsOf(options) {
-    const { ts } = this;
     if (options === undefined) return "";
     if (!ts.isObjectLiteralExpression(options)) return null;
     const fields = this.fieldsOf(options);
@@ -330,7 +196,6 @@ export class Rewriter {
 
   /** Values by name; null where a name is computed or something is spread. */
   fieldsOf(object) {
-    const { ts } = this;
     const fields = {};
     for (const property of object.properties) {
       if (ts.isShorthandPropertyAssignment(property)) fields[property.name.text] = property.name;
@@ -349,20 +214,20 @@ export class Rewriter {
     }
     if (method in OTHERWISE) {
       // What exists in both may have been mended since the file was moved.
-      if (this.isMoved && method in Redis.prototype) return;
+      if (this.isMoved && METHODS.has(method)) return;
       this.note(node, `${method}(): here ${OTHERWISE[method]}`);
       return;
     }
     if (method === "sendCommand") return this.changeRaw(node, name);
     const lower = method.toLowerCase();
-    if (typeof Redis.prototype[lower] !== "function") return;
+    if (!METHODS.has(lower)) return;
     if (lower !== method) this.replace(name, lower);
     this.changeArguments(node, lower);
   }
 
   changeRaw(node, name) {
     const [list] = node.arguments;
-    if (node.arguments.length !== 1 || !this.ts.isArrayLiteralExpression(list)) {
+    if (node.arguments.length !== 1 || !ts.isArrayLiteralExpression(list)) {
       this.note(node, "sendCommand(): here call(name, …arguments)");
       return;
     }
@@ -371,7 +236,6 @@ export class Rewriter {
   }
 
   changeArguments(node, method) {
-    const { ts } = this;
     const last = node.arguments.at(-1);
     const made = this.madeArguments(method, node.arguments);
     if (made !== undefined) {
@@ -387,7 +251,6 @@ export class Rewriter {
 
   /** The arguments that are replaced, and by which text; undefined if they stay. */
   madeArguments(method, all) {
-    const { ts } = this;
     const last = all.at(-1);
     if (method === "set" && all.length === 3 && ts.isObjectLiteralExpression(last)) {
       const words = this.setWords(last);
@@ -412,7 +275,7 @@ export class Rewriter {
   }
 
   memberOf(node) {
-    const fields = this.ts.isObjectLiteralExpression(node) ? this.fieldsOf(node) : null;
+    const fields = ts.isObjectLiteralExpression(node) ? this.fieldsOf(node) : null;
     if (fields?.score === undefined || fields.value === undefined || Object.keys(fields).length !== 2)
       return null;
     return `${fields.score.getText()}, ${fields.value.getText()}`;
@@ -420,7 +283,6 @@ export class Rewriter {
 
   /** The words of SET for an option object of either version; null if one of them is not known. */
   setWords(object) {
-    const { ts } = this;
     const fields = this.fieldsOf(object);
     if (fields === null) return null;
     const words = [];
@@ -438,7 +300,6 @@ export class Rewriter {
   }
 
   changeImports() {
-    const { ts } = this;
     if (this.hasUnknownMaker) return;
     for (const statement of this.source.statements) {
       if (ts.isImportDeclaration(statement)) this.changeImport(statement);
@@ -447,9 +308,7 @@ export class Rewriter {
   }
 
   isPackage(node) {
-    return (
-      node !== undefined && this.ts.isStringLiteral(node) && ["redis", "@redis/client"].includes(node.text)
-    );
+    return node !== undefined && ts.isStringLiteral(node) && ["redis", "@redis/client"].includes(node.text);
   }
 
   changeImport(statement) {
@@ -464,14 +323,13 @@ export class Rewriter {
     const isType = statement.importClause.isTypeOnly ? "type " : "";
     this.replace(statement, `import ${isType}Redis from "sluice";`);
     this.visit(this.source, (node) => {
-      if (this.ts.isTypeReferenceNode(node) && node.typeName.getText() === "RedisClientType") {
+      if (ts.isTypeReferenceNode(node) && node.typeName.getText() === "RedisClientType") {
         this.replace(node, "Redis");
       }
     });
   }
 
   changeRequire(statement) {
-    const { ts } = this;
     const [declaration] = statement.declarationList.declarations;
     const call = declaration?.initializer;
     if (call === undefined || !ts.isCallExpression(call) || call.expression.getText() !== "require") return;

@@ -2,7 +2,8 @@
 
 import { readFileSync } from "node:fs";
 
-const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
+/** The sub-paths of this client, as the build found them. */
+const { subpaths } = JSON.parse(readFileSync(new URL("../built/client.json", import.meta.url), "utf8"));
 
 const RULES = [
   {
@@ -69,7 +70,7 @@ function lineAt(text, index) {
 
 function isPublic(path) {
   const subpath = `.${path.slice("ioredis".length)}`;
-  return exports[subpath] !== undefined;
+  return subpaths.includes(subpath);
 }
 
 function checkImports(file, text, plan) {

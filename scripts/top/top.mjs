@@ -3,21 +3,21 @@
  * memory, round trip, and where its time goes. For development; it asks the server a few cheap
  * questions each time, and never shows a value, a key or a password.
  *
- *   npm run top -- [--once | --frames=N] [--interval=MS] redis://host:6379
+ *   sluice top [--once | --frames=N] [--interval=MS] redis://host:6379
  *
  * `--once` prints one frame, of a second's work, and ends. Without a terminal frames follow one another.
  */
 
 import { parseArgs } from "node:util";
-import { Redis } from "../built/index.mjs";
-import { drawFrame } from "./top/frame.mjs";
-import { figuresBetween, readServer } from "./top/reading.mjs";
+import { Redis } from "sluice";
+import { drawFrame } from "./frame.mjs";
+import { figuresBetween, readServer } from "./reading.mjs";
 
 const CLEAR = "\u001b[H\u001b[J";
 const HISTORY = 60;
 
 function fail(message) {
-  console.error(`${message}\nnpm run top -- [--once | --frames=N] [--interval=MS] redis://host:6379`);
+  console.error(`${message}\nsluice top [--once | --frames=N] [--interval=MS] redis://host:6379`);
   process.exit(1);
 }
 

@@ -1,0 +1,33 @@
+/** Programs that use node-redis: mechanical calls are rewritten, everything else is listed. */
+
+import { addDependency } from "./alias.mjs";
+import { fieldOf } from "./project.mjs";
+
+const PACKAGES = ["redis", "@redis/client"];
+/** Also the name that an earlier run wrote. */
+const HAS_CLIENTS = /["'](?:redis|@redis\/client|sluice)["']/;
+const PAGE = "moving-from-node-redis.md";
+
+/** @param wanted The specifier asked for on the command line; undefined keeps what is there, or takes the version. */
+export async function planNodeRedis(project, wanted, version, plan) {
+  const used = PACKAGES.filter((name) => fieldOf(project, name) !== undefined);
+  const files = project.sources.filter((file) => HAS_CLIENTS.test(project.read(file)));
+  if (files.length === 0 || used.length === 0) return;
+  const field = fieldOf(project, "sluice");
+  const isChosen = wanted === undefined || wanted === project.manifest[field]?.sluice;
+  if (field === undefined || !isChosen) addDependency(project, plan, "sluice", wanted ?? version);
+  // The compiler takes a second to load, and projects on ioredis do not need it.
+  const { ClientTypes } = await import("./client-types.mjs");
+  const { Rewriter } = await import("./rewrite-calls.mjs");
+  const types = new ClientTypes(project.folder, project.sources);
+  for (const file of project.sources) {
+    const text = project.read(file);
+    const { after, lines, notes } = new Rewriter(types, file, text).rewrite();
+    if (after !== text) plan.edits.push({ file, after, lines });
+    plan.notes.push(...notes.map((note) => ({ file, link: PAGE, ...note })));
+  }
+  plan.notes.push({
+    text: `when nothing of it is left: take ${used.join(", ")} out of package.json`,
+    link: PAGE,
+  });
+}
