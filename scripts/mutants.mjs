@@ -15,8 +15,8 @@ import { parseSync } from "oxc-parser";
 import { compile, compiledPath } from "./compile.mjs";
 import { checkout, toolPath } from "./run-command.mjs";
 
-/** A mutant that hangs is noticed as well. */
-const LIMIT_MS = 60_000;
+/** A mutant that hangs is noticed as well: it may take this many times as long as the code without a change. */
+const LONGEST = 4;
 
 const SWAPPED = new Map([
   ["===", "!=="],
@@ -115,13 +115,18 @@ function describe({ path, code, from, to, text }) {
   return `${relative(checkout, path)}:${line}\n    ${code.slice(start, stop).trim()}\n    ${mutated.trim()}`;
 }
 
+/** True when all tests pass within the time. */
+function passes(tests, timeout) {
+  const mocha = [toolPath("mocha", "mocha"), "--bail", "--reporter=dot", ...tests];
+  return spawnSync(process.execPath, mocha, { cwd: checkout, timeout }).status === 0;
+}
+
 /** True when a test fails, or does not end. */
-function isKilled(mutant, tests) {
+function isKilled(mutant, tests, limitMs) {
   const { path, code, from, to, text } = mutant;
   writeFileSync(path, code.slice(0, from) + text + code.slice(to));
   try {
-    const mocha = [toolPath("mocha", "mocha"), "--bail", "--reporter=dot", "--timeout=15000", ...tests];
-    return spawnSync(process.execPath, mocha, { cwd: checkout, timeout: LIMIT_MS }).status !== 0;
+    return !passes(tests, limitMs);
   } finally {
     writeFileSync(path, code);
   }
@@ -146,12 +151,20 @@ while (sample.length < Math.min(Number(values.count), all.length)) {
   sample.push(...all.splice(index, 1));
 }
 const folders = values.tests.split(",");
+
+/** The tests of its own folder first. */
+function testsFor(path) {
+  const own = folders.filter((folder) => path.includes(`/src/${folder}/`));
+  const ordered = [...own, ...folders.filter((folder) => !own.includes(folder))];
+  return ordered.flatMap((folder) => filesIn(`build/test/unit/${folder}`, ".test.js"));
+}
+
+const startedAt = performance.now();
+if (!passes(testsFor(""))) throw new Error("The tests fail without a mutant: mend them first");
+const limitMs = Math.ceil((performance.now() - startedAt) * LONGEST);
 let killed = 0;
 for (const mutant of sample) {
-  const own = folders.filter((folder) => mutant.path.includes(`/src/${folder}/`));
-  const ordered = [...own, ...folders.filter((folder) => !own.includes(folder))];
-  const tests = ordered.flatMap((folder) => filesIn(`build/test/unit/${folder}`, ".test.js"));
-  if (isKilled(mutant, tests)) killed++;
+  if (isKilled(mutant, testsFor(mutant.path), limitMs)) killed++;
   else console.log(`survived: ${describe(mutant)}`);
 }
 console.log(`${killed} of ${sample.length} mutants killed, ${sample.length + all.length} places`);
