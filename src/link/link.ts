@@ -502,10 +502,16 @@ export class Link implements Dispatcher, CalledByParts {
     this.updateDirect();
   }
 
+  /** A SELECT of another database than that of the client. */
+  private movesAway({ args }: Command): boolean {
+    return Number(args[0]) !== (this.options.db ?? 0);
+  }
+
   private refusal(command: Command): Error | null {
     if (this.isLeaving) return this.leftovers.closedError();
     const { flags } = command.spec;
-    if ((flags & CommandFlag.Select) !== 0 && this.deps.takeover !== null) return new SelectOnClusterError();
+    if ((flags & CommandFlag.Select) !== 0 && this.deps.takeover !== null && this.movesAway(command))
+      return new SelectOnClusterError();
     const wrongMode = modeRefusal(this.mode, flags);
     if (wrongMode !== null || !this.session.mayRefuse) return wrongMode;
     const refusal = this.session.refusal(command);
