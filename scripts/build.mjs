@@ -371,6 +371,27 @@ async function writeTop() {
   await bundle.close();
 }
 
+/** Logins of managed servers: a file of its own, with the error classes of the client that is installed. */
+const CREDENTIALS = { credentials: "credentials/index" };
+const clientErrors = {
+  name: "client-errors",
+  resolveId: (id) => (/\/errors(?:\.ts)?$/.test(id) ? { id: "./index.js", external: true } : null),
+};
+
+async function writeCredentials() {
+  const bundle = await rolldown({
+    input: Object.fromEntries(
+      Object.entries(CREDENTIALS).map(([name, module]) => [name, join(source, `${module}.ts`)]),
+    ),
+    cwd: checkout,
+    platform: "node",
+    plugins: [clientErrors],
+    treeshake: { moduleSideEffects: false },
+  });
+  await bundle.write({ ...READABLE_CODE, dir: built });
+  await bundle.close();
+}
+
 /** The same classes as require() gives, under the names of an ES module. */
 function writeModuleEntry(names) {
   const main = createRequire(import.meta.url)(join(built, "index.js"));
@@ -402,6 +423,7 @@ export async function buildCode({ ifStale = false } = {}) {
   removeFiles(/\.m?js(?:\.map)?$/);
   writeModuleEntry(await writeCode());
   await writeTracer();
+  await writeCredentials();
   await writeTop();
   writeClientSurface();
 }
@@ -490,9 +512,21 @@ export async function buildDeclarations({ ifStale = false } = {}) {
     ],
   });
   await buildTracerDeclarations();
+  await buildCredentialDeclarations();
   const path = join(built, "declarations.d.ts");
   writeFileSync(path, NODE_TYPES + withEnd(path, publicExports()));
   for (const entry of [ENTRY, ...entries.map(([name]) => name)]) markTypes(entry);
+}
+
+function buildCredentialDeclarations() {
+  return writeDeclarations({
+    dir: built,
+    input: Object.fromEntries(
+      Object.entries(CREDENTIALS).map(([name, module]) => [name, join(declarations, `${module}.d.ts`)]),
+    ),
+    chunkFileNames: "credentials-[name].d.ts",
+    groups: [],
+  });
 }
 
 function buildTracerDeclarations() {

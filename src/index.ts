@@ -32,7 +32,6 @@ export type {
 } from "./client/options/cluster-options";
 export type {
   AutoPipeliningWindow,
-  CredentialsProvider,
   HimportFieldset,
 } from "./client/options/common-options";
 export type {
@@ -134,6 +133,8 @@ export {
 } from "./errors";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
+export type { CredentialRequest, CredentialsProvider } from "./link/credential-provider";
+export type { CredentialReason, ExpiringCredentials } from "./link/credentials";
 export type { WatchdogOptions } from "./link/link-options";
 export type {
   BatchOperationContext,

@@ -7,7 +7,6 @@ import type { ClientIdentity } from "../connection/handshake";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
-import { checkedCredentials, type ExpiringCredentials } from "../link/credentials";
 import { endCommands } from "../link/leftovers";
 import type { LinkDeps, LinkListener, Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
@@ -19,6 +18,7 @@ import { callUser } from "../util/user-code";
 import { VERSION } from "../util/version";
 import { type Chain, PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
+import { type CredentialOptions, credentialsOf } from "./credentials-of";
 import { emitMessage } from "./events";
 import type { RedisStatus } from "./types";
 
@@ -35,9 +35,7 @@ export interface LinkSupervisor {
 
 /** The client whose events they are. */
 export interface EventfulClient extends EventEmitter {
-  readonly options: ExpiringCredentials & {
-    readonly credentials?: (() => ExpiringCredentials | Promise<ExpiringCredentials>) | undefined;
-  };
+  readonly options: CredentialOptions;
   /** Missing while the client is being built. */
   readonly [PARTS]?: Chain;
   silentEmit(event: string, argument: unknown): boolean;
@@ -89,9 +87,8 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
     return this.supervisor?.takeover ?? null;
   }
 
-  credentials(): ExpiringCredentials | Promise<ExpiringCredentials> {
-    const { options } = this.client;
-    return typeof options.credentials === "function" ? checkedCredentials(options.credentials()) : options;
+  credentials(...reason: Parameters<LinkDeps["credentials"]>): ReturnType<LinkDeps["credentials"]> {
+    return credentialsOf(this.client.options, ...reason);
   }
 
   redirects(command: Command, error: Error): boolean {

@@ -44,8 +44,8 @@ export interface ClientIdentity {
 export type HandshakeOutcome =
   | { kind: "ready"; info: ServerInfo }
   | { kind: "loading"; delayMs: number }
-  /** `isTransient`: the next attempt may succeed without any change, so commands wait for it. */
-  | { kind: "failed"; error: Error; isTransient: boolean };
+  /** `isTransient`: the next attempt may succeed without any change, so commands wait for it. `isLogin`: the login was refused. */
+  | { kind: "failed"; error: Error; isTransient: boolean; isLogin?: boolean };
 
 /** `said` is the text of the error as the server sent it; in the error itself credentials are masked. */
 type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Error; said: string };
@@ -345,7 +345,7 @@ function judge(
 ): HandshakeOutcome {
   const { login, selects } = said;
   if (login !== null && login.error !== null && !isHarmless(login.said)) {
-    return refused(login, Boolean(credentials.password));
+    return refused(login, Boolean(credentials.password), true);
   }
   // A command that was issued for this database must not run in another one.
   for (const { db, answer } of selects) {
@@ -359,9 +359,9 @@ function judge(
   return outcome.kind === "failed" ? refused(said.info, Boolean(credentials.password)) : outcome;
 }
 
-function refused({ error, said }: Answer, hasPassword: boolean): HandshakeOutcome {
+function refused({ error, said }: Answer, hasPassword: boolean, isLogin = false): HandshakeOutcome {
   addHint(error as Error, hintOnRefusal(said, hasPassword));
-  return { kind: "failed", error: error as Error, isTransient: isTransientRefusal(said) };
+  return { kind: "failed", error: error as Error, isTransient: isTransientRefusal(said), isLogin };
 }
 
 /** Judges the answer to INFO: ready, or loading its data and to be asked again. */

@@ -1,5 +1,5 @@
 /**
- * Credentials that expire: asks their source for new ones before they expire and sends them with AUTH on the live
+ * Renews credentials that expire: asks their source for new ones before they expire and sends them with AUTH on the live
  * connection. If the source fails, it is asked again, and the connection stays as it is. Each new connection starts with
  * new credentials, so this module does not decide about reconnecting.
  */
@@ -15,9 +15,12 @@ export interface ExpiringCredentials extends Credentials {
   readonly expiresAt?: Date | number | undefined;
 }
 
+/** `connect`: for a new connection; `renewal`: before the present ones expire; `refused`: the server refused the last ones. */
+export type CredentialReason = "connect" | "renewal" | "refused";
+
 export interface CredentialSource {
   /** Called for each connection, and again before they expire. */
-  credentials(): ExpiringCredentials | Promise<ExpiringCredentials>;
+  credentials(reason?: CredentialReason): ExpiringCredentials | Promise<ExpiringCredentials>;
 }
 
 /**
@@ -52,9 +55,10 @@ export interface CredentialHost {
   onError(error: Error): void;
 }
 
-/** Part of their life after which they are renewed, and the longest lead. */
+/** Share of their lifetime after which they are renewed, as the clients of other languages do. */
 const RENEW_AT = 0.8;
-const LONGEST_LEAD_MS = 60_000;
+/** Largest share by which a renewal comes earlier, at random: the connections of many processes do not renew at once. */
+const JITTER = 0.05;
 /** Between two tries of a source that failed. */
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
@@ -77,9 +81,8 @@ export class CredentialRenewal {
     this.retryMs = FIRST_RETRY_MS;
     const expiresAt = Number(credentials.expiresAt ?? Number.NaN);
     if (Number.isNaN(expiresAt)) return;
-    const leftMs = expiresAt - userDateMs();
-    const delayMs = Math.max(leftMs * RENEW_AT, leftMs - LONGEST_LEAD_MS, FIRST_RETRY_MS);
-    this.later(delayMs, () => this.renew());
+    const share = RENEW_AT - JITTER * Math.random();
+    this.later(Math.max((expiresAt - userDateMs()) * share, FIRST_RETRY_MS), () => this.renew());
   }
 
   /** The connection is gone. */
@@ -91,7 +94,7 @@ export class CredentialRenewal {
   private async renew(): Promise<void> {
     const { round } = this;
     try {
-      const credentials = await this.source.credentials();
+      const credentials = await this.source.credentials("renewal");
       if (round === this.round) await this.send(credentials);
     } catch (error) {
       if (round === this.round) this.fail(error as Error);

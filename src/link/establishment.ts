@@ -32,7 +32,7 @@ import {
 } from "../observability/hints";
 import { addHint, markCertain } from "../util/error-hint";
 import { startTimer, stopTimer } from "../util/scheduling";
-import { toError } from "../util/user-code";
+import { isThenable, toError } from "../util/user-code";
 import type { AbstractConnector } from "./connector";
 import type { CredentialSource, ExpiringCredentials } from "./credentials";
 import { PlainPortCheck } from "./plain-port";
@@ -53,6 +53,8 @@ export interface EstablishmentDeps {
   readonly options: EstablishmentOptions;
   readonly connector: AbstractConnector;
   readonly source: IdentitySource;
+  /** The server has refused the credentials of the attempt before this one. */
+  isLoginRefused: boolean;
 }
 
 export interface EstablishmentOwner {
@@ -70,6 +72,7 @@ export class Establishment {
   private timer: NodeJS.Timeout | undefined;
   private isOver = false;
   private credentials: ExpiringCredentials = {};
+  private asked: ReturnType<IdentitySource["credentials"]> = {};
   private plainPort: PlainPortCheck | null = null;
 
   constructor(
@@ -80,6 +83,7 @@ export class Establishment {
 
   /** Dials. The connection tells the link when the socket is open; then comes `introduce`. */
   start(): void {
+    this.askForCredentials();
     this.dial().then(
       (socket) => this.takeOver(socket),
       (error: unknown) => {
@@ -111,6 +115,14 @@ export class Establishment {
     this.timer = undefined;
   }
 
+  /** Beside the dial, so that a slow source costs no time of its own. */
+  private askForCredentials(): void {
+    const { source, isLoginRefused } = this.deps;
+    this.asked = source.credentials(isLoginRefused ? "refused" : "connect");
+    // `introduce` reports a failure; the dial may fail before.
+    if (isThenable(this.asked)) this.asked.then(null, ignore);
+  }
+
   private tuneSocket(): void {
     const socket = this.connection.socket as Partial<Socket> | null;
     const { noDelay, keepAlive } = this.deps.options;
@@ -140,7 +152,7 @@ export class Establishment {
 
   private async shakeHands(databases: Databases): Promise<HandshakeOutcome> {
     const { options, source } = this.deps;
-    this.credentials = await source.credentials();
+    this.credentials = await this.asked;
     const introduction = { options, ...databases, credentials: this.credentials, identity: source.identity };
     return handshake(this.connection, introduction, (error) => this.owner.onNamedError("error", error));
   }
@@ -151,6 +163,7 @@ export class Establishment {
     switch (outcome.kind) {
       case "ready":
         this.stop();
+        this.deps.isLoginRefused = false;
         this.owner.onEstablished(outcome.info, this.credentials);
         return;
       case "loading":
@@ -158,8 +171,15 @@ export class Establishment {
         return;
       case "failed":
         this.stop();
-        this.owner.onRefused(outcome.error, outcome.isTransient);
+        this.owner.onRefused(outcome.error, outcome.isTransient || this.mayLogInAgain(outcome));
     }
+  }
+
+  /** A function may have other credentials by now: it is told of the refusal and asked once more. */
+  private mayLogInAgain({ isLogin = false }: { readonly isLogin?: boolean }): boolean {
+    const { deps } = this;
+    deps.isLoginRefused = isLogin && isThenable(this.asked) && !deps.isLoginRefused;
+    return deps.isLoginRefused;
   }
 
   private async askAgain(): Promise<void> {

@@ -92,7 +92,7 @@ const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
 /** Those of a link, with some in the place of others. */
 export function withOthers(deps: LinkDeps, others: Partial<LinkDeps>): LinkDeps {
   const { identity, listener, messages, tracer, counts } = deps;
-  const credentials = (): ReturnType<LinkDeps["credentials"]> => deps.credentials();
+  const credentials: LinkDeps["credentials"] = (reason) => deps.credentials(reason);
   const redirects: LinkDeps["redirects"] = (command, error) => deps.redirects(command, error);
   return {
     identity,

@@ -52,6 +52,7 @@ export interface Plan {
 export class Reconnection implements EstablishmentDeps {
   /** Attempts since the link was last ready. */
   attempts = 0;
+  isLoginRefused = false;
   /** The present connection is left on purpose, for another one. */
   isMovingOn = false;
   /** The number that `retryStrategy` was told last, and its delay; kept while connections live shortly. */

@@ -3,6 +3,7 @@
  * knows how to connect; this folder only says with which options.
  */
 
+import type { CredentialsProvider } from "../link/credential-provider";
 import { type SocketOptions, socketOptionsOf } from "../link/socket-options";
 import type { SentinelAddress } from "./sentinel-list";
 import type { SentinelOptions } from "./sentinel-options";
@@ -19,6 +20,7 @@ export interface SentinelClientOptions extends SocketOptions {
   port: number;
   username: string | null;
   password: string | null;
+  credentials: CredentialsProvider | undefined;
   protocol: 2 | 3;
   connectTimeout: number | undefined;
   disconnectTimeout: number | undefined;
@@ -46,6 +48,7 @@ export function sentinelClientOptions(
     port: Number(address.port || DEFAULT_PORT),
     username: options.sentinelUsername ?? null,
     password: options.sentinelPassword ?? null,
+    credentials: options.sentinelCredentials,
     protocol: options.protocol === 2 ? 2 : 3,
     connectTimeout: options.connectTimeout,
     disconnectTimeout: options.disconnectTimeout,

@@ -1,5 +1,6 @@
 /** The client's options that this folder reads; their documentation is in `client/options`. */
 
+import type { CredentialsProvider } from "../link/credential-provider";
 import type { SocketOptions } from "../link/socket-options";
 import type { AddressMap } from "../util/address-map";
 import type { SentinelAddress } from "./sentinel-list";
@@ -36,6 +37,7 @@ export interface SentinelOptions extends SocketOptions {
   readonly preferredSlaves?: PreferredReplicas | undefined;
   readonly sentinelUsername?: string | null | undefined;
   readonly sentinelPassword?: string | null | undefined;
+  readonly sentinelCredentials?: CredentialsProvider | undefined;
   readonly sentinelTLS?: SocketOptions["tls"];
   readonly sentinelRetryStrategy?: ((attempts: number) => unknown) | null | undefined;
   readonly sentinelReconnectStrategy?: ((attempts: number) => unknown) | null | undefined;

@@ -81,7 +81,7 @@ const OTHER_FILES = [
   "built/core.js.map",
   ...LATE_PARTS.flatMap((name) => [".js", ".js.map"].map((end) => `built/late/${name}${end}`)),
   "built/rolldown-runtime.js",
-  ...["otel", "otel-instrumentation", "otel-shared"].flatMap((name) =>
+  ...["credentials", "otel", "otel-instrumentation", "otel-shared"].flatMap((name) =>
     [".js", ".d.ts"].map((end) => `built/${name}${end}`),
   ),
   "built/otel-instrumentation.js.map",

@@ -16,7 +16,13 @@ const FEATURE_LAYER = 5;
 const BOTTOM_FILES = ["errors.ts"];
 const TOP_FILES = ["index.ts"];
 /** Public doors inside of a folder. */
-const INNER_DOORS = ["otel/index.ts", "otel/instrumentation.ts", "testing/index.ts", "testing/mock-of.ts"];
+const INNER_DOORS = [
+  "credentials/index.ts",
+  "otel/index.ts",
+  "otel/instrumentation.ts",
+  "testing/index.ts",
+  "testing/mock-of.ts",
+];
 /** The project's own scripts and tests start their servers with these. */
 const SHARED_WITH_SCRIPTS = "testing/real/";
 
@@ -35,6 +41,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   streaming: FEATURE_LAYER,
   client: 6,
   subpaths: 7,
+  credentials: 8,
   otel: 8,
   testing: 8,
 };

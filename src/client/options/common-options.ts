@@ -7,7 +7,7 @@
 import type { RetryPolicy } from "../../command/command-extra";
 import type { ScriptDefinition } from "../../command/script";
 import type { Bounds } from "../../link/admission";
-import type { ExpiringCredentials } from "../../link/credentials";
+import type { CredentialsProvider } from "../../link/credential-provider";
 import type { WatchdogOptions } from "../../link/link-options";
 import type { MergeChoice } from "../merging";
 
@@ -23,9 +23,6 @@ export interface HimportFieldset {
   readonly name: string | Buffer;
   readonly fields: readonly (string | Buffer)[];
 }
-
-/** A function that returns the current credentials. */
-export type CredentialsProvider = () => ExpiringCredentials | Promise<ExpiringCredentials>;
 
 /** Settings of automatic pipelines. */
 export interface AutoPipeliningWindow {

@@ -56,6 +56,7 @@ export const REDIS_OPTIONS = {
   scripts: true,
   sentinelCommandTimeout: true,
   sentinelMaxConnections: true,
+  sentinelCredentials: true,
   sentinelPassword: true,
   sentinelReconnectStrategy: true,
   sentinelRetryStrategy: true,

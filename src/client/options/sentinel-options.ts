@@ -3,6 +3,7 @@
  * common-options.ts.
  */
 
+import type { CredentialsProvider } from "../../link/credential-provider";
 import type { TlsSource } from "../../link/socket-options";
 import type { PreferredReplicas } from "../../sentinel/sentinel-options";
 import type { RetryDelay } from "./common-options";
@@ -40,6 +41,8 @@ export interface SentinelConnectionOptions {
   sentinelUsername?: string | undefined;
   /** Password for the Sentinels. */
   sentinelPassword?: string | undefined;
+  /** Returns the credentials for the Sentinels, as the option `credentials` does for the servers. */
+  sentinelCredentials?: CredentialsProvider | undefined;
   /** TLS settings for the connections to the Sentinels, or a function that returns them. */
   sentinelTLS?: TlsSource | undefined;
   /**

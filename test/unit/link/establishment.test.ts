@@ -49,6 +49,7 @@ describe("Establishment", () => {
         options: { protocol: 2, disableClientInfo: true, ...options },
         connector: connector as never,
         source: source as never,
+        isLoginRefused: false,
       },
       owner as never,
     );
@@ -148,8 +149,8 @@ describe("Establishment", () => {
   });
 
   it("asks a server that loads its data again until it is done, with a time limit for each answer", async () => {
-    const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
     credentials = () => ({});
+    const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
     const over = made.introduce({ db: 0 });
     await turn();
     connection.answer(LOADING);
@@ -168,8 +169,8 @@ describe("Establishment", () => {
   });
 
   it("gives up a server that was loading and then says nothing", async () => {
-    const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
     credentials = () => ({});
+    const made = await dialled({ enableReadyCheck: true, connectTimeout: 1000 });
     void made.introduce({ db: 0 });
     await turn();
     connection.answer(LOADING);

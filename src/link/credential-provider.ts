@@ -1,0 +1,89 @@
+/**
+ * Asks the user's function of the option `credentials`. All connections that need credentials at the same time share one
+ * call, whichever client they belong to. While the function fails, its last result serves until it expires. It keeps no
+ * timer.
+ */
+
+import { userDateMs } from "../util/scheduling";
+import { toError } from "../util/user-code";
+import { type CredentialReason, checkedCredentials, type ExpiringCredentials } from "./credentials";
+
+/** The connection for which credentials are needed, as the function of the option `credentials` receives it. */
+export interface CredentialRequest {
+  /** Host of the server. Undefined while a Sentinel has not named it, and for a unix socket. */
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  /** The connection uses TLS. */
+  readonly tls: boolean;
+  readonly reason: CredentialReason;
+}
+
+/** A function that returns the current credentials. */
+export type CredentialsProvider = (
+  request: CredentialRequest,
+) => ExpiringCredentials | Promise<ExpiringCredentials>;
+
+interface Obtained {
+  readonly credentials: ExpiringCredentials;
+  readonly atMs: number;
+}
+
+/** A renewal takes the credentials that another connection has obtained within this share of their lifetime. */
+const FRESH_SHARE = 0.5;
+
+class SharedProvider {
+  private asking: Promise<ExpiringCredentials> | null = null;
+  private last: Obtained | null = null;
+
+  constructor(private readonly provide: CredentialsProvider) {}
+
+  ask(request: CredentialRequest): Promise<ExpiringCredentials> {
+    if (request.reason === "renewal" && this.isFresh()) return Promise.resolve(this.lastCredentials());
+    this.asking ??= this.call(request).finally(() => {
+      this.asking = null;
+    });
+    return this.asking;
+  }
+
+  private async call(request: CredentialRequest): Promise<ExpiringCredentials> {
+    try {
+      const credentials = await checkedCredentials(this.provide(request));
+      this.last = { credentials, atMs: userDateMs() };
+      return credentials;
+    } catch (error) {
+      if (request.reason !== "connect" || !this.isValid()) throw toError(error);
+      return this.lastCredentials();
+    }
+  }
+
+  private lastCredentials(): ExpiringCredentials {
+    return (this.last as Obtained).credentials;
+  }
+
+  /** The last result has not expired. Without `expiresAt` only the server knows, so it does not serve again. */
+  private isValid(): boolean {
+    return this.last !== null && expiryOf(this.last) > userDateMs();
+  }
+
+  private isFresh(): boolean {
+    const { last } = this;
+    if (last === null) return false;
+    return userDateMs() - last.atMs < (expiryOf(last) - last.atMs) * FRESH_SHARE;
+  }
+}
+
+function expiryOf({ credentials }: Obtained): number {
+  return Number(credentials.expiresAt ?? Number.NaN);
+}
+
+const shared = new WeakMap<CredentialsProvider, SharedProvider>();
+
+/** Rejects if the function fails or returns no credentials. */
+export function askProvider(
+  provide: CredentialsProvider,
+  request: CredentialRequest,
+): Promise<ExpiringCredentials> {
+  let provider = shared.get(provide);
+  if (provider === undefined) shared.set(provide, (provider = new SharedProvider(provide)));
+  return provider.ask(request);
+}

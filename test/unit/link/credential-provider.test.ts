@@ -1,0 +1,71 @@
+/** Connections that need credentials at the same time share one call; a failing source does not end those that are valid. */
+
+import { expect } from "chai";
+import sinon from "sinon";
+import { askProvider, type CredentialRequest } from "../../../src/link/credential-provider";
+import type { ExpiringCredentials } from "../../../src/link/credentials";
+import { codeOf, failureOf } from "../../support/outcome";
+
+const CONNECT: CredentialRequest = { host: "h", port: 6379, tls: false, reason: "connect" };
+const RENEWAL: CredentialRequest = { ...CONNECT, reason: "renewal" };
+
+describe("askProvider", () => {
+  let clock: sinon.SinonFakeTimers;
+  let requests: CredentialRequest[];
+  let next: () => ExpiringCredentials | Promise<ExpiringCredentials>;
+  let provide: (request: CredentialRequest) => ExpiringCredentials | Promise<ExpiringCredentials>;
+
+  beforeEach(() => {
+    clock = sinon.useFakeTimers({ toFake: ["Date"] });
+    requests = [];
+    let round = 0;
+    next = () => ({ password: `p${++round}`, expiresAt: Date.now() + 1000 });
+    provide = (request) => {
+      requests.push(request);
+      return next();
+    };
+  });
+  afterEach(() => clock.restore());
+
+  it("calls the function once for all that ask before it has answered, and tells it who asked first", async () => {
+    const all = await Promise.all(
+      [CONNECT, { ...CONNECT, port: 2 }, RENEWAL].map((one) => askProvider(provide, one)),
+    );
+    expect(all.map(({ password }) => password)).to.deep.equal(["p1", "p1", "p1"]);
+    expect(requests).to.deep.equal([CONNECT]);
+    expect((await askProvider(provide, CONNECT)).password).to.equal("p2");
+  });
+
+  it("gives a renewal what another connection has just obtained", async () => {
+    await askProvider(provide, CONNECT);
+    clock.tick(499);
+    expect((await askProvider(provide, RENEWAL)).password).to.equal("p1");
+    clock.tick(1);
+    expect((await askProvider(provide, RENEWAL)).password).to.equal("p2");
+  });
+
+  it("connects with the last credentials while the source fails, until they expire", async () => {
+    await askProvider(provide, CONNECT);
+    next = () => Promise.reject(new Error("down"));
+    expect((await askProvider(provide, CONNECT)).password).to.equal("p1");
+    expect((await failureOf(askProvider(provide, { ...CONNECT, reason: "refused" }))).message).to.equal(
+      "down",
+    );
+    clock.tick(1000);
+    expect((await failureOf(askProvider(provide, CONNECT))).message).to.equal("down");
+  });
+
+  it("does not connect again with credentials of which nobody knows when they end", async () => {
+    next = () => ({ password: "p" });
+    await askProvider(provide, CONNECT);
+    next = () => {
+      throw new Error("down");
+    };
+    expect((await failureOf(askProvider(provide, CONNECT))).message).to.equal("down");
+  });
+
+  it("refuses a result that holds no credentials", async () => {
+    next = () => null as never;
+    expect(await codeOf(askProvider(provide, CONNECT))).to.equal("CREDENTIALS");
+  });
+});
