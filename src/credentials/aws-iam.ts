@@ -49,7 +49,8 @@ const NO_BODY = createHash("sha256").update("").digest("hex");
 export function awsIam(options: AwsIamOptions): CredentialsProvider {
   return async ({ tls }: CredentialRequest) => {
     if (!tls) throw new CredentialsError("AWS IAM requires TLS: set the option `tls` to {}");
-    const region = options.region ?? process.env.AWS_REGION ?? process.env.AWS_DEFAULT_REGION;
+    const { AWS_REGION, AWS_DEFAULT_REGION } = process.env;
+    const region = options.region ?? AWS_REGION ?? AWS_DEFAULT_REGION;
     if (!region) throw new CredentialsError("AWS IAM needs a region: set `region` or AWS_REGION");
     const keys = await options.from();
     if (!keys?.accessKeyId || !keys.secretAccessKey) {

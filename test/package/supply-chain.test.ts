@@ -84,6 +84,7 @@ const OTHER_FILES = [
   ...["credentials", "otel", "otel-instrumentation", "otel-shared"].flatMap((name) =>
     [".js", ".d.ts"].map((end) => `built/${name}${end}`),
   ),
+  "built/credentials.js.map",
   "built/otel-instrumentation.js.map",
   "built/otel-shared.js.map",
   "built/otel-rolldown-runtime.js",

@@ -1,0 +1,33 @@
+/** Short-lived credentials: the client asks for new ones before they expire and logs in again on the open connection. */
+
+const Redis = require("sluice");
+const { gcpIam } = require("sluice/credentials");
+
+const asked = [];
+
+// A stand-in for an identity service; on Google Cloud this is `auth.getAccessToken()` of google-auth-library.
+async function getAccessToken() {
+  asked.push(new Date());
+  return { token: process.env.REDIS_PASSWORD ?? "secret", expiresAt: Date.now() + 1_000 };
+}
+
+async function main() {
+  const admin = new Redis(process.env.REDIS_URL);
+  await admin.acl("SETUSER", "example", "on", ">secret", "~*", "+@all");
+
+  const tokens = gcpIam(getAccessToken);
+  const redis = new Redis(process.env.REDIS_URL, {
+    credentials: async (request) => ({ ...(await tokens(request)), username: "example" }),
+  });
+  console.log("user:", await redis.acl("WHOAMI"));
+
+  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  console.log("user after a renewal:", await redis.acl("WHOAMI"));
+  console.log("the service was asked", asked.length > 1 ? "more than once" : "once");
+
+  await redis.quit();
+  await admin.acl("DELUSER", "example");
+  await admin.quit();
+}
+
+main();
