@@ -87,7 +87,7 @@ function walk(node, visit) {
 /** All mutants of a compiled file, behind what the compiler has put in front. */
 function mutantsOf(path) {
   const code = readFileSync(path, "utf8");
-  const begin = code.indexOf("module.exports = ");
+  const begin = code.lastIndexOf("module.exports = __toCommonJS");
   const end = code.lastIndexOf("// Annotate the CommonJS export names");
   const mutants = [];
   walk(parseSync(path, code).program, (node) => {

@@ -94,6 +94,25 @@ describe("sortLeftovers", () => {
     expect(sortLeftovers({ sent, unsent: [] }, RULES)).to.deep.equal([sent[1]]);
   });
 
+  it("says why a command is not sent again: its own policy, the one of the client, or the server at work", () => {
+    const texts: string[] = [];
+    const told: Completion = {
+      promise: null,
+      fulfil() {},
+      reject: (_, error) => void texts.push(error.message),
+    };
+    const all = (["at-most-once", "at-least-once", null] as const).map((retryPolicy) => {
+      const one = makeCommand(specOf("incr"), ["key"], false, told);
+      one.state = CommandState.Sent;
+      one.ensureExtra().retryPolicy = retryPolicy;
+      return one;
+    });
+    expect(sortLeftovers({ sent: all, unsent: [] }, { ...RULES, mayStillRun: true })).to.deep.equal([all[1]]);
+    expect(texts[0]).to.contain('"at-most-once"');
+    expect(texts[1]).to.contain("still be running");
+    all[1]?.fail(new Error("the test is over"));
+  });
+
   it("sends an unanswered batch again as a whole, and an answered one not at all", () => {
     const fresh = new Batch(BatchKind.Pipeline, 0, null);
     const begun = new Batch(BatchKind.Pipeline, 0, null);
