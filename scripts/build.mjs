@@ -289,7 +289,7 @@ const shorter = {
       for (const { start, end } of passedOn.slice(1)) text.remove(start, Math.min(end + 1, code.length));
       text.overwrite(passedOn[0].start, passedOn[0].end, list);
     }
-    return { code: text.toString(), map: JSON.parse(text.generateMap({ hires: true }).toString()) };
+    return { code: text.toString(), map: JSON.parse(text.generateMap().toString()) };
   },
 };
 

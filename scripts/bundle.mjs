@@ -13,7 +13,9 @@ export const READABLE_CODE = {
   strict: true,
   exports: "named",
   esModule: true,
+  // Stack traces name TypeScript lines. The text of the sources would be a third of the package.
   sourcemap: true,
+  sourcemapExcludeSources: true,
   keepNames: true,
   comments: { legal: true, annotation: true, jsdoc: false },
   minify: false,

@@ -1,10 +1,11 @@
 /** The package that a user installs, and its making: no file, no dependency and no script too many. */
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { cpSync, existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect } from "chai";
 import { checkoutDirectory } from "../../scripts/servers/cache-directory";
+import { temporaryDirectory } from "../../scripts/servers/temporary-directory";
 
 interface LockedPackage {
   readonly version?: string;
@@ -156,6 +157,26 @@ describe("supply chain", function () {
     ]);
     expect(needed.filter(([, one]) => one.hasInstallScript)).to.deep.equal([]);
     expect(INSTALL_SCRIPTS.filter((name) => name in manifest.scripts)).to.deep.equal([]);
+  });
+
+  it("the packed manifest has no script, which npm would warn of, and nothing for checkouts", () => {
+    const copy = temporaryDirectory();
+    cpSync(join(root, "scripts"), join(copy, "scripts"), { recursive: true });
+    cpSync(join(root, "package.json"), join(copy, "package.json"));
+    const original = readFileSync(join(root, "package.json"), "utf8");
+    const step = (name: string): string => {
+      execFileSync(process.execPath, [join(copy, "scripts", "packed-manifest.mjs"), name]);
+      return readFileSync(join(copy, "package.json"), "utf8");
+    };
+    for (const name of ["strip", "strip"]) {
+      const packed = JSON.parse(step(name)) as Manifest;
+      expect(packed).to.not.have.any.keys("scripts", "devDependencies", "workspaces", "overrides");
+      expect(packed).to.include.keys("name", "version", "exports", "dependencies", "files", "bin");
+    }
+    expect(step("restore")).to.equal(original);
+    expect(step("restore")).to.equal(original);
+    const { scripts } = JSON.parse(original) as Manifest;
+    expect([scripts["prepack"], scripts["postpack"]].join()).to.include("strip").and.include("restore");
   });
 
   it("the owner is named in package.json only, and nothing is published without one", () => {
