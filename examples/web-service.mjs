@@ -1,10 +1,10 @@
-// A web service whose handlers know nothing of pipelines: commands that are issued while a batch is on its
-// way leave together with the next one, in few socket writes.
+// A web service whose handlers know nothing of pipelines. Commands of unrelated requests share socket writes
+// without any option.
 
 import { createServer } from "node:http";
 import Redis from "sluice";
 
-const redis = new Redis(process.env.REDIS_URL, { enableAutoPipelining: true });
+const redis = new Redis(process.env.REDIS_URL);
 await redis.set("greeting", "hello");
 
 const server = createServer((request, response) => {
