@@ -33,6 +33,7 @@ import { pubsub } from "./pubsub";
 import { queuedMemory } from "./queued-memory";
 import { readComputeWrite } from "./read-compute-write";
 import { roundTrips } from "./round-trips";
+import { service } from "./service";
 import { setMembers } from "./set-members";
 import { surroundings } from "./surroundings";
 import { traced } from "./traced";
@@ -63,6 +64,7 @@ export const scenarios: readonly Scenario[] = [
   readComputeWrite,
   roundTrips,
   overlap,
+  service,
   callThenCompute,
   ownPace,
   lines,

@@ -71,7 +71,7 @@ export class IoredisSide implements ClientSide {
     let client: IoredisLike;
     if (target.isCluster) {
       if (Redis.Cluster === undefined) throw new Error(`${this.name} has no Cluster`);
-      client = new Redis.Cluster(target.nodes, { enableAutoPipelining });
+      client = new Redis.Cluster(target.nodes, { enableAutoPipelining, redisOptions: { flushPolicy } });
     } else {
       client = new Redis({
         ...lineOptions(target, choices),
