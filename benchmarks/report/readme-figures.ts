@@ -74,6 +74,9 @@ export function readmeWith(page: string, results: Results): string {
   return figures === null ? page : withFigures(page, figures);
 }
 
+/** The pages that show the table. */
+export const README_PAGES = [PAGE, path.join(projectRoot, "docs", "comparison.md")];
+
 export function writeReadme(results: Results): void {
-  fs.writeFileSync(PAGE, readmeWith(fs.readFileSync(PAGE, "utf8"), results));
+  for (const page of README_PAGES) fs.writeFileSync(page, readmeWith(fs.readFileSync(page, "utf8"), results));
 }

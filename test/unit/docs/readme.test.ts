@@ -1,11 +1,10 @@
 /** The figures of README.md and of the pages about pipelining are those that are stored; the commands beside them measure them. */
 
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect } from "chai";
 import { withFigures } from "../../../benchmarks/report/marked-place";
 import { PIPELINE_PAGES } from "../../../benchmarks/report/pipeline-figures";
-import { readmeFigures, readmeWith } from "../../../benchmarks/report/readme-figures";
+import { README_PAGES, readmeFigures, readmeWith } from "../../../benchmarks/report/readme-figures";
 import { scenarios } from "../../../benchmarks/scenario/all-scenarios";
 import { readStored } from "../../../benchmarks/support/results-store";
 import { checkoutDirectory } from "../../../scripts/servers/cache-directory";
@@ -18,13 +17,15 @@ function wordsOf(page: string): string[] {
 }
 
 describe("README.md", () => {
-  const page = readFileSync(join(checkoutDirectory(), "README.md"), "utf8");
   const results = readStored();
 
   it("shows the stored figures (npm run bench -- --page)", () => {
     if (results === undefined) throw new Error("no stored results");
     expect(readmeFigures(results)).to.be.a("string");
-    expect(readmeWith(page, results)).to.equal(page);
+    for (const file of README_PAGES) {
+      const shown = readFileSync(file, "utf8");
+      expect(readmeWith(shown, results), file).to.equal(shown);
+    }
   });
 
   it("names rows that exist", () => {
