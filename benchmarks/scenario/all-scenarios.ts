@@ -3,6 +3,7 @@
 import type { Scenario } from "../support/scenario";
 import { allocations } from "./allocations";
 import { applications } from "./applications";
+import { automaticBatches } from "./automatic-batches";
 import { batchMemory } from "./batch-memory";
 import { cached } from "./cached";
 import { cachedHttp } from "./cached-http";
@@ -63,6 +64,7 @@ export const scenarios: readonly Scenario[] = [
   setMembers,
   readComputeWrite,
   roundTrips,
+  automaticBatches,
   overlap,
   service,
   callThenCompute,

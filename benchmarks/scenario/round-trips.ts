@@ -6,16 +6,18 @@ import { createSide, type SideName } from "../sides/all-sides";
 import type { Address, ConnectChoices, LoopKind } from "../sides/side";
 import { startDelayProxy } from "../support/child-process";
 import { Clock } from "../support/clock";
-import { operationsOf } from "../support/dataset";
+import { type OperationSet, operationsOf } from "../support/dataset";
 import { type Figures, Meter } from "../support/meter";
 import { CPU, OPS, P50, P99, type Row, type SampleContext, type Scenario } from "../support/scenario";
 import { LatencyRecorder } from "../support/statistics";
 
-interface RoundTripRow extends Row {
+export interface RoundTripRow extends Row {
   readonly delayMs: number;
   readonly kind: LoopKind;
   readonly width: number;
   readonly choices: ConnectChoices;
+  /** Default: 16 B. */
+  readonly operations?: OperationSet;
 }
 
 export const DELAYS_MS: readonly number[] = [0.05, 1, 10, 250];
@@ -147,13 +149,13 @@ export const roundTrips: Scenario<RoundTripRow> = {
   measure: measureRoundTrips,
 };
 
-async function measureRoundTrips(row: RoundTripRow, context: SampleContext): Promise<Figures> {
+export async function measureRoundTrips(row: RoundTripRow, context: SampleContext): Promise<Figures> {
   const to = context.target.nodes[0] as Address;
-  const proxy = await startDelayProxy(to, row.delayMs, context.serverCpu);
+  const proxy = row.delayMs > 0 ? await startDelayProxy(to, row.delayMs, context.serverCpu) : null;
   const side = createSide(context.sideName);
-  await side.connect({ nodes: [proxy.address], isCluster: false }, row.choices);
+  await side.connect({ nodes: [proxy?.address ?? to], isCluster: false }, row.choices);
   const { kind, width } = row;
-  const load = await side.prepare({ kind, width, operations: operationsOf("mixed16") });
+  const load = await side.prepare({ kind, width, operations: operationsOf(row.operations ?? "mixed16") });
   const pass = (durationMs: number, record?: (ms: number) => void): Promise<number> =>
     load(new Clock(Math.max(durationMs, row.delayMs * LEAST_ROUND_TRIPS), 0, 1), record);
   await pass(context.budget.warmMs);
@@ -163,6 +165,6 @@ async function measureRoundTrips(row: RoundTripRow, context: SampleContext): Pro
   // Two looks at the clock per command do not matter here: the line is the bottleneck.
   const figures = await meter.stop(await pass(context.budget.measureMs, latencies.record));
   await side.close();
-  proxy.stop();
+  proxy?.stop();
   return { ...figures, ...latencies.quantiles() };
 }

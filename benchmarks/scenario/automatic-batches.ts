@@ -1,0 +1,74 @@
+/** Automatic pipelining beside the default: callers and commands at their own pace, over connections with a round trip. */
+
+import type { SideName } from "../sides/all-sides";
+import type { ConnectChoices } from "../sides/side";
+import { CPU, OPS, P50, P99, type Scenario } from "../support/scenario";
+import { measureRoundTrips, type RoundTripRow } from "./round-trips";
+
+const DELAYS_MS: readonly number[] = [0, 1, 10];
+const CALLERS: readonly number[] = [10, 100, 1000];
+const PER_SECOND = 5000;
+
+interface Mode {
+  readonly id: string;
+  readonly title: string;
+  readonly choices: ConnectChoices;
+  readonly sides: readonly SideName[];
+}
+
+const MODES: readonly Mode[] = [
+  {
+    id: "off",
+    title: "off",
+    choices: { autoPipelining: false },
+    sides: ["sluice", "before", "ioredis"],
+  },
+  { id: "true", title: "true", choices: { autoPipelining: true }, sides: ["sluice", "before", "ioredis"] },
+  {
+    id: "adaptive",
+    title: "adaptive",
+    choices: { autoPipelining: true, maxInFlight: "adaptive" },
+    sides: ["sluice", "before"],
+  },
+];
+
+const LOADS = [
+  ...CALLERS.flatMap((width) =>
+    (["mixed16", "mixed1k"] as const).map((operations) => ({
+      id: `callers-${width}-${operations}`,
+      title: `${width} callers, ${operations === "mixed16" ? "16 B" : "1 KiB"}`,
+      kind: "callers" as const,
+      width,
+      operations,
+    })),
+  ),
+  {
+    id: "pace",
+    title: `${PER_SECOND.toLocaleString("en")} a second, 16 B`,
+    kind: "arrivals" as const,
+    width: PER_SECOND,
+    operations: "mixed16" as const,
+  },
+];
+
+export const automaticBatches: Scenario<RoundTripRow> = {
+  id: "automatic-batches",
+  rounds: 3,
+  title: "Automatic pipelining",
+  about:
+    "The option off, `true` (one unanswered batch) and `adaptive`. Callers issue their next command when a reply has come; arrivals come at their own pace. A proxy adds the round trip.",
+  columns: [OPS, CPU, P50, P99],
+  rows: LOADS.flatMap((load) =>
+    DELAYS_MS.flatMap((delayMs) =>
+      MODES.map(({ id, title, choices, sides }) => ({
+        ...load,
+        id: `auto-${load.id}-${delayMs}ms-${id}`,
+        title: `${load.title}, ${delayMs} ms, ${title}`,
+        delayMs,
+        choices,
+        sides,
+      })),
+    ),
+  ),
+  measure: measureRoundTrips,
+};
