@@ -33,6 +33,11 @@ export function packTestKit(): Promise<Tarball> {
   return pack(join(checkoutDirectory(), "testing"));
 }
 
+/** Packs sluice-migrate as it was built last. */
+export function packMigration(): Promise<Tarball> {
+  return pack(join(checkoutDirectory(), "migrate"));
+}
+
 async function pack(folder: string): Promise<Tarball> {
   const directory = temporaryDirectory();
   const options = ["pack", "--json", "--ignore-scripts", "--pack-destination", directory];

@@ -1,10 +1,12 @@
 /** The verdicts of the tools that look at packages before they are published. */
 
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { checkPackage, createPackageFromTarballData } from "@arethetypeswrong/core";
 import { expect } from "chai";
 import { publint } from "publint";
-import { packPackage, packTestKit } from "./installed-package";
+import { Application, packMigration, packPackage, packTestKit } from "./installed-package";
 
 for (const [name, pack] of [
   ["sluice", packPackage],
@@ -30,3 +32,24 @@ for (const [name, pack] of [
     });
   });
 }
+
+describe("package checks of sluice-migrate", function () {
+  this.timeout(120_000);
+
+  it("publint finds nothing, and the packed program runs", async () => {
+    const tarball = await packMigration();
+    const data = readFileSync(tarball.path);
+    const { messages } = await publint({ pack: { tarball: new Uint8Array(data).buffer }, strict: true });
+    expect(messages.map(({ code }) => code)).to.deep.equal([]);
+    const application = await Application.create({ "sluice-migrate": tarball });
+    application.write(
+      "old.js",
+      'const { createClient } = require("redis");\nconst client = createClient();\nclient.hGet("a", "b");\n',
+    );
+    application.write("package.json", JSON.stringify({ private: true, dependencies: { redis: "^5.0.0" } }));
+    const program = join(application.directory, "node_modules", ".bin", "sluice-migrate");
+    const output = execFileSync(program, ["--json"], { cwd: application.directory, encoding: "utf8" });
+    const { edits } = JSON.parse(output) as { edits: { file: string; after: string }[] };
+    expect(edits.find(({ file }) => file === "old.js")?.after).to.include('client.hget("a", "b")');
+  });
+});
