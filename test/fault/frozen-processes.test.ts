@@ -16,6 +16,7 @@ import { FaultProxy } from "../support/fault-proxy";
 import { startServer } from "../support/shared-servers";
 
 const PROGRAM = join(__dirname, "..", "support", "frozen-program.js");
+const JUMPING_CLOCK = join(__dirname, "..", "support", "jumping-clock.js");
 /** With default options a connection is doubted after 10 s. */
 const DOUBTED_AFTER_MS = 10_000;
 const QUICK = { watchdog: { idleMs: 100, probeTimeoutMs: 2000 } };
@@ -52,7 +53,7 @@ describe("frozen processes", function () {
   });
 
   async function start(options: object = {}): Promise<void> {
-    const words = [PROGRAM, JSON.stringify({ port: proxy.port, options })];
+    const words = ["--require", JUMPING_CLOCK, PROGRAM, JSON.stringify({ port: proxy.port, options })];
     child = spawn(process.execPath, words, { stdio: ["pipe", "pipe", "inherit"] });
     guardProcess(child.pid as number);
     lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });
@@ -99,6 +100,17 @@ describe("frozen processes", function () {
       }
     });
   }
+
+  it("a suspended system, whose timers stood still: the date tells", async () => {
+    await start();
+    proxy.isolate();
+    child.kill("SIGUSR2");
+    // The signal is handled before the next line is read, or a turn later.
+    await sleep(100);
+    const { replies, firstMs } = await ask("incr incr");
+    expect(replies).to.deep.equal([2, 3]);
+    expect(firstMs).to.be.below(LONGEST_MS);
+  });
 
   it("a connection that is alive is asked once after a silence, and kept", async () => {
     await start(QUICK);
