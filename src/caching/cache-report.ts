@@ -1,34 +1,36 @@
 /**
- * Tells listeners of the channel `sluice:cache` what a cache has done, added up over short times: a message
- * for each hit would cost more than the hit. Nothing is counted for it that is not counted anyway, and
- * while nobody listens no timer runs.
+ * Publishes on the channel `sluice:cache` how a cache has worked, summed over short intervals: one message for
+ * each hit would cost more than the hit. It only reads counters that the cache keeps anyway, and it runs no
+ * timer while the channel has no subscribers.
  */
 
 import type { ServerContext } from "../observability/channels";
 import { isCacheHeard, tellCache } from "../observability/work-channels";
 import { clockMs, startTimer } from "../util/scheduling";
 
-/** Numbers since the client was made, and what the cache holds now. */
+/** Totals since the client was created, and the current contents of the cache. */
 export interface CacheStats {
-  /** Calls that were answered from the cache. */
+  /** Calls answered from the cache. */
   readonly hits: number;
   /** Calls that were sent. */
   readonly misses: number;
-  /** Calls that waited for the answer to another one. */
+  /** Calls that waited for the reply to an identical call. */
   readonly joined: number;
-  /** Answers that were kept. */
+  /** Replies that were stored. */
   readonly stores: number;
-  /** Answers that were dropped to make room. */
+  /** Replies that were evicted to make room. */
   readonly evictions: number;
-  /** Keys that the server said have changed; one for each word about all keys. */
+  /** Keys that the server has invalidated; a message about all keys counts as one. */
   readonly invalidations: number;
-  /** Answers that are kept. */
+  /** Replies in the cache. */
   readonly entries: number;
-  /** Bytes of memory that they take, about. */
+  /** Their memory in bytes, estimated. */
   readonly bytes: number;
 }
 
-/** No shorter than the time after which a hit reads the clock: so the first one after a rest is noticed. */
+/**
+ * At least the interval at which a hit reads the clock, so that the first hit after an idle period is noticed.
+ */
 const INTERVAL_MS = 100;
 const COUNTED = ["hits", "misses", "joined", "stores", "evictions", "invalidations"] as const;
 
@@ -42,7 +44,7 @@ export class CacheReport {
     private readonly place: () => ServerContext,
   ) {}
 
-  /** Something is about to be counted. */
+  /** Must be called before a counter changes. */
   note(): void {
     if (this.before === null && isCacheHeard()) this.begin(this.read());
   }

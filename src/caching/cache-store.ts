@@ -37,11 +37,11 @@ export class KeyNode {
   isGone = false;
   replies: CachedReply | null = null;
   replyCount = 0;
-  /** Its answers by their signatures, once there are many. */
+  /** The replies by signature, once the key has many. */
   bySignature: Map<string, CachedReply> | null = null;
-  /** Reads of the key that are under way, and answers under other keys that depend on it. */
+  /** Reads of the key that are in flight, and replies under other keys that depend on it. */
   uses = 0;
-  /** Its neighbours among the nodes of the same slot, on a cluster. */
+  /** The adjacent nodes in the list of the same slot, on a cluster. */
   nextOfSlot: KeyNode | null = null;
   beforeOfSlot: KeyNode | null = null;
 
@@ -57,7 +57,7 @@ export interface Content {
   readonly value: unknown;
   readonly kind: ValueKind;
   readonly bytes: number;
-  /** The connection over which the server tells when it is out of date. */
+  /** The connection whose server reports when the reply is stale. */
   readonly connection: TrackedConnection;
   /** When its command was issued. */
   readonly bornMs: number;
@@ -76,13 +76,13 @@ export class CachedReply implements Content {
   readonly kind: ValueKind;
   readonly connection: TrackedConnection;
   readonly bornMs: number;
-  /** May come nearer: the server tells how long its key lives behind the answer itself. */
+  /** Can move earlier: the server reports the key's time to live after the reply itself. */
   expiresAtMs: number;
   bytes: number;
   isVisited = false;
   newer: CachedReply | null = null;
   older: CachedReply | null = null;
-  /** Its neighbours among the answers of the same key. */
+  /** The adjacent replies of the same key. */
   next: CachedReply | null = null;
   before: CachedReply | null = null;
 
@@ -105,7 +105,7 @@ export class CachedReply implements Content {
     this.bytes = content.bytes;
   }
 
-  /** Its keys are all still there, and the value is what the present transformer would make. */
+  /** All its keys are still in the store, and the current transformer would produce the same value. */
   get isValid(): boolean {
     return (
       this.mapper === this.spec.replyMapper &&
@@ -135,12 +135,12 @@ export class CacheStore {
     if (isSharded) this.slots = new SlotLists();
   }
 
-  /** Keys that something is kept for. */
+  /** Keys that have an entry. */
   get keyCount(): number {
     return this.nodes.size;
   }
 
-  /** The answer to what a caller asks, in the way in which he has put it; numbers count as their texts. */
+  /** Finds the reply to a call from the arguments as the caller wrote them; numbers compare as their texts. */
   find(key: string, spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const node = this.nodes.get(key);
     if (node === undefined) return null;
@@ -167,13 +167,16 @@ export class CacheStore {
     return node;
   }
 
-  /** Forgets a node that nothing depends on any more. */
+  /** Removes a node when no reply or read depends on it any more. */
   closeNode(node: KeyNode): void {
     if (node.isGone || !node.isEmpty || this.nodes.get(node.key) !== node) return;
     this.forget(node);
   }
 
-  /** Keeps an answer under its first key, in the place of an older one to the same question. Null: it is too large. */
+  /**
+   * Stores a reply under its first key and replaces an older reply to the same question. Returns null if the
+   * reply is too large.
+   */
   add(nodes: readonly KeyNode[], question: Question, content: Content): CachedReply | null {
     const [node, ...others] = nodes as [KeyNode, ...KeyNode[]];
     const bytes = content.bytes + sizeOfQuestion(question);
@@ -199,7 +202,10 @@ export class CacheStore {
     this.closeNode(reply.node);
   }
 
-  /** Drops all that depends on a key. Reads of it that are under way will not be kept. False if there is nothing. */
+  /**
+   * Drops every reply that depends on a key. Replies of its reads in flight will not be stored. Returns false
+   * if the key has no entry.
+   */
   drop(key: string): boolean {
     const node = this.nodes.get(key);
     if (node === undefined) return false;
@@ -213,7 +219,7 @@ export class CacheStore {
     return true;
   }
 
-  /** Drops all that depends on a key of the slot. The keys of what was kept. */
+  /** Drops every reply that depends on a key of the slot, and returns the keys that had replies. */
   dropSlot(slot: number): string[] {
     const keys: string[] = [];
     for (let node = this.slots?.first(slot) ?? null; node !== null; node = this.slots?.first(slot) ?? null) {
@@ -223,7 +229,7 @@ export class CacheStore {
     return keys;
   }
 
-  /** Drops what came over a connection. False if there is nothing. */
+  /** Drops the replies that arrived over a connection. Returns false if it had none. */
   dropConnection(connection: TrackedConnection): boolean {
     const { size } = this;
     for (let reply = this.oldest; reply !== null; ) {
@@ -234,7 +240,7 @@ export class CacheStore {
     return this.size < size;
   }
 
-  /** Drops everything in one step, whatever its size. */
+  /** Drops everything in constant time. */
   dropAll(): void {
     this.epoch++;
     this.nodes = new Map();
@@ -246,7 +252,7 @@ export class CacheStore {
     this.size = 0;
   }
 
-  /** Something that depended on these keys is gone. */
+  /** A reply or read that depended on these keys is gone. */
   release(nodes: readonly KeyNode[] | null): void {
     if (nodes === null) return;
     for (const node of nodes) {

@@ -1,21 +1,21 @@
 /**
- * Answers reads from what the server has answered before: the first dispatcher of its client, over
- * all others. A read that is in the cache goes no further; one that is under way is waited for; all
- * others are sent, and what the server answers is kept until it says that a key has changed.
+ * Answers reads from earlier replies of the server: the first dispatcher of its client, in front of all others.
+ * A cached read is not sent, and a read that is already in flight is shared. All other reads are sent, and
+ * their replies are stored until the server reports that a key has changed.
  *
- * It is right by these rules:
+ * Rules that keep the cache correct:
  *
- *   an answer is kept under the connection that it came over, and lost with it (`TrackedConnection`)
- *   any word of the server about a key drops its answers, and reads of it under way are not kept
+ *   a reply is stored under the connection that it arrived over, and dropped with it (`TrackedConnection`)
+ *   any message of the server about a key drops its replies; its reads in flight are not stored
  *   commands of this client drop and hold the keys that they may change until they end (`Holds`)
- *   between WATCH or MULTI and their end nothing comes from the cache
- *   an answer is given only while the connection has been alive within `maxStaleMs`
- *   one that is under way is waited for only by those who ask within `maxStaleMs` of its question
+ *   between WATCH or MULTI and their end the cache does not answer
+ *   a cached reply is used only while the connection has been alive within `maxStaleMs`
+ *   a read in flight is shared only with calls that are issued within `maxStaleMs` of it
  *
  * On a cluster there is one cache over all nodes, and a `TrackedConnection` for the connection of each:
  *
- *   a slot that a redirect or a table speaks of is dropped with all its keys, those that are missing included
- *   what may speak of missing keys is kept for `absentTtlMs`: no server tells when the slot of such a key moves
+ *   a slot named by a redirect or by a changed slot table is dropped with all its keys, missing keys included
+ *   a reply that may describe a missing key is stored for `absentTtlMs`: no server reports that its slot moves
  */
 
 import type { Command } from "../command/command";
@@ -52,60 +52,62 @@ import {
 export interface CacheSettings {
   readonly maxBytes: number;
   readonly ttlMs: number;
-  /** The time to live of keys at the server bounds that of their answers. */
+  /** Replies expire no later than their keys do on the server. */
   readonly asksTtl: boolean;
-  /** How long a connection that is silent is believed. */
+  /** How long a silent connection is trusted. */
   readonly maxStaleMs: number;
-  /** How long what may speak of missing keys is kept: on a cluster; null: as everything else. */
+  /** How long replies are stored that may describe missing keys, on a cluster; null: like all other replies. */
   readonly absentTtlMs: number | null;
-  /** Callers share what they get; it is frozen. Not what has Buffers in it. */
+  /** Callers share one frozen value. Values that contain Buffers are copied instead. */
   readonly isFrozen: boolean;
-  /** Which keys are kept, prefix included; null: all. */
+  /** The keys that are cached, prefix included; null: all. */
   readonly matches: ((key: string) => boolean) | null;
-  /** The server tells of no other keys. */
+  /** The server sends invalidations only for these keys. */
   readonly isBroadcast: boolean;
 }
 
 /** The collaborators of a cache. */
 export interface CacheDeps {
-  /** Where its commands go on to, until the chain is built. */
+  /** The next dispatcher, until the chain is built. */
   readonly next: Dispatcher;
   /** Keys have changed, as callers name them; null: all may have. */
   onInvalidated(keys: string[] | null): void;
-  /** The connection does not tell about changes any more. */
+  /** The connection no longer reports changes. */
   onTrackingEnded(): void;
-  /** The server, as channels tell it. */
+  /** The server, as tracing channels name it. */
   place(): ServerContext;
 }
 
-/** Every so many hits, all bits set, the clock is read again although the event loop has not turned. */
+/** A mask: the clock is read again after this many hits even if the event loop has not turned. */
 const HITS_A_TICK = 0x3ff;
 const BUFFER_SUFFIX = "Buffer";
 const UNGUARD = CommandFlag.Exec | CommandFlag.Discard | CommandFlag.Unwatch | CommandFlag.Reset;
 
 export class ClientCache implements Dispatcher, ReadListener {
-  /** Where its commands go on to. */
+  /** The next dispatcher. */
   next: Dispatcher;
-  /** Put before the keys of callers; null if it is no text: then nothing is looked up by what they pass. */
+  /**
+   * The prefix of callers' keys; null if it is not text, and then calls are not looked up before they are sent.
+   */
   prefix: string | null = "";
   private readonly store: CacheStore;
-  /** The keys that commands under way may change. */
+  /** The keys that commands in flight may change. */
   readonly holds: Holds;
   private readonly reads = new PendingReads();
   private readonly report: CacheReport;
-  /** The command that was peeked at last: a place in a program mostly asks for the same command. */
+  /** The last peeked command: a call site usually repeats the same command. */
   private peeked = methodOf("get");
   private hits = 0;
-  /** Hits that never became commands: calls of the client itself, those of `peek` left out. */
+  /** Hits that never became commands, without those of `peek`. */
   answeredCalls = 0;
   private misses = 0;
   private joined = 0;
   private stores = 0;
   private invalidations = 0;
-  /** The transaction that is open, with what it may change. */
+  /** The open transaction, with the keys that it may change. */
   private open: Hold | null = null;
   private isWatching = false;
-  /** Nothing may come from the cache: a transaction is open, or keys are watched. */
+  /** The cache must not answer: a transaction is open, or keys are watched. */
   private isDelicate = false;
 
   constructor(
@@ -121,17 +123,17 @@ export class ClientCache implements Dispatcher, ReadListener {
     );
   }
 
-  // --- the way of a hit ----------------------------------------------------------------------
+  // --- hits ----------------------------------------------------------------------
 
   /**
-   * The promise of an answer that is in the cache, or null. Takes the arguments as a caller has put
-   * them, and makes nothing but what the caller gets.
+   * The promise of a cached reply, or null. Takes the arguments as the caller wrote them, and allocates only
+   * the result.
    */
   promised(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): Promise<unknown> | null {
     const reply = this.look(spec, args, wantsBuffers);
     if (reply === null) return null;
     this.answeredCalls++;
-    // Each call has a promise of its own: callers may change promises, or tell calls apart by them.
+    // Each call gets its own promise: callers may modify promises or compare them.
     return Promise.resolve(reply.kind === ValueKind.Shared ? reply.value : copyOf(reply.value, reply.kind));
   }
 
@@ -154,12 +156,12 @@ export class ClientCache implements Dispatcher, ReadListener {
       return reply !== null && this.isUsable(reply) ? this.hit(reply) : null;
     }
     const reply = this.store.find(prefix + key, spec, args, wantsBuffers);
-    // The arguments that are kept of such a call have the prefix, those of the caller have not.
+    // Stored arguments include the prefix, those of the caller do not.
     if (reply === null || reply.others !== null) return null;
     return this.isUsable(reply) ? this.hit(reply) : null;
   }
 
-  /** Lists, bytes, and several keys under a prefix: looked up as the call would send them. */
+  /** Lists, bytes, and several keys under a prefix: looked up in the form in which they would be sent. */
   private lookAsSent(spec: CommandSpec, args: readonly unknown[], wantsBuffers: boolean): CachedReply | null {
     const { prefix } = this;
     if (prefix === null || (prefix === "" && args.every((arg) => typeof arg !== "object"))) return null;
@@ -167,7 +169,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     try {
       sent = argumentTexts(prepareCall(spec, [...args], prefix, false));
     } catch {
-      // The call would be refused as well.
+      // The call itself will be refused too.
       return null;
     }
     const key = sent?.[0];
@@ -193,7 +195,7 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   private hit(reply: CachedReply): CachedReply {
     reply.isVisited = true;
-    // Callers who await nothing but hits would see the same time for ever.
+    // A caller that awaits only hits never lets the event loop turn, so its clock would stand still.
     if ((++this.hits & HITS_A_TICK) === 0) reply.connection.nowMs = Number.POSITIVE_INFINITY;
     return reply;
   }
@@ -215,17 +217,17 @@ export class ClientCache implements Dispatcher, ReadListener {
     else if (left.length > 0) this.next.dispatchBatch(left);
   }
 
-  // --- what the server says --------------------------------------------------------------------
+  // --- messages of the server --------------------------------------------------------------------
 
   /** The keys that a message of the kind `invalidate` names. */
   onInvalidation(keys: Reply | undefined): void {
     this.report.note();
-    // What an unreadable message was about is not known: the connection ends, and its answers with it.
+    // An unreadable message may concern any key: the connection closes, and its replies are dropped with it.
     if (!namesKeys(keys))
       throw new ParserError("Protocol error: an invalidation message without a list of keys");
     if (keys === null) {
       this.invalidations++;
-      // Told even if nothing is left: a FLUSHALL of this client has dropped all when it was issued.
+      // Reported even if the store is empty: a FLUSHALL of this client dropped everything when it was issued.
       this.store.dropAll();
       this.deps.onInvalidated(null);
       return;
@@ -242,7 +244,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (named.length > 0) this.deps.onInvalidated(named);
   }
 
-  /** The only connection is lost, and with it all that came over it. */
+  /** The only connection is lost, and all replies that arrived over it. */
   onLost(): void {
     this.isWatching = false;
     this.isDelicate = this.open !== null;
@@ -254,7 +256,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     if (this.store.dropConnection(connection)) this.deps.onInvalidated(null);
   }
 
-  /** A slot of a cluster is not, or not only, where it was: what is known of its keys is that of another node. */
+  /** A slot of a cluster has moved or is moving: the cached replies are those of another node. */
   onSlotMoved(slot: number): void {
     const prefix = this.prefix ?? "";
     const named = this.store.dropSlot(slot).filter((key) => key.startsWith(prefix));
@@ -282,7 +284,8 @@ export class ClientCache implements Dispatcher, ReadListener {
     this.store.release(read.nodes);
     for (const follower of read.followers ?? []) {
       if (follower.isSettled) continue;
-      // A limit of its own, or a connection that was lost, says nothing about what the others asked.
+      // A timeout of this command, or the loss of its connection, says nothing about the commands that joined
+      // it.
       if (error instanceof ReplyError) follower.fail(copyError(error));
       else this.dispatch(follower);
     }
@@ -302,7 +305,7 @@ export class ClientCache implements Dispatcher, ReadListener {
 
   // --- inside ------------------------------------------------------------------------------
 
-  /** True if the command goes no further: it is answered, or waits for an answer that is under way. */
+  /** Returns true if the command ends here: it is answered, or it waits for a reply in flight. */
   private takes(command: Command): boolean {
     const effect = effectOf(command.spec, command.args);
     if (effect === Effect.Cacheable) return !this.isDelicate && this.answers(command);
@@ -314,7 +317,7 @@ export class ClientCache implements Dispatcher, ReadListener {
   private answers(command: Command): boolean {
     const { extra } = command;
     const ttlMs = extra?.cacheTtlMs ?? null;
-    // A tracer that takes the place of `resolve` wants to see the reply of the server.
+    // A tracer that replaces `resolve` needs the server's reply.
     if (ttlMs === 0 || (extra !== null && extra.resolve !== null)) return false;
     const { spec, wantsBuffers } = command;
     const keys = keyTexts(command);
@@ -331,16 +334,18 @@ export class ClientCache implements Dispatcher, ReadListener {
     return this.join(command, keys, { spec, args, wantsBuffers });
   }
 
-  /** True if the same read is under way; otherwise the command will be what others wait for. */
+  /**
+   * Returns true if the same read is in flight. Otherwise this command becomes the read that later ones join.
+   */
   private join(command: Command, keys: readonly [string, ...string[]], question: Question): boolean {
     this.report.note();
     const { epoch } = this.store;
     const { settings } = this;
     const ttlMs = command.extra?.cacheTtlMs ?? settings.ttlMs;
     const bornMs = clockMs();
-    // An answer may be as old as its question, and that no older than one that is kept.
+    // A reply may be as old as its question, and the question no older than a stored reply may be.
     const sinceMs = bornMs - Math.min(ttlMs, settings.maxStaleMs);
-    // What a transformer of the user makes of the answer may be nothing that can be given to others too.
+    // The result of a user's transformer may not be shareable with other callers.
     const underWay = isMappedByUser(question.spec)
       ? undefined
       : this.reads.find(keys[0], question, epoch, sinceMs);
@@ -360,7 +365,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     return false;
   }
 
-  /** The part of an answer that is kept, and given to those who waited for it. */
+  /** The part of the reply that is stored and given to the commands that joined. */
   private keepable(value: unknown): Pick<Content, "value" | "kind" | "bytes"> {
     const kind = kindOf(value);
     const bytes = sizeOf(value);
@@ -413,7 +418,7 @@ export class ClientCache implements Dispatcher, ReadListener {
     return hold;
   }
 
-  /** From MULTI on what is issued runs with EXEC. */
+  /** Commands issued after MULTI run with EXEC. */
   private begin(multi: Command): void {
     if (this.open !== null) return;
     const hold = new Hold(this.holds);
@@ -458,7 +463,7 @@ interface PeekedMethod {
   readonly wantsBuffers: boolean;
 }
 
-/** The command that a method of a client executes: `hget`, `hgetBuffer`. */
+/** The command behind a method name of the client: `hget`, `hgetBuffer`. */
 function methodOf(name: string): PeekedMethod {
   const wantsBuffers = name.endsWith(BUFFER_SUFFIX);
   return { name, spec: specOf(wantsBuffers ? name.slice(0, -BUFFER_SUFFIX.length) : name), wantsBuffers };
@@ -468,7 +473,7 @@ function isYoungEnough({ bornMs, connection }: CachedReply, ttlMs: number | null
   return ttlMs === null || !isPast(bornMs + ttlMs, connection);
 }
 
-/** The time of a connection runs ahead by a tick: only in the last one the clock itself has to be asked. */
+/** The connection's time runs ahead by one tick, so the clock is read only within the last tick. */
 function isPast(timeMs: number, { nowMs }: TrackedConnection): boolean {
   return nowMs >= timeMs && clockMs() >= timeMs;
 }
@@ -479,7 +484,7 @@ function namesKeys(keys: Reply | undefined): keys is Argument[] | null {
   return keys.every((key) => typeof key === "string" || Buffer.isBuffer(key));
 }
 
-/** The keys of a read as texts; null if one is none. */
+/** The keys of a read as texts; null if one of them is not text. */
 function keyTexts({ spec, args }: Command): [string, ...string[]] | null {
   const keys: string[] = [];
   for (const position of keyPositions(spec, args)) {

@@ -1,8 +1,7 @@
 /**
- * Keys that commands under way may change. They are dropped when such a command is issued and again
- * when it has ended; in between nothing of them is kept. So whoever has issued a write, awaited or
- * not, never gets an older answer from the cache, in whatever order and over whatever connections
- * writes and reads run.
+ * Keys that commands in flight may change. They are dropped when such a command is issued and again when it has
+ * ended; meanwhile no reply about them is stored. A caller that has issued a write therefore never gets an
+ * older reply from the cache, awaited or not, in any order of writes and reads and over any connections.
  */
 
 import type { Command } from "../command/command";
@@ -13,7 +12,7 @@ import type { Argument } from "../protocol/resp-types";
 import type { CacheStore } from "./cache-store";
 import { sentTextOf } from "./texts";
 
-/** Whatever keys can be held in. Each key is released as often as it was taken. */
+/** A set of keys that can be held. Each key is released as often as it was taken. */
 interface Holder {
   take(key: string): void;
   release(key: string): void;
@@ -27,7 +26,7 @@ export class Holds implements Holder {
 
   constructor(private readonly store: CacheStore) {}
 
-  /** Nothing that was read of any of these keys may be kept. */
+  /** No reply about these keys may be stored. */
   isHeld(keys: readonly { readonly key: string }[]): boolean {
     return this.all > 0 || (this.keys.size > 0 && keys.some(({ key }) => this.keys.has(key)));
   }

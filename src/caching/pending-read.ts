@@ -1,11 +1,11 @@
-/** A read that is on its way to the server, and the calls that wait for its answer. */
+/** A read that is in flight, and the calls that wait for its reply. */
 
 import type { Command } from "../command/command";
 import type { SettleHook, TrackedRead } from "../command/command-extra";
 import type { CachedReply, KeyNode, Question } from "./cache-store";
 import type { TrackedConnection } from "./tracked-connection";
 
-/** Is told how a read has ended. */
+/** Receives the outcome of a read. */
 export interface ReadListener {
   onAnswered(read: PendingRead, value: unknown): void;
   onFailed(read: PendingRead, error: Error): void;
@@ -15,20 +15,20 @@ export class PendingRead implements SettleHook, TrackedRead {
   connection: TrackedConnection | null = null;
   /** Commands with the same question; they are never sent. */
   followers: Command[] | null = null;
-  /** The part of its answer that is kept. */
+  /** The part of its reply that is stored. */
   kept: CachedReply | null = null;
 
   constructor(
     private readonly listener: ReadListener,
-    /** Of its keys, the first one first. */
+    /** The nodes of its keys, in order. */
     readonly nodes: readonly [KeyNode, ...KeyNode[]],
     readonly question: Question,
     readonly terms: {
-      /** Of the store when it was issued. */
+      /** The epoch of the store when the read was issued. */
       readonly epoch: number;
       readonly bornMs: number;
       readonly ttlMs: number;
-      /** The server is asked how long its key lives. */
+      /** The server is also asked for the key's time to live. */
       readonly asksTtl: boolean;
     },
   ) {
@@ -39,7 +39,7 @@ export class PendingRead implements SettleHook, TrackedRead {
     return this.terms.asksTtl && this.nodes.length === 1 ? this.nodes[0].key : null;
   }
 
-  /** Counted from the moment of the question, which was earlier than that of the answer. */
+  /** Counted from when the read was issued, which is earlier than the reply about the time to live. */
   onTimeToLive(ms: number): void {
     const { kept, terms } = this;
     if (kept !== null && ms >= 0) kept.expiresAtMs = Math.min(kept.expiresAtMs, terms.bornMs + ms);
@@ -61,7 +61,7 @@ export class PendingRead implements SettleHook, TrackedRead {
     else this.followers.push(command);
   }
 
-  /** Its keys have all been kept since it was issued. */
+  /** All its keys have stayed in the store since it was issued. */
   isUpToDate(epoch: number): boolean {
     return this.terms.epoch === epoch && !this.nodes.some((node) => node.isGone);
   }
@@ -75,11 +75,14 @@ export class PendingRead implements SettleHook, TrackedRead {
   }
 }
 
-/** The reads under way, by their first key. */
+/** The reads in flight, by their first key. */
 export class PendingReads {
   private readonly reads = new Map<string, PendingRead[]>();
 
-  /** One with the same question that was issued since then, none of whose keys has been dropped meanwhile. */
+  /**
+   * A read with the same question that was issued after `sinceMs`; its keys have stayed in the store since
+   * then.
+   */
   find(key: string, question: Question, epoch: number, sinceMs: number): PendingRead | undefined {
     return this.reads
       .get(key)

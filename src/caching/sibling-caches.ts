@@ -13,11 +13,16 @@ import { type CommandWriter, type WriteWatcher, writeWatch } from "../command/wr
 import { Hold, type Holds, HoldsOfSeveral } from "./holds";
 
 class SiblingCaches implements WriteWatcher {
-  /** By server, then by the client that answers come over. The nodes of a cluster share one cache. */
+  /**
+   * By server, then by the client whose connection receives the replies. The nodes of a cluster share one
+   * cache.
+   */
   private readonly byServer = new Map<string, Map<CommandWriter, Holds>>();
   private readonly transactions = new WeakMap<CommandWriter, Hold>();
 
-  /** To be called when a connection of a client with a cache is ready; returns what to call when it is lost. */
+  /**
+   * Called when a connection of a client with a cache is ready; returns the function to call when it is lost.
+   */
   join(client: CommandWriter, holds: Holds): () => void {
     const { serverName } = client;
     const caches = this.byServer.get(serverName);

@@ -1,7 +1,7 @@
 /**
- * The keys of a cluster's cache by their slot: in each slot a list that runs through the nodes themselves,
- * so that a key costs no further object. A slot that changes hands is dropped with what it has, whatever
- * else the cache holds.
+ * The keys of a cluster's cache by slot. Each slot has a list that runs through the nodes themselves, so a key
+ * costs no further object. Dropping a moved slot takes time in proportion to its own keys, not to the size of
+ * the cache.
  */
 
 import { slotOfKey } from "../command/slot";

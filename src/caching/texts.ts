@@ -6,22 +6,22 @@
 import { isUtf8 } from "node:buffer";
 import type { Argument } from "../protocol/resp-types";
 
-/** A half of a character that has no bytes of its own: it would be sent as U+FFFD. */
+/** A lone surrogate has no UTF-8 encoding: it would be sent as U+FFFD. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 
-/** The text of an argument; null if its bytes are not those of a text. */
+/** The text of an argument; null if its bytes are not valid UTF-8. */
 export function textOf(arg: Argument): string | null {
   if (typeof arg === "string") return LONE_SURROGATE.test(arg) ? null : arg;
   return isUtf8(arg) ? arg.toString() : null;
 }
 
-/** The text that the bytes of an argument make, with U+FFFD for what is none. */
+/** The bytes of an argument decoded as UTF-8, with U+FFFD for invalid sequences. */
 export function sentTextOf(arg: Argument): string {
   if (typeof arg !== "string") return arg.toString();
   return LONE_SURROGATE.test(arg) ? Buffer.from(arg).toString() : arg;
 }
 
-/** The texts of all arguments; null if one is none. The given array if there are only texts. */
+/** The texts of all arguments; null if one is not text. Returns the given array if all are texts. */
 export function argumentTexts(args: readonly Argument[]): readonly string[] | null {
   if (args.every((arg) => typeof arg === "string")) return args as readonly string[];
   const texts: string[] = [];

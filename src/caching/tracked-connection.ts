@@ -1,12 +1,12 @@
 /**
- * One connection on which the server tells what has changed. An answer that came over it may be given
- * again only while it is known to be alive: the server has answered something on it that was written
- * less than `maxStaleMs` ago. When answers are wanted and nothing else is under way, it asks: with PING,
- * on a cluster with EXISTS of the key that is wanted. A master that was cut off from its cluster goes on
- * answering PING while another one has taken over; what has keys it refuses after its `cluster-node-timeout`.
+ * One connection on which the server reports changed keys. Replies that arrived over it may be used only while
+ * the connection is known to be alive: within `maxStaleMs` after the issue of a command that the server has
+ * answered. When replies are wanted and no other command is in flight, the client sends a probe: PING, or on a
+ * cluster EXISTS of the wanted key. A master that is cut off from its cluster still answers PING after another
+ * node took over, but refuses commands with keys after `cluster-node-timeout`.
  *
- * The clock is read seldom: `nowMs` runs ahead of it by one tick, and is infinite whenever it has to
- * be read again, or while no answers may be given. One comparison tells all of that.
+ * The clock is read seldom: `nowMs` runs ahead of it by one tick. It is infinite when the clock has to be read
+ * again and while no replies may be used, so one comparison covers all cases.
  */
 
 import type { Completion } from "../command/command";
@@ -20,14 +20,14 @@ const TICKS = 20;
 
 /** Where commands go straight to a connection. */
 export interface Gate {
-  /** The connection; null while commands are looked at one by one, wait, or are refused. */
+  /** The connection; null while commands need inspection, wait, or are refused. */
   readonly direct: Dispatcher | null;
 }
 
 export class TrackedConnection {
-  /** A time that has not passed yet; infinite: ask `renew`. */
+  /** A time that has not passed yet; infinite: call `renew`. */
   nowMs = Number.POSITIVE_INFINITY;
-  /** The server has agreed to tell what changes. */
+  /** The server has agreed to report changes. */
   isTracking = false;
   isOver = false;
   private provenMs = Number.NEGATIVE_INFINITY;
@@ -48,22 +48,22 @@ export class TrackedConnection {
     this.tickMs = Math.min(LONGEST_TICK_MS, maxStaleMs / TICKS);
   }
 
-  /** Nothing has to be looked at before the next command is sent over it. */
+  /** The next command can be sent over it without further inspection. */
   get isDirect(): boolean {
     return this.gate.direct === this.dispatcher;
   }
 
-  /** Answers that come now may be kept. */
+  /** Replies that arrive now may be stored. */
   get isLive(): boolean {
     return this.isTracking && !this.isOver;
   }
 
-  /** The server has answered a command that was issued then. */
+  /** The server has answered a command that was issued at that time. */
   prove(issuedMs: number): void {
     if (issuedMs > this.provenMs) this.provenMs = issuedMs;
   }
 
-  /** Reads the clock again, if answers may be given at all. The key is one of an answer that is wanted. */
+  /** Reads the clock again, if replies may be used at all. `key` is the key of a wanted reply. */
   renew(key: string): void {
     if (!this.isLive) return;
     const presentMs = clockMs();

@@ -1,7 +1,7 @@
 /**
- * The last dispatcher before a link whose client has a cache: switches tracking on for each of its
- * connections, and lets the server remember the keys of exactly those reads whose answers are to be
- * kept. It sits there because `CLIENT CACHING YES` speaks of the one command behind it.
+ * The last dispatcher before a link whose client has a cache: enables tracking on each connection, and makes
+ * the server remember the keys of exactly those reads whose replies will be stored. It is the last one because
+ * `CLIENT CACHING YES` applies to the next command on the wire.
  */
 
 import type { Completion } from "../command/command";
@@ -15,16 +15,16 @@ import { ReplyError } from "../errors";
 import { clockMs } from "../util/scheduling";
 import { type Gate, TrackedConnection } from "./tracked-connection";
 
-/** Commands that end what lets the server tell about changes, whoever issues them. */
+/** Commands that can end tracking, from any issuer. */
 const OFF_SWITCHES: ReadonlySet<string> = new Set(["reset", "hello", "client", "monitor"]);
 
-/** A link: where it leads is known before a command is handed over. */
+/** A link, whose connection is known before a command is dispatched. */
 export type TrackedLink = Dispatcher & Gate;
 
 export interface TrackingSettings {
   /**
-   * `optin`: the server remembers the keys of the reads that it is told to. `all`: of all reads.
-   * `broadcast`: it remembers nothing and tells of every change of keys with one of the prefixes.
+   * `optin`: the server remembers the keys of selected reads. `all`: of all reads. `broadcast`: it remembers
+   * nothing and reports every change of a key with one of the prefixes.
    */
   readonly mode: "optin" | "all" | "broadcast";
   readonly prefixes: readonly string[];
@@ -35,7 +35,7 @@ export interface TrackingSettings {
   onRefused(error: Error): void;
 }
 
-/** As the command of the table, but its reply changes nothing. */
+/** Like the command in the table, but its reply has no effect on the client's state. */
 const CACHING: CommandSpec = {
   name: "client",
   lowerName: "client",
@@ -47,9 +47,9 @@ const CACHING: CommandSpec = {
 };
 
 export class Tracking implements Dispatcher {
-  /** The present connection, from when it is ready. */
+  /** The current connection, once it is ready. */
   present: TrackedConnection | null = null;
-  /** Hears what the server says to `CLIENT CACHING YES` on the present connection. */
+  /** Receives the reply to `CLIENT CACHING YES` on the current connection. */
   private permission: Completion | null = null;
 
   constructor(
@@ -100,7 +100,7 @@ export class Tracking implements Dispatcher {
       promise: null,
       fulfil: () => {},
       reject: (_command, error) => {
-        // A user may have the right to CLIENT TRACKING and not to CLIENT CACHING: the server would tell of nothing.
+        // A user may be allowed CLIENT TRACKING but not CLIENT CACHING: the server would report nothing.
         if (error instanceof ReplyError && !tracked.isOver) this.onRefused(tracked, error);
       },
     };
@@ -108,7 +108,7 @@ export class Tracking implements Dispatcher {
     connection.dispatch(issuedBy(Origin.Connection, request));
   }
 
-  /** The tracking that lets the connection tell about changes has been switched off. */
+  /** The tracking on which the invalidations depend was switched off. */
   end(): void {
     this.present?.end();
   }
@@ -124,7 +124,7 @@ export class Tracking implements Dispatcher {
     if (this.present === tracked) this.settings.onRefused(error);
   }
 
-  /** Ends with its connection, as what it speaks of does not go again together with it. */
+  /** Bound to its connection: it is not resent, because the read behind it may be resent elsewhere. */
   private caching(read: Command): Command {
     const command = new Command(CACHING, ["caching", "yes"], false, this.permission as Completion);
     return onBehalfOf(read, command);
@@ -137,21 +137,27 @@ export class Tracking implements Dispatcher {
     return ["tracking", "on", "bcast", ...prefixes.flatMap((prefix) => ["prefix", prefix])];
   }
 
-  /** Notes the connection of a read whose answer is to be kept. True if the server has to be told. */
+  /**
+   * Records the connection of a read whose reply will be stored. Returns true if the server needs CLIENT
+   * CACHING.
+   */
   private isTold({ extra, spec, args }: Command): boolean {
     if (extra === null || extra.tracked === null) {
-      // Through the view of a node of a cluster they come past its cache.
+      // Commands sent through the view of a cluster node do not pass the node's cache.
       if (OFF_SWITCHES.has(spec.lowerName) && effectOf(spec, args) === Effect.Tracking) this.end();
       return false;
     }
     const { present } = this;
-    // A command that a cluster sends on goes behind ASKING, which nothing may come between.
+    // A redirected command directly follows ASKING, and no command may be sent between them.
     const isKept = present !== null && !present.isOver && present.isDirect && extra.trail === null;
     extra.tracked.connection = isKept ? present : null;
     return isKept && this.settings.mode === "optin";
   }
 
-  /** PTTL of the key of a read that is to be kept. What changes the key in between drops the answer anyway. */
+  /**
+   * PTTL of the key of a read whose reply will be stored. A change of the key in between invalidates the reply
+   * anyway.
+   */
   private questionBehind(read: Command): Command | null {
     const { extra } = read;
     const tracked = extra === null ? null : extra.tracked;
@@ -166,7 +172,7 @@ export class Tracking implements Dispatcher {
   }
 }
 
-/** A command of the connection that a tracer shows where the read was issued. */
+/** A command of the connection that a tracer attributes to the read. */
 function onBehalfOf({ extra }: Command, command: Command): Command {
   if (extra !== null && extra.scope !== null) command.ensureExtra().scope = extra.scope;
   return issuedBy(Origin.Connection, command);

@@ -1,20 +1,20 @@
 /**
- * Replies as a cache keeps them. The cache keeps a copy of its own, and each caller gets another one, so
- * a caller that changes its reply changes no other caller's. Strings, numbers and null need no copies.
- * The size of a value is about what its memory costs.
+ * The values that a cache stores. The cache keeps its own copy, and each caller gets another one, so a caller
+ * that modifies its reply affects no other caller. Strings, numbers and null need no copies. The size of a
+ * value approximates its memory.
  */
 
 import { setOwn } from "../util/own-property";
 
 export const ValueKind = {
-  /** Cannot be changed by who has it, or is frozen: shared. */
+  /** Immutable or frozen: shared. */
   Shared: 0,
   Bytes: 1,
-  /** An array without anything that can be changed in it. */
+  /** An array of immutable elements. */
   List: 2,
-  /** A plain object without anything that can be changed in it. */
+  /** A plain object with immutable values. */
   Dictionary: 3,
-  /** Anything deeper, and anything with Buffers in it. */
+  /** Any deeper value, and any value that contains Buffers. */
   Nested: 4,
 } as const;
 export type ValueKind = (typeof ValueKind)[keyof typeof ValueKind];
@@ -34,8 +34,8 @@ export function kindOf(value: unknown): ValueKind {
 }
 
 /**
- * A Buffer as it is kept. A small Buffer is part of a block of 8 KiB that all small Buffers of the process
- * share, and each one that is kept would keep its whole block in memory. So its bytes are kept as a text.
+ * The stored form of a Buffer. Small Buffers of the process share pool blocks of 8 KiB, and a stored one would
+ * keep its whole block in memory. Its bytes are therefore stored as a string.
  */
 class KeptBytes {
   private readonly bytes: Buffer | string;
@@ -50,7 +50,7 @@ class KeptBytes {
   }
 }
 
-/** The value as it is kept: it shares nothing that a caller could change with the given one. */
+/** The stored form of a value: it shares no mutable part with the given one. */
 export function keptFrom(value: unknown, kind: ValueKind): unknown {
   return kind === ValueKind.Bytes || kind === ValueKind.Nested ? packed(value) : copyOf(value, kind);
 }
@@ -89,7 +89,7 @@ function mapped(value: object, replace: (element: unknown) => unknown): unknown 
   return copy;
 }
 
-/** Whether there are Buffers in it: their bytes can be changed whatever is frozen. */
+/** Whether the value contains Buffers: freezing an object does not protect their bytes. */
 export function hasBytes(value: unknown): boolean {
   return isObject(value) && (Buffer.isBuffer(value) || Object.values(value).some(hasBytes));
 }
@@ -97,7 +97,7 @@ export function hasBytes(value: unknown): boolean {
 /** Deeper values are not copied: they may contain themselves. */
 const MOST_LEVELS = 64;
 
-/** Whether `copyOf` gives the same again, whatever a transformer of the user has made. */
+/** Whether `copyOf` reproduces the value, including values from transformers of the user. */
 export function isCopyable(value: unknown, levels = MOST_LEVELS): boolean {
   if (!isObject(value) || Buffer.isBuffer(value)) return typeof value !== "function";
   if (levels === 0) return false;
@@ -110,14 +110,14 @@ export function isCopyable(value: unknown, levels = MOST_LEVELS): boolean {
 /** TYPE of a key that does not exist. */
 const NO_TYPE = "none";
 
-/** Whether a read could have given this of a key that does not exist. In doubt: yes. */
+/** Whether a read can return this value for a missing key. In doubt: true. */
 export function mayBeAbsence(value: unknown): boolean {
   if (!isObject(value)) return !value || value === NO_TYPE || (typeof value === "number" && value < 0);
   if (Buffer.isBuffer(value)) return value.length === 0 || value.toString() === NO_TYPE;
   return Object.values(value).every(mayBeAbsence);
 }
 
-/** Freezes a value without Buffers, and all that is in it. */
+/** Freezes a value without Buffers, recursively. */
 export function freezeDeep(value: unknown): void {
   if (!isObject(value)) return;
   for (const element of Object.values(value)) freezeDeep(element);
@@ -141,7 +141,7 @@ export function sizeOf(value: unknown): number {
   return bytes;
 }
 
-/** The engine keeps two bytes for each character as soon as one of them needs it. */
+/** The engine stores two bytes for each character as soon as one of them needs two. */
 export function sizeOfText(text: string): number {
   const { length } = text;
   return STRING_BYTES + (Buffer.byteLength(text) === length ? length : length * 2);

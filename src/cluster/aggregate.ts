@@ -1,7 +1,7 @@
 /**
- * How the answers of several nodes become one, by the response policies that servers publish in
- * their command tips. An error among the answers is the answer, except where one success is
- * enough. Answers are in the order of the parts.
+ * Combines the replies of several nodes into one, by the response policies that servers publish in their
+ * command tips. An error among the replies becomes the result, except where one success is enough. Replies are
+ * in the order of the parts.
  */
 
 import type { ResponsePolicy } from "../command/command-table";
@@ -12,10 +12,10 @@ export type Answer =
   | { readonly value: Reply; readonly error: null }
   | { readonly value: null; readonly error: Error };
 
-/** Makes one reply of many; throws what the command fails with. */
+/** Combines the replies into one; throws the error with which the command fails. */
 export type Fold = (answers: readonly Answer[]) => Reply;
 
-/** The folds by policy. "special" has none: what it means is said for each command. */
+/** The folds by policy. "special" has none, because each command with that policy needs its own. */
 const FOLDS: Readonly<Record<Exclude<ResponsePolicy, "special">, Fold>> = {
   default: joinLists,
   one_succeeded: firstSuccess,
@@ -27,7 +27,7 @@ const FOLDS: Readonly<Record<Exclude<ResponsePolicy, "special">, Fold>> = {
   agg_logical_or: (answers) => combine(answers, (a, b) => (a !== 0 || b !== 0 ? 1 : 0)),
 };
 
-/** Commands whose response policy is "special" and for which one node's answer is not the better one. */
+/** Commands with the response policy "special" that need all replies combined. */
 const SPECIAL_FOLDS: Readonly<Record<string, Fold>> = Object.assign(Object.create(null), {
   randomkey: anyNotNull,
 });
@@ -44,7 +44,7 @@ export function valuesOf(answers: readonly Answer[]): Reply[] {
   });
 }
 
-/** Lists are joined; single values become a list. */
+/** Joins lists; single values become a list. */
 function joinLists(answers: readonly Answer[]): Reply {
   const joined: unknown[] = [];
   for (const value of valuesOf(answers)) {
@@ -64,7 +64,7 @@ function anyNotNull(answers: readonly Answer[]): Reply {
   return values[Math.floor(Math.random() * values.length)] ?? null;
 }
 
-/** Numbers one by one, lists of numbers element by element. Numbers given as text stay text. */
+/** Combines numbers, or lists of numbers element by element. Numbers given as text stay text. */
 function combine(answers: readonly Answer[], step: (a: number, b: number) => number): Reply {
   const values = valuesOf(answers);
   return values.reduce((left, right) => {

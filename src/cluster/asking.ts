@@ -1,21 +1,24 @@
-/** ASKING opens an importing slot for exactly the command behind it, or for the transaction behind it. */
+/** Builds the ASKING command, which opens an importing slot for the next command or transaction only. */
 
 import { Command, CommandState, type Completion, issuedBy, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { specOf } from "../command/command-table";
 import { ReplyError } from "../errors";
 
-/** The ASKING that goes before a command. */
+/** The ASKING that precedes a command. */
 export function askingFor(command: Command): Command {
   const asking = issuedBy(Origin.Client, new Command(specOf("asking"), [], false, new AskingAnswer(command)));
-  // Where the command waits for a connection, both are found by their slot.
+  // While the command waits for a connection, both are found by their slot.
   asking.slot = command.slot;
-  // Members of a transaction keep their places when they are given up.
+  // Members of a transaction stay in place when they are given up, so they need no guard.
   if (command.batch === null) command.ensureExtra().addHook(new AskingGuard(asking));
   return asking;
 }
 
-/** A refused ASKING explains the redirect that follows: the node answers as if the slot were not opened. */
+/**
+ * A refused ASKING explains the redirect that follows: the node answers the command as if the slot were not
+ * open.
+ */
 class AskingAnswer implements Completion {
   readonly promise = null;
 
@@ -28,7 +31,7 @@ class AskingAnswer implements Completion {
   }
 }
 
-/** A command that ends before it is written takes its ASKING with it. */
+/** When a command ends before it is written, its ASKING ends too. */
 class AskingGuard implements SettleHook {
   constructor(private readonly asking: Command) {}
 

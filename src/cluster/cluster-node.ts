@@ -1,6 +1,6 @@
 /**
- * A node as the router sees it: an address that slots point to, and the client through which
- * commands leave. The address lasts; a client lives as long as its link and is replaced after it.
+ * A node as the router sees it: the address that slots point to, and the client that sends its commands. The
+ * address is permanent; a client lives as long as its link and is then replaced.
  */
 
 import type { Command } from "../command/command";
@@ -11,24 +11,24 @@ import { type NodeAddress, nodeKey } from "./node-address";
 
 export type NodeRole = "master" | "slave";
 
-/** The way to one node; made by the client, which gives it the shape of an ordinary client. */
+/** The dispatcher of one node. The cluster client creates it in the shape of an ordinary client. */
 export interface NodeClient extends Dispatcher {
   readonly link: Link;
-  /** Commands gathered for the next automatic batch. */
+  /** Commands collected for the next automatic batch. */
   readonly gathered: readonly Command[];
-  /** Nothing is gathered, waits or is due from the server. */
+  /** No command is collected, queued or in flight. */
   readonly isIdle: boolean;
-  /** Hands on what is gathered, although a batch may be unanswered. */
+  /** Sends the collected commands, even if an earlier batch is unanswered. */
   handOn(): void;
-  /** Takes out what waits for a connection and the test is true for. */
+  /** Removes and returns the commands that wait for a connection and match the test. */
   takeWaiting(isWanted: (command: Command) => boolean): Command[];
-  /** Ends its connection at once. */
+  /** Destroys its connection immediately. */
   destroy(): void;
-  /** The youngest command of a slot that was given to it and is not answered, or null; one that may block does not count. */
+  /** The youngest unanswered command of a slot at this node, or null. Commands that may block do not count. */
   lastOf(slot: number): Command | null;
-  /** The same of every slot, at the price of one look at each command. */
+  /** The same for every slot, in one pass over the commands. */
   youngest(): ReadonlyMap<number, Command>;
-  /** The node serves reads of a replica from now on, or no longer. */
+  /** The node starts or stops serving reads as a replica. */
   setReadOnly(isReadOnly: boolean): void;
 }
 
@@ -49,30 +49,32 @@ export class Shard {
   }
 }
 
-/** A node that owes answers and has sent nothing for this long is not waited for once others have its slots. */
+/**
+ * A node that owes replies and has been silent for this long is not waited for once other nodes have its slots.
+ */
 const UNHEARD_MS = 1000;
 
-/** A node that has said CLUSTERDOWN is not believed about slots for this long. */
+/** A node that has replied CLUSTERDOWN is not trusted about slots for this long. */
 const DOUBT_MS = 5000;
 
 export class ClusterNode {
   readonly key: string;
   role: NodeRole = "master";
-  /** Null while no link exists: nothing was sent yet, or it was lost. */
+  /** Null while no link exists: no command was sent yet, or the link was lost. */
   client: NodeClient | null = null;
-  /** The shard it is master of. */
+  /** The shard of which it is the master. */
   shard: Shard | null = null;
-  /** It could not be reached: commands wait for the next try instead of dialling themselves. */
+  /** It could not be reached: commands wait for the next attempt instead of connecting themselves. */
   isDown = false;
-  /** When it was found to owe answers and to be silent. */
+  /** When it was found to owe replies and to be silent. */
   private suspectedAtMs = 0;
-  /** Its connection was lost or could not be made, and is being dialled again. */
+  /** Its connection was lost or could not be made, and is being reconnected. */
   isLost = false;
-  /** Until then the node, which has said CLUSTERDOWN, is asked about slots after all others. */
+  /** Until then the node, which has replied CLUSTERDOWN, is the last one to be asked about slots. */
   private doubtedUntilMs = 0;
-  /** Its connection was replaced since it pointed to itself; done once. */
+  /** Its connection was replaced after the node redirected to itself; done once. */
   isRenewed = false;
-  /** Until then reads go elsewhere. */
+  /** Until then reads use other nodes. */
   avoidedUntilMs = 0;
   /** Commands of the batch that is being split. */
   bucket: Command[] = [];
@@ -81,12 +83,12 @@ export class ClusterNode {
     this.key = nodeKey(address);
   }
 
-  /** Availability zone, where the server tells it. */
+  /** The availability zone, if the server reports it. */
   get zone(): string | undefined {
     return this.address.zone;
   }
 
-  /** It owes answers and is silent: another node may have taken over. Over with the next byte. */
+  /** It owes replies and is silent: another node may have taken over. Cleared by the next byte. */
   get isSuspect(): boolean {
     if (this.suspectedAtMs === 0) return false;
     const connection = this.client?.link.connection ?? null;
@@ -95,7 +97,7 @@ export class ClusterNode {
     return false;
   }
 
-  /** It is silent, or has owed answers for a while, perhaps not long enough to have been asked. */
+  /** It is silent, or has owed replies for a while, though perhaps not long enough to have been probed. */
   get isUnheard(): boolean {
     if (this.isSuspect) return true;
     const connection = this.client?.link.connection ?? null;
@@ -103,7 +105,7 @@ export class ClusterNode {
     return connection.queue.inFlight > 0;
   }
 
-  /** It has just said CLUSTERDOWN: perhaps it is cut off and others serve its slots. */
+  /** It has recently replied CLUSTERDOWN: it may be cut off while other nodes serve its slots. */
   get isDoubted(): boolean {
     return this.doubtedUntilMs !== 0 && clockMs() < this.doubtedUntilMs;
   }
@@ -116,7 +118,7 @@ export class ClusterNode {
     this.suspectedAtMs = clockMs();
   }
 
-  /** It can be asked without dialling. */
+  /** It can be asked without a new connection. */
   get isLive(): boolean {
     return this.client?.link.isWritable === true;
   }

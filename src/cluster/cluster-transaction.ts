@@ -1,20 +1,20 @@
 /**
- * A MULTI ... EXEC on a cluster: one unit with one owner, one redirect, one retry. It is
- * unanswered until EXEC is: what the server says to its members before ("OK", "QUEUED") settles
- * their rows once and does not keep it from being run again elsewhere.
+ * A MULTI ... EXEC on a cluster: one unit with one owner, one redirect, one retry. It counts as unanswered
+ * until EXEC is answered: earlier replies to its members ("OK", "QUEUED") settle those members, and the
+ * transaction may still run again elsewhere.
  *
- * When a member is redirected, the server discards the transaction; it goes again, whole, after the
- * reply of EXEC has closed it (`Redirector.onMemberError`):
+ * When a member is redirected, the server discards the transaction. The whole transaction is sent again after
+ * the reply to EXEC has closed it (`Redirector.onMemberError`):
  *
  *            first node                                       second node
- *   MULTI    OK             settled                 copy      OK            nobody hears it
- *   GET      QUEUED         settled                 copy      QUEUED        nobody hears it
+ *   MULTI    OK             settled                 copy      OK            ignored
+ *   GET      QUEUED         settled                 copy      QUEUED        ignored
  *   SET      MOVED          deferred, not settled   SET       QUEUED        settled
- *   EXEC     EXECABORT      not settled, redirected EXEC      [..., "OK"]   settled: all rows are told
+ *   EXEC     EXECABORT      not settled, redirected EXEC      [..., "OK"]   settled: all members get replies
  *
- * A member that is settled cannot be sent again, and yet the server must be told it again: a copy
- * with the same arguments goes in its place. A member whose error is deferred goes again itself; its
- * error is told only if the transaction goes nowhere (EXEC has settled).
+ * A settled member cannot be sent again, so a copy with the same arguments takes its place. A member with a
+ * deferred error is sent again itself; its error is reported only if the transaction is not sent again (EXEC
+ * has settled).
  */
 
 import { Batch, BatchKind } from "../command/batch";
@@ -29,24 +29,24 @@ import type { Argument } from "../protocol/resp-types";
 import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
 import type { Redirect } from "./redirect";
 
-/** Why a transaction will go again once EXEC has been answered. */
+/** The reason to send a transaction again once EXEC has been answered. */
 export interface PendingRedirect {
   readonly redirect: Redirect;
   readonly error: Error;
 }
 
 export class ClusterTransaction extends Batch {
-  /** The first redirect of a member in this run; it is followed when EXEC has been answered. */
+  /** The first redirect of a member in this run; followed when EXEC has been answered. */
   pending: PendingRedirect | null = null;
-  /** A part of this run was answered: what is left must not go out alone. */
+  /** A part of this run was answered: the remaining commands must not be sent alone. */
   isPartlyDone = false;
   /** Handed back by its link and not sent again yet. */
   isWaiting = false;
-  /** EXEC, or the DISCARD that closes it; it stands for the transaction in the retry queue. */
+  /** EXEC, or the DISCARD that closes it; it represents the transaction in the retry queue. */
   readonly closing: Command;
-  /** `nextRun` was asked for: it was sent, or is about to be. */
+  /** `nextRun` was called: the transaction was sent, or is about to be. */
   private hasRun = false;
-  /** Members of this run that were redirected, with the errors that are not told. */
+  /** Members of this run that were redirected, with the errors that are not reported yet. */
   private deferred: { command: Command; error: Error }[] = [];
 
   constructor(
@@ -62,15 +62,15 @@ export class ClusterTransaction extends Batch {
     }
   }
 
-  /** The error of a member is not told yet: the transaction goes again. */
+  /** Defers the error of a member: the transaction will be sent again. */
   defer(command: Command, error: Error): void {
-    // The server will discard the transaction, so it may go again even if EXEC is never answered.
+    // The server will discard the transaction, so it may be sent again even if EXEC is never answered.
     this.isAnswered = false;
     this.isPartlyDone = true;
     this.deferred.push({ command, error });
   }
 
-  /** A caller has given up before anything of it was written, or nobody waits for its end any more. */
+  /** A caller has given up before any member was written, or EXEC has settled. */
   get isGivenUp(): boolean {
     return this.closing.isSettled || (!this.hasRun && this.commands.some(({ isSettled }) => isSettled));
   }
@@ -93,7 +93,7 @@ export class ClusterTransaction extends Batch {
     return this.commands.map((command) => (command.isSettled ? this.copy(command) : command));
   }
 
-  /** A member has settled; that alone does not count as an answer, since it can be stood in for. */
+  /** A settled member does not count as an answer to the transaction, because a copy can replace it. */
   override settleOne(): void {
     super.settleOne();
     this.isAnswered = false;
@@ -101,14 +101,17 @@ export class ClusterTransaction extends Batch {
     if (this.closing.isSettled && this.deferred.length > 0) this.tellDeferred();
   }
 
-  /** Each run has copies of its own; those of the last one that were redirected are over. Members go again themselves. */
+  /**
+   * Each run has its own copies, so redirected copies of the last run end. Original members are sent again
+   * themselves.
+   */
   private endCopies(): void {
     const { deferred } = this;
     this.deferred = [];
     for (const { command, error } of deferred) if (command.origin === Origin.Copy) command.fail(error);
   }
 
-  /** A command with the same arguments for the place of a settled member; nobody hears how it ends. */
+  /** A command with the same arguments in place of a settled member. Its outcome is ignored. */
   private copy({ spec, args, wantsBuffers, db, extra }: Command): Command {
     const copy = issuedBy(Origin.Copy, new Command(spec, args, wantsBuffers, IGNORED));
     copy.db = db;
@@ -119,24 +122,28 @@ export class ClusterTransaction extends Batch {
     return copy;
   }
 
-  /** EXEC has settled, so the transaction goes nowhere: its members fail with what they were told. */
+  /**
+   * EXEC has settled, so the transaction will not be sent again: its members fail with their deferred errors.
+   */
   private tellDeferred(): void {
     const deferred = this.deferred;
     this.deferred = [];
-    // A member whose caller has given up meanwhile has been told to its tracer as well.
+    // A member whose caller gave up meanwhile has already been reported to its tracer.
     for (const { command, error } of deferred) if (!command.isSettled) command.fail(error);
   }
 }
 
-/** The transaction that a routed command is a part of, or null: a cluster makes every batch of that kind itself. */
+/**
+ * The transaction of a routed command, or null. On a cluster every batch of that kind is a
+ * `ClusterTransaction`.
+ */
 export function transactionOf({ batch, slot }: Command): ClusterTransaction | null {
   const isOne = batch !== null && batch.kind === BatchKind.Transaction && slot !== UNROUTED;
   return isOne ? (batch as ClusterTransaction) : null;
 }
 
 /**
- * The same commands in order, where each transaction of which a part was answered is a run of all of it. It keeps its
- * place among the commands of its slot.
+ * Replaces each partly answered transaction by a complete run of it. The order is kept, also within each slot.
  */
 export function madeWhole(commands: readonly Command[]): readonly Command[] {
   if (!commands.some((command) => transactionOf(command)?.isPartlyDone === true)) return commands;
@@ -159,7 +166,7 @@ export function endOfTransaction(commands: readonly Command[], start: number): n
   return commands.length;
 }
 
-/** Makes a transaction, or tells why these commands are none. */
+/** Makes a transaction, or returns the reason why the commands do not form one. */
 export function makeTransaction(commands: readonly Command[]): ClusterTransaction | Error {
   const last = commands[commands.length - 1] as Command;
   if ((last.spec.flags & TRANSACTION_END) === 0) return new OpenTransactionError();

@@ -1,8 +1,8 @@
 /**
- * Where the keys of commands are of which nothing is known here (modules of one's own): the server
- * says it. A word is asked for once, when it first comes; until the answer is there, its commands
- * go to any node and follow the redirect. What is learned leads commands to their node and nothing
- * else: a key prefix cannot depend on whether an answer has come.
+ * Finds the keys of commands that the built-in table does not know (private modules) by asking the server. The
+ * client asks once for each command name, when it is first used. Until the reply arrives, the commands go to
+ * any node and follow the redirect. The reply affects only routing: a key prefix must not depend on whether a
+ * reply has arrived.
  */
 
 import { Command, issuedBy, Origin } from "../command/command";
@@ -12,9 +12,11 @@ import { PromiseCompletion } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../command/slot";
 import type { NodePool } from "./node-pool";
 
-/** Words come from callers: they must not fill the memory. */
+/** Command names come from callers: they must not fill the memory. */
 const MAX_WORDS = 256;
-/** Anything else is a whole line taken for a word; it may hold a secret, and no server knows it. */
+/**
+ * Longer or other text is a whole command line used as a name. It may contain a secret, and no server knows it.
+ */
 const COMMAND_WORD = /^[\w.|-]{1,64}$/;
 
 export class CommandGuide {
@@ -46,7 +48,7 @@ export class CommandGuide {
     this.pool.clientOf(node).link.dispatch(question);
     completion.promise.then(
       (reply) => this.rules.set(lowerName, ruleOf(reply)),
-      // Not answered (no permission, the connection was lost): the next one asks again.
+      // Without a reply (no permission, or a lost connection), the next command asks again.
       () => this.rules.delete(lowerName),
     );
   }

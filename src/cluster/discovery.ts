@@ -1,7 +1,6 @@
 /**
- * From what the application gave as start nodes to addresses that can be dialled: names are
- * looked up anew for each attempt, SRV records first where they are asked for. Knows nothing of
- * connections.
+ * Resolves the configured start nodes to addresses. Names are looked up again for each attempt; with the option
+ * for SRV records, those are looked up first. Opens no connections.
  */
 
 import type { SrvRecord } from "node:dns";
@@ -9,7 +8,7 @@ import { lookup, resolveSrv } from "node:dns";
 import { isIP } from "node:net";
 import { type NodeAddress, nodeKey } from "./node-address";
 
-/** One start node with the options that hold for it alone. */
+/** One start node with its own options. */
 export interface StartNode {
   readonly host: string;
   readonly port: number;
@@ -32,19 +31,19 @@ export interface DiscoveryOptions {
   readonly dnsLookup?: DnsLookup | null | undefined;
 }
 
-/** A start node at the address under which it was found. */
+/** A start node with the address to which it resolved. */
 export interface Seed {
   readonly address: NodeAddress;
   readonly options: Readonly<Record<string, unknown>>;
 }
 
-/** Where a name leads; SRV records tell the port as well. */
+/** The target of a name; SRV records also contain the port. */
 interface Place {
   readonly host: string;
   readonly port: number | null;
 }
 
-/** All start nodes, in a random order. One name that cannot be found fails the attempt. */
+/** All start nodes in random order. One name that cannot be resolved fails the attempt. */
 export async function findSeeds(nodes: readonly StartNode[], options: DiscoveryOptions): Promise<Seed[]> {
   const places = new Map<string, Place>();
   const hosts = new Set(nodes.map(({ host }) => host));
@@ -90,13 +89,13 @@ async function findBySrv(host: string, options: DiscoveryOptions): Promise<Place
   throw lastError;
 }
 
-/** By priority, lowest first; those of one priority at random, in proportion to their weights. */
+/** By priority, lowest first; within one priority in random order, weighted. */
 export function srvOrder(records: readonly SrvRecord[]): SrvRecord[] {
   const order: SrvRecord[] = [];
   for (const priority of [...new Set(records.map((record) => record.priority))].sort((a, b) => a - b)) {
     const group = records.filter((record) => record.priority === priority);
     while (group.length > 0) {
-      // A weight of 0 is rare but not never.
+      // With the 1 a weight of 0 is rare but possible.
       const total = group.reduce((sum, record) => sum + record.weight + 1, 0);
       let ticket = Math.random() * total;
       let index = group.findIndex((record) => (ticket -= record.weight + 1) < 0);

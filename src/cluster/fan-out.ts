@@ -1,8 +1,8 @@
 /**
- * Commands that concern several nodes, by the request policies that servers publish in their
- * command tips: MGET, MSET, DEL, UNLINK, EXISTS and TOUCH are split by slot, DBSIZE, KEYS,
- * FLUSHALL and their like go to all shards or all nodes. The parts are ordinary commands with
- * redirects and retries of their own; nothing about the whole is atomic. Off by default.
+ * Splits commands that concern several nodes, by the request policies that servers publish in their command
+ * tips. MGET, MSET, DEL, UNLINK, EXISTS and TOUCH are split by slot; DBSIZE, KEYS, FLUSHALL and similar
+ * commands go to all shards or all nodes. The parts are ordinary commands with their own redirects and retries,
+ * so the whole is not atomic. Off by default.
  */
 
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
@@ -16,7 +16,7 @@ import type { Argument, Reply } from "../protocol/resp-types";
 import { type Answer, type Fold, foldFor, valuesOf } from "./aggregate";
 import type { ClusterNode } from "./cluster-node";
 
-/** A part with the node it is meant for; null: whoever serves its slot. */
+/** A part with its node; null: the owner of its slot. */
 export interface FanOutPart {
   readonly command: Command;
   readonly node: ClusterNode | null;
@@ -28,16 +28,16 @@ export interface FanOutNodes {
   all(): readonly ClusterNode[];
 }
 
-/** MSETNX promises all or nothing, which its parts could not keep. */
+/** MSETNX is missing: it is all or nothing, which separate parts cannot guarantee. */
 const SPLITTABLE: ReadonlySet<string> = new Set(["mget", "mset", "del", "unlink", "exists", "touch"]);
 
 export class FanOut {
-  /** Whether a spec can fan out at all, so that the others are not looked at closely. */
+  /** Whether a spec can fan out at all; the cache makes the check of all other commands cheap. */
   private readonly candidates = new WeakMap<CommandSpec, boolean>();
 
   constructor(private readonly nodes: FanOutNodes) {}
 
-  /** The parts of a command, or null when it goes to one node as it is. */
+  /** The parts of a command, or null when the whole command goes to one node. */
   plan(command: Command): FanOutPart[] | null {
     const { spec, args } = command;
     let isCandidate = this.candidates.get(spec);
@@ -71,7 +71,7 @@ export class FanOut {
   }
 }
 
-/** A slot of the master that a part is meant for, or the node itself. */
+/** A slot of the part's master, or the node itself. */
 interface Place {
   readonly slot: number;
   readonly node: ClusterNode | null;
@@ -86,10 +86,13 @@ function copiesFor(command: Command, places: readonly Place[], fold: Fold): FanO
   });
 }
 
-/** HIMPORT PREPARE, DISCARD and DISCARDALL change what connections know: they go to all masters, with or without tips. */
+/**
+ * HIMPORT PREPARE, DISCARD and DISCARDALL change the state of connections: they go to all masters, also without
+ * tips.
+ */
 const ANNOUNCEMENTS = ["PREPARE", "DISCARD", "DISCARDALL"] as const;
 
-/** The parts of an HIMPORT that every master has to hear, or null for one that goes to one node. */
+/** The parts of an HIMPORT for every master, or null for one that goes to a single node. */
 export function announce(command: Command, slots: Pick<FanOutNodes, "owners">): FanOutPart[] | null {
   const [word] = command.args;
   if (command.origin === Origin.Part || !ANNOUNCEMENTS.some((one) => isWord(word, one))) return null;
@@ -97,18 +100,18 @@ export function announce(command: Command, slots: Pick<FanOutNodes, "owners">): 
   return places.length === 0 ? null : copiesFor(command, places, foldFor("all_succeeded", "himport") as Fold);
 }
 
-/** Whether its keys are in several slots, which its server would not notice. */
+/** Whether its keys are in several slots. A single server would not report that. */
 export function spansSlots({ spec, args }: Command): boolean {
   return (spec.flags & CommandFlag.OneSlot) !== 0 && commonSlotOf(spec, args) === MIXED_SLOTS;
 }
 
-/** The error of servers that check. */
+/** The error that servers in cluster mode return. */
 export function crossSlotError(): ReplyError {
   return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }
 
 function canFanOut(spec: CommandSpec): boolean {
-  // Subcommands have policies of their own, so that only a word without them can be ruled out.
+  // Subcommands have their own policies, so only a command without subcommands can be ruled out.
   const { request } = fanOutPolicyFor(spec, []);
   return (
     request !== "default" || ["script", "function", "config", "slowlog", "memory"].includes(spec.lowerName)
@@ -118,11 +121,11 @@ function canFanOut(spec: CommandSpec): boolean {
 interface Share {
   readonly slot: number;
   readonly args: Argument[];
-  /** Places of its keys among all keys. */
+  /** The positions of its keys among all keys. */
   readonly places: number[];
 }
 
-/** One part for each slot, since a server looks at slots and not at who serves them. */
+/** One part for each slot, because a server checks slots, not owners. */
 function splitBySlot(command: Command, { response }: FanOutPolicy): FanOutPart[] | null {
   const { spec, args } = command;
   const positions = keyPositions(spec, args);
@@ -137,7 +140,7 @@ function splitBySlot(command: Command, { response }: FanOutPolicy): FanOutPart[]
   }
   if (shares.size <= 1) return null;
   const parts = [...shares.values()];
-  // MGET: each answer is a list, whose elements go back to the places of their keys.
+  // MGET: each reply is a list, and its elements return to the positions of their keys.
   const fold =
     response === "default" ? placeBack(parts, positions.length) : foldFor(response, spec.lowerName);
   if (fold === null) return null;
@@ -160,7 +163,7 @@ function placeBack(shares: readonly Share[], length: number): Fold {
   };
 }
 
-/** Completion of the parts of one command; settles it when the last one has. */
+/** Collects the parts of one command, and settles the command when the last part has settled. */
 class Gathering implements Completion, SettleHook {
   readonly promise = null;
   private readonly answers: Answer[] = [];
@@ -199,7 +202,7 @@ class Gathering implements Completion, SettleHook {
 
   onFulfilled(): void {}
 
-  /** The whole was given up (time limit, signal): so are the parts that were not sent. */
+  /** The whole was given up (timeout, signal), so its unsent parts end too. */
   onFailed(error: Error): void {
     if (this.left > 0) for (const part of this.parts) part.fail(error);
   }
@@ -220,7 +223,7 @@ class Gathering implements Completion, SettleHook {
 
 const specsWithoutMapper = new WeakMap<CommandSpec, CommandSpec>();
 
-/** Replies are mapped once, when they are one. */
+/** The mapper runs once, on the combined reply. */
 function withoutMapper(spec: CommandSpec): CommandSpec {
   if (spec.replyMapper === null) return spec;
   let plain = specsWithoutMapper.get(spec);

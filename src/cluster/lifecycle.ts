@@ -1,7 +1,7 @@
 /**
- * The life of a cluster client: finds the start nodes, asks for the slots, opens the router, and
- * begins anew when no node is left. Keeps the public status words, and the commands that are
- * issued while the router is closed.
+ * The lifecycle of a cluster client: resolves the start nodes, reads the slot table, opens the router, and
+ * starts over when no node is left. Holds the public status and the commands that are issued while the router
+ * is closed.
  *
  *   wait -> connecting -> connect -> ready -> close -> reconnecting -> connecting ...
  *                 \___________\________\___> disconnecting -> close -> end
@@ -62,9 +62,9 @@ export interface LifecycleEvents {
   useSeeds(seeds: readonly Seed[]): void;
   onStatus(status: ClusterStatus): void;
   onError(error: Error): void;
-  /** Milliseconds until the next attempt; anything but a number gives up. */
+  /** Milliseconds until the next attempt; any value other than a number gives up. */
   retryDelay(attempts: number, reason: Error | undefined): unknown;
-  /** Subscriptions are held from now on, or no longer. */
+  /** Subscriptions are active from now on, or no longer. */
   onOpen(): void;
   onClosed(isForGood: boolean): void;
 }
@@ -72,13 +72,13 @@ export interface LifecycleEvents {
 export class Lifecycle implements Gatekeeper {
   status: ClusterStatus = "wait";
   private attempts = 0;
-  /** Number of the present attempt to connect; older ones are void. */
+  /** The number of the current attempt to connect; results of earlier attempts are ignored. */
   private epoch = 0;
   private isLeaving = false;
-  /** `close` was told; what follows is the next attempt, or the end. */
+  /** `close` was emitted; the next event is another attempt or the end. */
   private isClosed = false;
   private reason: Error | undefined;
-  /** Why the last attempt failed; the cause of what is refused. */
+  /** The error of the last attempt; the cause of the errors for refused commands. */
   private failure: Error | null = null;
   private retry: Delay | null = null;
   /** Single commands and batches, in the order of issue. */
@@ -90,7 +90,7 @@ export class Lifecycle implements Gatekeeper {
     private readonly events: LifecycleEvents,
   ) {}
 
-  /** Resolves when ready; rejects when the attempt ends otherwise (retrying may go on). */
+  /** Resolves when ready; rejects when the attempt ends otherwise (retries may continue). */
   connect(): Promise<void> {
     const { status } = this;
     if (status === "connecting" || status === "connect" || status === "ready") {
@@ -104,8 +104,8 @@ export class Lifecycle implements Gatekeeper {
   }
 
   /**
-   * Closes all connections; with `isReconnect` the retry strategy decides when it begins anew. An
-   * attempt that is planned already stays as it is planned.
+   * Closes all connections; with `isReconnect` the retry strategy decides when to connect again. An attempt
+   * that is already scheduled keeps its schedule.
    */
   disconnect(isReconnect = false): void {
     const { status } = this;
@@ -124,8 +124,8 @@ export class Lifecycle implements Gatekeeper {
   }
 
   /**
-   * From now on nothing new is taken; what was issued goes on, redirects and failovers included,
-   * until `quit` or `disconnect`. Does nothing unless the client is ready.
+   * Refuses new commands from now on. Issued commands continue, including redirects and failovers, until `quit`
+   * or `disconnect`. Does nothing unless the client is ready.
    */
   drain(): void {
     if (this.status !== "ready") return;
@@ -142,14 +142,14 @@ export class Lifecycle implements Gatekeeper {
     return all;
   }
 
-  /** How many of them there are. */
+  /** The number of waiting commands. */
   get waitingCount(): number {
     let count = 0;
     for (let i = 0; i < this.queue.length; i++) count += this.queue.peekAt(i)?.length ?? 0;
     return count;
   }
 
-  /** Bytes of them, estimated from a few. */
+  /** The bytes of the waiting commands, estimated from a sample. */
   get waitingBytes(): number {
     return estimateSum(this.queue.length, (index) => bytesOf(this.queue.peekAt(index) ?? []));
   }
@@ -164,7 +164,7 @@ export class Lifecycle implements Gatekeeper {
     return singles;
   }
 
-  /** Sends QUIT behind everything that was issued; a node that is gone counts as left. */
+  /** Sends QUIT after all issued commands; a node that is gone counts as closed. */
   async quit(leave: (client: NodeClient) => Promise<unknown>): Promise<"OK"> {
     const { status } = this;
     if (status === "end") return "OK";
@@ -180,7 +180,7 @@ export class Lifecycle implements Gatekeeper {
   onEmpty(): void {
     if (this.status === "connect" || this.status === "ready") this.shut(false);
     else if (this.status !== "disconnecting") return;
-    // It was told already, while connections of a failed attempt were still ending.
+    // Already emitted, while connections of a failed attempt were still ending.
     if (!this.isClosed) this.close();
     else if (this.isLeaving) this.end();
   }
@@ -210,7 +210,7 @@ export class Lifecycle implements Gatekeeper {
     this.events.onStatus(status);
   }
 
-  /** Nothing is connected; the caller of `quit` is answered first. */
+  /** No connection is open. The caller of `quit` gets its reply first. */
   private closeLater(): void {
     atTurnEnd(() => {
       // `connect()` may have been called, or `disconnect()`.
@@ -243,7 +243,7 @@ export class Lifecycle implements Gatekeeper {
       if (isCertain(error as Error)) this.failWaiting();
       this.events.onError(error as Error);
       this.failWithoutDatabase(error as Error);
-      // A listener may have closed the client, and connected it anew.
+      // A listener may have closed the client and connected it again.
       if (this.epoch === epoch && this.status === "connecting") {
         pool.clear();
         this.close();
@@ -262,7 +262,7 @@ export class Lifecycle implements Gatekeeper {
     this.open();
   }
 
-  /** The servers do not have the database of the client: its commands must not run in another one. */
+  /** The servers do not have the client's database: its commands must not run in another one. */
   private failWithoutDatabase(error: Error): void {
     const reasons = error instanceof ClusterAllFailedError ? Object.values(error.nodeErrors) : [];
     const refusal = reasons.find((one) => one instanceof ReplyError && one.command?.name === "select");
@@ -291,14 +291,14 @@ export class Lifecycle implements Gatekeeper {
     this.attempts = 0;
     this.failure = null;
     this.setStatus("ready");
-    // Closed by code that was told.
+    // A listener closed the client.
     if (this.status !== "ready") return;
     redirector.isActive = true;
     router.isOpen = true;
     refresher.start();
     this.events.onOpen();
     this.deps.retries.resume();
-    // Code of the user that is called on the way may close it: what is left waits for the next life.
+    // User code that runs meanwhile may close the client: the remaining commands wait for the next connect.
     while (router.isOpen) {
       const entry = this.queue.shift();
       if (entry === undefined) return;
@@ -308,7 +308,7 @@ export class Lifecycle implements Gatekeeper {
     }
   }
 
-  /** Nothing is routed any more; when leaving for good nothing is sent again either. */
+  /** Routes no further commands; a final close also ends retries. */
   private shut(isForGood: boolean): void {
     this.retry?.stop();
     this.deps.router.isOpen = false;
@@ -327,7 +327,7 @@ export class Lifecycle implements Gatekeeper {
     this.events.onClosed(this.isLeaving);
     const { epoch } = this;
     const delayMs = this.isLeaving ? null : this.events.retryDelay(++this.attempts, this.reason);
-    // Ended, or begun anew, by the strategy itself.
+    // The strategy itself ended the client or connected it again.
     if (this.status === "end" || this.epoch !== epoch) return;
     if (typeof delayMs !== "number" || this.isLeaving) {
       this.end();
@@ -354,7 +354,7 @@ export class Lifecycle implements Gatekeeper {
     this.failQueue(withOneStack(() => addHint(new ClusterUnavailableError(causeOf(failure)), hint)));
   }
 
-  /** CLUSTER subcommands may be asked before the slots are known. */
+  /** CLUSTER subcommands are allowed before the slots are known. */
   private isQuestion(command: Command): boolean {
     const { pool } = this.deps;
     const isSingle = command.batch === null || command.batch.kind === BatchKind.Automatic;
@@ -365,7 +365,7 @@ export class Lifecycle implements Gatekeeper {
   }
 }
 
-/** A command that was routed before, and waits for a cluster that does not come back. */
+/** A command that was routed before and waits for a cluster that will not return. */
 function endForGood(command: Command, cause: OneCause): void {
   const all = transactionOf(command)?.commands ?? [command];
   const Failure = command.mayHaveRun ? ClusterEndedOutcomeUnknownError : ClusterEndedError;

@@ -1,7 +1,6 @@
 /**
- * Where a node is: host and port, and the name under which it proves itself when TLS is used.
- * Reads addresses that servers send. What cannot be an address is refused here, before a name
- * or a port from the wire reaches a socket or a table.
+ * The address of a node: host and port, and the name for TLS verification. Parses addresses from servers, and
+ * rejects invalid ones before a name or port from the wire reaches a socket or a table.
  */
 
 import { isHost, parsePort } from "../util/address-checks";
@@ -9,23 +8,23 @@ import { isHost, parsePort } from "../util/address-checks";
 export interface NodeAddress {
   readonly host: string;
   readonly port: number;
-  /** Name that the node announces besides its address; the server name of TLS. */
+  /** The name that the node announces besides its address; used as TLS server name. */
   readonly serverName?: string | undefined;
-  /** Availability zone, where the server tells it. */
+  /** The availability zone, if the server reports it. */
   readonly zone?: string | undefined;
 }
 
-/** The answer of a server that was told to announce a host name and has none. */
+/** Sent by a server that must announce a host name and has none. */
 export const NO_NAME = "?";
 
-/** `host:port`, the name of a node. IPv6 hosts stand without brackets. */
+/** `host:port`, the name of a node. IPv6 hosts have no brackets. */
 export function nodeKey({ host, port }: NodeAddress): string {
   return `${host}:${port}`;
 }
 
 /**
- * Reads `host:port` of a redirect. An empty host means the host of the node that sent it.
- * Null for what is no address.
+ * Parses `host:port` of a redirect. An empty host means the host of the sender. Returns null for an invalid
+ * address.
  */
 export function parseAddress(text: string, sender: NodeAddress): NodeAddress | null {
   const colon = text.lastIndexOf(":");
@@ -35,7 +34,7 @@ export function parseAddress(text: string, sender: NodeAddress): NodeAddress | n
   return port === null || host === null ? null : { host, port };
 }
 
-/** The host that a server named, that of the sender where it named none, null for what is no host. */
+/** The host that a server named; the sender's if it named none; null if it is invalid. */
 export function hostOr(host: unknown, sender: NodeAddress): string | null {
   if (host === null || host === "" || host === undefined) return sender.host;
   const plain = typeof host === "string" ? host.replace(/^\[(.*)\]$/, "$1") : host;

@@ -1,11 +1,11 @@
 /**
- * The nodes that are known, by name, and their clients. Opens clients when they are needed and lets
- * go of nodes that the cluster no longer has: what they still owe is waited for a moment, then
- * it goes elsewhere. Knows neither slots nor redirects.
+ * The known nodes, by name, and their clients. Opens clients on demand and drops nodes that have left the
+ * cluster: their unanswered commands get a short time to finish before they are sent elsewhere. Handles neither
+ * slots nor redirects.
  *
- * A client takes commands until its link ends, and an ending link hands what it holds to the redirector:
- * so a command given to any client that was got here settles or comes back. While the cluster is
- * closed (`seal`) only clients that have ended are given out, so that closing comes to an end.
+ * A client takes commands until its link ends, and an ending link hands its commands to the redirector, so a
+ * command given to a client from this pool settles or comes back. While the cluster is closed (`seal`), the
+ * pool returns only clients that have ended, so that closing completes.
  */
 
 import { clockMs, startInterval, stopInterval } from "../util/scheduling";
@@ -22,21 +22,21 @@ export interface PoolDeps {
 
 export type RoleFilter = NodeRole | "all";
 
-/** A cluster has at most a thousand nodes; redirects of a hostile one must not fill the memory. */
+/** Clusters have at most about a thousand nodes; redirects of a hostile server must not fill the memory. */
 const MAX_NODES = 4096;
-/** Time that a node which left the cluster has to answer what it was sent. */
+/** The time that a node which left the cluster has to answer its commands. */
 const FAREWELL_MS = 2000;
 const FAREWELL_POLL_MS = 25;
 
 export class NodePool {
   private readonly nodes = new Map<string, ClusterNode>();
-  /** Clients that are open or opening, those of nodes that are leaving included. */
+  /** Clients that are open or opening, including those of leaving nodes. */
   private readonly clients = new Map<NodeClient, ClusterNode>();
   private readonly leaving = new Map<NodeClient, NodeJS.Timeout>();
-  /** No connection is opened: the cluster is closed or being closed. */
+  /** No connection may be opened: the cluster is closed or closing. */
   isSealed = true;
 
-  /** @param waitsForLost Commands wait at a node that is being redialled; else they go elsewhere. */
+  /** @param waitsForLost Commands wait at a node that is reconnecting; otherwise they go to other nodes. */
   constructor(
     private readonly deps: PoolDeps,
     private readonly waitsForLost: boolean,
@@ -47,17 +47,17 @@ export class NodePool {
     return this.clients.size;
   }
 
-  /** All open clients, those of nodes that are leaving included. */
+  /** All open clients, including those of leaving nodes. */
   allClients(): NodeClient[] {
     return [...this.clients.keys()];
   }
 
-  /** Nodes that could not be reached may be tried again. */
+  /** Allows new attempts to reach nodes that were down. */
   forgetDown(): void {
     for (const node of this.nodes.values()) node.isDown = node.isLost && !this.waitsForLost;
   }
 
-  /** The connection of a node is being dialled again. True if its commands are to go elsewhere. */
+  /** The connection of a node is being reconnected. Returns true if its commands must go to other nodes. */
   lose(node: ClusterNode): boolean {
     node.isLost = true;
     node.isDown = !this.waitsForLost;
@@ -70,12 +70,12 @@ export class NodePool {
     node.isDown = false;
   }
 
-  /** Nodes that are being redialled. */
+  /** Nodes that are reconnecting. */
   lost(): ClusterNode[] {
     return [...this.nodes.values()].filter((node) => node.isLost);
   }
 
-  /** A master that knows better where the slots of `node` are; null if none can be asked. */
+  /** Another master that may know the current owner of the slots of `node`; null if none can be asked. */
   otherMaster(node: ClusterNode): ClusterNode | null {
     const isSound = (one: ClusterNode): boolean =>
       one !== node && !one.isDown && !one.isLost && !one.isDoubted && !one.isUnheard;
@@ -89,7 +89,7 @@ export class NodePool {
     return [...this.nodes.values()].filter(wanted);
   }
 
-  /** The node at an address, made if it is unknown; null when there are too many. */
+  /** The node at an address, created if unknown; null when the pool is full. */
   at(address: NodeAddress): ClusterNode | null {
     const key = nodeKey(address);
     const known = this.nodes.get(key);
@@ -102,13 +102,13 @@ export class NodePool {
     return node;
   }
 
-  /** The client of a node; a new one if there is none or it is closing. */
+  /** The client of a node; a new one if it has none or it is closing. */
   clientOf(node: ClusterNode): NodeClient {
     const { client } = node;
     return client !== null && !client.link.isLeaving ? client : this.reopen(node);
   }
 
-  /** These are the nodes to begin with. */
+  /** Starts with these nodes. */
   beginWith(addresses: readonly NodeAddress[]): void {
     for (const address of addresses) {
       const node = this.at(address);
@@ -131,21 +131,21 @@ export class NodePool {
     this.open(node);
   }
 
-  /** A random node of the role; of any role if there is none. */
+  /** A random node of the role; of any role if the role has no node. */
   sample(role: RoleFilter): ClusterNode | null {
     const up = this.list(role).filter((node) => !node.isDown);
     const sound = up.filter((node) => !node.isLost && !node.isDoubted);
     return oneOf([sound, up, this.list()].find((nodes) => nodes.length > 0) ?? []);
   }
 
-  /** A node owes answers and is silent; false if it is not known. */
+  /** A node owes replies and is silent; returns false if it is unknown. */
   suspect(key: string): boolean {
     const node = this.nodes.get(key);
     node?.suspect();
     return node !== undefined;
   }
 
-  /** From now on exactly these nodes exist. Clients are made at once, connections when needed. */
+  /** Replaces the set of nodes. Clients are created now, connections when needed. */
   setMembers(members: ReadonlyMap<ClusterNode, NodeRole>): void {
     for (const node of [...this.nodes.values()]) if (!members.has(node)) this.remove(node);
     for (const [node, role] of members) {
@@ -155,12 +155,12 @@ export class NodePool {
     }
   }
 
-  /** Another node names it as a master: whatever the last table says, it is sent to as one. */
+  /** Another node names it as a master, so it is used as one even if the last table says otherwise. */
   promote(node: ClusterNode): void {
     if (node.role !== "master") this.changeRole(node, "master");
   }
 
-  /** True while a node is silent although it owes answers. */
+  /** A node is silent although it owes replies. */
   get hasSuspect(): boolean {
     for (const node of this.nodes.values()) if (node.isSuspect) return true;
     return false;
@@ -168,7 +168,7 @@ export class NodePool {
 
   private remove(node: ClusterNode): void {
     this.nodes.delete(node.key);
-    // Slots that nobody else is said to serve still lead to it: then it is tried again.
+    // If no other node is known to serve its slots, they still lead to it: the next command tries it again.
     node.isDown = false;
     node.isLost = false;
     node.shard = null;
@@ -178,12 +178,12 @@ export class NodePool {
   private changeRole(node: ClusterNode, role: NodeRole): void {
     node.role = role;
     if (role === "slave") node.shard = null;
-    // The commands that a silent former master owes are taken to its successor.
+    // The unanswered commands of a silent former master move to its successor.
     if (role === "slave" && node.isUnheard) this.part(node);
     node.client?.setReadOnly(role === "slave");
   }
 
-  /** Lets go of the client of a node. */
+  /** Retires the client of a node. */
   private part(node: ClusterNode): void {
     const { client, isUnheard } = node;
     if (client === null) return;
@@ -208,7 +208,9 @@ export class NodePool {
     if (this.clients.size === 0) this.deps.onEmpty();
   }
 
-  /** Closes everything. Nodes are forgotten as their connections end: an empty list means that all are closed. */
+  /**
+   * Closes everything. Nodes are removed as their connections end, so an empty list means that all are closed.
+   */
   clear(): void {
     this.seal();
     for (const client of [...this.clients.keys()]) {
@@ -220,7 +222,7 @@ export class NodePool {
     for (const node of [...this.nodes.values()]) this.forgetClosed(node);
   }
 
-  /** A node that a table has left out, and that is named again while it is let go: over the same connection. */
+  /** A node that a table omitted and that is named again while it is leaving keeps its connection. */
   private leavingAt(key: string): ClusterNode | null {
     const isUsable = ([client, node]: [NodeClient, ClusterNode]): boolean =>
       node.key === key && node.client === null && this.leaving.has(client) && !client.link.isLeaving;
@@ -234,7 +236,10 @@ export class NodePool {
     return node;
   }
 
-  /** A new client of a node that may have left: one that is sent to is known, or nobody would let go of it. */
+  /**
+   * A new client for a node that may have left. Commands are sent only to known nodes; a client of an unknown
+   * node would never be retired.
+   */
   private reopen(node: ClusterNode): NodeClient {
     const known = this.nodes.get(node.key) ?? this.leavingAt(node.key) ?? node;
     if (known !== node) return this.clientOf(known);
@@ -260,7 +265,7 @@ export class NodePool {
     if (node.client === null && this.nodes.get(node.key) === node) this.nodes.delete(node.key);
   }
 
-  /** Disconnects once everything is answered, or when the node has had its time. */
+  /** Disconnects when everything is answered, or when the time limit has passed. */
   private letGo(client: NodeClient): void {
     if (client.isIdle) {
       client.link.disconnect();
@@ -282,11 +287,11 @@ function oneOf(nodes: readonly ClusterNode[]): ClusterNode | null {
   return nodes[Math.floor(Math.random() * nodes.length)] ?? null;
 }
 
-/** Closes at once; what is unanswered goes elsewhere. */
+/** Closes immediately; unanswered commands go to other nodes. */
 function retire(client: NodeClient): void {
-  // In front of what was gathered is what is unanswered: all of it comes back in one piece.
+  // Unanswered commands precede the collected ones: all of them come back together, in order.
   client.handOn();
-  // Destroyed first: what is unsent must not be written to a node that has left.
+  // Destroyed first: unsent commands must not be written to a node that has left.
   client.destroy();
   client.link.disconnect();
 }

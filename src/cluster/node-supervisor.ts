@@ -1,6 +1,6 @@
 /**
- * The events of the link of one node, and what they mean for the cluster: a node that is lost,
- * silent or gone is a reason to ask for the slots, and what it leaves behind is judged by the redirector.
+ * Translates the link events of one node for the cluster: a lost, silent or removed node triggers a refresh of
+ * the slots, and its remaining commands go to the redirector.
  */
 
 import type { Command } from "../command/command";
@@ -12,7 +12,7 @@ import type { NodePool } from "./node-pool";
 import type { Redirector } from "./redirector";
 import type { Refresher } from "./refresher";
 
-/** The modules that act on it; they are made after the pool. */
+/** The collaborators that are created after the pool. */
 export interface NodeSupervisorDeps {
   readonly pool: NodePool;
   readonly redirector: Redirector;
@@ -28,7 +28,7 @@ export class NodeSupervisor {
     },
     madeWhole,
   };
-  /** Set once it is made. */
+  /** Set once the client is created. */
   client: NodeClient | null = null;
   private wasReady = false;
 
@@ -46,13 +46,13 @@ export class NodeSupervisor {
       if (isPresent) pool.regain(node);
     } else if (status === "reconnecting" && isPresent) this.onLost();
     else if (status === "end" && client !== null) {
-      // Before its link hands its commands over, so that they do not come here again.
+      // Set before its link hands its commands over, so that they do not return to this node.
       if (!this.wasReady && isPresent) node.isDown = true;
       pool.onEnded(client);
     }
   }
 
-  /** An error reply; true when the command goes to another node. */
+  /** An error reply; returns true when the command goes to another node. */
   onReplyError(command: Command, error: Error): boolean {
     return this.deps.redirector.onReplyError(this.node, command, error);
   }
@@ -62,13 +62,13 @@ export class NodeSupervisor {
     else if (type === "busy") this.onBusy();
   }
 
-  /** The node owes answers and is silent: perhaps another one has taken over. */
+  /** The node owes replies and is silent: another node may have taken over. */
   private onBusy(): void {
     const { pool, refresher } = this.deps;
     if (pool.suspect(this.node.key)) refresher.request(null);
   }
 
-  /** The connection was lost or could not be made, and is dialled again: perhaps another node takes over. */
+  /** The connection was lost or could not be made, and is reconnecting: another node may take over. */
   private onLost(): void {
     const { pool, redirector, refresher } = this.deps;
     if (pool.lose(this.node)) redirector.onLost(this.node);

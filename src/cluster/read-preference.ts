@@ -1,7 +1,7 @@
 /**
- * Which node of a shard serves a read (`scaleReads`). Looks at what is known without asking:
- * a replica that could not be reached or could not serve is left alone for a while, and when no
- * replica is usable the master serves.
+ * Chooses the node of a shard that serves a read (`scaleReads`), from known state only. A replica that could
+ * not be reached or could not serve is avoided for a while. Without a usable replica the master serves the
+ * read.
  */
 
 import type { Command } from "../command/command";
@@ -11,19 +11,22 @@ import { clockMs } from "../util/scheduling";
 import type { ClusterNode, Shard } from "./cluster-node";
 import type { RoleFilter } from "./node-pool";
 
-/** A function of the application that chooses among the views of a shard's nodes, master first. Several: one of them at random. */
+/**
+ * A function of the application that chooses among the views of a shard's nodes, master first. It may return
+ * several; one of them is used at random.
+ */
 export type ReadChooser<View> = (
   views: View[],
   command: Command,
 ) => View | readonly View[] | null | undefined;
 
 export interface ReadPreference {
-  /** Role of nodes that may serve reads without keys. */
+  /** The role of nodes that may serve reads without keys. */
   readonly keyless: RoleFilter;
   choose(shard: Shard, command: Command): ClusterNode;
 }
 
-/** Reads that may leave the master: by the command table and only if spelled in lower case. */
+/** Reads that replicas may serve: by the command table, and only if spelled in lower case. */
 export function isReplicaRead(command: Command): boolean {
   const script = command.extra?.script;
   if (script !== null && script !== undefined) return script.isReadOnly;
@@ -51,7 +54,7 @@ function pick(nodes: readonly ClusterNode[], isWanted: (node: ClusterNode) => bo
 
 const anywhere = (): boolean => true;
 
-/** `"slave"` and `"all"`; nodes in `zone` come first, where servers tell their zone. */
+/** `"slave"` and `"all"`; nodes in `zone` are preferred if servers report their zone. */
 export class RoleReads implements ReadPreference {
   private readonly isNear: ((node: ClusterNode) => boolean) | null;
 
@@ -73,7 +76,7 @@ export class RoleReads implements ReadPreference {
 
   private among({ master, replicas }: Shard, isWanted: (node: ClusterNode) => boolean): ClusterNode | null {
     if (this.keyless === "all" && isWanted(master) && isUsable(master)) {
-      // The master is one of all, with the same chance.
+      // The master is as likely as each replica.
       if (Math.random() * (replicas.length + 1) < 1) return master;
       return pick(replicas, isWanted) ?? master;
     }
@@ -81,11 +84,11 @@ export class RoleReads implements ReadPreference {
   }
 }
 
-/** A function of the application. Nothing, or what is not of the shard, means the master. */
+/** A function of the application. If it returns no node or one of another shard, the master serves the read. */
 export class ChosenReads<View> implements ReadPreference {
   readonly keyless = "all";
 
-  /** @param viewOf What the function sees of a node. */
+  /** @param viewOf The view of a node that the function receives. */
   constructor(
     private readonly chooser: ReadChooser<View>,
     private readonly viewOf: (node: ClusterNode) => View,

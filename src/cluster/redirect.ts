@@ -1,7 +1,6 @@
 /**
- * Reads the error replies that tell a cluster client to go elsewhere or to come back later.
- * They come from the wire: slots, hosts and ports are checked, and what is not in order is
- * treated as an ordinary error of the command.
+ * Parses the error replies that send a cluster client elsewhere or ask it to retry later. They come from the
+ * wire: slots, hosts and ports are checked, and an invalid redirect counts as an ordinary error of the command.
  */
 
 import { type RedirectContext, redirectChannel } from "../observability/work-channels";
@@ -11,17 +10,17 @@ import { NO_NAME, type NodeAddress, nodeKey, parseAddress } from "./node-address
 import { SLOT_COUNT } from "./slot-map";
 
 export const RedirectKind = {
-  /** The slot has another master for good. */
+  /** The slot has moved to another master. */
   Moved: 0,
-  /** This command alone goes to the node that imports the slot. */
+  /** Only this command goes to the node that imports the slot. */
   Ask: 1,
-  /** Keys of the command are on two nodes while their slot moves. */
+  /** While the slot moves, the keys of the command are on two nodes. */
   TryAgain: 2,
-  /** The cluster does not serve the slot at the moment. */
+  /** The cluster currently does not serve the slot. */
   ClusterDown: 3,
-  /** The node cannot serve: it loads data, lost its master, or is none. */
+  /** The node cannot serve: it is loading data, lost its master, or is not a master. */
   Unfit: 4,
-  /** The slot is served by a node whose address is not told. */
+  /** The slot is served by a node with an unknown address. */
   Unnamed: 5,
 } as const;
 export type RedirectKind = (typeof RedirectKind)[keyof typeof RedirectKind];
@@ -45,12 +44,12 @@ const WORDS: ReadonlyMap<string, Redirect> = new Map([
   ["UNBLOCKED", plain(RedirectKind.Unfit)],
 ]);
 
-/** EXEC refused by the node's state carries the state behind this. */
+/** An EXEC refused because of the node's state has that state after this prefix. */
 const EXEC_REASON = "EXECABORT Transaction discarded because of: ";
 
 const KIND_NAMES = ["MOVED", "ASK", "TRYAGAIN", "CLUSTERDOWN", "OTHER", "OTHER"] as const;
 
-/** For those who listen: the node `from` has sent a command elsewhere, or back. */
+/** Reports on the diagnostics channel that the node `from` has redirected or deferred a command. */
 export function tellRedirected(
   { kind, target, slot }: Redirect,
   from: string,
@@ -71,7 +70,7 @@ function plain(kind: RedirectKind): Redirect {
   return { kind, slot: -1, target: null };
 }
 
-/** The redirect that the error asks for, or null when it is an ordinary error. `sender` is the node that sent it. */
+/** The redirect in the error, or null for an ordinary error. `sender` is the node that sent it. */
 export function parseRedirect(message: string, sender: NodeAddress): Redirect | null {
   const text = message.startsWith(EXEC_REASON) ? message.slice(EXEC_REASON.length) : message;
   const space = text.indexOf(" ");
@@ -97,8 +96,8 @@ function parseTarget(kind: RedirectKind, text: string, sender: NodeAddress): Red
 }
 
 /**
- * The port of a node that has no name that it may be told by; null if there is a name. A refresh finds the new owner
- * that a MOVED means; the table does not tell who imports a slot.
+ * The port of a node that announces no name; null if it has one. For MOVED a refresh finds the new owner; for
+ * ASK the table does not name the importing node.
  */
 function namelessPort(address: string): number | null {
   return address.startsWith(`${NO_NAME}:`) ? parsePort(address.slice(NO_NAME.length + 1)) : null;

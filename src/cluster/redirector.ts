@@ -1,15 +1,15 @@
 /**
- * Judges what a node gave back: error replies that say "not here" or "not now", and commands whose
- * connection was lost. It learns from them (who owns a slot, which node to leave alone), counts the
- * try against the budget of the command, and hands the command to the retry queue with the delay
- * that its kind of error asks for. It sends nothing itself:
+ * Handles error replies of nodes that mean "not here" or "not now", and commands whose connection was
+ * lost. It learns from them (the owner of a slot, a node to avoid), counts the attempt against the command's
+ * budget, and passes the command to the retry queue with the delay for its kind of error. It sends nothing
+ * itself:
  *
  *   node --> Redirector --> RetryQueue --> ClusterRouter --> node
- *            judges          keeps the       chooses the
- *            and learns      order           node, sends
+ *            decides,        keeps the       chooses the
+ *            learns          order           node, sends
  *
- * Only commands that were not answered, or answered with "not here" or "not now", are ever sent
- * again. Whatever comes here leaves in the same call: settled, or handed to the retry queue.
+ * A command is sent again only if it was not answered, or answered with "not here" or "not now". Each call
+ * settles its commands or passes them to the retry queue before it returns.
  */
 
 import { BatchKind } from "../command/batch";
@@ -45,39 +45,42 @@ export interface RedirectorDeps {
   readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly retries: RetryQueue;
-  /** Is told when the slot map is out of date; `hint` knows better. */
+  /** Notified when the slot map is stale; `hint` probably knows the new one. */
   readonly refresher: { request(hint: ClusterNode | null): void };
-  /** A node has answered "not here" or "not now" to a command of the slot; null: nobody wants to know. */
+  /** A node has answered "not here" or "not now" to a command of the slot; null: no listener. */
   readonly onRedirected: ((slot: number) => void) | null;
 }
 
-/** An error reply of a node that asks for another try. */
+/** An error reply that calls for another attempt. */
 interface Refusal {
   readonly node: ClusterNode;
   readonly redirect: Redirect;
   readonly error: Error;
 }
 
-/** Tries with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */
+/** Attempts with the delay of the options; after that it doubles, up to `LONGEST_DELAY_MS`. */
 const EVEN_TRIES = 4;
-/** With 16 tries a command waits 31 s at most: twice the time in which servers notice a failed master by default. */
+/**
+ * With 16 attempts a command waits at most 31 s: twice the time in which servers detect a failed master by
+ * default.
+ */
 const LONGEST_DELAY_MS = 3500;
-/** A command that one node has lost so often asks another master who owns its slot. */
+/** After so many losses at one node, the command asks another master for the owner of its slot. */
 const LOSSES_BELIEVED = 2;
-/** A command that a node has sent away so often waits before it goes there again. */
+/** After so many redirects by one node, the command waits before it returns there. */
 const TIMES_SENT_AWAY = 2;
 const FIRST_AGREEING_MS = 20;
-/** A replica that could not serve a read is left alone for this long. */
+/** How long a replica that could not serve a read is avoided. */
 const AVOID_MS = 1000;
 const MAX_TRAIL = 64;
 
-/** The link of its node has ended, and nobody takes it over. */
+/** The link of its node has ended, and no other link takes its commands over. */
 const ENDED = { kind: "link ended", isWritten: false, isTakenOver: false, isLate: true } as const;
 
 export class Redirector {
-  /** False while the cluster is being closed: then nothing is sent again. */
+  /** False while the cluster is closing: then no command is sent again. */
   isActive = false;
-  /** Commands and transactions that were redirected, by kind. */
+  /** Redirected commands and transactions, by kind. */
   readonly counts: number[] = [0, 0, 0, 0, 0, 0];
 
   constructor(
@@ -89,7 +92,7 @@ export class Redirector {
     return this.isActive && command.slot !== UNROUTED && isAwaited(command);
   }
 
-  /** True when the command goes again, or has been ended here. */
+  /** Returns true when the command is sent again or was ended here. */
   onReplyError(node: ClusterNode, command: Command, error: Error): boolean {
     if (command.slot === UNROUTED || command.origin === Origin.Client || !this.isActive) return false;
     const redirect = parseRedirect(error.message, node.address);
@@ -99,14 +102,14 @@ export class Redirector {
     else if (redirect !== null && !command.isSettled)
       isTaken = this.follow(command, { node, redirect, error });
     if (isTaken) {
-      // People write whole lines into a name.
+      // Users sometimes pass a whole command line as the name.
       const name = maskName(command.name, command.args);
       debug("%s of slot %d goes again, %s said: %s", name, command.slot, node.key, error);
     }
     return isTaken;
   }
 
-  /** The link of a node has ended; the commands may go again. */
+  /** The link of a node has ended; its commands may be sent again. */
   takeOver(node: ClusterNode, commands: readonly Command[], error: Error): void {
     const { retryDelayOnFailover } = this.options;
     const isTakenOver = this.isActive && retryDelayOnFailover !== 0;
@@ -129,20 +132,26 @@ export class Redirector {
   }
 
   /**
-   * A table has told the owners of all slots; these are new. What waits for a connection to a former owner leaves it,
-   * also where that is dialled for the first time: as a replica the node would answer reads.
+   * A table has assigned new owners to these slots. Commands that wait for a connection to a former owner move,
+   * even if that connection is the first one: as a replica the node would answer reads.
    */
   onNewOwners(moved: readonly number[]): void {
     for (const node of this.deps.pool.list()) this.leadAway(node);
     this.deps.retries.onNewOwners(moved);
   }
 
-  /** A node is dialled again, and nothing may wait for it (`enableOfflineQueue: false`): its commands go elsewhere. */
+  /**
+   * A node is reconnecting and commands must not wait for it (`enableOfflineQueue: false`): they go to other
+   * nodes.
+   */
   onLost(node: ClusterNode): void {
     this.takeWaiting(node, () => true);
   }
 
-  /** Commands of one slot cannot be sent: their node is being redialled, and there is no other to ask. A try each. */
+  /**
+   * Commands of one slot cannot be sent: their node is reconnecting, and no other node can be asked. Costs each
+   * one attempt.
+   */
   onUnreachable(node: ClusterNode, commands: readonly Command[]): void {
     const error = new ConnectionClosedError();
     const left = commands.filter((command) => this.maySpend(command, node, error));
@@ -153,14 +162,14 @@ export class Redirector {
 
   // --- inside ------------------------------------------------------------------------------
 
-  /** Commands that wait for a connection of the node and whose slot has another owner go to that one. */
+  /** Commands that wait for a connection of the node move if another node owns their slot. */
   private leadAway(node: ClusterNode): void {
     this.takeWaiting(node, (command) => this.hasOtherOwner(command, node));
   }
 
   /**
-   * Takes over what waits for a connection of the node. Commands that were given to its client and not to the cluster
-   * stay; those that nobody waits for (copies, ASKING) end, since the ones that they belong to are told anew.
+   * Takes the commands that wait for a connection of the node. Commands given directly to its client stay.
+   * Commands without a caller (copies, ASKING) end, because the commands that they serve are built again.
    */
   private takeWaiting(node: ClusterNode, isWanted: (command: Command) => boolean): void {
     const taken = node.client?.takeWaiting((one) => one.slot !== UNROUTED && isWanted(one)) ?? [];
@@ -170,14 +179,15 @@ export class Redirector {
     if (awaited.length > 0) this.takeOver(node, awaited, error);
   }
 
-  /** A redirected member discards the transaction: it goes again, whole, once EXEC has said so. */
+  /** A redirected member discards the transaction: all of it is sent again once EXEC has confirmed that. */
   private onMemberError(
     transaction: ClusterTransaction,
     command: Command,
     { node, redirect, error }: { node: ClusterNode; redirect: Redirect | null; error: Error },
   ): boolean {
     if (command !== transaction.closing) {
-      // Once EXEC is settled the transaction goes nowhere, and nothing would tell what is deferred.
+      // Once EXEC has settled, the transaction is not sent again, and no later event would report the deferred
+      // error.
       if (redirect === null || transaction.closing.isSettled) return false;
       transaction.pending ??= { redirect, error };
       transaction.defer(command, error);
@@ -186,7 +196,7 @@ export class Redirector {
     const pending = transaction.pending ?? (redirect === null ? null : { redirect, error });
     if (pending === null || command.isSettled) return false;
     if (transaction.isGuarded) {
-      // Where it would go, nobody watches the keys.
+      // At the new node the keys are not watched.
       command.fail(new WatchLostError());
       return true;
     }
@@ -213,12 +223,12 @@ export class Redirector {
     }
   }
 
-  /** MOVED and ASK name the node that is to be asked. */
+  /** MOVED and ASK name the next node. */
   private followTo(unit: Command, refusal: Refusal): boolean {
     const { node, redirect } = refusal;
     const { owners, pool } = this.deps;
     if (pool.isSealed) {
-      // Connections are being closed: to whoever serves its slot, once they are made anew.
+      // Connections are closing: the command goes to the owner of its slot after the reconnect.
       detach(unit);
       this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
       return true;
@@ -232,13 +242,14 @@ export class Redirector {
     const trail = trailOf(unit);
     const { refusal: reason } = trail;
     if (reason !== null) {
-      // The node has not heard the ASKING: the two would send the command to and fro until its tries are used up.
+      // The node has ignored the ASKING: the two nodes would redirect the command to each other until its
+      // attempts are used up.
       endUnit(unit, () => reason);
       return true;
     }
     if (unit.slot === NO_SLOT) unit.slot = redirect.slot;
-    // The detour around a node that said CLUSTERDOWN or lost the command is one try with the way back, and so is an ASK
-    // to a node with the loss that it had there.
+    // A detour around a node that replied CLUSTERDOWN or lost the command counts as one attempt together with
+    // the way back. So does an ASK to a node together with the loss there.
     const isWayBack = trail.avoided === target.key;
     if (isWayBack) trail.avoided = null;
     else if (isAsk && target.isDown && !target.isLost) trail.avoided = null;
@@ -253,14 +264,17 @@ export class Redirector {
     return true;
   }
 
-  /** An ASK has named the port alone: a master of the table that has it, if possible one that was not tried yet. */
+  /**
+   * An ASK has named only the port: a master of the table with that port, preferably one that was not tried
+   * yet.
+   */
   private namelessAt(unit: Command, { node, redirect }: Refusal): ClusterNode | null {
     const { port } = redirect;
     const possible = this.deps.pool.list("master").filter((one) => one !== node && one.address.port === port);
     return possible.find((one) => timesAt(unit, one) === 0) ?? possible[0] ?? null;
   }
 
-  /** @param times How often the node that is named has sent the command away. */
+  /** @param times How often the named node has redirected the command. */
   private afterMove(isAsk: boolean, times: number): Omit<Returned, "command"> {
     const delayMs = isAsk ? 0 : this.options.retryDelayOnMoved;
     return { reason: WaitReason.Moved, delayMs: Math.max(delayMs, agreeingDelay(times)) };
@@ -271,7 +285,7 @@ export class Redirector {
     return { reason: WaitReason.Failover, delayMs };
   }
 
-  /** CLUSTERDOWN, a node that cannot serve, an owner without a name: the table has to tell. */
+  /** CLUSTERDOWN, a node that cannot serve, or an owner without a name: only a new table can tell the owner. */
   private waitForOwner(unit: Command, refusal: Refusal): boolean {
     const { node, redirect } = refusal;
     const isDown = redirect.kind === RedirectKind.ClusterDown;
@@ -297,12 +311,12 @@ export class Redirector {
     return true;
   }
 
-  /** MOVED changes exactly one slot; the rest is left to a refresh. */
+  /** MOVED changes exactly one slot; a refresh updates the others. */
   private learn(node: ClusterNode, target: ClusterNode, slot: number): void {
     const { owners, pool } = this.deps;
     const owner = owners.ownerOf(slot);
     if (target === node) {
-      // Something between here and the node answers for it: a fresh connection may lead elsewhere.
+      // A proxy or NAT in between may route to another node: a new connection may reach the right one.
       if (!node.isRenewed) {
         owners.holdAllOf(node);
         pool.renew(node);
@@ -337,8 +351,8 @@ export class Redirector {
   }
 
   /**
-   * The node has lost the command repeatedly, and perhaps no table can be read that names its successor: another master
-   * is asked, which answers MOVED. True if there is one.
+   * The node has lost the command repeatedly, and perhaps no readable table names its successor. Another master
+   * is asked, which answers MOVED. Returns true if one is available.
    */
   private doubtOwner(unit: Command, node: ClusterNode): boolean {
     const { pool } = this.deps;
@@ -348,7 +362,7 @@ export class Redirector {
     return true;
   }
 
-  /** Counts a try. False when there is none left: the command has ended. */
+  /** Counts an attempt. Returns false when none is left: the command has ended. */
   private maySpend(unit: Command, node: ClusterNode, error: Error, trail = trailOf(unit)): boolean {
     if (trail.nodes.length < MAX_TRAIL) trail.nodes.push(node.key);
     if (trail.count++ < this.options.maxRedirections) return true;
@@ -366,12 +380,14 @@ function triesOf(unit: Command): number {
   return unit.extra?.trail?.count ?? 1;
 }
 
-/** Where more commands of its slot may be. Reads of replicas have no order, so that none is waited for there. */
+/**
+ * The node that may have more commands of its slot. Reads of replicas have no order, so nothing waits for them.
+ */
 function sourceOf(unit: Command, node: ClusterNode, client: NodeClient | null): NodeClient | null {
   return node.role === "slave" && isReplicaRead(unit) ? null : client;
 }
 
-/** The delay of the options for the first tries, then longer ones: a failover takes its time. */
+/** The delay of the options for the first attempts, then longer ones: a failover takes time. */
 export function grownDelay(delayMs: number, tries: number): number {
   if (tries <= EVEN_TRIES) return delayMs;
   return Math.max(delayMs, Math.min(delayMs * 2 ** (tries - EVEN_TRIES), LONGEST_DELAY_MS));
@@ -381,12 +397,15 @@ function timesAt(unit: Command, { key }: ClusterNode): number {
   return unit.extra?.trail?.nodes.filter((tried) => tried === key).length ?? 0;
 }
 
-/** Two nodes that name each other need a moment: a command does not spend its tries within a few milliseconds. */
+/**
+ * Two nodes that redirect to each other need time to agree: a command must not use up its attempts within
+ * milliseconds.
+ */
 function agreeingDelay(times: number): number {
   return times < TIMES_SENT_AWAY ? 0 : grownDelay(FIRST_AGREEING_MS, times - TIMES_SENT_AWAY + EVEN_TRIES);
 }
 
-/** Takes a command out of its automatic batch: it no longer keeps that batch from ending. */
+/** Removes a command from its automatic batch, which then no longer waits for it. */
 function detach(command: Command): void {
   const { batch } = command;
   if (batch === null || batch.kind !== BatchKind.Automatic) return;
@@ -394,7 +413,7 @@ function detach(command: Command): void {
   batch.settleOne();
 }
 
-/** The command that stands for all that is left of a transaction, or null when it is listed already. */
+/** The command that represents the rest of a transaction, or null when it is listed already. */
 function unitOf(command: Command, error: Error): Command | null {
   const transaction = transactionOf(command);
   if (transaction === null) return command;
@@ -413,7 +432,7 @@ function endUnit(unit: Command, makeError: () => Error): void {
   unit.fail(makeError());
 }
 
-/** Somebody waits for its outcome. */
+/** A caller waits for its outcome. */
 function isAwaited({ origin }: Command): boolean {
   return origin !== Origin.Client && origin !== Origin.Copy;
 }

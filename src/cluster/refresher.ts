@@ -1,11 +1,11 @@
 /**
- * Keeps the slot map up to date. Asks over the connections that exist, one node after the other
- * and without waiting long for any of them; one refresh at a time, and whoever asks meanwhile
- * shares its result. Routing never waits for it. When no known node tells, the start nodes are
- * looked up again and asked over connections of their own.
+ * Keeps the slot map up to date. Asks over existing connections, one node after the other, without a long wait
+ * for any of them. One refresh runs at a time, and callers that ask meanwhile share its result. Routing never
+ * waits for it. When no known node answers, the start nodes are resolved again and asked over separate
+ * connections.
  *
- * Requests from the data path (MOVED, losses) are spaced: a refresh that brought nothing new
- * doubles the pause before the next one.
+ * Requests from the data path (MOVED, losses) are spaced out: a refresh without news doubles the pause before
+ * the next one.
  */
 
 import { Command, issuedBy, Origin } from "../command/command";
@@ -43,34 +43,37 @@ export interface RefreshOptions {
   readonly slotsRefreshTimeout: number;
   /** Milliseconds between refreshes without a reason; undefined: none. */
   readonly slotsRefreshInterval?: number | undefined;
-  /** CLUSTER SHARDS tells the zones of nodes. */
+  /** CLUSTER SHARDS reports the zones of nodes. */
   readonly prefersShards: boolean;
   usesTls(): boolean;
 }
 
 export interface RefreshDeps {
-  /** Takes the new state over; true if it differs from the old one. */
+  /** Applies the new state; returns true if it differs from the old one. */
   apply(ranges: readonly TopologyRange[]): boolean;
   onNodeError(error: Error, key: string): void;
-  /** Connections of their own to the start nodes; the caller disconnects them. */
+  /** Separate connections to the start nodes; the caller disconnects them. */
   openSeeds(): Promise<Informant[]>;
-  /** True while something waits for better news. */
+  /** Commands wait for a better table. */
   readonly hasWaiting: boolean;
-  /** True while messages are being lost until a table names another owner. */
+  /** Messages are being lost until a table names another owner. */
   readonly isInHurry: boolean;
-  /** True while a node is being redialled: another one may take over. */
+  /** A node is reconnecting: another one may take over. */
   readonly hasLost: boolean;
 }
 
 const SHORTEST_PAUSE_MS = 100;
 const LONGEST_PAUSE_MS = 1600;
-/** Pause between refreshes while commands wait for an owner. */
+/** The pause between refreshes while commands wait for an owner. */
 const WAITING_PAUSE_MS = 250;
-/** While messages are being lost, tables are taken over in a tenth of the time at most: those of large clusters are long. */
+/**
+ * While messages are being lost, processing tables may take at most a tenth of the time: tables of large
+ * clusters are long.
+ */
 const HURRY_SHARE = 10;
-/** Nodes that are asked, one after the other, whether the cluster serves. */
+/** The most nodes that are asked, one after the other, whether the cluster serves. */
 const MOST_ASKED = 16;
-/** A node that has not answered for this long gets company. */
+/** When a node has not answered for this long, the next one is asked as well. */
 const STAGGER_MS = 200;
 
 export class Refresher {
@@ -83,9 +86,9 @@ export class Refresher {
   private interval: NodeJS.Timeout | undefined;
   private hint: ClusterNode | null = null;
   private isStopped = true;
-  /** The refresh that runs began before there was news; another one follows. */
+  /** The current refresh began before newer information arrived; another one follows. */
   private isDueAgain = false;
-  /** Counts stops: an answer to a question from before is not taken over. */
+  /** Counts stops: replies to questions from before a stop are ignored. */
   private generation = 0;
 
   constructor(
@@ -94,7 +97,7 @@ export class Refresher {
     private readonly deps: RefreshDeps,
   ) {}
 
-  /** Refreshes now, or joins the refresh that runs. Rejects when no node could tell. */
+  /** Refreshes now, or joins the running refresh. Rejects when no node could answer. */
   refresh(mayAskSeeds = true): Promise<void> {
     if (this.running !== null) return this.running;
     const running = this.run(mayAskSeeds).finally(() => {
@@ -115,7 +118,7 @@ export class Refresher {
     return running;
   }
 
-  /** The map is out of date; `hint` is likely to know. Returns at once. */
+  /** The map is stale; `hint` probably knows the new one. Returns immediately. */
   request(hint: ClusterNode | null): void {
     if (hint !== null) this.hint = hint;
     if (this.isStopped || this.running !== null || this.timer !== undefined) return;
@@ -125,7 +128,7 @@ export class Refresher {
     else this.book(waitMs);
   }
 
-  /** A node knows something new: it is asked first and without a pause. Returns at once. */
+  /** A node has news: it is asked first and without a pause. Returns immediately. */
   askAtOnce(node: ClusterNode): void {
     this.hint = node;
     if (this.isStopped) return;
@@ -138,7 +141,7 @@ export class Refresher {
     this.refresh().catch(ignore);
   }
 
-  /** From now on requests are heard and periodic refreshes run. */
+  /** Enables requests and periodic refreshes. */
   start(): void {
     this.isStopped = false;
     const { slotsRefreshInterval } = this.options;
@@ -148,7 +151,7 @@ export class Refresher {
     this.interval.unref();
   }
 
-  /** The refresh under way is void. */
+  /** The running refresh is ignored. */
   stop(): void {
     this.isStopped = true;
     this.generation++;
@@ -158,13 +161,13 @@ export class Refresher {
     this.timer = undefined;
   }
 
-  /** Why the cluster does not serve, as a node says, or null; what cannot be told counts as serving. */
+  /** The reason that a node gives for not serving, or null. A failed question counts as serving. */
   async reasonAgainst(): Promise<Error | null> {
     let reason: Error | null = null;
     const { trusted, doubted } = this.candidates();
     for (const informant of [...trusted, ...doubted].slice(0, MOST_ASKED)) {
       reason = await this.reasonOf(informant);
-      // One that cannot be reached says nothing about the others.
+      // An unreachable node says nothing about the others.
       if (reason === null || reason.cause === undefined) return reason;
     }
     return reason;
@@ -185,7 +188,7 @@ export class Refresher {
 
   private book(waitMs: number): void {
     if (this.timer !== undefined) return;
-    // Many clients see the same MOVED at the same moment.
+    // Many clients see the same MOVED at the same time.
     const jitteredMs = waitMs * (0.75 + Math.random() * 0.5);
     this.timer = startTimer(() => {
       this.timer = undefined;
@@ -212,8 +215,8 @@ export class Refresher {
   }
 
   /**
-   * Nodes with a connection first, those that do not answer last. One that has said CLUSTERDOWN may be cut off and hold
-   * the slots for its own still: it is asked when nobody else has answered.
+   * Nodes with a connection first, silent ones last. A node that has replied CLUSTERDOWN may be cut off and
+   * still consider the slots its own: it is asked only when no other node has answered.
    */
   private candidates(): Candidates {
     const nodes = shuffled(this.pool.list());
@@ -247,7 +250,7 @@ export class Refresher {
     return ranges;
   }
 
-  /** The first answer; each node is given a head start before the next one is asked as well. */
+  /** The first reply; each node gets a head start before the next one is asked as well. */
   private askAll(
     informants: readonly Informant[],
     errors: Record<string, Error>,
@@ -306,7 +309,7 @@ export class Refresher {
   }
 }
 
-/** A mistake is certain if all nodes have the same one, such as a server without cluster mode. */
+/** If all nodes fail in the same way, the cause is certain, such as a server without cluster mode. */
 function explained(error: ClusterAllFailedError): ClusterAllFailedError {
   const reasons = Object.values(error.nodeErrors);
   const hints = new Set(reasons.map((reason) => hintOf(reason) ?? hintOnNode(reason.message)));

@@ -1,20 +1,20 @@
 /**
- * Where commands wait that a node gave back. Its rule keeps the order of each slot through every
- * redirect and every loss: **what is under way of a slot is at one node.**
+ * Holds commands that a node returned. It keeps the order of each slot through every redirect and loss by one
+ * rule: **all commands of a slot that are in flight are at one node.**
  *
- *   open ----- a command comes back, or the slot has another owner -----> held
+ *   open ---- a command came back, or the slot has a new owner ---------> held
  *     ^                                                                    |  new commands line up
  *     |                                                                    v
- *     '--- all went to the owner ---- sent <--- nothing is under way any more, the delay is over
+ *     '--- all went to the owner ---- sent <--- no command in flight any more, the delay is over
  *                                      |
  *                                      '-- not all, or elsewhere (ASK, a node that was named): held
  *
- * A held slot waits for two things (`HeldSlot`): until the node that had its commands has answered
- * them or given them back (`drain`), and until the longest delay of those that came back is over
- * (`wait`). What came back (`returned`) was sent before the slot was held, so it is older than all
- * that lined up (`arrivals`); replies of one node come in the order of sending. Slots do not wait
- * for each other, and all share one timer. A command answered TRYAGAIN waits alone, and so does one
- * without a slot: the slot works for all others.
+ * A held slot waits for two conditions (`HeldSlot`): the node that had its commands has answered or returned
+ * them (`drain`), and the longest delay of the returned commands is over (`wait`). Returned commands
+ * (`returned`) were sent before the slot was held, so they are older than the commands that lined up since
+ * (`arrivals`); replies of one node arrive in the order of sending. Slots do not wait for each other, and all
+ * share one timer. A command answered TRYAGAIN waits alone, and so does one without a slot: the slot keeps
+ * working for other commands.
  *
  * How a slot gets from held to sent:
  *
@@ -25,9 +25,9 @@
  *     onTimer: a delay is over, or --------'
  *     the node took too long
  *
- * `sendReady` is a loop: what the router gives back while it sends is sent in the next round. A
- * drain ends by a chain: when the youngest command of the slot at the node leaves it and older ones
- * are still there, `noteGone` waits for the youngest of those.
+ * `sendReady` is a loop: commands that the router returns while it sends are sent in the next round. A drain
+ * ends step by step: when the youngest command of the slot has left the node and older ones remain, `noteGone`
+ * waits for the youngest of those.
  */
 
 import type { Command } from "../command/command";
@@ -53,7 +53,7 @@ export interface WaitTerms {
   readonly delayMs: number;
 }
 
-/** A command that a node gave back. A transaction is represented by the command that closes it. */
+/** A command that a node returned. A transaction is represented by the command that closes it. */
 export interface Returned extends WaitTerms {
   readonly command: Command;
 }
@@ -61,7 +61,7 @@ export interface Returned extends WaitTerms {
 /** A command that its node never answers cannot hold its slot for longer. */
 const ORDER_LIMIT_MS = 1000;
 
-/** Slots that may go within so many milliseconds go together, lest each has a write of its own. */
+/** Slots that become ready within this time are sent together, so that they share a write. */
 const TOGETHER_MS = 2;
 
 interface Wait {
@@ -75,7 +75,7 @@ function waitOf(delayMs: number): Wait {
   return delayMs === 0 ? NO_WAIT : { delayMs, dueMs: userClockMs() + delayMs };
 }
 
-/** The commands that a node still has of a slot, for which the slot waits. */
+/** The commands of a slot that are still at a node; the slot waits for them. */
 interface Drain {
   readonly client: NodeClient;
   /** The youngest of them. */
@@ -84,15 +84,15 @@ interface Drain {
   readonly limit: Wait;
 }
 
-/** A slot whose commands line up. */
+/** A slot whose commands are queued. */
 class HeldSlot {
-  /** Commands that a node gave back, oldest first. */
+  /** Commands that a node returned, oldest first. */
   returned: Command[] = [];
-  /** New commands, which go behind those. */
+  /** New commands, sent after the returned ones. */
   arrivals: Command[] = [];
-  /** The delay that is not over, or `NO_WAIT`. */
+  /** The current delay, or `NO_WAIT`. */
   wait = NO_WAIT;
-  /** News about its owner end the delay. */
+  /** News about its owner ends the delay. */
   isHastened = false;
   /** The commands at a node that have to end first, or null. */
   drain: Drain | null = null;
@@ -103,19 +103,22 @@ class HeldSlot {
     return this.returned.length + this.arrivals.length;
   }
 
-  /** When the timer has to look at the slot: a drain comes first, the delay is looked at behind it. */
+  /** When the timer has to check the slot: first the drain, then the delay. */
   get next(): Wait {
     return this.drain === null ? this.wait : this.drain.limit;
   }
 
-  /** Only a longer delay than the present one makes all of them wait longer. */
+  /** Only a delay that is longer than the current one extends the wait. */
   postpone({ reason, delayMs }: WaitTerms): void {
     if (delayMs <= this.wait.delayMs) return;
     this.wait = waitOf(delayMs);
     this.isHastened = reason === WaitReason.Failover || reason === WaitReason.ClusterDown;
   }
 
-  /** Takes out the first of those that wait, as many as go the same way. The rest is younger than what comes back. */
+  /**
+   * Removes the first commands that go to the same target. The rest is younger than any command that comes
+   * back.
+   */
   takeRun(): Command[] {
     const all = [...this.returned, ...this.arrivals].filter(isWaiting);
     const way = askedAt(all[0]);
@@ -140,11 +143,11 @@ class DrainHook implements SettleHook {
   }
 }
 
-/** The modules that it calls; they are made after it. */
+/** The collaborators that are created later. */
 export interface RetryQueueDeps {
-  /** Is given what may go, all of a slot in order. */
+  /** Receives the ready commands, all of a slot in order. */
   readonly router: { sendAgain(commands: readonly Command[]): void };
-  /** Commands have waited, or there is news: what failed before may be tried again. */
+  /** Commands have waited, or the cluster has changed: failed nodes may be tried again. */
   readonly pool: { forgetDown(): void };
 }
 
@@ -158,7 +161,7 @@ export class RetryQueue {
   private readySlots = new Set<HeldSlot>();
   private readyAlone: Command[] = [];
   private isSending = false;
-  /** The cluster is closed: what comes back waits until it is open again. */
+  /** The cluster is closed: returned commands wait until it is open again. */
   private isPaused = true;
   private timer: Delay | null = null;
   /** When the timer fires. */
@@ -173,14 +176,16 @@ export class RetryQueue {
     return size;
   }
 
-  /** Bytes of them, estimated from a few of each slot; of a transaction only those of EXEC. */
+  /**
+   * The bytes of the waiting commands, estimated from a sample of each slot; of a transaction only EXEC counts.
+   */
   get bytes(): number {
     let bytes = bytesOf([...this.alone.keys()]);
     for (const { returned, arrivals } of this.held.values()) bytes += bytesOf(returned) + bytesOf(arrivals);
     return bytes;
   }
 
-  /** The commands that wait; of a transaction all members. */
+  /** The waiting commands; of a transaction all members. */
   *pending(): Iterable<Command> {
     const slots = [...this.held.values()].flatMap(({ returned, arrivals }) => [...returned, ...arrivals]);
     for (const command of [...this.alone.keys(), ...slots]) {
@@ -188,14 +193,14 @@ export class RetryQueue {
     }
   }
 
-  /** True while commands wait for a better time, and not only for others of their slot. */
+  /** Commands wait for a delay, and not only for other commands of their slot. */
   get hasDelayed(): boolean {
     if (this.alone.size > 0) return true;
     for (const slot of this.held.values()) if (slot.size > 0 && slot.wait !== NO_WAIT) return true;
     return false;
   }
 
-  /** True while commands of the slot must line up. */
+  /** New commands of the slot must line up. */
   isHeld(slot: number): boolean {
     return this.held.size !== 0 && this.held.has(slot);
   }
@@ -206,8 +211,8 @@ export class RetryQueue {
   }
 
   /**
-   * Commands that a node gave back; `from` may have more of their slots. `gone` are all that are at
-   * the node no longer, members of transactions included.
+   * Commands that a node returned; `from` may have more of their slots. `gone` contains every command that left
+   * the node, including members of transactions.
    */
   giveBack(returned: readonly Returned[], gone: readonly Command[], from: NodeClient | null): void {
     for (const one of returned) {
@@ -236,7 +241,7 @@ export class RetryQueue {
     }
   }
 
-  /** Commands of one slot that could not be sent: before all that waits there. */
+  /** Commands of one slot that could not be sent: they go before all other commands that wait there. */
   putBack(commands: readonly Command[], terms: WaitTerms): void {
     const [first] = commands;
     if (first === undefined) return;
@@ -247,7 +252,7 @@ export class RetryQueue {
     this.sendReady();
   }
 
-  /** Holds a slot, if the node has commands of it under way, until it has none. */
+  /** If the node has commands of a slot in flight, holds the slot until they have ended. */
   hold(slot: number, client: NodeClient): void {
     if (slot < 0 || this.held.has(slot)) return;
     const last = client.lastOf(slot);
@@ -263,14 +268,14 @@ export class RetryQueue {
     }
   }
 
-  /** Holds a slot until the node has answered the commands of it that are about to be sent there. */
+  /** Holds a slot until the node has answered the slot's commands that are about to be sent there. */
   holdBehind(commands: readonly Command[], client: NodeClient): void {
-    // One that blocks may take for ever, and waits for what others do.
+    // A blocking command may take forever, because it waits for other commands.
     const last = commands.findLast((one) => !one.isSettled && (one.spec.flags & CommandFlag.Blocking) === 0);
     if (last !== undefined && last.slot >= 0) this.awaitLast(this.heldSlot(last.slot), client, last);
   }
 
-  /** These slots have new owners: their commands may try at once; others keep their delays. */
+  /** These slots have new owners: their commands may be sent immediately; others keep their delays. */
   onNewOwners(slots: Iterable<number>): void {
     const hastened: HeldSlot[] = [];
     for (const number of slots) {
@@ -286,12 +291,12 @@ export class RetryQueue {
     this.sendReady();
   }
 
-  /** Nothing is sent any more; commands that come back are kept in their order. */
+  /** Stops sending; returned commands are kept in order. */
   pause(): void {
     this.isPaused = true;
   }
 
-  /** Sends everything; where nodes have told commands to go is from another life of the cluster. */
+  /** Sends everything. Targets named by nodes are dropped, because they belong to the time before the pause. */
   resume(): void {
     this.isPaused = false;
     const all = this.takeAll();
@@ -300,7 +305,7 @@ export class RetryQueue {
     this.sendReady();
   }
 
-  /** Empties the queue; what was in it, oldest first. */
+  /** Empties the queue and returns its commands, oldest first. */
   takeAll(): Command[] {
     const slots = [...this.held.values()];
     const all = slots.flatMap(({ returned }) => returned);
@@ -332,7 +337,7 @@ export class RetryQueue {
     }
   }
 
-  /** The slot waits until the node has answered `last`, its youngest command of the slot, or given it back. */
+  /** The slot waits until the node has answered or returned `last`, its youngest command of the slot. */
   private awaitLast(slot: HeldSlot, client: NodeClient, last: Command): void {
     const limit = slot.drain?.limit ?? waitOf(ORDER_LIMIT_MS);
     if (slot.drain !== null) this.drains.get(slot.drain.last)?.delete(slot);
@@ -352,8 +357,8 @@ export class RetryQueue {
   }
 
   /**
-   * A command is at its node no longer: the slots that waited for it go on, or wait for the next older one. There is none
-   * behind a command that was answered.
+   * A command has left its node: slots that waited for it continue, or wait for the next older one. Behind an
+   * answered command no older one remains.
    */
   private noteGone(command: Command, isAnswered = false): void {
     const slots = this.drains.get(command);
@@ -362,8 +367,9 @@ export class RetryQueue {
     for (const slot of slots) {
       const { drain } = slot;
       if (drain?.last !== command) continue;
-      // A command of another slot is waited for where it is known to be behind all of this slot. One of this slot may
-      // have been given up while older ones are still at the node: those are waited for next.
+      // A command of another slot is waited for when it is known to be younger than all commands of this slot.
+      // A command of this slot may have been given up while older ones are still at the node: those are waited
+      // for next.
       const mayBeMore = !isAnswered && command.slot === slot.slot;
       const last = mayBeMore ? drain.client.lastOf(slot.slot) : null;
       if (last !== null) this.awaitLast(slot, drain.client, last);
@@ -374,13 +380,13 @@ export class RetryQueue {
     }
   }
 
-  /** Something has changed about the slot: it goes with the next `sendReady`, or the timer is set for it. */
+  /** The state of the slot has changed: it joins the next `sendReady`, or the timer is set for it. */
   private reconsider(slot: HeldSlot): void {
     if (slot.drain === null && slot.wait === NO_WAIT) this.readySlots.add(slot);
     else this.book(slot.next);
   }
 
-  /** Sends what may go now. What comes back meanwhile goes in the next round. */
+  /** Sends the ready commands. Commands that come back meanwhile go in the next round. */
   private sendReady(): void {
     if (this.isSending || this.isPaused) return;
     this.isSending = true;
@@ -394,13 +400,13 @@ export class RetryQueue {
         else if (isWaiting(command)) leaving.push(command);
       }
       if (leaving.length > 0) this.deps.router.sendAgain(leaving);
-      // A command that goes another way follows: at once, unless its slot waits for those that went before.
+      // A command with another target follows immediately, unless its slot waits for the commands before it.
       for (const slot of slots) if (this.held.get(slot.slot) === slot) this.reconsider(slot);
     }
     this.isSending = false;
   }
 
-  /** The commands of the slot that go together; none if it was held again since it became ready. */
+  /** The commands of the slot that are sent together; none if the slot was held again since it became ready. */
   private takeReady(slot: HeldSlot): Command[] {
     if (this.held.get(slot.slot) !== slot || slot.drain !== null || slot.wait !== NO_WAIT) return [];
     const run = slot.takeRun();
@@ -447,18 +453,18 @@ export class RetryQueue {
   }
 }
 
-/** Where the command goes with ASKING, or null: to the owner of its slot. */
+/** The target of a command sent with ASKING, or null: the owner of its slot. */
 function askedAt(command: Command | undefined): string | null {
   const next = command?.extra?.trail?.next ?? null;
   return next?.isAsk ? `${next.host}:${next.port}` : null;
 }
 
-/** Not ended by a time limit meanwhile; what is left of a transaction is ended by who sends it. */
+/** No timeout has ended it meanwhile. The sender ends the rest of a transaction itself. */
 function isWaiting(command: Command): boolean {
   return !command.isSettled || transactionOf(command) !== null;
 }
 
-/** A wait that is longer than it was asked to be was begun by another clock, which is not faked any more. */
+/** A wait longer than requested started under a fake clock that has been removed since. */
 function isOver(wait: Wait, nowMs: number): boolean {
   return wait.dueMs <= nowMs || wait.dueMs - nowMs > wait.delayMs;
 }

@@ -1,9 +1,8 @@
 /**
- * Sends every command to the node that serves its slot. A batch is split by node, not by slot,
- * and leaves with one call for each node; each MULTI ... EXEC stays together. Commands of a slot
- * that is held line up in the retry queue, which hands them back here when they may go (`sendAgain`).
- *
- * It decides where commands go; what becomes of those that come back is the redirector's.
+ * Sends every command to the node that serves its slot. A batch is split by node, not by slot, and each node
+ * gets its part in one call; each MULTI ... EXEC stays together. Commands of a held slot wait in the retry
+ * queue, which returns them to `sendAgain` when they may be sent. The router only chooses nodes; the redirector
+ * handles commands that come back.
  */
 
 import { Batch, BatchKind, type BatchMerging } from "../command/batch";
@@ -48,20 +47,20 @@ export interface RouterDeps {
   readonly subscriber: Dispatcher;
   /** Sends some commands to several nodes; null while the option is off. */
   readonly fanOut: FanOut | null;
-  /** Delay until a node that could not be reached is tried again. */
+  /** The delay before a node that could not be reached is tried again. */
   readonly retryDelayMs: number;
-  /** A slot has no owner: the map is not complete. */
+  /** A slot has no owner: the map is incomplete. */
   onUncovered(): void;
-  /** Commands of one slot waited for a node that is being redialled, and there is no other to ask. */
+  /** Commands of one slot waited for a node that is reconnecting, and no other node can be asked. */
   onUnreachable(node: ClusterNode, commands: readonly Command[]): void;
 }
 
-/** Where the commands of a slot go that have waited. */
+/** The target of commands of a slot that have waited. */
 interface Place {
   readonly node: ClusterNode;
-  /** Each goes behind an ASKING. */
+  /** An ASKING precedes each command. */
   readonly isAsk: boolean;
-  /** It is the owner of the slot, where new commands go as well. */
+  /** The target owns the slot, so new commands go there as well. */
   readonly isOwner: boolean;
 }
 
@@ -79,28 +78,28 @@ const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 
 export class ClusterRouter implements Dispatcher {
   isOpen = false;
-  /** Nothing new is taken, but what was taken before goes on. */
+  /** New commands are refused, but earlier ones continue. */
   isDraining = false;
-  /** The nodes that have a bucket in the batch that is being split. */
+  /** The nodes with a bucket in the current batch. */
   private touched: ClusterNode[] = [];
   private isSplitting = false;
-  /** The nodes that the last batch was divided among. */
+  /** The nodes of the last batch. */
   lastNodes: readonly ClusterNode[] = [];
-  /** Commands without keys of a batch without keys share a node. */
+  /** Commands without keys in a batch without keys share a node. */
   private keylessNode: ClusterNode | null = null;
-  /** Slot of the last command with keys of the batch that is being split, and the node it went to. */
+  /** The slot of the last command with keys in the current batch, and its node. */
   private nearestSlot = NO_SLOT;
   private nearestNode: ClusterNode | null = null;
-  /** The batch that is being split, until a slot has been looked for in all of it. */
+  /** The current batch, until all of it has been searched for a slot. */
   private unsearched: readonly Command[] = [];
-  /** Of the batch that is being split. */
+  /** The merging of the current batch. */
   private merging: BatchMerging | null = null;
-  /** Failing a command calls code of the user, which may come back here: not before all are placed. */
+  /** A failing command runs user code, which may call this router: commands fail only after all are placed. */
   private refused: { command: Command; error: Error }[] = [];
 
   /** Which slots are watched, and over which connection. */
   readonly watches = new WatchKeeper();
-  /** Where the keys of commands are that the table does not have. */
+  /** The keys of commands that the built-in table does not know. */
   private readonly guide: CommandGuide;
 
   constructor(private readonly deps: RouterDeps) {
@@ -140,8 +139,8 @@ export class ClusterRouter implements Dispatcher {
   }
 
   /**
-   * Sends commands that have waited, all of a slot to the same node. A transaction is represented by
-   * the command that closes it.
+   * Sends commands that have waited, all of a slot to the same node. A transaction is represented by the
+   * command that closes it.
    */
   sendAgain(commands: readonly Command[]): void {
     const runs = new Map<number, Command[]>();
@@ -168,7 +167,7 @@ export class ClusterRouter implements Dispatcher {
     else this.spread(command, this.deps.fanOut?.plan(command) ?? null);
   }
 
-  /** Sends the parts of a command, or the command itself when it has none. */
+  /** Sends the parts of a command, or the command itself if it has none. */
   private spread(command: Command, parts: FanOutPart[] | null): void {
     if (parts === null) {
       this.dispatchToOne(command);
@@ -261,7 +260,8 @@ export class ClusterRouter implements Dispatcher {
     const place = this.placeFor(slot, run);
     if (place === null) return;
     const { node, isAsk, isOwner } = place;
-    // Later commands may be sent elsewhere, as may those that still wait: not before these are answered or come back.
+    // Later commands, or those that still wait, may go to another node: they wait until these have been
+    // answered or returned.
     if (!isOwner || this.deps.retries.isHeld(slot))
       this.deps.retries.holdBehind(run, this.deps.pool.clientOf(node));
     for (const command of run) {
@@ -277,13 +277,13 @@ export class ClusterRouter implements Dispatcher {
     }
   }
 
-  /** Where commands of one slot go that have waited; null when they wait again. */
+  /** The target of waiting commands of one slot; null when they have to wait again. */
   private placeFor(slot: number, run: readonly Command[]): Place | null {
     const { pool, slots, retries, retryDelayMs } = this.deps;
     const owner = slots.shardOf(slot)?.master ?? null;
     const named = this.takeNamed(run);
     const node = named === null ? null : pool.at(named);
-    // Whether it is right by now is for the node to say.
+    // The node itself decides whether the redirect is still correct.
     if (named !== null && node !== null && !node.isDown)
       return { node, isAsk: named.isAsk, isOwner: node === owner && !named.isAsk };
     if (owner === null) {
@@ -305,7 +305,7 @@ export class ClusterRouter implements Dispatcher {
     return null;
   }
 
-  /** The node that redirects of these commands have named last. */
+  /** The node that the redirects of these commands have named last. */
   private takeNamed(run: readonly Command[]): NamedNode | null {
     let named: NamedNode | null = null;
     for (const { extra } of run) {
@@ -335,7 +335,7 @@ export class ClusterRouter implements Dispatcher {
     this.refused.push({ command, error: copyError(error) });
   }
 
-  /** Hands all buckets on. */
+  /** Sends all buckets. */
   private empty(): void {
     const { touched, refused } = this;
     this.isSplitting = false;
@@ -358,7 +358,7 @@ export class ClusterRouter implements Dispatcher {
     for (const { command, error } of refused) command.fail(error);
   }
 
-  /** Where the command goes now; null when it waits instead. */
+  /** The node for a command; null when the command waits instead. */
   private nodeFor(command: Command): ClusterNode | null {
     const slot = this.slotOf(command);
     const { retries, slots, reads } = this.deps;
@@ -376,7 +376,7 @@ export class ClusterRouter implements Dispatcher {
     return this.masterFor(command);
   }
 
-  /** A choosing function of the application that throws fails its command and no other. */
+  /** A choosing function of the application that throws fails only its own command. */
   private chooseReader(reads: ReadPreference, shard: Shard, command: Command): ClusterNode | null {
     try {
       return reads.choose(shard, command);
@@ -394,12 +394,13 @@ export class ClusterRouter implements Dispatcher {
     const shard = slot < 0 ? null : this.deps.slots.shardOf(slot);
     if (shard !== null) return shard.master.isDown ? this.wait(command) : shard.master;
     const node = this.anyNode(command);
-    // The next one of the slot may go to another node: not before this one is answered or comes back.
+    // The next command of the slot may go to another node: it waits until this one has been answered or
+    // returned.
     if (slot >= 0 && node !== null) this.deps.retries.holdBehind([command], this.deps.pool.clientOf(node));
     return node;
   }
 
-  /** No keys, or a slot that nobody is known to serve: each node will do, or knows better. */
+  /** The command has no keys, or its slot has no known owner: any node can serve or redirect it. */
   private anyNode(command: Command): ClusterNode | null {
     const { pool, reads } = this.deps;
     if (command.slot !== NO_SLOT) this.deps.onUncovered();
@@ -420,7 +421,9 @@ export class ClusterRouter implements Dispatcher {
     this.nearestNode = node;
   }
 
-  /** Where the nearest command with keys of the batch goes; null when none has keys, or its node is down. */
+  /**
+   * The node of the nearest command with keys in the batch; null when no command has keys, or the node is down.
+   */
   private nearKeys(command: Command): ClusterNode | null {
     if (this.nearestSlot < 0) {
       const first = this.unsearched.find((one) => this.slotOf(one) >= 0);
@@ -435,7 +438,7 @@ export class ClusterRouter implements Dispatcher {
     return node === null || node.isDown ? null : node;
   }
 
-  /** The slot of a command, worked out when it is first asked for. */
+  /** The slot of a command, computed on first use. */
   private slotOf(command: Command): number {
     if (command.slot !== UNROUTED) return command.slot;
     const slot = slotOf(command.spec, command.args);
@@ -457,7 +460,7 @@ function gather(commands: readonly Command[], merging: BatchMerging): void {
   for (const command of commands) if (command.batch === null) batch.add(command);
 }
 
-/** Scripts are loaded where they are run. */
+/** Scripts are loaded on the node where they run. */
 function mayRunAtReplica(command: Command): boolean {
   return isReplicaRead(command) || command.spec.lowerName === "script";
 }

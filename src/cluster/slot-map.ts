@@ -1,6 +1,6 @@
 /**
- * The shard that serves each slot. A shard is a master with its replicas; slots point to shards. Changed
- * as a whole by a refresh and for one slot by MOVED. Knows nothing of connections.
+ * The shard that serves each slot. A shard is a master with its replicas; slots point to shards. A refresh
+ * replaces the whole map, MOVED one slot. Knows no connections.
  */
 
 import { type ClusterNode, Shard } from "./cluster-node";
@@ -23,8 +23,8 @@ export class SlotMap {
   }
 
   /**
-   * Takes a new table over. Slots that it does not mention keep their owner. True if anything has
-   * changed; `onMoved` hears of each slot that has another master now, with its shard before.
+   * Applies a new table. Slots that it does not mention keep their owner. Returns true if anything has changed;
+   * `onMoved` receives each slot with a new master, and its previous shard.
    */
   assign(ranges: readonly SlotRange[], onMoved: (slot: number, before: Shard | null) => void): boolean {
     let isChanged = false;

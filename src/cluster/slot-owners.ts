@@ -1,7 +1,7 @@
 /**
- * The only place that changes who owns which slot: one slot by MOVED, many by a table. Where a slot
- * gets another owner while the former one has commands of it under way, the slot is held in the retry
- * queue first, so that what is sent to the new owner does not overtake them.
+ * The only module that changes slot owners: one slot by MOVED, many by a table. If the former owner still has
+ * commands of a moved slot in flight, the slot is first held in the retry queue, so that commands for the new
+ * owner do not overtake them.
  */
 
 import { type AddressMap, reachable } from "../util/address-map";
@@ -16,7 +16,7 @@ import type { TopologyRange } from "./topology";
 /** The changes that a table has made. */
 export interface Adoption {
   readonly isChanged: boolean;
-  /** Slots that have another owner. */
+  /** Slots with a new owner. */
   readonly moved: readonly number[];
 }
 
@@ -36,8 +36,10 @@ export class SlotOwners {
     return this.slots.shardOf(slot)?.master ?? null;
   }
 
-  /** The node that another node has named; null if there are too many. For use while replies are read, which an error
-   * of the application must not unwind. */
+  /**
+   * The node that another node has named; null if the pool is full. Used while replies are read, where an error
+   * of the application must not unwind the stack.
+   */
   nodeAt(address: NodeAddress): ClusterNode | null {
     const { natMap } = this.settings;
     if (natMap === undefined || natMap === null) return this.pool.at(address);
@@ -53,14 +55,17 @@ export class SlotOwners {
     this.settings.onMoved?.(slot);
   }
 
-  /** The connection of the node is about to be replaced: what goes over the next one waits for what is under way. */
+  /**
+   * The connection of the node is about to be replaced: commands on the new connection wait for those in
+   * flight.
+   */
   holdAllOf(node: ClusterNode): void {
     const slots: number[] = [];
     for (let slot = 0; slot < SLOT_COUNT; slot++) if (this.ownerOf(slot) === node) slots.push(slot);
     if (node.client !== null) this.retries.holdAll(slots, node.client);
   }
 
-  /** Takes over what a node said about the cluster. */
+  /** Applies a node's description of the cluster. */
   adopt(ranges: readonly TopologyRange[]): Adoption {
     const members = new Map<ClusterNode, NodeRole>();
     const moved: number[] = [];
@@ -103,7 +108,7 @@ export class SlotOwners {
   ): ClusterNode | null {
     const node = this.pool.at(reachable(address, this.settings.natMap));
     if (node === null) return null;
-    // A start node is known by the name it was looked up under, which it may not announce itself.
+    // A start node keeps the name under which it was resolved, which it may not announce itself.
     const serverName = address.serverName ?? node.address.serverName;
     node.address = { ...address, host: node.address.host, port: node.address.port, serverName };
     if (role === "master" || !members.has(node)) members.set(node, role);

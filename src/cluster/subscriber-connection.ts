@@ -1,9 +1,11 @@
 /**
- * One connection for subscriptions of a cluster client, as its reconciler sees it: what was asked for on it, what was
- * confirmed, and whether it is silent. Also the commands that the client sends on its own account.
+ * One connection for subscriptions of a cluster client, as its reconciler sees it: the requested and the
+ * confirmed subscriptions, and whether the node is silent. Also builds the commands that the client sends on
+ * its own account.
  *
- * A connection without traffic proves nothing about its node, so that it is asked with PING after a while. Checks are
- * counted, not timed: when the own process has stood still, the answer is read before the next check.
+ * A connection without traffic proves nothing about its node, so the client sends PING after a while. It counts
+ * checks instead of time: after the process itself was suspended, pending replies are read before the next
+ * check.
  */
 
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
@@ -20,13 +22,13 @@ export interface SubscriberClient extends Dispatcher {
   readonly link: Link;
 }
 
-/** Hears what happens to a connection that it opened. */
+/** Receives the events of a connection that it opened. */
 export interface SubscriberListener {
-  /** False once another connection takes its place: what it still hears may be heard there too. */
+  /** False once another connection has taken its place: the new connection may receive the same messages. */
   readonly isCurrent: boolean;
   onReady(): void;
   onEnded(): void;
-  /** Commands that were not answered. */
+  /** Unanswered commands. */
   onOrphans(commands: readonly Command[]): void;
   onReplyError(command: Command, error: Error): boolean;
   onShardLost(channel: Buffer): void;
@@ -41,15 +43,15 @@ export interface ConnectionHome {
   onShardLost(connection: SubscriberConnection, channel: Buffer): void;
 }
 
-/** Time between checks whether a node is heard. */
+/** The interval between checks whether a node is alive. */
 export const CHECK_MS = 500;
-/** Checks without a byte after which a node is asked for a sign of life: 1 s. */
+/** Checks without a byte after which a node gets a PING: 1 s. */
 const CHECKS_UNTIL_ASKED = 2;
-/** After one more check without an answer the node is silent: 1.5 s. */
+/** After one more check without a reply the node counts as silent: 1.5 s. */
 const CHECKS_UNTIL_SILENT = 3;
-/** A node that could be replaced by any other is left: 3.5 s, longer than a server is held up by most scripts. */
+/** A replaceable node is abandoned after 3.5 s, which is longer than most scripts block a server. */
 const CHECKS_UNTIL_LEFT = 7;
-/** A confirmed subscription is not given up for a table that may be older than the confirmation. */
+/** How long a confirmed subscription outweighs a table, which may be older than the confirmation. */
 const TABLE_LAG_MS = 1000;
 
 /** A name of a kind by the text of its bytes. */
@@ -62,7 +64,7 @@ export function keyOf(kind: SubscriptionKind, name: Buffer): NameKey {
 export class SubscriberConnection implements SubscriberListener {
   readonly client: SubscriberClient;
   readonly openedAtMs = clockMs();
-  /** Asked for by the client itself and not answered. */
+  /** Requested by the client itself and not answered. */
   readonly asked = new Set<NameKey>();
   /** When the client's own command was confirmed. */
   readonly confirmedAtMs = new Map<NameKey, number>();
@@ -82,12 +84,12 @@ export class SubscriberConnection implements SubscriberListener {
     return this.home.isCurrent(this);
   }
 
-  /** It was asked for a sign of life and has given none. */
+  /** It did not answer the PING. */
   get isSilent(): boolean {
     return this.quietChecks >= CHECKS_UNTIL_SILENT;
   }
 
-  /** It has been silent for so long that another node is better, if any will do. */
+  /** It has been silent so long that another node is better, if any node will do. */
   get isForsaken(): boolean {
     return this.quietChecks >= CHECKS_UNTIL_LEFT;
   }
@@ -105,7 +107,7 @@ export class SubscriberConnection implements SubscriberListener {
     return this.client.link.subscriptions.names(kind);
   }
 
-  /** It was confirmed just now: a table that says otherwise may be older. */
+  /** It was confirmed recently: a table that contradicts it may be older. */
   isRecent(kind: SubscriptionKind, name: Buffer): boolean {
     const atMs = this.confirmedAtMs.get(keyOf(kind, name));
     return atMs !== undefined && clockMs() - atMs < TABLE_LAG_MS;
@@ -145,7 +147,7 @@ export class SubscriberConnection implements SubscriberListener {
   }
 }
 
-/** The answer to a SUBSCRIBE that the client sends on its own account; null: it was confirmed. */
+/** The reply to a SUBSCRIBE that the client sends on its own account; null: it was confirmed. */
 export class Resubscription implements Completion {
   readonly promise = null;
 
@@ -170,7 +172,7 @@ export function ownCommand(name: string, args: Buffer[], completion: Completion)
   return issuedBy(Origin.Resubscribe, new Command(specOf(name), args, true, completion));
 }
 
-/** No connection for subscriptions comes any more. */
+/** No connection for subscriptions will follow. */
 export function failForGood(commands: readonly Command[]): void {
   for (const command of commands) command.fail(new NoSubscriberError());
 }

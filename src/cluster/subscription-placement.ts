@@ -1,6 +1,7 @@
 /**
- * Where subscriptions of a cluster client have to be: channels and patterns at any one node, since a cluster hands classic
- * messages to all of them; shard channels at the master of their slot. Knows nothing of connections.
+ * Decides the node for each subscription of a cluster client: channels and patterns at any one node, because a
+ * cluster delivers classic messages to all nodes; shard channels at the master of their slot. Knows no
+ * connections.
  */
 
 import type { Command } from "../command/command";
@@ -12,17 +13,17 @@ import type { SlotMap } from "./slot-map";
 
 export interface Placement {
   readonly kinds: readonly SubscriptionKind[];
-  /** Each name has a node of its own. */
+  /** Each name has its own node. */
   readonly isSpread: boolean;
-  /** The node of a name now; null if none is known. */
+  /** The current node for a name; null if unknown. */
   nodeOf(name: Buffer): ClusterNode | null;
-  /** The node that a command of the caller goes to, or why there is none. */
+  /** The node for a command of the caller, or the reason why it has none. */
   nodeFor(command: Command): ClusterNode | Error;
-  /** Names may come to this node: its connection is kept without any. */
+  /** Names may be placed on this node: its connection stays open without subscriptions. */
   isUsed(node: ClusterNode): boolean;
-  /** Another node would do as well. */
+  /** Any other node would do as well. */
   isReplaceable(node: ClusterNode): boolean;
-  /** The node was lost, has left or is silent: another one takes its place, if it is replaceable. */
+  /** The node was lost, removed or is silent: another node takes its place if it is replaceable. */
   leave(node: ClusterNode): void;
 }
 
@@ -33,7 +34,7 @@ export class AnyNode implements Placement {
   private node: ClusterNode | null = null;
   private before: ClusterNode | null = null;
 
-  /** @param choose A node; not the given one, if there is another. */
+  /** @param choose Returns a node, preferably not the given one. */
   constructor(private readonly choose: (instead: ClusterNode | null) => ClusterNode | null) {}
 
   nodeOf(): ClusterNode | null {

@@ -1,13 +1,15 @@
 /**
- * Keeps the subscriptions of a cluster client where they have to be. It holds what is wanted against what is confirmed on
- * the connections that live, one to each node, and makes up for the difference; a `Placement` says which node that is.
+ * Keeps the subscriptions of a cluster client on the right nodes. It compares the wanted names with the
+ * confirmed names on the live connections, one to each node, and makes up the difference; a `Placement` chooses
+ * the node.
  *
- *   wanted = confirmed at its node | asked for there | missing, and a look is booked
+ *   wanted = confirmed at its node | requested there | missing, and a pass is scheduled
  *
- * A look comes with every event that may have changed something, and with a timer, because a slot may move without a word
- * to subscribers. A command is on a connection or waits; a connection that ends hands over what it has, until the client
- * is closed and ends the rest. A node that falls silent (frozen, or behind a dead network) is asked for a sign of life;
- * without one the other nodes are asked for the table until it names a successor.
+ * A pass follows every event that may have changed something, and a timer, because the server may move a slot
+ * without notice to subscribers. A command is on a connection or waits. A connection that ends hands its
+ * commands over, until the client is closed and ends the rest. A node that falls silent (frozen, or behind a
+ * dead network) gets a PING; without a reply the client asks the other nodes for the table until it names a
+ * successor.
  */
 
 import type { Command } from "../command/command";
@@ -39,17 +41,17 @@ import { type SubscriptionGap, WantedSubscriptions } from "./wanted-subscription
 
 export interface ReconcilerDeps {
   open(node: ClusterNode, listener: SubscriberListener): SubscriberClient;
-  /** The slot map may be out of date. */
+  /** The slot map may be stale. */
   onStale(): void;
-  /** A node has lost slots and knows to whom. */
+  /** A node has lost slots and knows their new owner. */
   onSlotsLost(node: ClusterNode): void;
-  /** A slot has a new master, as a node has said. */
+  /** A node has reported a new master for a slot. */
   onMoved(slot: number, target: NodeAddress): void;
   onConnectionOpened(node: ClusterNode): void;
   onConnectionClosed(node: ClusterNode): void;
-  /** The server will not have subscriptions that it had before; they are given up. */
+  /** The server rejects subscriptions that it accepted before; they are given up. */
   onRefused(error: Error, node: ClusterNode): void;
-  /** All that is wanted is subscribed. */
+  /** Every wanted name is subscribed. */
   onSettled(): void;
   onGap(gap: SubscriptionGap): void;
 }
@@ -61,22 +63,30 @@ const WORDS = {
   [SubscriptionKind.Shard]: { enter: "ssubscribe", leave: "sunsubscribe" },
 } as const;
 
-/** Looks without a pause while slots move; nodes that send each other's subscribers to and fro get no more. */
+/**
+ * Passes without a pause while slots move; nodes that redirect subscribers to each other get no more than
+ * these.
+ */
 const MOST_QUICK_LOOKS = 4;
 const MOVING_PAUSE_MS = 100;
-/** A node is dialled at most once in this time: at once after a connection that was ready and has lasted longer. */
+/**
+ * The shortest pause between two connection attempts to a node. A connection that was ready and lasted longer
+ * is reconnected immediately.
+ */
 const FIRST_PAUSE_MS = 100;
-/** The longest pause before a node is dialled again that could not be reached; what is published meanwhile is lost. */
+/** The longest pause before an unreachable node is tried again. Messages published meanwhile are lost. */
 const LONGEST_PAUSE_MS = 500;
-/** Checks from one look to the next that nothing has asked for: one second. */
+/** Checks between two unrequested passes: one second. */
 const CHECKS_UNTIL_LOOK = 2;
-/** A node that has ended a subscription is not asked for it again so soon, whatever tables say: as a replica it would
- * take it, and be sent messages only once its new master knows it. */
+/**
+ * After a node has ended a subscription, it is not asked again for this long, even if tables name it. As a
+ * replica it would accept the subscription, and receive messages only once its new master knows it.
+ */
 const LEFT_MS = 1000;
-/** Longer than a failover with default settings takes: who still misses subscriptions then is in no hurry any more. */
+/** Longer than a failover with default settings: subscriptions still missing after it are no longer urgent. */
 const HURRY_MS = 30_000;
 
-/** The tries to reach a node. */
+/** The attempts to reach a node. */
 interface Pause {
   readonly failures: number;
   readonly untilMs: number;
@@ -88,7 +98,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
   private readonly pauses = new Map<string, Pause>();
   /** By name: the node that has ended the subscription, and when it may be asked again. */
   private readonly left = new Map<NameKey, { node: ClusterNode; untilMs: number }>();
-  /** Commands whose connection was lost, or cannot be made yet. */
+  /** Commands whose connection was lost, or cannot be opened yet. */
   private waiting: Command[] = [];
   private quickLooks = 0;
   private timer: NodeJS.Timeout | undefined;
@@ -96,9 +106,9 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
   private ticker: NodeJS.Timeout | undefined;
   private checks = 0;
   private isActive = false;
-  /** Something was missing at the last look. */
+  /** A name was missing in the last pass. */
   private isUnsettled = false;
-  /** Since when names are missing or their nodes silent; null: all is well. */
+  /** Since when names are missing or their nodes silent; null: none. */
   private illSinceMs: number | null = null;
 
   constructor(
@@ -117,7 +127,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     else if (command.args.length === 0 && this.placement.isSpread) this.leaveAll(command);
     else {
       this.wanted.follow(command);
-      // In order: what waits was issued before.
+      // Keeps the order: waiting commands were issued earlier.
       if (this.waiting.length > 0) this.waiting.push(command);
       else this.send(command, true);
     }
@@ -135,7 +145,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     this.look();
   }
 
-  /** The cluster has lost its nodes or is closing. What is wanted is remembered. */
+  /** The cluster has lost its nodes or is closing. The wanted names are kept. */
   stop(isForGood: boolean): void {
     this.isActive = false;
     this.illSinceMs = null;
@@ -151,7 +161,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     if (isForGood) failForGood(this.waiting.splice(0));
   }
 
-  /** Connects before there is anything to subscribe. */
+  /** Connects before the first subscription. */
   openTo(nodes: Iterable<ClusterNode>): void {
     if (this.isActive) for (const node of nodes) this.connectionTo(node);
   }
@@ -163,7 +173,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     this.look();
   }
 
-  /** A node is no longer part of the cluster, or cannot be reached. */
+  /** A node was removed from the cluster, or cannot be reached. */
   onNodeGone(node: ClusterNode): void {
     const connection = this.connections.get(node.key);
     if (connection !== undefined && !this.placement.isSpread) this.leave(connection);
@@ -190,14 +200,14 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
 
   onOrphans(commands: readonly Command[]): void {
     for (const command of commands) {
-      // The client's own commands are over with their connection: at another node they might mean something else.
+      // The client's own commands end with their connection: another node might interpret them differently.
       if (isOwn(command)) command.fail(new NoSubscriberError());
       else this.waiting.push(command);
     }
     if (this.waiting.length > 0) this.book(0);
   }
 
-  /** The server ended a subscription by itself: its slot has moved. */
+  /** The server ended a subscription: its slot has moved. */
   onShardLost(connection: SubscriberConnection, channel: Buffer): void {
     const key = keyOf(SubscriptionKind.Shard, channel);
     connection.confirmedAtMs.delete(key);
@@ -215,7 +225,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     if (redirect === null || !this.isActive) return false;
     if (!this.placement.isSpread) {
       if (redirect.kind !== RedirectKind.Moved) return false;
-      // There is only this connection, and asking again changes nothing.
+      // Only this connection exists, and a retry changes nothing.
       command.fail(new TooManyRedirectionsError(error, [connection.node.key]));
       return true;
     }
@@ -242,7 +252,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     }
   }
 
-  /** @param isNew It was issued just now, and fails where no node is known. */
+  /** @param isNew The command was just issued, and fails if no node is known. */
   private send(command: Command, isNew: boolean): void {
     const node = this.placement.nodeFor(command);
     const connection = node instanceof Error ? null : this.connectionTo(node);
@@ -254,7 +264,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     }
   }
 
-  /** Null while it is too early to dial the node again; a look is booked then. */
+  /** Null while it is too early to connect to the node again; a pass is then scheduled. */
   private connectionTo(node: ClusterNode): SubscriberConnection | null {
     const known = this.connections.get(node.key);
     if (known !== undefined) return known;
@@ -276,7 +286,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     this.book(0);
   }
 
-  /** @param isAtOnce Commands under way there go on elsewhere: nobody answers them here. */
+  /** @param isAtOnce Move its commands to another connection now: this one will not answer them. */
   private drop(connection: SubscriberConnection, isAtOnce = false): void {
     this.forget(connection);
     const { link } = connection.client;
@@ -285,7 +295,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     socket?.destroy();
   }
 
-  /** The connection is over: what is confirmed there late counts no more, and what was is missing. */
+  /** The connection is over: later confirmations on it do not count, and its confirmed names are missing. */
   private forget(connection: SubscriberConnection): void {
     this.connections.delete(connection.node.key);
     const isGivenUp = connection.client.link.options.autoResubscribe === false;
@@ -309,7 +319,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     return node !== null && this.connections.get(node.key)?.has(kind, name) === true;
   }
 
-  /** Slots that move are no failures: the pause does not grow. */
+  /** A moving slot is no failure: the pause does not grow. */
   private bookAfterMove(): void {
     this.book(this.quickLooks++ < MOST_QUICK_LOOKS ? 0 : MOVING_PAUSE_MS);
   }
@@ -326,7 +336,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     }, delayMs);
   }
 
-  /** Listens whether the nodes are heard, and looks once a second. */
+  /** Checks whether the nodes are alive, and runs a pass once a second. */
   private check(): void {
     let isSilent = false;
     for (const connection of [...this.connections.values()]) {
@@ -341,7 +351,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     if (++this.checks % CHECKS_UNTIL_LOOK === 0 && this.timer === undefined) this.look();
   }
 
-  /** Sends what waited, ends what is subscribed in the wrong place, and asks for what is missing. */
+  /** One pass: sends waiting commands, ends misplaced subscriptions, and requests missing ones. */
   private look(): void {
     if (!this.isActive) return;
     const { waiting } = this;
@@ -357,7 +367,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     else this.settle();
   }
 
-  /** Ends subscriptions at a node that is not theirs any more, and those that nobody wants any more. */
+  /** Ends subscriptions at the wrong node, and those that are no longer wanted. */
   private leaveStrays(connection: SubscriberConnection): void {
     for (const kind of this.placement.kinds) {
       for (const name of connection.names(kind)) {
@@ -377,7 +387,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     if (isIdle && !this.placement.isUsed(node)) this.drop(connection, isSilent);
   }
 
-  /** The number of names of a kind that are not confirmed where they have to be. */
+  /** Returns the number of names of a kind that are not confirmed at their node. */
   private askForMissing(kind: SubscriptionKind): number {
     let missing = 0;
     const questions = new Map<SubscriberConnection, Buffer[]>();
@@ -397,7 +407,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     return missing;
   }
 
-  /** The table says that the slot is elsewhere, and a node has confirmed the subscription just now. */
+  /** The table names another node, although this one has just confirmed the subscription. */
   private isLagging(kind: SubscriptionKind, name: Buffer): boolean {
     const node = this.placement.nodeOf(name);
     if (node !== null && this.connections.get(node.key)?.asked.has(keyOf(kind, name))) return false;
@@ -407,7 +417,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     return false;
   }
 
-  /** The connection on which a name is asked for; null while that would be too early. */
+  /** The connection for a name; null while it is too early to open one. */
   private connectionFor(kind: SubscriptionKind, name: Buffer): SubscriberConnection | null {
     const node = this.placement.nodeOf(name);
     if (node === null) return null;
@@ -451,7 +461,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     if (![...this.connections.values()].some(({ asked }) => asked.size > 0)) this.look();
   }
 
-  /** Tells that all that is wanted is subscribed, and what may have been missed until now. */
+  /** Reports that every wanted name is subscribed, and which messages may have been missed. */
   private settle(): void {
     if (!this.isUnsettled) return;
     this.isUnsettled = false;
@@ -461,7 +471,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     this.deps.onSettled();
   }
 
-  /** SUNSUBSCRIBE without channels ends all of them, wherever they are. */
+  /** SUNSUBSCRIBE without channels ends all of them, on every node. */
   private leaveAll(command: Command): void {
     this.wanted.clear();
     const connections = [...this.connections.values()];
@@ -477,7 +487,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
   }
 }
 
-/** The pause after so many failures to reach a node, with a quarter of jitter either way. */
+/** The pause after this many failures to reach a node, with a jitter of 25 % either way. */
 function pauseAfter(failures: number): number {
   const delayMs = Math.min(FIRST_PAUSE_MS * 2 ** (failures - 1), LONGEST_PAUSE_MS);
   return delayMs * (0.75 + Math.random() * 0.5);

@@ -1,7 +1,7 @@
 /**
- * Reads what a node says about the whole cluster: CLUSTER SLOTS and CLUSTER SHARDS. The reply
- * comes from the wire: entries that make no sense are left out, and there is a bound on all
- * counts. What a node does not know about itself is filled in from the address it was asked at.
+ * Parses a node's description of the whole cluster: CLUSTER SLOTS and CLUSTER SHARDS. The reply comes from the
+ * wire: invalid entries are skipped, and all counts are bounded. Data that a node lacks about itself is
+ * completed from the address that was asked.
  */
 
 import { isIP } from "node:net";
@@ -19,15 +19,15 @@ export interface TopologyRange {
   readonly replicas: readonly NodeAddress[];
 }
 
-/** Reads one kind of reply. `usesTls` chooses between ports where a node has two. */
+/** Parses one kind of reply. `usesTls` chooses between ports where a node has two. */
 export type TopologyParser = (reply: Reply, sender: NodeAddress, usesTls: boolean) => TopologyRange[];
 
-/** Replicas of one master that are looked at; servers have a handful. */
+/** The most replicas of one master that are read; real masters have a handful. */
 const MAX_REPLICAS = 256;
-/** Addresses of one reply that are looked at: every slot a range of its own, with 15 replicas. */
+/** The most addresses of one reply that are read: one range for each slot, with 15 replicas each. */
 const MAX_ADDRESSES = 16 * SLOT_COUNT;
 
-/** Reads CLUSTER SLOTS: `[[from, to, [host, port, id, [name, value, …]], replica, …], …]`. */
+/** Parses CLUSTER SLOTS: `[[from, to, [host, port, id, [name, value, …]], replica, …], …]`. */
 export const parseSlots: TopologyParser = (reply, sender) => {
   const ranges: TopologyRange[] = [];
   let count = 0;
@@ -44,7 +44,7 @@ export const parseSlots: TopologyParser = (reply, sender) => {
   return notEmpty(ranges, sender);
 };
 
-/** Reads CLUSTER SHARDS: `[{ slots: [from, to, …], nodes: [{ ip, port, role, health, … }, …] }, …]`. */
+/** Parses CLUSTER SHARDS: `[{ slots: [from, to, …], nodes: [{ ip, port, role, health, … }, …] }, …]`. */
 export const parseShards: TopologyParser = (reply, sender, usesTls) => {
   const ranges: TopologyRange[] = [];
   for (const entry of listOf(reply, "SHARDS")) {
@@ -94,7 +94,10 @@ function readRange(from: Reply, to: Reply): { from: number; to: number } | null 
   return first <= last && last < SLOT_COUNT ? { from: first, to: last } : null;
 }
 
-/** `[endpoint, port, id, ["ip", "10.0.0.1", "hostname", "a.example"]]`; older servers end after the id. */
+/**
+ * `[endpoint, port, id, ["ip", "10.0.0.1", "hostname", "a.example"]]`; older servers omit all fields after the
+ * id.
+ */
 function readSlotsNode(node: Reply, sender: NodeAddress): NodeAddress | null {
   if (!Array.isArray(node)) return null;
   const details = fieldsOf(node[3]);
@@ -126,12 +129,12 @@ function textOf(value: Reply): string | null {
   return isHost(value) ? value : null;
 }
 
-/** A name for TLS; an address is none (RFC 6066). */
+/** A TLS server name; an address cannot be one (RFC 6066). */
 function nameOf(value: Reply): string | undefined {
   return isHost(value) && isIP(value) === 0 ? value : undefined;
 }
 
-/** Fields of a map, which arrives as an object or as a flat list. */
+/** The fields of a map, which arrives as an object or as a flat list. */
 function fieldsOf(value: Reply): ReadonlyMap<string, Reply> {
   if (typeof value !== "object" || value === null) return new Map();
   if (!Array.isArray(value)) return new Map(Object.entries(value));

@@ -1,8 +1,8 @@
 /**
- * The subscriptions that the callers of one client want, whatever their connections know of it.
- * A name is wanted from the confirmation of its SUBSCRIBE until its UNSUBSCRIBE is issued, and
- * kept while no connection has it. The names that were missing since the last gap was told are
- * kept as well: a gap is over when all that is wanted is confirmed on a connection that lives.
+ * The subscriptions that the callers of one client want, independent of its connections. A name is wanted from
+ * the confirmation of its SUBSCRIBE until its UNSUBSCRIBE is issued, also while no connection has it. It also
+ * keeps the names that were missing since the last reported gap: a gap ends when every wanted name is confirmed
+ * on a live connection.
  */
 
 import type { Command } from "../command/command";
@@ -25,10 +25,10 @@ export class WantedSubscriptions {
   readonly names = new Subscriptions();
   private missed = new Subscriptions();
   private missedSinceMs: number | null = null;
-  /** SUBSCRIBE commands that are not settled: their names may be confirmed one by one before they are wanted. */
+  /** Unsettled SUBSCRIBE commands: their names may be confirmed one by one before they are wanted. */
   private readonly open = new Set<Command>();
 
-  /** `onChanged` is told when names have become wanted that may be subscribed nowhere. */
+  /** `onChanged` is called when new names are wanted that may not be subscribed anywhere. */
   constructor(private readonly onChanged: (kind: SubscriptionKind, names: readonly Buffer[]) => void) {}
 
   /** Follows a command of the caller that subscribes or unsubscribes. */
@@ -52,7 +52,7 @@ export class WantedSubscriptions {
     });
   }
 
-  /** Whether a name belongs to a SUBSCRIBE that is under way. */
+  /** Whether a name belongs to a SUBSCRIBE that is in flight. */
   isAsked(kind: SubscriptionKind, name: Buffer): boolean {
     for (const command of this.open) {
       if (KINDS.get(command.spec.lowerName) !== kind) continue;
@@ -61,19 +61,19 @@ export class WantedSubscriptions {
     return false;
   }
 
-  /** The server will not have these: they are no longer wanted. */
+  /** The server rejects these names: they are no longer wanted. */
   refuse(kind: SubscriptionKind, names: readonly Buffer[]): void {
     for (const name of names) this.names.delete(kind, name);
   }
 
-  /** A wanted name is confirmed nowhere from now on; the last sign of life of its node came at `sinceMs`. */
+  /** A wanted name is no longer confirmed anywhere; the last sign of life of its node came at `sinceMs`. */
   miss(kind: SubscriptionKind, name: Buffer, sinceMs = clockMs()): void {
     if (!this.names.has(kind, name)) return;
     this.missedSinceMs = Math.min(this.missedSinceMs ?? sinceMs, sinceMs);
     this.missed.add(kind, name);
   }
 
-  /** Everything that is wanted is confirmed: the gap that is over by that, if there was one. */
+  /** Every wanted name is confirmed: returns the gap that ends now, if any. */
   takeGap(): SubscriptionGap | null {
     const { missed, missedSinceMs } = this;
     if (missedSinceMs === null) return null;

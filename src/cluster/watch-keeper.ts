@@ -1,7 +1,7 @@
 /**
- * Remembers which slots are watched and over which connection. A transaction on a watched slot
- * runs only over the connection that saw the WATCH; when that is gone, the keys may have changed
- * unseen, and the transaction is refused instead of committing unguarded.
+ * Remembers the watched slots and the connection of each WATCH. A transaction on a watched slot runs only over
+ * the connection that has sent the WATCH. If that connection is gone, the keys may have changed unseen, and the
+ * transaction is refused instead of committed unguarded.
  */
 
 import { Command, issuedBy, Origin } from "../command/command";
@@ -17,16 +17,16 @@ const GUARD_ENDED =
 
 interface Watched {
   readonly link: Link;
-  /** Null until the link is connected: the WATCH waits there itself. */
+  /** Null until the link is connected: the WATCH itself waits in the link. */
   readonly connection: Connection | null;
-  /** How many guards of the link had ended before. */
+  /** The number of guards of the link that had ended before. */
   readonly endedGuards: number;
 }
 
 export class WatchKeeper {
   private readonly slots = new Map<number, Watched>();
 
-  /** Follows WATCH and UNWATCH on their way to a node. */
+  /** Follows WATCH and UNWATCH to their node. */
   note(command: Command, link: Link): void {
     const { flags } = command.spec;
     if ((flags & CommandFlag.Unwatch) !== 0) this.unwatchOthers(command, link);
@@ -38,7 +38,9 @@ export class WatchKeeper {
       });
   }
 
-  /** Why a transaction on the slot may not run over the link, or null. Either way its WATCH is over. */
+  /**
+   * The reason why a transaction on the slot must not run over the link, or null. Either way its WATCH ends.
+   */
   refusal(slot: number, link: Link): WatchLostError | null {
     if (this.slots.size === 0) return null;
     const watched = this.slots.get(slot);
@@ -50,7 +52,7 @@ export class WatchKeeper {
     return watched.endedGuards === link.session.endedGuards ? null : new WatchLostError(GUARD_ENDED);
   }
 
-  /** UNWATCH has no keys and goes to one node: the other connections are told as well, on behalf of the same caller. */
+  /** UNWATCH has no keys and goes to one node: the other connections get one too, for the same caller. */
   private unwatchOthers({ extra }: Command, link: Link): void {
     const others = new Set<Link>();
     for (const watched of this.slots.values()) if (watched.link !== link) others.add(watched.link);
@@ -58,7 +60,8 @@ export class WatchKeeper {
     for (const other of others) {
       const unwatch = issuedBy(Origin.Client, new Command(specOf("unwatch"), [], false, IGNORED));
       unwatch.ensureExtra().caller = extra?.caller ?? null;
-      // A WATCH that waits for its connection is followed there; one that was lost with it is over.
+      // A WATCH that waits for its connection is followed in the queue; one that was lost with its connection
+      // is over.
       if (other.isWritable || other.offline.length > 0) other.dispatch(unwatch);
       else other.session.note(unwatch);
     }
