@@ -1,19 +1,42 @@
 /**
- * Stops `npm publish` while package.json still has the placeholder of its owner (author, homepage, repository, bugs),
- * which stands nowhere else: links of the package page and the provenance of the release follow from these fields.
+ * Fills the address of the repository into the manifests of all packages: `node scripts/before-publishing.mjs fill`, a
+ * step of the release, which takes the address from GITHUB_REPOSITORY. Without `fill` it refuses to publish
+ * while the placeholder is still in package.json, which is its only place.
  */
 
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { checkout } from "./run-command.mjs";
 
-const manifest = JSON.parse(readFileSync(join(checkout, "package.json"), "utf8"));
-const open = ["author", "homepage", "repository", "bugs"].filter((field) =>
-  /\bOWNER\b/.test(JSON.stringify(manifest[field] ?? "OWNER")),
-);
-if (open.length > 0) {
+const PLACEHOLDER = "OWNER/sluice";
+const PACKAGES = ["", "testing", "migrate"];
+
+function read(directory) {
+  return JSON.parse(readFileSync(join(checkout, directory, "package.json"), "utf8"));
+}
+
+function fill(name) {
+  if (!/^[\w.-]+\/[\w.-]+$/.test(name))
+    throw new Error(`GITHUB_REPOSITORY has to be owner/name, not "${name}"`);
+  const address = `https://github.com/${name}`;
+  for (const directory of PACKAGES) {
+    const manifest = read(directory);
+    manifest.homepage = `${address}${directory === "" ? "" : `/tree/main/${directory}`}#readme`;
+    manifest.bugs = { url: `${address}/issues` };
+    manifest.repository = {
+      type: "git",
+      url: `git+${address}.git`,
+      ...(directory === "" ? {} : { directory }),
+    };
+    writeFileSync(join(checkout, directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  }
+}
+
+if (process.argv[2] === "fill") {
+  fill(process.env.GITHUB_REPOSITORY ?? "");
+} else if (read("").repository.url.includes(PLACEHOLDER)) {
   console.error(
-    `package.json names no owner yet: put the account in the place of OWNER in ${open.join(", ")}`,
+    `package.json names no repository yet: run GITHUB_REPOSITORY=owner/name node scripts/before-publishing.mjs fill`,
   );
   process.exitCode = 1;
 }

@@ -4,8 +4,8 @@ import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve, sep } from "node:path";
 
 const { homepage = "" } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
-/** Addresses work once the project has an owner; until then they are the names of pages. */
-const base = /\bOWNER\b|^$/.test(homepage) ? "docs/" : `${homepage.replace(/#.*$/, "")}/blob/main/docs/`;
+/** The release fills in the address of the repository; a checkout has names of pages. */
+const base = homepage === "" ? "docs/" : `${homepage.replace(/\/tree\/.*$|#.*$/, "")}/blob/main/docs/`;
 
 const INSTALL = { npm: "npm install", pnpm: "pnpm install", yarn: "yarn install", bun: "bun install" };
 
