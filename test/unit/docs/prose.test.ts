@@ -31,7 +31,6 @@ const NOT_YET: ReadonlySet<string> = new Set([
   "docs/moving-from-ioredis.md",
   "docs/options.md",
   "docs/pipelining.md",
-  "docs/platforms.md",
   "docs/pubsub.md",
   "docs/recipes.md",
   "testing/docs/testing-commands.md",
