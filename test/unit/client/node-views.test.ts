@@ -159,7 +159,8 @@ describe("ViewFactory", () => {
 
     beforeEach(() => {
       made = [];
-      view = make({ redisOptions: { lazyConnect: true }, enableAutoPipelining: true });
+      // Only merged commands are gathered without a connection: they wait for the end of the turn.
+      view = make({ redisOptions: { lazyConnect: true }, enableAutoPipelining: { merge: true } });
       // It waits for a connection that never comes.
       view.link.connect = () => Promise.resolve();
     });
