@@ -55,8 +55,9 @@ describe("debug output", () => {
     expect(pipelines[0]).to.match(
       /pipeline of 2 \(2 get\) to [\d.]+:\d+: [\d.]+ ms, [\d.]+ queued, no errors/,
     );
+    // Whether other processes share the processor decides when the two are written.
     expect(lines.join("\n"))
-      .to.match(/sluice:flush 2 commands, \d+ bytes, 0 in flight, by early/)
+      .to.match(/sluice:flush 2 commands, \d+ bytes, 0 in flight, by (?:early|run|turn)/)
       .and.not.contain("a-secret-value");
   });
 

@@ -52,7 +52,12 @@ describe("a transaction of which a part was written", () => {
 
   describe("whose rest was gathered for an automatic batch", () => {
     async function openGathering(): Promise<void> {
-      redis = fixture.connect({ watchdog: false, enableAutoPipelining: { maxInFlight: 1 } });
+      // Commands of one turn are written at its end: none of them is written when its call is given up.
+      redis = fixture.connect({
+        watchdog: false,
+        enableAutoPipelining: { maxInFlight: 1 },
+        flushPolicy: "turn",
+      });
       await untilReady(redis);
       expect(await redis.multi({ pipeline: false })).to.equal("OK");
     }
@@ -65,12 +70,12 @@ describe("a transaction of which a part was written", () => {
     it("does not run when a member was aborted in the same turn", async () => {
       await openGathering();
       const abort = new AbortController();
-      const member = errorOf(redis.incr("part:n"));
+      const member = redis.incr("part:n");
       const givenUp = errorOf(redis.with({ signal: abort.signal }).incr("part:other"));
       abort.abort();
       const exec = errorOf(redis.exec());
       expect((await givenUp)?.details).to.include({ phase: "queued", mayHaveRun: false });
-      expect([(await member)?.code, (await exec)?.code]).to.deep.equal(["ABORTED", "ABORTED"]);
+      expect([await member, (await exec)?.code]).to.deep.equal(["QUEUED", "ABORTED"]);
       await expectNothingRan();
     });
 

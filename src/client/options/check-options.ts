@@ -81,7 +81,7 @@ function checkGroup(option: string, value: unknown, { others, settings }: Group)
   if (value === undefined || value === null || others.includes(value)) return;
   const names = Object.keys(settings);
   if (typeof value !== "object" || Array.isArray(value)) {
-    const expected = [...others.map(String), `an object with ${names.join(", ")}`].join(" or ");
+    const expected = [...others.map(show), `an object with ${names.join(", ")}`].join(" or ");
     throw new OptionError(`Invalid option ${option} ${show(value)}: expected ${expected}`);
   }
   for (const [name, setting] of Object.entries(value)) {
