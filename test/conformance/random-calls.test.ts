@@ -147,6 +147,15 @@ function shown(outcome: unknown): string {
   return inspect(outcome, { depth: 8, breakLength: Number.POSITIVE_INFINITY, maxArrayLength: null });
 }
 
+/** Errors in the rows of a transaction have their command only here, which is a listed difference. */
+function plainRows(rows: unknown): unknown {
+  if (!Array.isArray(rows)) return plainOutcome(rows);
+  return rows.map(([error, reply]: [unknown, unknown]) => {
+    if (!(error instanceof Error)) return [error, plainOutcome(reply)];
+    return [{ error: error.name, message: error.message }, plainOutcome(reply)];
+  });
+}
+
 function plainOutcome(outcome: unknown): unknown {
   if (outcome instanceof Error) {
     const { command, previousErrors } = outcome as {
@@ -184,11 +193,13 @@ class Run {
 
   private single(one: Call, label: string): void {
     const target = this.redis as unknown as Methods;
-    this.settle(label, () => issue(target, one, this.callback(one, label)) as Promise<unknown>);
+    const work = () => issue(target, one, this.callback(one, label)) as Promise<unknown>;
+    this.settle(label, plainOutcome, work);
   }
 
   private batch({ as, calls, isList }: Step, label: string): void {
-    this.settle(label, () => {
+    const plain = as === "multi" ? plainRows : plainOutcome;
+    this.settle(label, plain, () => {
       const make = (this.redis as unknown as Methods)[as]?.bind(this.redis) as (
         ...args: unknown[]
       ) => Methods;
@@ -209,9 +220,9 @@ class Run {
     return [(error, reply) => void this.told.push(`${label}: ${shown(plainOutcome(error ?? reply))}`)];
   }
 
-  private settle(label: string, work: () => Promise<unknown>): void {
+  private settle(label: string, plain: (outcome: unknown) => unknown, work: () => Promise<unknown>): void {
     const note = (how: string) => (outcome: unknown) =>
-      void this.outcomes.push(`${label} ${how} ${shown(plainOutcome(outcome))}`);
+      void this.outcomes.push(`${label} ${how} ${shown(plain(outcome))}`);
     try {
       this.pending.push(work().then(note("gave"), note("failed with")));
     } catch (error) {

@@ -23,7 +23,10 @@ const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
   [{ bounds: { maxCommand: 5 } }, /bounds\.maxCommand: expected one of maxCommands, maxBytes, policy/],
   [{ bounds: 5 }, /bounds 5: expected an object/],
   [{ enableAutoPipelining: { merg: true } }, /enableAutoPipelining\.merg: expected one of/],
-  [{ enableAutoPipelining: "yes" }, /enableAutoPipelining "yes": expected true or false or "adaptive" or an object/],
+  [
+    { enableAutoPipelining: "yes" },
+    /enableAutoPipelining "yes": expected true or false or "adaptive" or an object/,
+  ],
   [{ cache: 5 }, /cache 5: expected true or false or an object/],
   [{ cache: { maxsize: 5 } }, /cache\.maxsize: expected one of maxBytes/],
   [{ watchdog: { idle: 5 } }, /watchdog\.idle: expected one of idleMs/],
