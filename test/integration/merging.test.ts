@@ -259,6 +259,67 @@ for (const kind of serverKinds()) {
       expect(await Promise.all([ask("a1"), ask("b1"), ask("a2")])).to.deep.equal(["1", "NOPERM", null]);
     });
 
+    it("a user of a part of the keys gets what each command gets by itself, whatever follows in the batch", async () => {
+      await server.command("ACL", "SETUSER", "narrow", "on", ">pw", "~a*", "+@all");
+      const redis = await open({ merge: ["get", "set"] }, { username: "narrow", password: "pw" });
+      const outcome = (call: Promise<unknown>) => call.catch((error: Error) => error.message.slice(0, 6));
+      const write = (value: string) => [outcome(redis.set("a1", value)), outcome(redis.set("b1", value))];
+      for (let turn = 0; turn < 3; turn++) {
+        await server.command("MSET", "a1", "old", "a2", "2", "b1", "1");
+        const keys = ["a1", "a2", "b1"];
+        const calls = [
+          ...keys.map((key) => outcome(redis.get(key))),
+          ...write("new"),
+          outcome(redis.get("a1")),
+        ];
+        const [first, ...others] = await Promise.all([...calls, ...write("last")]);
+        expect([first, ...others]).to.deep.equal([
+          "old",
+          "2",
+          "NOPERM",
+          "OK",
+          "NOPERM",
+          "new",
+          "OK",
+          "NOPERM",
+        ]);
+        expect(await server.command("MGET", "a1", "b1")).to.deep.equal(["last", "1"]);
+      }
+    });
+
+    it("two batches of such a user, handed over at once, are answered in the order of issue", async () => {
+      await server.command("ACL", "SETUSER", "narrow", "on", ">pw", "~a*", "+@all");
+      const redis = await open({}, { username: "narrow", password: "pw" });
+      const ask = () =>
+        redis
+          .pipeline({ merge: ["get"] })
+          .get("a")
+          .get("b");
+      await ask().exec();
+      await server.command("SET", "a", "old");
+      const [rows] = await Promise.all([ask().exec(), redis.set("a", "new")]);
+      expect(rows?.[0]).to.deep.equal([null, "old"]);
+      expect(rows?.[1]?.[0]?.message).to.match(/^NOPERM/);
+    });
+
+    it("rights that come back are used again", async () => {
+      await server.command("ACL", "SETUSER", "narrow", "on", ">pw", "~a*", "+@all");
+      const redis = await open({ merge: ["get", "hget"] }, { username: "narrow", password: "pw" });
+      await server.command("ACL", "SETUSER", "narrow", "-hmget");
+      const ask = () =>
+        Promise.all([redis.get("a1"), redis.get("a2"), redis.hget("ah", "f"), redis.hget("ah", "g")]);
+      await callsOf(server);
+      for (let turn = 0; turn < 4; turn++) expect(await ask()).to.deep.equal([null, null, null, null]);
+      expect(await callsOf(server)).to.include({ get: 8, mget: 1, hget: 8, hmget: 1 });
+      await server.command("ACL", "SETUSER", "narrow", "allkeys", "+hmget");
+      for (let turn = 0; turn < 20; turn++) await ask();
+      await callsOf(server);
+      await ask();
+      expect(await callsOf(server))
+        .to.include({ mget: 1, hmget: 1 })
+        .and.not.have.any.keys("get", "hget");
+    });
+
     it("a read that was refused is not answered with what was written behind it", async () => {
       await server.command("ACL", "SETUSER", "narrow", "on", ">pw", "~*", "+@all");
       const redis = await open({}, { username: "narrow", password: "pw" });

@@ -1,63 +1,154 @@
 /**
  * The known state of the forms on one connection: whether its server knows them and lets its user use
- * them. A form is proven before it is first used, by one command of the client's own behind commands
- * that go singly: refused, it would have to be sent again singly, behind what was sent since.
+ * them for every key. A form is proven before it is used, by a command of the client's own behind
+ * commands that go singly: a refused form has to be sent again singly, behind what was sent since.
+ *
+ * MGET and MSET name keys of several callers, and a server refuses them as a whole for one key that
+ * the user may not use. So the question about them names a key that only a right to all keys covers.
+ *
+ *   unknown --ask--> asked --answer--> proven --NOPERM--> resting --so many runs--> unknown
  */
 
 import type { Reply } from "../../protocol/resp-types";
+import { debugLog } from "../../util/debug";
 import { Command, type Completion, issuedBy, Origin } from "../command";
 import type { Argument } from "../command-spec";
+import { specOf } from "../command-table";
 import type { Form } from "./forms";
 
-const Proof = { Asked: 0, Allowed: 1, Refused: 2 } as const;
-type Proof = (typeof Proof)[keyof typeof Proof];
+const debug = debugLog("merging");
 
-/** The server does not know the command, or its user may not use it or one of the keys. */
-const REFUSED =
-  /^(NOPERM|CROSSSLOT|ERR unknown command|ERR wrong number of arguments|ERR unsupported command)/i;
+/** The user may not use the command or one of the keys. */
+const FORBIDDEN = /^NOPERM/;
+/** The server does not know the command, or not with keys of several slots. */
+const UNSUPPORTED = /^(CROSSSLOT|ERR unknown command|ERR wrong number of arguments|ERR unsupported command)/i;
 /** Only a form is answered so: its keys lie on two nodes for now. */
 const DIVIDED = /^TRYAGAIN/;
+/** Another node serves the key. Servers check rights before that. */
+const ELSEWHERE = /^(MOVED|ASK) /;
+
+/** Patterns for a part of the keys, such as `app:*`, do not match it. */
+const ODD_KEY = "\0";
+
+/** Runs that go singly after a refusal, doubled by each further one. Each refused question costs one command. */
+const SHORTEST_REST = 16;
+const LONGEST_REST = 1024;
+
+/** What is known of one form. */
+class Knowledge {
+  /** The server has answered it, or would have. */
+  isProven = false;
+  /** The user may use every key, as far as this form needs more than one. */
+  isForAllKeys: boolean;
+  isAsked = false;
+  /** Runs that still go singly. */
+  resting = 0;
+  private nextRest = SHORTEST_REST;
+
+  constructor(private readonly form: Form) {
+    this.isForAllKeys = form.isOneKey;
+  }
+
+  prove(): void {
+    this.isProven = true;
+    this.nextRest = SHORTEST_REST;
+  }
+
+  /** Rights may come back. A write cannot be asked about without being sent, so it is not tried again. */
+  refuse(error: Error): void {
+    const { spec, single, isOneKey, isWrite } = this.form;
+    this.isProven = false;
+    this.isForAllKeys = isOneKey;
+    this.isAsked = false;
+    this.resting = isWrite || !FORBIDDEN.test(error.message) ? Number.POSITIVE_INFINITY : this.nextRest;
+    this.nextRest = Math.min(this.nextRest * 2, LONGEST_REST);
+    debug(
+      '"%s" is not merged in the next %s runs of this connection: "%s" was refused: %s',
+      single,
+      this.resting,
+      spec.name,
+      error,
+    );
+  }
+}
+
+/** The answer to the question about a form. */
+class Answer implements Completion {
+  readonly promise = null;
+
+  constructor(
+    private readonly form: Form,
+    private readonly knowledge: Knowledge,
+  ) {}
+
+  fulfil(_command: Command, _value: Reply): void {
+    this.knowledge.isForAllKeys = true;
+    if (!this.form.isWrite) this.knowledge.prove();
+  }
+
+  reject(command: Command, error: Error): void {
+    if (ELSEWHERE.test(error.message)) this.fulfil(command, null);
+    else if (isRefusal(error)) this.knowledge.refuse(error);
+    // Any other error says that it may be used, or nothing.
+    else this.knowledge.isAsked = false;
+  }
+}
 
 export class ConnectionKnowledge {
-  private readonly proofs = new Map<Form, Proof>();
+  private readonly known = new Map<Form, Knowledge>();
 
-  isAllowed(form: Form): boolean {
-    return this.proofs.get(form) === Proof.Allowed;
+  isProven(form: Form): boolean {
+    return this.of(form).isProven;
   }
 
-  isRefused(form: Form): boolean {
-    return this.proofs.get(form) === Proof.Refused;
+  isForAllKeys(form: Form): boolean {
+    return this.of(form).isForAllKeys;
   }
 
-  /** Nothing is known, and nobody has asked. */
-  isUnknown(form: Form): boolean {
-    return !this.proofs.has(form);
+  /** Asked once for each run, which goes singly if it says so. */
+  rests(form: Form): boolean {
+    const knowledge = this.of(form);
+    if (knowledge.resting === 0) return false;
+    knowledge.resting--;
+    return true;
   }
 
   allow(form: Form): void {
-    this.proofs.set(form, Proof.Allowed);
+    this.of(form).prove();
   }
 
   /** True if the error is about the form: what it stands for may fare better singly. Remembers a refusal. */
   learn(form: Form, error: Error): boolean {
-    const isRefusal = REFUSED.test(error.message);
-    if (isRefusal) this.proofs.set(form, Proof.Refused);
-    return isRefusal || DIVIDED.test(error.message);
+    if (isRefusal(error)) this.of(form).refuse(error);
+    return isRefusal(error) || DIVIDED.test(error.message);
   }
 
-  /** Asks by reading what these arguments name once more. */
-  ask(form: Form, args: readonly Argument[]): Command {
-    this.proofs.set(form, Proof.Asked);
-    const completion: Completion = {
-      promise: null,
-      fulfil: (_command: Command, _value: Reply) => this.allow(form),
-      reject: (_command, error) => {
-        // Any other error says that it may be used, or nothing.
-        if (!this.learn(form, error)) this.proofs.delete(form);
-      },
-    };
-    return issuedBy(Origin.Connection, new Command(form.spec, [...args], false, completion));
+  /** The question about a form, by reading or by a write that changes nothing; null if there is none at present. */
+  ask(form: Form, args: readonly Argument[]): Command | null {
+    const knowledge = this.of(form);
+    const isKnown = knowledge.isForAllKeys && (knowledge.isProven || form.isWrite);
+    if (isKnown || knowledge.isAsked || knowledge.resting > 0) return null;
+    knowledge.isAsked = true;
+    const answer = new Answer(form, knowledge);
+    if (form.isWrite) {
+      return issuedBy(Origin.Connection, new Command(specOf("setrange"), [ODD_KEY, "0", ""], false, answer));
+    }
+    const asked = form.isOneKey ? [...args] : [ODD_KEY];
+    return issuedBy(Origin.Connection, new Command(form.spec, asked, false, answer));
   }
+
+  private of(form: Form): Knowledge {
+    let knowledge = this.known.get(form);
+    if (knowledge === undefined) {
+      knowledge = new Knowledge(form);
+      this.known.set(form, knowledge);
+    }
+    return knowledge;
+  }
+}
+
+function isRefusal({ message }: Error): boolean {
+  return FORBIDDEN.test(message) || UNSUPPORTED.test(message);
 }
 
 const known = new WeakMap<object, ConnectionKnowledge>();

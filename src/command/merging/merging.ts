@@ -60,24 +60,17 @@ export class Merging implements BatchMerging {
     let done = 0;
     for (const run of runs) {
       const { form, from, to } = run;
-      if (!mayMerge(run, rows, knowledge, isFollowed)) {
-        if (!mayAsk(form, knowledge)) continue;
-        keep(done, to);
-        planned.push(knowledge.ask(form, (commands[from] as Command).args));
-      } else {
-        keep(done, from);
-        planned.push(new CommandRun(form, commands.slice(from, to), twins, knowledge).command);
-      }
+      const isMerged = mayMerge(run, rows, knowledge, isFollowed);
+      const question = knowledge.ask(form, (commands[from] as Command).args);
+      if (!isMerged && question === null) continue;
+      keep(done, isMerged ? from : to);
+      if (isMerged) planned.push(new CommandRun(form, commands.slice(from, to), twins, knowledge).command);
+      if (question !== null) planned.push(question);
       done = to;
     }
     keep(done, commands.length);
     return planned;
   }
-}
-
-/** Reads can be asked about by reading; whether MSET may be used is seen when it is. */
-function mayAsk(form: Form, knowledge: ConnectionKnowledge): boolean {
-  return !form.isWrite && knowledge.isUnknown(form);
 }
 
 /** @param isFollowed Nobody knows what is sent behind these rows before they are answered. */
@@ -87,12 +80,14 @@ function mayMerge(
   knowledge: ConnectionKnowledge,
   isFollowed: boolean,
 ): boolean {
-  if (knowledge.isRefused(form)) return false;
+  if (knowledge.rests(form)) return false;
   // The word is the same as that of the members, and so is what the server says to it.
   if (form.spec.name === form.single) return true;
-  const isProven = knowledge.isAllowed(form);
-  // Keys of a slot that is moving may lie on two nodes: refused, the members would go behind what follows.
-  const isRefusable = !form.isOneKey && (rows.slotAt(from) !== UNROUTED || !isProven);
+  const isProven = knowledge.isProven(form);
+  // Refused, the members would go behind what follows: for a right that is missing, or for keys of a
+  // slot that is moving and lie on two nodes.
+  const isRefusable =
+    !form.isOneKey && (rows.slotAt(from) !== UNROUTED || !isProven || !knowledge.isForAllKeys(form));
   if (!isRefusable) return form.isWrite || isProven;
   if (isFollowed) return false;
   return form.isWrite ? to === rows.length : isProven && isFollowedByReads(rows, to);

@@ -109,9 +109,9 @@ describe("CommandRun", () => {
     const form = formOf("get");
     const run = new CommandRun(form, [command("get", "a")], null, line);
     expect(run.concernsMembers(new ReplyError("LOADING the dataset"))).to.equal(true);
-    expect(line.isRefused(form)).to.equal(false);
+    expect(line.rests(form)).to.equal(false);
     expect(run.concernsMembers(new ReplyError("NOPERM no mget"))).to.equal(false);
-    expect(line.isRefused(form)).to.equal(true);
+    expect(line.rests(form)).to.equal(true);
     // Identical reads are sent as one of them.
     const same = new CommandRun(null, [command("get", "a")], null, line);
     expect(same.concernsMembers(new ReplyError("NOPERM no get"))).to.equal(true);

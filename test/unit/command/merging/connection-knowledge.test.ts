@@ -1,0 +1,84 @@
+/** What a connection knows of the forms: questions, their answers, and the rest after a refusal. */
+
+import { expect } from "chai";
+import { ConnectionKnowledge } from "../../../../src/command/merging/connection-knowledge";
+import { type Form, formsOf } from "../../../../src/command/merging/forms";
+import { ReplyError } from "../../../../src/errors";
+
+const NOPERM = new ReplyError("NOPERM No permissions to access a key");
+
+function formOf(name: string): Form {
+  return formsOf([name]).get(name) as Form;
+}
+
+/** Runs that go singly until a question is asked, which is refused. */
+function runsUntilAsked(knowledge: ConnectionKnowledge, form: Form): number {
+  for (let runs = 0; ; runs++) {
+    knowledge.rests(form);
+    const question = knowledge.ask(form, ["a"]);
+    if (question === null) continue;
+    question.fail(NOPERM);
+    return runs;
+  }
+}
+
+describe("ConnectionKnowledge", () => {
+  it("asks once for MGET with a key of its own, and for forms of one key with that key", () => {
+    const knowledge = new ConnectionKnowledge();
+    const question = knowledge.ask(formOf("get"), ["a"]);
+    expect([question?.name, question?.args]).to.deep.equal(["mget", ["\0"]]);
+    expect(knowledge.ask(formOf("get"), ["a"])).to.equal(null);
+    expect(knowledge.isProven(formOf("get"))).to.equal(false);
+    question?.fulfil([null], { protocol: 2, replyMapping: "legacy" });
+    expect([knowledge.isProven(formOf("get")), knowledge.isForAllKeys(formOf("get"))]).to.deep.equal([
+      true,
+      true,
+    ]);
+    expect(knowledge.ask(formOf("get"), ["a"])).to.equal(null);
+    expect(knowledge.ask(formOf("hget"), ["k", "f"])?.args).to.deep.equal(["k", "f"]);
+    expect(knowledge.ask(formOf("rpush"), ["k", "e"])).to.equal(null);
+  });
+
+  it("asks whether every key may be written without writing", () => {
+    const knowledge = new ConnectionKnowledge();
+    const form = formOf("set");
+    const question = knowledge.ask(form, ["a", "1"]);
+    expect([question?.name, question?.args]).to.deep.equal(["setrange", ["\0", "0", ""]]);
+    question?.fulfil(0, { protocol: 2, replyMapping: "legacy" });
+    expect([knowledge.isProven(form), knowledge.isForAllKeys(form)]).to.deep.equal([false, true]);
+  });
+
+  it("takes a redirect for a yes and other errors for no answer", () => {
+    const knowledge = new ConnectionKnowledge();
+    const form = formOf("get");
+    knowledge.ask(form, ["a"])?.fail(new ReplyError("LOADING the dataset"));
+    expect(knowledge.isProven(form)).to.equal(false);
+    knowledge.ask(form, ["a"])?.fail(new ReplyError("MOVED 0 127.0.0.1:7000"));
+    expect(knowledge.isProven(form)).to.equal(true);
+  });
+
+  it("asks about a read again and again after a refusal, ever more seldom", () => {
+    const knowledge = new ConnectionKnowledge();
+    const waits = Array.from({ length: 10 }, () => runsUntilAsked(knowledge, formOf("get")));
+    const later = waits.slice(1);
+    expect(waits[0]).to.equal(0);
+    expect(later.every((wait, index) => index === 0 || wait >= (later[index - 1] as number))).to.equal(true);
+    expect(later.at(-1)).to.equal(later.at(-2));
+    expect(later[0])
+      .to.be.greaterThan(0)
+      .and.lessThan(later.at(-1) as number);
+  });
+
+  it("does not try a write again, nor what the server does not know", () => {
+    for (const [name, message] of [
+      ["set", NOPERM.message],
+      ["get", "ERR unknown command 'mget'"],
+    ] as const) {
+      const knowledge = new ConnectionKnowledge();
+      const form = formOf(name);
+      expect(knowledge.learn(form, new ReplyError(message))).to.equal(true);
+      for (let runs = 0; runs < 5000; runs++) expect(knowledge.rests(form)).to.equal(true);
+      expect(knowledge.ask(form, ["a", "1"])).to.equal(null);
+    }
+  });
+});
