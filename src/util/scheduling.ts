@@ -73,7 +73,8 @@ const timekeeper: Pick<typeof ownPerformance, "now"> =
 export const clockMs: () => number = timekeeper.now.bind(ownPerformance);
 /** Milliseconds since 1970. Other than `clockMs` it goes on while the system sleeps. */
 export const dateMs: () => number = Date.now;
-const cpuUsage = process.cpuUsage?.bind(process);
+/** That of Workers throws. */
+const cpuUsage = sharesTimers ? process.cpuUsage?.bind(process) : undefined;
 /** What this process has done since it began, in ms; NaN on runtimes that do not know. */
 export const threadTimes = {
   /** All its threads have computed for so long. */
