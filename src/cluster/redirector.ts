@@ -46,7 +46,11 @@ export interface RedirectorDeps {
   readonly pool: NodePool;
   readonly retries: RetryQueue;
   /** Notified when the slot map is stale; `hint` probably knows the new one. */
-  readonly refresher: { request(hint: ClusterNode | null): void };
+  readonly refresher: {
+    request(hint: ClusterNode | null): void;
+    /** The nodes refuse to tell the slot map. */
+    readonly isDenied: boolean;
+  };
   /** A node has answered "not here" or "not now" to a command of the slot; null: no listener. */
   readonly onRedirected: ((slot: number) => void) | null;
 }
@@ -65,7 +69,7 @@ const EVEN_TRIES = 4;
  * default.
  */
 const LONGEST_DELAY_MS = 3500;
-/** After so many losses at one node, the command asks another master for the owner of its slot. */
+/** After so many losses at one node, a command asks another master for the owner of its slot if no table is readable. */
 const LOSSES_BELIEVED = 2;
 /** After so many redirects by one node, the command waits before it returns there. */
 const TIMES_SENT_AWAY = 2;
@@ -351,12 +355,14 @@ export class Redirector {
   }
 
   /**
-   * The node has lost the command repeatedly, and perhaps no readable table names its successor. Another master
-   * is asked, which answers MOVED. Returns true if one is available.
+   * The node has lost the command repeatedly, and no readable table names its successor. Another master is asked, which
+   * answers MOVED. Returns true if one is available. With a table the command waits instead: a silent master would keep
+   * it for longer than its slot is held.
    */
   private doubtOwner(unit: Command, node: ClusterNode): boolean {
-    const { pool } = this.deps;
-    if (unit.slot < 0 || pool.isSealed || timesAt(unit, node) < LOSSES_BELIEVED) return false;
+    const { pool, refresher } = this.deps;
+    if (!refresher.isDenied || unit.slot < 0 || pool.isSealed) return false;
+    if (timesAt(unit, node) < LOSSES_BELIEVED) return false;
     if (pool.otherMaster(node) === null) return false;
     trailOf(unit).avoided = node.key;
     return true;

@@ -11,7 +11,7 @@
 import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
 import { PromiseCompletion } from "../command/promise-completion";
-import { ConnectionClosedError } from "../errors";
+import { ConnectionClosedError, ReplyError } from "../errors";
 import { hintOnNode, isTransientRefusal } from "../observability/hints";
 import type { Reply } from "../protocol/resp-types";
 import { addHint, hintOf, isCertain, markCertain } from "../util/error-hint";
@@ -77,6 +77,8 @@ const MOST_ASKED = 16;
 const STAGGER_MS = 200;
 
 export class Refresher {
+  /** A node answered without a table, for example NOPERM to CLUSTER, and no node has answered with one since. */
+  isDenied = false;
   private running: Promise<void> | null = null;
   private pauseMs = SHORTEST_PAUSE_MS;
   /** The pause between refreshes while messages are being lost. */
@@ -208,6 +210,7 @@ export class Refresher {
     if (ranges === null) {
       throw explained(new ClusterAllFailedError(Object.values(errors).at(-1), errors));
     }
+    this.isDenied = false;
     const beganMs = clockMs();
     const isChanged = this.deps.apply(ranges);
     this.hurryMs = Math.max(SHORTEST_PAUSE_MS, (clockMs() - beganMs) * HURRY_SHARE);
@@ -273,6 +276,7 @@ export class Refresher {
         this.ask(informant).then(finish, (error: Error) => {
           const key = nodeKey(informant.address);
           errors[key] = error;
+          if (isDenial(error)) this.isDenied = true;
           this.deps.onNodeError(error, key);
           if (++failed === informants.length) finish(null);
           else askNext();
@@ -322,6 +326,11 @@ function explained(error: ClusterAllFailedError): ClusterAllFailedError {
 
 function isLasting(message: string): boolean {
   return hintOnNode(message) !== null && !isTransientRefusal(message);
+}
+
+/** The node answered, but not with a table. */
+function isDenial(error: Error): boolean {
+  return error instanceof ReplyError || error instanceof TopologyError;
 }
 
 /** An older or a restricted server. */

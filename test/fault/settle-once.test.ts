@@ -193,8 +193,8 @@ describe("every call settles exactly once", () => {
       connectTimeout: 60,
       retryStrategy: () => null,
     });
-    const errors: string[] = [];
-    redis.on("error", (error: Error) => errors.push(error.message));
+    const errors: (Error & { code?: string; hint?: string })[] = [];
+    redis.on("error", (error: Error) => errors.push(error));
     try {
       const failure = await redis.get("a").then(
         () => null,
@@ -202,7 +202,8 @@ describe("every call settles exactly once", () => {
       );
       expect(failure?.message).to.equal("Connection is closed.");
       expect(errors).to.have.length(1);
-      expect(errors[0]).to.match(/^connect ETIMEDOUT \(the port is open but the handshake was not answered/);
+      expect(errors[0]?.code).to.equal("ETIMEDOUT");
+      expect(errors[0]?.hint, "tells it from a port that is closed").to.match(/handshake/);
     } finally {
       await silent.stop();
     }
@@ -284,7 +285,6 @@ describe("every call settles exactly once", () => {
         (error: Error & { code?: string }) => error,
       );
       const behind = redis.get("a");
-      expect((await poison)?.message).to.match(/^Gave up on "poison": the connection was lost 3 times/);
       expect((await poison)?.code).to.equal("COMMAND_LOST");
       expect(await behind).to.equal("value");
       expect(sent).to.equal(3);

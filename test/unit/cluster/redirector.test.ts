@@ -7,7 +7,7 @@ import { type ClusterTransaction, makeTransaction } from "../../../src/cluster/c
 import { Redirector, type RedirectorDeps } from "../../../src/cluster/redirector";
 import type { Returned } from "../../../src/cluster/retry-queue";
 import type { Command } from "../../../src/command/command";
-import { ReplyError } from "../../../src/errors";
+import { ConnectionClosedError, ReplyError } from "../../../src/errors";
 import { OfflineQueue } from "../../../src/link/offline-queue";
 import { CommandsOfTest } from "../../support/ending";
 
@@ -20,10 +20,12 @@ describe("Redirector", () => {
   let node: ClusterNode;
   let waiting: OfflineQueue;
   let other: ClusterNode;
+  let isDenied: boolean;
   let redirector: Redirector;
 
   beforeEach(() => {
     returned = [];
+    isDenied = false;
     waiting = new OfflineQueue();
     node = new ClusterNode({ host: "h", port: 1 });
     other = new ClusterNode({ host: "h", port: 2 });
@@ -44,12 +46,17 @@ describe("Redirector", () => {
           nodeAt: ({ port }: { port: number }) => (port === 1 ? node : other),
           move() {},
         },
-        pool: { isSealed: false, list: () => [node], promote() {} },
+        pool: { isSealed: false, list: () => [node], otherMaster: () => other, promote() {} },
         retries: {
           giveBack: (back: readonly Returned[]) => void returned.push(...back.map((one) => one.command)),
           onNewOwners: () => {},
         },
-        refresher: { request() {} },
+        refresher: {
+          request() {},
+          get isDenied() {
+            return isDenied;
+          },
+        },
         onRedirected: null,
       } as unknown as RedirectorDeps,
     );
@@ -126,5 +133,19 @@ describe("Redirector", () => {
     expect(one.extra?.trail?.avoided).to.equal(null);
     expect(triesAfter(other, "MOVED 7 h:1"), "no detour").to.equal(2);
     expect(triesAfter(node, "MOVED 7 h:2")).to.equal(3);
+  });
+
+  it("leads a command around a node that loses it only while the nodes refuse the table", () => {
+    const avoidedAfterLosses = (): string | null | undefined => {
+      const one = command("get", "a");
+      one.slot = 7;
+      for (let losses = 0; losses < 3; losses++)
+        redirector.takeOver(node, [one], new ConnectionClosedError());
+      return one.extra?.trail?.avoided;
+    };
+    other.isDown = true;
+    expect(avoidedAfterLosses(), "with a table").to.equal(null);
+    isDenied = true;
+    expect(avoidedAfterLosses(), "without a table").to.equal(node.key);
   });
 });

@@ -115,7 +115,7 @@ class ModelCluster {
         owners: this.owners,
         pool: this.pool,
         retries: this.retries,
-        refresher: { request: () => {} },
+        refresher: { request: () => {}, isDenied: false },
         onRedirected: null,
       },
     );

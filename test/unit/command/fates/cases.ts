@@ -500,7 +500,7 @@ function redirectorOf(retryDelayOnFailover: number, maxRedirections: number, bac
     owners: { ownerOf: () => null },
     pool: { isSealed: false, list: () => [] },
     retries: { giveBack: (all: readonly Returned[]) => void back.push(...all), onNewOwners: () => {} },
-    refresher: { request() {} },
+    refresher: { request() {}, isDenied: false },
     onRedirected: null,
   };
   return new Redirector(options, deps as unknown as RedirectorDeps);
