@@ -62,7 +62,7 @@ export class SluiceError extends Error {
   readonly code: ErrorCode = "SLUICE";
   /** The command that failed, if the error is the error of a command. */
   declare command?: ErrorCommand;
-  /** What the error probably means and what to do. */
+  /** The probable reason of the error, and what to do. */
   declare hint?: string;
   static {
     label(SluiceError, "SluiceError", "SluiceError");
@@ -86,7 +86,7 @@ export class ReplyError extends Error {
   readonly code: ErrorCode = "REPLY";
   /** The command that received this reply. */
   declare command?: ErrorCommand;
-  /** What the error probably means and what to do. */
+  /** The probable reason of the error, and what to do. */
   declare hint?: string;
   /** For a discarded transaction: the errors of its commands that made the server discard it, in order. */
   declare previousErrors?: Error[];

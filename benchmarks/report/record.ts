@@ -63,9 +63,9 @@ export function machineSection({ machine, scenarios: measured }: Results): strin
   const versions = Object.assign({}, ...all.map((result) => result.versions)) as Record<string, string>;
   const servers = [...new Set(all.map(({ server }) => server))].join(", ");
   const days = [...new Set(all.map(({ measuredAt }) => measuredAt.slice(0, 10)))].sort().join(", ");
-  const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
+  const packages = Object.entries(versions).map(([name, version]) => `\`${name} ${version}\``);
   return [
-    "## What was measured on what",
+    "## Test environment",
     "",
     `- ${machine.processor}, ${machine.cpus} CPUs, ${machine.memoryGiB} GiB, ${machine.system}, Node ${machine.node}, ${servers}`,
     `- ${packages.join(", ")}`,

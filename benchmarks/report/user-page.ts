@@ -23,23 +23,23 @@ const PICTURES: readonly { readonly file: string; readonly about: string; readon
   {
     file: "throughput-by-depth",
     about:
-      "One connection, one explicit pipeline after another. The more commands share a write, the more a second.",
+      "One connection sends one explicit pipeline after another. Throughput rises with the number of commands in a write.",
     only: "pipeline",
   },
   {
     file: "throughput-by-round-trip",
-    about: "A proxy adds the round trip. Each of 200 callers asks again when its reply has come.",
+    about: "A proxy adds the round trip. Each of 200 callers sends its next command when its reply has arrived.",
     only: "round-trips",
   },
   {
     file: "cpu-by-value-size",
     about:
-      "SET and GET by turns, 1,000 commands in a turn at most. With large values every client pays for the copy.",
+      "SET and GET alternate, with at most 1,000 commands in a turn. With large values, every client pays for the copy.",
     only: "growth",
   },
   {
     file: "memory-by-depth",
-    about: "Peak memory of the process while one pipeline of so many commands is built, sent and answered.",
+    about: "Peak memory of the process while it builds, sends and receives one pipeline of this size.",
     only: "pipeline",
   },
 ];
@@ -79,7 +79,7 @@ export async function writeUserPage(results: Results): Promise<void> {
 function pictureSection({ file, about, only }: (typeof PICTURES)[number]): string {
   const plot = scenarios.flatMap(({ plots = [] }) => plots).find((one) => one.file === file);
   if (plot === undefined) throw new Error(`no scenario draws ${file}`);
-  const again = `\`npm run bench -- --only=${only}\` measures it again.`;
+  const again = `To reproduce it, run \`npm run bench -- --only=${only}\`.`;
   return `## ${plot.title}\n\n${pictureOf(file, plot.title)}\n\n${about} ${again}`;
 }
 
@@ -113,18 +113,18 @@ function cellOf(row: RowResult, side: SideName): string {
 
 const INTRODUCTION = `# Benchmarks
 
-sluice beside the other Redis clients for Node, each used in its best way for the task at hand, in one run. Judge by CPU
-first: it says how much of a core a service gives to its client, and it depends least on what else the machine does.
-This page is written by \`npm run bench\`; [the record](../benchmarks/README.md) has every row, the goals, what is
-missed and why, and the method. What sending less saves has figures of its own: [a cache](caching.md#what-it-costs),
-[merged commands](fewer-commands.md#what-it-gains).`;
+This page compares sluice with the other Redis clients for Node. Each client uses its best API for the task, and all
+clients run in the same session. Compare CPU first. CPU is the share of a core that the client needs, and it depends least on
+other load of the machine. \`npm run bench\` writes this page. [The record](../benchmarks/README.md) has all rows, the goals,
+the missed goals with their reasons, and the method. Caching and merging have their own tables: [cache](caching.md#cost),
+[merged commands](fewer-commands.md#results).`;
 
-const ABOUT_TABLE = `Client CPU per command (user and system, all threads, the least of all rounds), commands a second and 99th
-percentile of the time of one command, turn, batch or HTTP request (medians); in the HTTP row a request counts, with
-all that the service does for it. "node-redis" has its default timeout for commands,
-"no timeout" has it switched off.`;
+const ABOUT_TABLE = `Each cell has three values. The first is client CPU per command (user and system time of all threads, lowest round). The
+others are commands per second and the 99th percentile of the latency (medians). Latency is the time of one command, turn,
+batch or HTTP request. The HTTP row counts whole requests, with all work of the service. "node-redis" has its default
+command timeout; "no timeout" disables it.`;
 
-const REPRODUCE = `## Measure it yourself
+const REPRODUCE = `## Reproducing the results
 
 \`\`\`sh
 npm ci
@@ -134,6 +134,6 @@ npm run bench -- --only=pipeline           # scenarios or rows whose id contains
 npm run bench -- --sides=sluice,ioredis    # some clients only
 \`\`\`
 
-Two things to know. On loopback there is no loss and almost no round trip: see the picture by round trip for what a
-longer line does. On two CPUs the server is often the bottleneck for the fastest clients: commands a second then say
-little about the client, CPU per command still does.`;
+The loopback interface has no packet loss and almost no latency. The chart by round trip shows the effect of latency. On two
+CPUs the server is often the bottleneck for the fastest clients. Commands per second then say little about the client, so
+compare CPU per command.`;

@@ -163,7 +163,7 @@ export function planAlias(project, wanted, version, plan) {
   if (dependants?.length > 0 && plan.edits.length > 0) {
     plan.notes.push({
       text: `brought an ioredis of their own, or want one as a peer: ${dependants.join(", ")}`,
-      link: "moving-from-ioredis.md#packages-that-bring-an-ioredis-of-their-own",
+      link: "moving-from-ioredis.md#packages-with-their-own-ioredis",
     });
   }
 }

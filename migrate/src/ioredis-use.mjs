@@ -79,7 +79,7 @@ function checkImports(file, text, plan) {
     if (path === "ioredis" || isPublic(path)) continue;
     const line = lineAt(text, match.index);
     const what = `${path} is not public here: take what you need from "ioredis"`;
-    plan.notes.push({ file, line, text: what, link: "moving-from-ioredis.md#what-stays-and-what-changes" });
+    plan.notes.push({ file, line, text: what, link: "moving-from-ioredis.md#compatibility" });
   }
 }
 

@@ -43,26 +43,26 @@ const CLASSES: readonly ClassSection[] = [
     title: "All clients",
     file: "client/client-base",
     name: "ClientBase",
-    about: "What `Redis` and `Cluster` have in common, beside the [commands](commands.md).",
+    about: "The common members of `Redis` and `Cluster`, except the [commands](commands.md).",
   },
   {
     title: "Pipeline",
     file: "pipeline/pipeline",
     name: "Pipeline",
     about:
-      "What `pipeline()` and `multi()` return. It has all [commands](commands.md); each returns the pipeline.",
+      "The result of `pipeline()` and `multi()`. It has all [commands](commands.md), and each of them returns the pipeline.",
   },
   {
     title: "Bulk",
     file: "pipeline/bulk",
     name: "Bulk",
-    about: "What `bulk()` returns. See [bulk.md](bulk.md).",
+    about: "The result of `bulk()`. See [bulk.md](bulk.md).",
   },
   {
     title: "ScanStream",
     file: "streaming/scan-stream",
     name: "ScanStream",
-    about: "What `scanStream()` and its siblings return: a `Readable` of arrays.",
+    about: "The result of `scanStream()` and its variants: a `Readable` of arrays.",
   },
   {
     title: "Command",

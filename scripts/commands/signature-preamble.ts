@@ -36,17 +36,17 @@ export type ReplyRow<T = unknown> = [error: RowError | null, result: T];
 export type ReplyRows = ReplyRow[];
 
 /**
- * Rows that are known one by one, kept in the type of a pipeline. The parameter occurs nowhere in
- * the interface, so that pipelines with different rows stay assignable to one another, as in
- * \`p = p.get("x")\` in a loop; it is read from the type argument.
+ * Rows with known types, kept in the type of a pipeline. The interface does not use the parameter, so that pipelines
+ * with different rows stay assignable to one another, as in \`p = p.get("x")\` in a loop. Types read it from the type
+ * argument.
  */
 export interface Known<_Rows extends ReplyRows> {
   readonly known?: never;
 }
 
 /**
- * Where a command is called: on a client or on a pipeline, which reply mapping is in force, and on a
- * pipeline the rows of the commands before, or that a transaction was begun inside of it.
+ * The context of a command: a client or a pipeline, and the reply mapping. A pipeline also has the rows of the
+ * commands before, or a transaction that was started inside it.
  */
 export type ClientContext = {
   type: "default" | "pipeline";

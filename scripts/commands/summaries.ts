@@ -31,7 +31,7 @@ export const SUMMARIES: Readonly<Record<string, string>> = {
   vgetattr: "Returns the attributes of an element as JSON text.",
   vinfo: "Describes a vector set.",
   vismember: "Says whether an element is in a vector set.",
-  vlinks: "Returns the neighbours of an element in each layer of the graph.",
+  vlinks: "Returns the adjacent elements of an element in each layer of the graph.",
   vrandmember: "Returns random elements of a vector set.",
   vrange: "Returns elements of a vector set in the order of their names.",
   vrem: "Removes an element from a vector set.",

@@ -38,12 +38,13 @@ function messages(): Map<string, string> {
 }
 
 function sectionOf(code: string, entries: readonly ErrorEntry[], texts: ReadonlyMap<string, string>): string {
-  const lines = entries.map(({ className, text, advice }) => {
+  const parts = entries.map(({ className, text, advice }) => {
     const message = texts.get(className)?.replace(/^…,? ?/, "");
-    const shown = message === undefined || message.length < 8 ? "" : ` “${message}”`;
-    return `- **${className}**${shown}: ${text} ${advice === "" ? "" : `What to do: ${advice}.`}`.trimEnd();
+    const shown = message === undefined || message.length < 8 ? [] : [`Message: “${message}”`, ""];
+    const action = advice === "" ? [] : ["", `**Action:** ${advice}.`];
+    return [`**${className}**`, "", ...shown, text, ...action].join("\n");
   });
-  return [`### <a id="${code}"></a>${code}`, "", ...lines].join("\n");
+  return `### <a id="${code}"></a>${code}\n\n${parts.join("\n\n")}`;
 }
 
 /** The page with the part that belongs below the mark. */

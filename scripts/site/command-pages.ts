@@ -116,7 +116,7 @@ function factSection(row: TableRow, doc: { since?: string; complexity?: string }
     ["Since", doc.since ?? ""],
     ["Complexity", doc.complexity?.replaceAll(/\s+/g, " ") ?? ""],
     ["Keys", describeKeys(row)],
-    ["Nature", nature(row)],
+    ["Kind", nature(row)],
     ["On a cluster", clusterText(row)],
     ["Servers", servers(row)],
   ];

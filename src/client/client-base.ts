@@ -214,10 +214,10 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * Hands a command to the server. Every command passes through here once when this method has
-   * been replaced (tracers do that); while it is the built-in one, commands take the direct way.
+   * Hands a command to the server. If this method has been replaced, as tracers do, every command passes through it
+   * once. The built-in method is bypassed.
    *
-   * @param stream Taken, with `node`, for wrappers that hand on what they were given. They mean nothing here.
+   * @param stream Accepted, with `node`, for wrappers that pass on their arguments. Both have no effect.
    */
   sendCommand(command: Command, stream?: unknown, node?: unknown): Promise<unknown>;
   sendCommand(command: Command): Promise<unknown> {
@@ -234,8 +234,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * A light view of this client: the same methods, pipelines and transactions, over the same
-   * connection; what is called through it has these limits over its whole life, queues included.
+   * A lightweight view of this client with the same methods, pipelines and transactions, on the same connection.
+   * These limits apply to each call through it, including queues.
    *
    * @example
    * const value = await redis.with({ timeout: 500, retry: "at-most-once" }).get("key");
@@ -335,9 +335,9 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * Adds `this[name]` and `this[name + "Buffer"]` for a command that the table does not know. With
-   * `keys` a cluster sends it to the node of its first key and `keyPrefix` applies, also to what
-   * goes by `call`; that holds for all clients of the process.
+   * Adds `this[name]` and `this[name + "Buffer"]` for a command that the table does not know. With `keys`, a cluster
+   * sends it to the node of its first key, and `keyPrefix` applies, also for `call`. This affects all clients of the
+   * process.
    *
    * @example
    * redis.addBuiltinCommand("cell.throttle", { keys: { first: 1 } });

@@ -54,7 +54,7 @@ export class LegacyCommand extends Command {
     replyTransformers[name] = transform;
   }
 
-  /** Free for the use of whoever made the command. */
+  /** For use by the creator of the command. */
   ignore = false;
   /** As the option `readOnly` says. */
   readonly isReadOnly: boolean;

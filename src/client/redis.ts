@@ -125,7 +125,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** Tells a `Redis` from a `Cluster`. */
   readonly isCluster: boolean = false;
-  /** All options, defaults included. What was passed to the constructor is not changed. */
+  /** All options, defaults included. The object passed to the constructor is not changed. */
   readonly options: RedisOptions;
   readonly [EVENTS]: RedisEvents;
   readonly [LINK]: Link;
@@ -237,8 +237,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   /**
-   * Connects. Resolves when ready; rejects with "Connection is closed." when the attempt ends
-   * (the cause is in the `error` event and in `error.cause`), even if retrying goes on.
+   * Connects. Resolves when ready. Rejects with "Connection is closed." when the attempt fails, even if the client
+   * retries. `error.cause` and the event `error` have the reason.
    *
    * @example
    * const lazy = new Redis({ lazyConnect: true });

@@ -172,9 +172,8 @@ export class Pipeline implements Commander {
 
   /**
    * Closes the open transaction and returns the pipeline, or sends everything and returns the
-   * promise of one row for each command, in order. Errors of commands are in their rows; it
-   * rejects only when a pipeline that is one transaction was discarded or aborted, when no node of
-   * a cluster can be reached, and when it is called again.
+   * promise of one row for each command, in order. Errors of commands are in their rows. It rejects if a transaction
+   * was discarded or aborted, if no node of a cluster can be reached, and if it is called again.
    */
   exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
     this: ChainableCommander<Own, Known<Each>>,

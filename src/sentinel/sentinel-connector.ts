@@ -124,7 +124,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     return !this.leadsTo(reachable(master, this.options.natMap));
   }
 
-  /** Half-closes, so that replies which are on their way still arrive; the link then reconnects. */
+  /** Half-closes, so that replies in flight still arrive. The link then reconnects. */
   onSwitch(sentinel: Partial<SentinelAddress>): void {
     // The others may not know yet.
     this.sentinelIterator.beginWith(sentinel);

@@ -68,7 +68,7 @@ export class ScanStream extends Readable {
     );
   }
 
-  /** Stops after the round trip that is under way; then comes `end`. */
+  /** Stops after the round trip in flight, then emits `end`. */
   close(): void {
     this.isDrained = true;
   }

@@ -82,7 +82,7 @@ export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
 export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
   /** Tells a `Cluster` from a `Redis`. */
   readonly isCluster: boolean = true;
-  /** All options, defaults included. What was passed to the constructor is not changed. */
+  /** All options, defaults included. The object passed to the constructor is not changed. */
   readonly options: ClusterOptions & LimitOptions;
   /** The nodes that are asked first; may be replaced while the client reconnects. */
   startupNodes: ClusterNode[];
@@ -178,9 +178,9 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   }
 
   /**
-   * Sends QUIT to every node behind everything issued so far, and closes. With `{ timeout }` it
-   * takes nothing new, gives what was issued that long to be answered (redirects and failovers
-   * included), closes in any case, and resolves with a report of what was left.
+   * Sends QUIT to every node after all issued commands, and closes. With `{ timeout }`, it accepts no new commands,
+   * and waits that long for replies, including redirects and failovers. It closes in any case, and resolves with a
+   * report of the unanswered commands.
    */
   override quit(options: QuitOptions, callback?: Callback<QuitReport>): Promise<QuitReport>;
   override quit(callback?: Callback<"OK">): Promise<"OK">;

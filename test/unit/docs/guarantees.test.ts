@@ -12,7 +12,7 @@ const NOT_TO_COPY = [13, 14];
 describe("docs/guarantees.md", () => {
   const root = checkoutDirectory();
   const page = readFileSync(join(root, "docs/guarantees.md"), "utf8");
-  const [promises = "", counts = ""] = page.split("\n## How often\n");
+  const [promises = "", counts = ""] = page.split("\n## Test counts\n");
   const sections = promises.split(/\n## /).slice(1);
 
   it(`has ${PROMISES} promises, in order`, () => {

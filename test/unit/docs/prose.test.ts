@@ -11,34 +11,10 @@ const root = checkoutDirectory();
 const MOST_COMMENT_LINES = 0.145;
 /** Pages that still have to be edited; the list only shrinks. */
 const NOT_YET: ReadonlySet<string> = new Set([
-  "AGENTS.md",
   "CHANGELOG.md",
-  "CONTRIBUTING.md",
-  "docs/api.md",
   "docs/architecture.md",
   "docs/auto-pipelining.md",
-  "docs/benchmarks.md",
-  "docs/bulk.md",
-  "docs/caching.md",
-  "docs/cluster.md",
-  "docs/commands.md",
-  "docs/compatible.md",
-  "docs/differences.md",
-  "docs/errors.md",
-  "docs/fewer-commands.md",
-  "docs/guarantees.md",
-  "docs/lanes.md",
-  "docs/moving-from-ioredis.md",
-  "docs/options.md",
   "docs/pipelining.md",
-  "docs/pubsub.md",
-  "docs/recipes.md",
-  "testing/docs/testing-commands.md",
-  "testing/docs/testing-server.md",
-  "testing/docs/testing-your-service.md",
-  "docs/timeouts.md",
-  "docs/transactions.md",
-  "docs/troubleshooting.md",
 ]);
 
 function filesIn(directory: string, ending: string): string[] {
