@@ -28,7 +28,8 @@ const PICTURES: readonly { readonly file: string; readonly about: string; readon
   },
   {
     file: "throughput-by-round-trip",
-    about: "A proxy adds the round trip. Each of 200 callers sends its next command when its reply has arrived.",
+    about:
+      "A proxy adds the round trip. Each of 200 callers sends its next command when its reply has arrived.",
     only: "round-trips",
   },
   {

@@ -1,12 +1,12 @@
 /**
- * What follows from the tables of docs/auto-pipelining.md, in sentences: which window is best at each added round trip
- * and how far behind the others lie. They are made from the figures, so that they cannot contradict them.
+ * The table of conclusions in docs/auto-pipelining.md: the best window at each added round trip, and the distance of the
+ * others. It is computed from the figures, so that it cannot contradict them.
  */
 
 import { DELAYS_MS } from "../scenario/round-trips";
 import type { ScenarioResult } from "../support/results-store";
 import { OPS, P50 } from "../support/scenario";
-import { formatFigure } from "./format";
+import { markdownTable } from "./format";
 import { figureOf } from "./tables";
 
 /** Figures that lie closer together than this share of the best one count as equal. */
@@ -24,14 +24,17 @@ interface Measured {
 }
 
 export function windowConclusions(result: ScenarioResult, windows: readonly Window[]): string {
-  const lines = DELAYS_MS.map((delayMs) => {
-    const callers = measured(result, windows, `trip-callers`, delayMs);
-    const arrivals = measured(result, windows, `trip-arrivals`, delayMs);
-    return `- **${delayMs} ms**: ${callersSentence(callers)}; ${arrivalsSentence(arrivals)}.`;
-  });
+  const body = DELAYS_MS.map((delayMs) => [
+    `${delayMs} ms`,
+    ranked(measured(result, windows, `trip-callers`, delayMs), true),
+    ranked(measured(result, windows, `trip-arrivals`, delayMs), false),
+  ]);
   return [
-    `Counting as equal what lies within ${EQUAL * 100} % of the best:`,
-    lines.join("\n"),
+    `The best settings, where differences within ${EQUAL * 100} % count as equal:`,
+    markdownTable({
+      head: ["added round trip", "200 callers: throughput", "5,000 a second: median latency"],
+      body,
+    }),
     adviceOf(result),
   ].join("\n\n");
 }
@@ -49,22 +52,19 @@ function measured(
   });
 }
 
-function callersSentence(all: readonly Measured[]): string {
-  const best = Math.max(...all.map(({ value }) => value));
-  const first = all.filter(({ value }) => value >= best * (1 - EQUAL));
-  const others = all.filter((one) => !first.includes(one)).sort((a, b) => b.value - a.value);
-  if (others.length === 0) return "callers get the same with every window";
-  const less = others.map(({ title, value }) => `${title} ${percent(1 - value / best)} less`);
-  return `callers get the most with ${listOf(first)} (${formatFigure(best, 0)} a second), ${less.join(", ")}`;
-}
-
-function arrivalsSentence(all: readonly Measured[]): string {
-  const best = Math.min(...all.map(({ value }) => value));
-  const first = all.filter(({ value }) => value <= best * (1 + EQUAL));
-  const others = all.filter((one) => !first.includes(one)).sort((a, b) => a.value - b.value);
-  if (others.length === 0) return "at a pace of their own, commands wait equally long with every window";
-  const longer = others.map(({ title, value }) => `${title} ${percent(value / best - 1)} longer`);
-  return `at a pace of their own, commands wait least with ${listOf(first)}, ${longer.join(", ")}`;
+/** The best of them, and how far each other one is behind. */
+function ranked(all: readonly Measured[], isMoreBetter: boolean): string {
+  const values = all.map(({ value }) => value);
+  const best = isMoreBetter ? Math.max(...values) : Math.min(...values);
+  const distance = ({ value }: Measured): number => Math.abs(value / best - 1);
+  const behind = all.filter((one) => distance(one) > EQUAL).sort((a, b) => distance(a) - distance(b));
+  if (behind.length === 0) return "all equal";
+  const first = all.filter((one) => !behind.includes(one)).map(({ title }) => title);
+  const sign = isMoreBetter ? "-" : "+";
+  return [
+    `${first.join(", ")}`,
+    ...behind.map((one) => `${one.title} ${sign}${percent(distance(one))}`),
+  ].join("; ");
 }
 
 /** Where callers gain from the option as it is by default, beyond what counts as equal. */
@@ -74,13 +74,9 @@ function adviceOf(result: ScenarioResult): string {
     const on = figureOf(result.rows[`trip-callers-auto-${delayMs}`], "sluice", OPS) ?? Number.NaN;
     return on > off * (1 + EQUAL) ? [`${delayMs} ms (${percent(on / off - 1)} more)`] : [];
   });
-  if (gains.length === 0) return "In this run callers gained nothing from the option at any round trip.";
-  return `In this run callers gained from the option, as \`true\` sets it, at ${gains.join(", ")}, and nowhere else.`;
-}
-
-function listOf(all: readonly Measured[]): string {
-  const titles = all.map(({ title }) => title);
-  return titles.length === 1 ? (titles[0] ?? "") : `${titles.slice(0, -1).join(", ")} and ${titles.at(-1)}`;
+  if (gains.length === 0)
+    return "In this run, the option did not increase the throughput of callers at any round trip.";
+  return `In this run, \`true\` increased the throughput of callers only at ${gains.join(", ")}.`;
 }
 
 function percent(share: number): string {

@@ -38,9 +38,9 @@ export function windowFigures(results: Results): string | null {
   });
   if (callers === null || arrivals === null) return null;
   return [
-    "200 callers, who issue the next command when a reply has come: commands a second / median / 99th percentile in µs.",
+    "200 callers that send the next command after each reply: commands a second / median / 99th percentile in µs.",
     markdownTable(callers),
-    "5,000 commands a second that come at their own pace: median / 99th percentile in µs.",
+    "5,000 independent commands a second: median / 99th percentile in µs.",
     markdownTable(arrivals),
     runLine(results, result),
     windowConclusions(result, WINDOWS),
@@ -66,8 +66,8 @@ function runLine({ machine }: Results, result: ScenarioResult): string {
     `The run of ${measuredAt.slice(0, 16).replace("T", " ")} UTC: ${isOne ? "one round" : `medians of ${rounds} rounds`} ` +
     `of ${measureMs} ms, ${server}, Node ${machine.node}, ${machine.cpus} CPUs.`;
   return isOne
-    ? `${line} With one round, differences of some per cent mean nothing.`
-    : `${line} Rounds of one row lie up to ±${widest} % apart in commands a second.`;
+    ? `${line} With one round, small differences are not significant.`
+    : `${line} Rounds of a row differ by up to ±${widest} % in commands a second.`;
 }
 
 export function writeWindowPage(results: Results): void {

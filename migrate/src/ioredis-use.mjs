@@ -36,7 +36,7 @@ const RULES = [
   {
     pattern: /\benableAutoPipelining\b(?!\s*:\s*false\b)/g,
     text: "enableAutoPipelining: commands are pipelined without this option too; try without it and measure",
-    link: "auto-pipelining.md#when-to-use-it-when-not",
+    link: "auto-pipelining.md#choosing-a-setting",
   },
   {
     pattern: /\bcommandTimeout\s*:/g,
