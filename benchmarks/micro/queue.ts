@@ -3,11 +3,11 @@
  * Beside it the bare ring it is built on, and a plain array, to show what the bookkeeping costs.
  */
 
+import Denque from "denque";
 import { Command } from "../../src/command/command";
 import { specOf } from "../../src/command/command-table";
 import { IGNORED } from "../../src/command/promise-completion";
 import { CommandQueue } from "../../src/connection/command-queue";
-import { Deque } from "../../src/util/deque";
 import { report } from "./measure";
 
 const COUNT = 1000;
@@ -33,8 +33,8 @@ report("queue: a batch, advance, shift", COUNT, () => {
   for (let index = 0; index < COUNT; index++) queue.shift();
 });
 
-const ring = new Deque<Command>();
-report("deque: push, shift", COUNT, () => {
+const ring = new Denque<Command>();
+report("denque: push, shift", COUNT, () => {
   for (const command of commands) ring.push(command);
   for (let index = 0; index < COUNT; index++) ring.shift();
 });

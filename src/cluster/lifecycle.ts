@@ -7,12 +7,12 @@
  *                 \___________\________\___> disconnecting -> close -> end
  */
 
+import Denque from "denque";
 import { BatchKind } from "../command/batch";
 import { type Command, CommandState } from "../command/command";
 import { bytesOf, estimateSum } from "../command/size";
 import { AlreadyConnectingError, ConnectionClosedError, ReplyError } from "../errors";
 import { copyError, OneCause, withOneStack } from "../util/copy-error";
-import { Deque } from "../util/deque";
 import { addHint, hintOf, isCertain } from "../util/error-hint";
 import { atTurnEnd, Delay } from "../util/scheduling";
 import {
@@ -82,7 +82,7 @@ export class Lifecycle implements Gatekeeper {
   private failure: Error | null = null;
   private retry: Delay | null = null;
   /** Single commands and batches, in the order of issue. */
-  private readonly queue = new Deque<readonly Command[]>();
+  private readonly queue = new Denque<readonly Command[]>();
 
   constructor(
     private readonly options: LifecycleOptions,

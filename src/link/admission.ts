@@ -5,13 +5,13 @@
  * A batch is admitted as a whole, an oversize one when nothing else is outstanding.
  */
 
+import Denque from "denque";
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { costOf } from "../command/size";
 import { AbortError, BoundsExceededError } from "../errors";
-import { Deque } from "../util/deque";
 import { microtask } from "../util/scheduling";
 import { isQuit } from "./leftovers";
 
@@ -38,7 +38,7 @@ export class Admission implements Dispatcher {
   /** Admitted and not settled, and the memory that these cost. */
   commands = 0;
   bytes = 0;
-  private waiting = new Deque<Entry>();
+  private waiting = new Denque<Entry>();
   /** Commands that wait to be admitted. */
   waitingCount = 0;
   private sweepAt = FIRST_SWEEP;
@@ -108,7 +108,7 @@ export class Admission implements Dispatcher {
       if (has(entry, TRANSACTION_END)) isOpen = false;
       return isKept;
     });
-    this.waiting = new Deque(kept);
+    this.waiting = new Denque(kept);
     this.waitingCount = kept.reduce((sum, { commands }) => sum + commands.length, 0);
     this.sweepAt = Math.max(FIRST_SWEEP, this.waitingCount * 2);
   }

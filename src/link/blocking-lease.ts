@@ -6,6 +6,7 @@
  * client that is closed: the link below refuses them.
  */
 
+import Denque from "denque";
 import type { Command } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
@@ -13,7 +14,6 @@ import { flagsFor } from "../command/command-table";
 import type { Dispatcher } from "../command/dispatcher";
 import { estimateSum, sizeOf } from "../command/size";
 import { ReplyError } from "../errors";
-import { Deque } from "../util/deque";
 
 /** One extra connection. */
 export interface LeasedConnection extends Dispatcher {
@@ -37,7 +37,7 @@ export class BlockingLease implements Dispatcher {
   /** All connections, with who has them. */
   private readonly connections = new Map<LeasedConnection, GiveBack | null>();
   private idle: LeasedConnection[] = [];
-  private readonly waiting = new Deque<Command>();
+  private readonly waiting = new Denque<Command>();
 
   constructor(
     /** Replaced when auto-pipelining is switched on or off. */

@@ -3,15 +3,15 @@
  * connection leaves behind goes back to the front.
  */
 
+import Denque from "denque";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { estimateSum, sizeOf } from "../command/size";
-import { Deque } from "../util/deque";
 
 const FIRST_SWEEP = 4096;
 
 export class OfflineQueue {
-  private items = new Deque<Command>();
+  private items = new Denque<Command>();
   /** Answered with an error that asks for another connection: first on the next one. */
   private requeued: Command[] = [];
   /** Length at which commands that settled while waiting (time limits) are swept out. */
@@ -59,7 +59,7 @@ export class OfflineQueue {
       if (command.state === CommandState.Sent) written++;
       if (!command.isSettled) command.state = CommandState.Queued;
     }
-    if (this.items.length === 0) this.items = new Deque(left);
+    if (this.items.length === 0) this.items = new Denque(left as Command[]);
     else for (let i = left.length - 1; i >= 0; i--) this.items.unshift(left[i] as Command);
     for (const command of this.requeued.reverse()) {
       if (!command.isSettled) command.state = CommandState.Queued;
@@ -87,7 +87,11 @@ export class OfflineQueue {
   drain(send: (command: Command) => void, isHeld: () => boolean): void {
     while (!isHeld()) {
       const next = this.items.shift();
-      if (next === undefined) return;
+      if (next === undefined) {
+        // The ring would keep the size of the longest queue.
+        this.items = new Denque();
+        return;
+      }
       // A WATCH guards what follows, even if its caller has given up.
       if (!next.isSettled || (next.spec.flags & CommandFlag.Watch) !== 0) send(next);
       else next.group?.dropOut();
@@ -100,7 +104,7 @@ export class OfflineQueue {
       if (!command.isSettled) waiting.push(command);
       else command.group?.dropOut();
     }
-    this.items = new Deque(waiting);
+    this.items = new Denque(waiting);
     this.sweepAt = Math.max(FIRST_SWEEP, waiting.length * 2);
   }
 
@@ -122,14 +126,14 @@ export class OfflineQueue {
       return !isTaken;
     };
     this.requeued = this.requeued.filter(stays);
-    this.items = new Deque(this.items.toArray().filter(stays));
+    this.items = new Denque(this.items.toArray().filter(stays));
     return taken;
   }
 
   /** As `takeAll`, without what was requeued. */
   takeWaiting(): Command[] {
     const all = this.items.toArray();
-    this.items.clear();
+    this.items = new Denque();
     return all;
   }
 }
