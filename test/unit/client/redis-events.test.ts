@@ -244,11 +244,22 @@ describe("RedisEvents", () => {
     });
   });
 
-  it("asks for credentials where they are asked for, and takes those of the options otherwise", () => {
+  it("asks the function for credentials, with the address and the reason, and takes those of the options otherwise", async () => {
     client.options = { password: "pw" };
     expect(events.credentials()).to.equal(client.options);
-    client.options = { credentials: () => ({ password: "new" }) };
-    expect(events.credentials()).to.deep.equal({ password: "new" });
+    const requests: unknown[] = [];
+    const credentials = (request: unknown) => {
+      requests.push(request);
+      return { password: "new" };
+    };
+    client.options = { credentials, host: "h", port: 1, tls: {} };
+    expect(await events.credentials("refused")).to.deep.equal({ password: "new" });
+    client.options = { credentials, host: "h", port: 1, sentinels: [] };
+    await events.credentials();
+    expect(requests).to.deep.equal([
+      { host: "h", port: 1, tls: true, reason: "refused" },
+      { tls: false, reason: "connect" },
+    ]);
   });
 
   describe("a line of MONITOR", () => {

@@ -25,7 +25,7 @@ describe("Reconnection", () => {
     return new home.modules.Reconnection(
       { retryStrategy, ...options },
       connector as never,
-      {} as never,
+      { credentials: () => ({}) } as never,
       {} as never,
     );
   }

@@ -15,6 +15,7 @@ describe("sentinelClientOptions", () => {
       localAddress: undefined,
       username: null,
       password: null,
+      credentials: undefined,
       tls: undefined,
       protocol: 3,
       connectTimeout: undefined,
