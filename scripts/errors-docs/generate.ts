@@ -59,7 +59,7 @@ function oneLine(text: string): string {
 export function errorsPage(): string {
   const page = readFileSync(join(repositoryRoot(), PAGE), "utf8");
   const entries = errorEntries();
-  return page.replace(/(^## Of (.*)\n[^|]*)(?:\|.*\n)+/gm, (_whole, before: string, section: string) => {
+  return page.replace(/(^## Errors of (.*)\n[^|]*)(?:\|.*\n)+/gm, (_whole, before: string, section: string) => {
     const rows = entries
       .filter((entry) => entry.section === section)
       .map(({ code, className, text, advice }) => `| \`${code}\` | ${className} | ${text} | ${advice} |\n`);
