@@ -13,6 +13,8 @@ import { repositoryRoot } from "../commands/snapshot";
 const PAGE = join("docs", "errors.md");
 const SOURCES = ["src/errors.ts", "src/cluster/cluster-errors.ts"];
 const HEAD = "| code | class | what happened | what to do |\n|---|---|---|---|\n";
+/** The heading of a section, the text below it, and its table. */
+const TABLE = /(^## Errors of (.*)\n[^|]*)(?:\|.*\n)+/gm;
 const CLASS = /\/\*\*((?:(?!\*\/)[\s\S])*)\*\/\nexport class (\w+) extends[\s\S]*?code: ErrorCode = "(\w+)"/g;
 
 export interface ErrorEntry {
@@ -59,7 +61,7 @@ function oneLine(text: string): string {
 export function errorsPage(): string {
   const page = readFileSync(join(repositoryRoot(), PAGE), "utf8");
   const entries = errorEntries();
-  return page.replace(/(^## Errors of (.*)\n[^|]*)(?:\|.*\n)+/gm, (_whole, before: string, section: string) => {
+  return page.replace(TABLE, (_whole, before: string, section: string) => {
     const rows = entries
       .filter((entry) => entry.section === section)
       .map(({ code, className, text, advice }) => `| \`${code}\` | ${className} | ${text} | ${advice} |\n`);
