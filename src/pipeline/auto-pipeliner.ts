@@ -108,6 +108,8 @@ export class AutoPipeliner implements Dispatcher {
    * ready. Otherwise they go on, to wait or fail under the link's rules.
    */
   hold(isHolding: boolean): void {
+    // A lazy connection that begins to connect is not ready before and after: the batch of the turn stays open.
+    if (isHolding === this.isHolding) return;
     this.isHolding = isHolding;
     // A link that is woken by a batch says so before it has taken the batch: the rest goes behind it.
     if (this.isSending) this.isFlushDue = !isHolding;

@@ -234,6 +234,20 @@ describe("AutoPipeliner", () => {
     expect(below.sizes).to.deep.equal([1, 1, 1]);
   });
 
+  it("counts the commands of a turn whose first one makes the connection connect", async () => {
+    const { auto, below } = setUp();
+    auto.hold(false);
+    const { dispatch } = below;
+    below.dispatch = (command) => {
+      auto.hold(false);
+      dispatch.call(below, command);
+    };
+    for (let count = 0; count < 3; count++) send(auto);
+    expect([below.sizes, auto.size]).to.deep.equal([[3], 3]);
+    await turn();
+    expect(auto.size).to.equal(0);
+  });
+
   it("leaves out what settled while it waited", async () => {
     const { auto, below } = setUp();
     const first = send(auto);
