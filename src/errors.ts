@@ -1,7 +1,8 @@
 /**
- * The error classes of the client. Those of a cluster are in cluster/cluster-errors.ts. Each class has a `code`, which is
- * an own property so that logs show it, and a `name` on its prototype. Messages and names that the API fixes stay to the
- * letter, so some classes have the name "Error". All other messages say what happened, where, and what to do.
+ * The error classes of the client. Those of a cluster are in cluster/cluster-errors.ts. Each class has a
+ * `code`, which is an own property so that logs show it, and a `name` on its prototype. Messages and names that
+ * the API fixes are exact, so some classes have the name "Error". All other messages say what happened, where,
+ * and what to do.
  * docs/errors.md is generated from the comments here: the text says what happened, `@advice` says what to do.
  */
 
@@ -97,8 +98,7 @@ export class ReplyError extends Error {
 
 /**
  * The received bytes are not RESP, or exceed a documented limit. The client closes the connection.
- *
- * @advice check the port and what is between client and server: TLS, a proxy, an HTTP server
+ * @advice check the port and any intermediary between client and server: TLS, a proxy, an HTTP server
  * @section connections
  */
 export class ParserError extends SluiceError {
@@ -300,7 +300,7 @@ export class ClosedOutcomeUnknownError extends ConnectionClosedError {
   override readonly code: ErrorCode = "OUTCOME_UNKNOWN";
   constructor(options?: ErrorOptions) {
     super(options);
-    // Without calls: many commands fail like this at once, all at the same place.
+    // Without stack frames: many commands fail at the same time and place.
     this.stack = `${this.name}: ${CLOSED} The command was written and its reply did not arrive: it may have run`;
   }
   static {

@@ -1,4 +1,6 @@
-/** How the batches of a client are made: pipelines, transactions, bulks. The code for bulks is loaded by those who use it. */
+/**
+ * Creates the batches of a client: pipelines, transactions, bulks. The code for bulks is loaded on first use.
+ */
 
 import type { Bulk, BulkOptions } from "../pipeline/bulk";
 import type { BulkCommand } from "../pipeline/bulk-batch";
@@ -9,7 +11,7 @@ import type { CommandList, PipelineOptions } from "./types";
 
 export type { BulkCommand, BulkOptions, PipelineOptions };
 
-/** @param commands The first argument of the call may be the options. */
+/** @param commands May also be the options. */
 export function makePipeline(
   client: PipelineHost,
   OwnPipeline: typeof Pipeline,
@@ -50,6 +52,6 @@ function fill(pipeline: Pipeline, commands: CommandList | undefined): Pipeline {
 }
 
 function isList(commands: unknown): commands is CommandList {
-  // Anything else that can be walked through was taken before there were options.
+  // Other iterables were accepted as commands before this argument could be options.
   return typeof commands === "object" && commands !== null && Symbol.iterator in commands;
 }

@@ -1,4 +1,4 @@
-/** An extra connection for blocking commands: a link of its own with the options of its client. */
+/** An extra connection for blocking commands: a separate link with the options of its client. */
 
 import { Command, issuedBy, Origin } from "../command/command";
 import { specOf } from "../command/command-table";
@@ -14,7 +14,7 @@ export class BlockingConnection implements LeasedConnection {
   private readonly link: Link;
 
   constructor(options: LinkOptions, connector: AbstractConnector, deps: LinkDeps, onTaken: () => void) {
-    // Its command is handed over while it still connects.
+    // Its command arrives while it still connects, so it needs a queue.
     const ownOptions = Object.create(options, { enableOfflineQueue: { value: true } }) as LinkOptions;
     this.link = new Link(ownOptions, connector, quiet(deps, onTaken));
     this.link.connect().catch(() => {});
@@ -37,7 +37,7 @@ export class BlockingConnection implements LeasedConnection {
     return this.link.status !== "end";
   }
 
-  /** At once: what blocks on it has nothing to wait for. */
+  /** Immediate: blocked commands have no reply to wait for. */
   close(): void {
     const { connection } = this.link;
     this.link.disconnect();
@@ -45,7 +45,7 @@ export class BlockingConnection implements LeasedConnection {
   }
 }
 
-/** Errors and traces are the client's; the status words of an extra connection are not. */
+/** The client reports errors and traces of an extra connection, but not its state. */
 function quiet(deps: LinkDeps, onTaken: () => void): LinkDeps {
   const { listener, takeover } = deps;
   return withOthers(deps, {

@@ -1,26 +1,25 @@
-/** The cache of a client as its users see it, also where there is none. */
+/** The cache of a client in its public form, also for clients without a cache. */
 
 import type { CacheStats } from "../caching/cache-report";
 
 type PeekedArgument = string | number | Buffer;
 
-/** The cache of a client, for its users. */
+/** The cache of a client. */
 export interface CacheView {
   /**
-   * The answer to a read if it is in the cache, at once; undefined otherwise. Asks nothing of the server.
-   * Takes the arguments of the call.
-   *
+   * The cached reply to a read, without a request to the server; undefined if it is not cached. Takes the
+   * arguments of the call.
    * @example
    * const name = redis.cache.peek("hget", "user:1", "name");
    */
   peek(command: string, ...args: (PeekedArgument | readonly PeekedArgument[])[]): unknown;
-  /** Numbers since the client was made, and what the cache holds now. */
+  /** Totals since the client was created, and the current contents of the cache. */
   stats(): CacheStats;
-  /** Drops all answers. */
+  /** Drops all replies. */
   clear(): void;
 }
 
-/** Of a client without the option `cache`. */
+/** The cache of a client without the option `cache`. */
 export const NO_CACHE: CacheView = {
   peek: () => undefined,
   stats: () => ({

@@ -1,4 +1,4 @@
-/** Builds the cache of a client. It is loaded by those who switch the cache on. */
+/** Builds the cache of a client. Loaded only with the option `cache`. */
 
 import type { CacheStats } from "../caching/cache-report";
 import { ClientCache } from "../caching/client-cache";
@@ -36,7 +36,7 @@ export interface CachedClient {
   readonly [SOURCE]: { server(): ServerContext };
 }
 
-/** The link of a client, with its present connection. */
+/** The link of a client, with its current connection. */
 export interface CachedLink extends TrackedLink {
   readonly connection: (Dispatcher & { readonly shape: { readonly protocol: 2 | 3 } }) | null;
 }
@@ -53,7 +53,7 @@ export function openCaching(
   return { caching, tracker };
 }
 
-/** The cache of a cluster; its nodes get their trackers when they are made. */
+/** The cache of a cluster; its nodes get their trackers when they are created. */
 export function openClusterCaching(client: CachedClient, cache: true | CacheOptions): Caching {
   return new Caching(client, cache === true ? {} : cache, true);
 }
@@ -63,14 +63,17 @@ export interface OpenedCaching {
   readonly tracker: LinkTracker;
 }
 
-/** Refuses what its commands are handed on to before the chain is built. */
+/** The next dispatcher until the chain is built; no command may arrive before. */
 const NOWHERE: Dispatcher = { dispatch() {}, dispatchBatch() {} };
 
-/** The cache of a client: what its users see, the first dispatcher of its chain, and the trackers of its links. */
+/**
+ * The cache of a client: its public interface, the first dispatcher of its chain, and the trackers of its
+ * links.
+ */
 export class Caching implements CacheView {
   readonly cache: ClientCache;
   readonly peek: CacheView["peek"];
-  /** Those that are ready. */
+  /** The trackers of ready connections. */
   private readonly trackers = new Set<LinkTracker>();
   private readonly terms: Omit<TrackingSettings, "onRefused">;
 
@@ -122,7 +125,7 @@ export class Caching implements CacheView {
     this.cache.clear();
   }
 
-  /** Follows the connections of a link, over which its server tells what has changed. */
+  /** Follows the connections of a link on which the server reports changes. */
   track(link: CachedLink): LinkTracker {
     const report = (reason: string, cause?: Error): void => {
       this.client.silentEmit("error", new CacheUnavailableError(reason, cause));
@@ -141,12 +144,14 @@ export class Caching implements CacheView {
     });
   }
 
-  /** A slot of the cluster has another owner, or is about to. */
+  /** A slot of the cluster has a new owner, or is about to get one. */
   onSlotMoved(slot: number): void {
     this.cache.onSlotMoved(slot);
   }
 
-  /** Calls of the client itself are looked up before anything is made of them; those of its views are not. */
+  /**
+   * Calls of the client itself are looked up before they allocate anything; calls through its views are not.
+   */
   private answerFirst(): void {
     const { client, cache } = this;
     const send = client[EXECUTE];
@@ -158,7 +163,7 @@ export class Caching implements CacheView {
   }
 }
 
-/** The news that a connection has for its cache. */
+/** Receives the events of a connection for its cache. */
 interface TrackerOwner {
   onReady(tracker: LinkTracker): void;
   onLost(tracker: LinkTracker, tracked: TrackedConnection): void;
@@ -166,20 +171,20 @@ interface TrackerOwner {
   onUnfit(): void;
 }
 
-/** The connections of one link, one after the other, as a cache lives by them. */
+/** The connections of one link, in sequence, as sources for a cache. */
 export class LinkTracker {
-  /** Leaves the caches of the server that the present connection leads to. */
+  /** Removes the client from the caches of the current server. */
   private leaveSiblings: (() => void) | null = null;
 
   constructor(
     private readonly link: CachedLink,
-    /** Sits in front of the link. */
+    /** The dispatcher in front of the link. */
     readonly tracking: Tracking,
     private readonly holds: Holds,
     private readonly owner: TrackerOwner,
   ) {}
 
-  /** The link has become ready, and nothing has been sent over its connection; or it is not ready. */
+  /** Either the link has become ready and its connection is still unused, or it is no longer ready. */
   onStatus(isReady: boolean, writer: CommandWriter): void {
     const connection = isReady ? this.link.connection : null;
     if (connection === null) this.lose();
@@ -204,7 +209,7 @@ export class LinkTracker {
   }
 }
 
-/** Null for one that has no text: nothing is looked up by what callers pass then. */
+/** Null for a Buffer: then calls are not looked up before they are sent. */
 function textPrefix(prefix: string | Buffer | undefined): string | null {
   if (prefix === undefined) return "";
   return typeof prefix === "string" ? prefix : null;
@@ -219,7 +224,7 @@ function matcher(match: CacheOptions["match"], prefix: string): ((key: string) =
   return (key) => beginnings.some((beginning) => key.startsWith(beginning));
 }
 
-/** The server refuses prefixes of which one begins with another. */
+/** The server rejects a prefix that is the beginning of another one. */
 function broadcastPrefixes(match: CacheOptions["match"], prefix: string): string[] {
   const all = Array.isArray(match) ? match.map((beginning) => prefix + String(beginning)) : [prefix];
   const unique = [...new Set(all)];

@@ -1,9 +1,9 @@
 /**
- * Builds the chain of dispatchers that the options ask for, from the bottom upwards:
+ * Builds the chain of dispatchers for the options of a client, from the bottom up:
  *
  *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Tracking ->] link
  *
- * The code of what stands in brackets is loaded by those who ask for it.
+ * The code of the parts in brackets is loaded only when an option needs it.
  */
 
 import type { Dispatcher } from "../command/dispatcher";
@@ -22,7 +22,7 @@ export interface ChainOptions extends AutoPipeliningOptions {
   readonly blockingConnections?: number | undefined;
 }
 
-/** Where a client keeps its chain. */
+/** The key under which a client holds its chain. */
 export const PARTS: unique symbol = Symbol("parts");
 
 export interface ChainDeps extends LeaseOwner {
@@ -34,7 +34,7 @@ export interface ChainDeps extends LeaseOwner {
 export class Chain {
   auto: AutoPipeliner | null = null;
   readonly caching: Caching | null;
-  /** Of a client with a cache, and of a node of a cluster that has one. */
+  /** Of a client with a cache, or of a cluster node whose cluster has one. */
   tracker: LinkTracker | null;
   private bottom: Dispatcher;
   readonly lease: BlockingLease | null;
@@ -61,7 +61,7 @@ export class Chain {
     if (this.caching !== null) this.caching.cache.next = this.afterCache;
   }
 
-  /** Where commands enter. */
+  /** The entry of the chain. */
   get top(): Dispatcher {
     return this.caching?.cache ?? this.afterCache;
   }
@@ -71,14 +71,14 @@ export class Chain {
     return this.caching ?? NO_CACHE;
   }
 
-  /** The node of a cluster tells its cache what changes. Before anything is sent. */
+  /** Lets a cluster node report changes to its cluster's cache. Called before the first command. */
   track(tracker: LinkTracker): void {
     this.tracker = tracker;
     this.bottom = tracker.tracking;
     this.renewAuto(false);
   }
 
-  /** Takes over changed options of auto-pipelining. What is gathered leaves first, in order. */
+  /** Applies changed options of auto-pipelining. Collected commands are sent first, in order. */
   renewAuto(isReady: boolean): void {
     this.auto?.flush();
     this.auto = this.makeAuto();
@@ -89,7 +89,7 @@ export class Chain {
     else if (this.caching !== null) this.caching.cache.next = gathered;
   }
 
-  /** Hands everything that is held back on to the bottom: the client is closing. */
+  /** Sends all commands that are held back: the client is closing. */
   letGo(): void {
     this.admission?.letGo();
     this.auto?.flush();
@@ -99,7 +99,7 @@ export class Chain {
     return this.admission ?? this.lease ?? this.gathered;
   }
 
-  /** Where commands are gathered. */
+  /** The dispatcher that receives batches. */
   private get gathered(): Dispatcher {
     return this.auto ?? this.bottom;
   }
@@ -117,7 +117,10 @@ export class Chain {
   }
 }
 
-/** The cache of a client for one server, with the tracker of its only link, or null. What MONITOR prints is no place for one. */
+/**
+ * The cache of a client for one server, with the tracker of its only link, or null. A client under MONITOR has
+ * no cache.
+ */
 function openCaching(client: CachedClient, link: CachedLink): OpenedCaching | null {
   const { cache, monitor } = client.options;
   if (!cache || monitor === true) return null;

@@ -1,7 +1,7 @@
 /**
- * The common part of `Redis` and `Cluster`: turning calls into commands, pipelines,
- * transactions and scripts. Members that only the client itself needs are keyed by symbols,
- * because scripts of users become methods here under any name they like.
+ * The common part of `Redis` and `Cluster`: turns calls into commands, pipelines, transactions and scripts.
+ * Internal members are keyed by symbols, because users can define scripts with any name as methods of this
+ * class.
  */
 
 import { EventEmitter } from "node:events";
@@ -89,7 +89,7 @@ type CallWithCallback = [command: string, ...args: OneOrMany<RedisValue>[], call
 type CommandName = string | readonly unknown[];
 type AnyMethod = (...args: unknown[]) => unknown;
 
-/** The pipeline class with the scripts and added commands of a client; null while it has to be made. */
+/** The pipeline class with the scripts and added commands of a client; null until it is needed. */
 interface PipelineMethods {
   current: typeof Pipeline | null;
 }
@@ -99,11 +99,11 @@ export const CHAIN: unique symbol = Symbol("chain");
 export const LIMITS: unique symbol = Symbol("limits");
 export const PASS_BATCH: unique symbol = Symbol("passBatch");
 export const INITIALIZE: unique symbol = Symbol("initialize");
-/** Whether a `sendCommand` that commands pass on their way has been replaced. */
+/** Whether `sendCommand` has been replaced. */
 export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
 /** The client as tracers see it. */
 export const SOURCE: unique symbol = Symbol("source");
-/** The outcomes of the calls of the client. */
+/** The counts of settled calls of the client. */
 export const TALLY: unique symbol = Symbol("tally");
 const ISSUE: unique symbol = Symbol("issue");
 const COLLECTED: unique symbol = Symbol("collected");
@@ -112,7 +112,7 @@ const IS_PLAIN: unique symbol = Symbol("isPlain");
 const LIMITER: unique symbol = Symbol("limiter");
 const VIEW_PROTOTYPE: unique symbol = Symbol("viewPrototype");
 
-/** Options that say whether anything has to be done to each command. */
+/** Options that require work for each command. */
 const LIMIT_OPTIONS = ["commandTimeout", "blockingTimeout", "showFriendlyErrorStack"];
 
 /** The methods of the command table, attached when the module is loaded. */
@@ -137,7 +137,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   /** Commands taken by `sendCommand` while a batch passes through it; null otherwise. */
   private [COLLECTED]: Command[] | null = null;
   private readonly [METHODS]: PipelineMethods = { current: Pipeline };
-  /** No option asks for anything to be done to each command. */
+  /** No option requires work for each command. */
   private [IS_PLAIN] = true;
   private [LIMITER]: Limiter | null = null;
   private [VIEW_PROTOTYPE]: this | null = null;
@@ -190,7 +190,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return callback === null ? outcome : asCallback(outcome, callback);
   }
 
-  /** Sends any command by its name, which goes out as given. */
+  /** Sends any command by its name, which is sent as given. */
   call(...args: CallWithCallback): Promise<unknown>;
   call(command: string, callback?: Callback<unknown>): Promise<unknown>;
   call(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Promise<unknown>;
@@ -199,7 +199,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return callByName(this, name, args, false);
   }
 
-  /** As `call`; strings of the reply are Buffers. */
+  /** Like `call`; strings of the reply are Buffers. */
   callBuffer(...args: CallWithCallback): Promise<unknown>;
   callBuffer(command: string, callback?: Callback<unknown>): Promise<unknown>;
   callBuffer(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Promise<unknown>;
@@ -253,9 +253,9 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   // --- batches -----------------------------------------------------------------------------
 
   /**
-   * A pipeline, empty or filled from `[[name, ...args, callback?], ...]`. With `merge`, commands of it that follow
-   * one another become one where the replies can be told apart. Throws an `OptionError` for a command that cannot.
-   *
+   * A pipeline, empty or filled from `[[name, ...args, callback?], ...]`. With `merge`, adjacent commands are
+   * merged into one if their replies can be separated again. Throws an `OptionError` for a command that cannot
+   * be merged.
    * @example
    * const rows = await redis.pipeline({ merge: true }).hget("user:1", "name").hget("user:1", "mail").exec();
    */
@@ -266,8 +266,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * A transaction: collected and sent with `exec()`, or with `{ pipeline: false }` opened at
-   * once on the connection and closed with the client's own `exec()`.
+   * A transaction: collected and sent with `exec()`. With `{ pipeline: false }` MULTI is sent immediately, and
+   * the client's own `exec()` closes the transaction.
    */
   multi(options: { pipeline: false }): Promise<"OK">;
   multi(commands: CommandList, options: { pipeline: false }): Promise<"OK">;
@@ -317,9 +317,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * Sends any number of commands in batches, never holding more than a window of them. Iterate
-   * it for the rows, or ask for its `summary()`; it starts then.
-   *
+   * Sends any number of commands in batches and holds at most a window of them in memory. Iterate it for the
+   * rows, or call its `summary()`; either starts it.
    * @example
    * const { succeeded } = await redis.bulk([["set", "a", 1], ["incr", "a"]]).summary();
    */
@@ -352,7 +351,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     this[METHODS].current = null;
   }
 
-  /** Two functions that send the command with `this` as client, never auto-pipelined. */
+  /** Two functions that send the command with `this` as the client, never auto-pipelined. */
   createBuiltinCommand(name: string): { string: AnyMethod; buffer: AnyMethod } {
     const make = (wantsBuffers: boolean): AnyMethod =>
       makeMethod(
@@ -365,8 +364,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * Gives a Lua script a name: `this[name]` and `this[name + "Buffer"]` run it. A later script of
-   * the same name takes its place. Throws a `ReservedNameError` for a name that the client needs.
+   * Defines `this[name]` and `this[name + "Buffer"]`, which run a Lua script. A later script with the same name
+   * replaces it. Throws a `ReservedNameError` for a name that the client needs.
    */
   defineCommand(name: string, definition: ScriptDefinition): void {
     refuseReserved(name);
@@ -380,13 +379,13 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   // --- inside ------------------------------------------------------------------------------
 
-  /** The pipeline class of this client alone. Pipelines keep the methods that they began with. */
+  /** The pipeline class of this client. A pipeline keeps the methods that existed when it was created. */
   [PIPELINE_CLASS](): typeof Pipeline {
     this[METHODS].current ??= makePipelineClass(this);
     return this[METHODS].current;
   }
 
-  /** Whether applications see the commands one by one on their way. */
+  /** Whether the application sees each command through a replaced `sendCommand`. */
   get [IS_INTERCEPTED](): boolean {
     return this.sendCommand !== ClientBase.prototype.sendCommand;
   }
@@ -407,14 +406,14 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     return completion.promise;
   }
 
-  /** Hands a batch on, each command through `sendCommand` if that has been replaced. */
+  /** Sends a batch, each command through `sendCommand` if that has been replaced. */
   [PASS_BATCH](commands: readonly Command[]): void {
     if (this.sendCommand === ClientBase.prototype.sendCommand) {
       this[CHAIN].dispatchBatch(commands);
       return;
     }
     const collected: Command[] = [];
-    // A replaced `sendCommand` may send a batch of its own while it sees the commands of this one.
+    // A replaced `sendCommand` may send its own batch while it sees the commands of this one.
     const outer = this[COLLECTED];
     this[COLLECTED] = collected;
     try {
@@ -428,7 +427,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
 let loadedLimits: typeof import("./command-limits") | null = null;
 
-/** Loaded by those who set limits, and kept: `with()` may be called for each command. */
+/** Loaded on first use, and kept because `with()` may be called for each command. */
 function limitParts(): typeof import("./command-limits") {
   loadedLimits ??= require("./command-limits") as typeof import("./command-limits");
   return loadedLimits;
@@ -455,7 +454,10 @@ function callByName(
   return asCallback(Promise.reject(nameError()), takeCallback(args) ?? undefined);
 }
 
-/** Through a replaced `sendCommand`: a call that this makes while it sees those of a batch is none of the batch. */
+/**
+ * Sends one command through a replaced `sendCommand`. Calls that the replacement makes for commands of a batch
+ * are not part of the batch.
+ */
 export function passAlone(client: ClientBase<ReplyMappingMode>, command: Command): Promise<unknown> {
   const collected = client[COLLECTED];
   client[COLLECTED] = null;
@@ -466,7 +468,7 @@ export function passAlone(client: ClientBase<ReplyMappingMode>, command: Command
   }
 }
 
-/** Past the auto-pipeliner, behind what it has gathered. */
+/** Bypasses the auto-pipeliner; commands that it has collected are sent first. */
 function dispatchDirectly(client: ClientBase<ReplyMappingMode>, command: Command): Promise<unknown> {
   client[TALLY].issued++;
   if (command.completion instanceof PromiseCompletion) command.completion.tally = client[TALLY];
@@ -478,7 +480,7 @@ function noteCallSite(command: Command): void {
   command.ensureExtra().captureCallSite();
 }
 
-/** A class, since every client has one: closures would cost it half a kilobyte. */
+/** A class, because every client has one: closures would cost half a kilobyte each. */
 class ClientSender implements BatchSender {
   constructor(private readonly client: ClientBase<ReplyMappingMode>) {}
 
@@ -513,14 +515,14 @@ function sendBatch(client: ClientBase<ReplyMappingMode>, commands: readonly Comm
   const limiter = client[LIMITER];
   if (limiter !== null) {
     for (const command of commands) limiter.limit(command);
-    // Nothing goes out when the signal of the view is aborted already.
+    // Sends nothing when the signal of the view is already aborted.
     if (commands.every((command) => command.isSettled)) return;
   }
   if (client[IS_INTERCEPTED]) notePlaces(commands);
   client[PASS_BATCH](commands);
 }
 
-/** Tells those who see the commands of a batch one by one what each is a part of. */
+/** Marks the place of each command in its batch, for a replaced `sendCommand`. */
 function notePlaces(commands: readonly Command[]): void {
   let isInTransaction = false;
   for (const command of commands) {
@@ -558,7 +560,7 @@ function makePipelineClass(client: ClientBase<ReplyMappingMode>): typeof Pipelin
   return OwnPipeline;
 }
 
-/** A method that makes a command of its arguments and hands it on; a callback may come last. */
+/** A method that builds a command from its arguments and sends it; the last argument may be a callback. */
 function makeMethod(
   name: string,
   make: (client: ClientBase, args: unknown[], completion: Completion) => Command,

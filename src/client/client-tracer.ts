@@ -1,7 +1,7 @@
 /**
- * Reports what one client does to the tracing channels and the debug output: commands as they are
- * written, transactions, attempts to connect. Builds nothing while nobody listens. Addresses are
- * the configured ones; behind Sentinel, where none is configured, that of the server it found.
+ * Reports the work of one client to the tracing channels and the debug output: written commands, transactions,
+ * connection attempts. Allocates nothing without a subscriber. Addresses are the configured ones; behind
+ * Sentinel, which has none configured, the address of the reported server.
  */
 
 import { AsyncResource } from "node:async_hooks";
@@ -45,74 +45,77 @@ const pipelineDebug = debugLog("pipeline");
 /** Key of the method that clients with traced transactions have; see `BatchSender.observe`. */
 export const OBSERVE: unique symbol = Symbol("observe");
 
-/** Where commands belong that a connection sends on its own account: whichever call is at work then did not cause them. */
+/**
+ * The async scope of commands that a connection sends on its own account: the call that runs at that time did
+ * not cause them.
+ */
 const OF_NO_CALL = new AsyncResource("sluice.connection", { requireManualDestroy: true });
 
-/** One host: a name such as localhost may lead to either. */
+/** Treated as one host, because a name such as localhost may resolve to either address. */
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.0\.0\.1)$/;
 
-/** The questions of the tracer to its client. */
+/** The data that the tracer needs from its client. */
 export interface TracedClient {
   readonly options: Pick<RedisOptions, "host" | "port" | "path" | "db" | "sentinels">;
   readonly stream: Duplex | null;
   stats(): object;
 }
 
-/** A client as those see it who trace its calls and batches. */
+/** A client as tracers of calls and batches see it. */
 export type TraceSource = PipelineTarget;
 
 let loadedTrace: typeof import("./pipeline-trace") | null = null;
 
-/** Follows a pipeline; null while nobody listens. The code for that is loaded with the first listener. */
+/** Follows a pipeline; null without a subscriber. The tracing code is loaded with the first subscriber. */
 export function tracePipeline(run: BatchFacts, target: TraceSource): PipelineObserver | null {
   if (hooks.batch === null && !pipelineChannel.isHeard && !target.isLogging) return null;
   loadedTrace ??= require("./pipeline-trace") as typeof import("./pipeline-trace");
   return loadedTrace.tracePipeline(run, target);
 }
 
-/** Tells `sluice/otel` of a single call, if it is there. What it throws is not the caller's affair. */
+/** Reports a single call to `sluice/otel`, if it is active. Its errors must not reach the caller. */
 export function tellCall(command: Command, completion: PromiseCompletion, source: TraceSource): void {
   try {
     const end = hooks.call?.(command.spec.lowerName, command.args, source);
     if (end) completion.tally = end;
   } catch {
-    // Not reported either: it would be once for each call.
+    // Not reported either, because the report would repeat for each call.
   }
 }
 
-/** Tells it of an automatic batch, likewise. */
+/** Reports an automatic batch in the same way. */
 export function tellGathered(ms: number, source: TraceSource): void {
   try {
     hooks.gathered?.(ms, source);
   } catch {
-    // As above.
+    // Ignored for the same reason.
   }
 }
 
-/** Keeps the list of the clients whose figures may be read, by the status word that one has reached. */
+/** Maintains the list of clients with readable metrics, from each client's state. */
 export function noteClient(client: ObservedClient, status: string): void {
   if (status === "connecting") hooks.clients.add(client);
   if (status !== "end" || !hooks.clients.delete(client)) return;
   try {
     hooks.left?.(client);
   } catch {
-    // Figures that are not counted disturb nobody.
+    // An error of the metrics code affects no client.
   }
 }
 
-/** An instrumentation that patches methods marks them so. */
+/** Patching instrumentations set this mark on methods. */
 export function isPatched(method: unknown): boolean {
   return (method as { __wrapped?: unknown }).__wrapped === true;
 }
 
-/** Writes of all clients so far: calls without a write between them leave together. */
+/** The number of writes of all clients so far: calls without a write between them share one. */
 export function flushesSoFar(): number {
   return ConnectionCounts.flushes;
 }
 
 /**
- * Notes where commands are issued, to be called while tracers listen: commands are written later, together
- * with those of others, and must not be taken for the work of whoever happened to be first.
+ * Records the async scope in which commands are issued, while tracers listen. Commands are written later,
+ * together with others, and must not be attributed to the first caller.
  */
 export function keepScope(issued: readonly Command[]): void {
   const scope = new AsyncResource("sluice.command", { requireManualDestroy: true });
@@ -120,8 +123,8 @@ export function keepScope(issued: readonly Command[]): void {
 }
 
 /**
- * Hands a command over on behalf of a replaced `sendCommand`. Tracers replace `command.reject`
- * only after that has returned; a command that is refused at once is refused after that, too.
+ * Sends a command on behalf of a replaced `sendCommand`. Tracers replace `command.reject` only after that
+ * method has returned, so an immediate rejection is delayed until then.
  */
 export function refusingLate(command: Command, handOver: () => void): void {
   const extra = command.ensureExtra();
@@ -138,14 +141,14 @@ export function refusingLate(command: Command, handOver: () => void): void {
 }
 
 export class ClientTracer implements CommandWriter {
-  /** The server of the present socket. */
+  /** The server of the current socket. */
   serverName = "";
   private attempts = 0;
   private attempt: SettleHook | null = null;
-  /** Of the present attempt: the commands of the handshake are issued in it. */
+  /** The scope of the current attempt, in which the commands of the handshake are issued. */
   private connecting: AsyncResource | null = null;
   private reason: Error | undefined;
-  /** Looked up once for each connection: asking the environment takes longer than a flush may. */
+  /** Read once for each connection: reading the environment takes longer than a flush may. */
   isLogging = false;
   isLoggingBatches = false;
   private work: ConnectionContext | null = null;
@@ -153,7 +156,7 @@ export class ClientTracer implements CommandWriter {
 
   constructor(private readonly client: TracedClient) {}
 
-  /** A command is being written; one that is sent again was reported to the channels before. */
+  /** A command is being written; a resent command has been reported to the channels before. */
   onWrite(command: Command): void {
     const merged = mergedIn(command);
     if (merged !== null) {
@@ -170,7 +173,7 @@ export class ClientTracer implements CommandWriter {
     if (extra.isTraced) return;
     extra.isTraced = true;
     const { serverAddress, serverPort } = this.server();
-    // The commands of the handshake belong to the database that is about to be selected.
+    // The commands of the handshake belong to the database that will be selected.
     const isOwn = command.origin === Origin.Connection;
     const database = isOwn ? (this.client.options.db ?? 0) : command.db;
     const trace = traceCommand(command.name, command.args, { database, serverAddress, serverPort });
@@ -181,24 +184,24 @@ export class ClientTracer implements CommandWriter {
     extra.addHook(trace);
   }
 
-  /** A transaction of so many commands, MULTI and EXEC not counted, is about to be sent. */
+  /** A transaction with this many commands, without MULTI and EXEC, is about to be sent. */
   onTransaction(size: number, database: number): BatchObserver | null {
     if (!isBatchTraced()) return null;
     const { serverAddress, serverPort } = this.server();
     return traceBatch(size, { database, serverAddress, serverPort });
   }
 
-  /** An error of the connection; explains the end of the present attempt. */
+  /** An error of the connection; it explains the end of the current attempt. */
   onError(error: Error): void {
     this.reason ??= error;
     debug("error of %s: %s", this.place(), error);
   }
 
-  /** Follows the status words: each `connecting` begins an attempt, the next decisive word ends it. */
+  /** Follows the state: each `connecting` begins an attempt, and the next final state ends it. */
   onStatus(status: string): void {
     const attempt = this.attempt;
     const reason = this.reason;
-    // The words are put together for those who read them.
+    // Formatted only if the debug output is enabled.
     if (debug.enabled) debug("%s is now %s", this.place(), status);
     this.followWork(status, reason);
     if (status === "connect") this.serverName = this.nameOfServer();
@@ -222,7 +225,7 @@ export class ClientTracer implements CommandWriter {
       connectionDebug("connection to %s is closed: %s", this.place(), reason ?? "no error");
   }
 
-  /** The same as operations of `sluice:connection`. */
+  /** Reports the same as operations of `sluice:connection`. */
   private followWork(status: string, reason: Error | undefined): void {
     noteClient(this.client, status);
     if (status === "connecting") {
@@ -263,13 +266,13 @@ export class ClientTracer implements CommandWriter {
     });
   }
 
-  /** The server for people to read: `host:port`, or the path of the socket. */
+  /** The server in readable form: `host:port`, or the path of the socket. */
   place(): string {
     const { serverAddress, serverPort } = this.server();
     return serverPort === undefined ? redactUrl(serverAddress) : `${serverAddress}:${serverPort}`;
   }
 
-  /** The address of the socket's other end: what it was dialled by may have several names. */
+  /** The remote address of the socket, because the configured host may be one of several names. */
   private nameOfServer(): string {
     const { stream } = this.client;
     if (!(stream instanceof Socket) || stream.remoteAddress === undefined) return this.place();
@@ -290,19 +293,19 @@ export class ClientTracer implements CommandWriter {
 
 function nothing(): void {}
 
-// Commands on their way through a `sendCommand` that has been replaced (tracers and wrappers do
-// that). It is the code of users: it may throw, change arguments, or return a promise of its own.
+// Support for a replaced `sendCommand` (by tracers and wrappers). The replacement is user code: it may throw,
+// change arguments, or return its own promise.
 
-/** The promise for the caller of a single command: the one that the replacement returns, if it is one. */
+/** The promise for the caller of a single command: the one that the replacement returns, if it returns one. */
 export function outcomeOf(command: Command, returned: unknown): Promise<unknown> {
   return isThenable(returned) ? (returned as Promise<unknown>) : command.promise;
 }
 
-/** Passes the command of a batch through; one that the replacement throws for fails alone. */
+/** Passes a command of a batch through; if the replacement throws, only this command fails. */
 export function passThrough(command: Command, send: (command: Command) => unknown): void {
   try {
     const returned = send(command);
-    // The batch reports the outcome; what the replacement makes of it has no other reader.
+    // The batch reports the outcome; the promise of the replacement has no other consumer.
     if (isThenable(returned)) returned.then(undefined, ignore);
   } catch (error) {
     command.fail(toError(error));

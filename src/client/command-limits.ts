@@ -1,8 +1,8 @@
 /**
- * Time limits and abort signals of commands. `commandTimeout` and the limits of `with()` count
- * from the call, whatever queue the command is in, and reject; `blockingTimeout` is the client's
- * own patience with blocking commands and resolves null, as the server would. The connection is
- * kept: what was not written is dropped, a late reply is passed over.
+ * Time limits and abort signals of commands. `commandTimeout` and the limits of `with()` count from the call,
+ * including all queues, and reject. `blockingTimeout` limits how long the client itself waits for blocking
+ * commands, and resolves with null, as the server would. A limit never closes the connection: an unwritten
+ * command is dropped, and a late reply is ignored.
  */
 
 import { blockingTimeMs, heldTimeMs } from "../command/blocking";
@@ -18,7 +18,7 @@ import { userClockMs } from "../util/scheduling";
 import { withoutFrames } from "../util/without-frames";
 import { RETRY_POLICIES } from "./options/check-options";
 
-// The link needs it when the time of a blocking call is up, and should find it loaded then.
+// Needed by the link when a blocking call times out; loaded here so that it is available then.
 require("../link/unblocker");
 
 export interface LimitOptions {
@@ -29,28 +29,28 @@ export interface LimitOptions {
 
 /** The settings of `with()` for the calls made through its view. */
 export interface CallLimits {
-  /** Milliseconds from the call until it rejects; takes the place of `commandTimeout`. */
+  /** Milliseconds from the call until it rejects; replaces `commandTimeout`. */
   timeout?: number | undefined;
-  /** Aborted: what was not written is dropped, the reply of what was is passed over. */
+  /** When aborted, drops an unwritten command and ignores the reply to a written one. */
   signal?: AbortSignal | undefined;
-  /** Whether a written command goes again after a lost connection; see `retryPolicy`. */
+  /** Whether a written command is sent again after a lost connection; see `retryPolicy`. */
   retry?: RetryPolicy | undefined;
   /**
-   * With the option `cache`: `false` asks the server and keeps nothing of the answer; a number takes no answer that
-   * is older than so many milliseconds and keeps its own for so long, whatever `match` says.
+   * With the option `cache`: `false` asks the server and does not store the reply. A number of milliseconds
+   * accepts only younger cached replies and stores its own reply for that long, regardless of `match`.
    */
   cache?: boolean | number | undefined;
 }
 
-/** The state of the link that a command goes to, as the limits need it. */
+/** The state of a command's link, for the limits. */
 export interface LimitContext {
-  /** Commands are written as they come, none waits for a connection. */
+  /** Commands are written as they arrive, without waiting for a connection. */
   readonly isWritable: boolean;
-  /** Where a command stands, for the error. */
+  /** The position of a command, for the error. */
   positionOf(command: Command): QueuePosition;
 }
 
-/** Commands with a timeout of their own, and XREAD and XREADGROUP even without BLOCK. */
+/** Commands with their own timeout, and XREAD and XREADGROUP even without BLOCK. */
 const MAY_BLOCK =
   CommandFlag.TimeoutLast | CommandFlag.TimeoutFirst | CommandFlag.TimeoutFifth | CommandFlag.BlockOption;
 
@@ -67,7 +67,7 @@ export class Limiter {
     this.signal = call.signal === undefined ? null : new SignalListener(call.signal, context);
   }
 
-  /** May settle the command at once: when its signal is aborted already. */
+  /** May settle the command immediately if its signal is already aborted. */
   limit(command: Command): void {
     const { options, context, call } = this;
     if (call.retry !== undefined) command.ensureExtra().retryPolicy = call.retry;
@@ -83,7 +83,7 @@ export class Limiter {
     if (isPositive(options.blockingTimeout)) this.limitBlocking(command, options.blockingTimeout);
   }
 
-  /** For how long the server may hold a written command because it was asked to; 0: not at all. */
+  /** How long the command asks the server to hold it; 0: not at all. */
   private heldMs({ spec, args }: Command): number {
     if ((spec.flags & CommandFlag.Blocking) === 0) return 0;
     const ownMs = heldTimeMs(spec, args);
@@ -105,7 +105,7 @@ export class Limiter {
   }
 }
 
-/** Each says what it takes instead of the value, if that is wrong. */
+/** For an invalid value, each check returns a description of the valid ones. */
 const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) => string | null } = {
   timeout: (value) => (typeof value === "number" && !Number.isNaN(value) ? null : "milliseconds"),
   signal: (value) =>
@@ -114,7 +114,7 @@ const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) =
   cache: (value) => (isCacheChoice(value) ? null : "a boolean or milliseconds"),
 };
 
-/** Passed over, it would leave the caller without a limit. */
+/** An ignored setting would leave the caller without a limit. */
 function checkCall(call: CallLimits): void {
   for (const [name, value] of Object.entries(call)) {
     if (value === undefined) continue;
@@ -156,7 +156,7 @@ function detailsOf(command: Command, context: LimitContext, issuedAtMs: number):
   };
 }
 
-/** A blocking call that was given up must not take an element that comes later. */
+/** A blocking call that was given up must not remove a later element. */
 function failAndRecall(command: Command, error: Error): void {
   const wasSent = command.state === CommandState.Sent;
   command.fail(error);
@@ -187,14 +187,14 @@ abstract class Limit implements Expiring, SettleHook {
 
 /** Rejects the command. */
 export class CommandLimit extends Limit {
-  /** Time that the server may hold it from when it is written, beyond the limit. */
+  /** The time from the write for which the server may hold the command, beyond the limit. */
   heldMs = 0;
   private readonly issuedAtMs = userClockMs();
 
   constructor(
     command: Command,
     private readonly context: LimitContext,
-    /** The message says where the time went; the API fixes that of `commandTimeout`. */
+    /** Whether the message says where the time was spent; the API fixes the message of `commandTimeout`. */
     private readonly isTelling = true,
   ) {
     super(command);
@@ -222,12 +222,12 @@ export class CommandLimit extends Limit {
 
 /** `blockingTimeout`: resolves null. */
 class BlockingLimit extends Limit {
-  /** Issued while offline: once written, the command's own timeout counts from then on. */
+  /** Issued while offline: once the command is written, its own timeout counts from that time. */
   isExtendable = false;
 
   constructor(
     command: Command,
-    /** Limit of the command once it is written. */
+    /** The limit of the command once it is written. */
     readonly writtenMs: number,
   ) {
     super(command);
@@ -246,7 +246,7 @@ class BlockingLimit extends Limit {
   }
 }
 
-/** Ends commands when a signal is aborted. It listens to the signal only while some are outstanding. */
+/** Ends commands when a signal is aborted. It listens to the signal only while some of them are unsettled. */
 class SignalListener {
   private outstanding = new Set<AbortableCommand>();
   private readonly onAbort = (): void => {
@@ -261,7 +261,7 @@ class SignalListener {
     private readonly context: LimitContext,
   ) {}
 
-  /** False when the signal is aborted already; the command has then failed. */
+  /** Returns false when the signal is already aborted; the command has then failed. */
   follow(command: Command): boolean {
     const one = new AbortableCommand(this, command);
     if (this.signal.aborted) {
@@ -303,7 +303,7 @@ class AbortableCommand implements SettleHook {
   }
 }
 
-/** Methods that change or read the state that the client keeps on itself. */
+/** Methods that change or read state of the client itself. */
 const OF_THE_CLIENT = [
   "on",
   "once",
@@ -327,9 +327,9 @@ const OF_THE_CLIENT = [
 type AnyMethod = (...args: unknown[]) => unknown;
 
 /**
- * The common prototype of what `with()` returns: an object that inherits everything from its
- * client, so that it has the same methods, scripts included, over the same connections. What
- * belongs to the client as a whole (listeners, new commands and scripts) is passed on to it.
+ * The common prototype of the views that `with()` returns. A view inherits all methods of its client, including
+ * scripts, and uses the same connections. Calls that concern the whole client (listeners, new commands and
+ * scripts) are forwarded to it.
  */
 export function makeViewPrototype<Client extends object>(client: Client): Client {
   const prototype = Object.create(client) as Client;

@@ -1,4 +1,4 @@
-/** How a server is reached, as the options say: by TCP or a unix socket, by Sentinel, or by a connector of the user's own. */
+/** Chooses the connector for the options: TCP or a unix socket, Sentinel, or a connector of the user. */
 
 import type { EventEmitter } from "node:events";
 import type { AbstractConnector } from "../link/connector";
@@ -8,7 +8,7 @@ import type { RedisOptions } from "./options/redis-options";
 
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
-/** @param makeClient Makes the clients of the sentinels. */
+/** @param makeClient Creates the clients of the Sentinels. */
 export function makeConnector(
   client: EventEmitter & { readonly options: RedisOptions },
   makeClient: (settings: object) => EventEmitter,
@@ -16,7 +16,7 @@ export function makeConnector(
   const { options } = client;
   const Connector = options.Connector as ConnectorClass | null | undefined;
   if (!Connector && !options.sentinels) return new TcpConnector(options);
-  // Loaded by those who use it.
+  // Loaded on first use.
   const { SentinelConnector } =
     require("../sentinel/sentinel-connector") as typeof import("../sentinel/sentinel-connector");
   const connector = Connector ? new Connector(options) : new SentinelConnector(options);

@@ -1,4 +1,4 @@
-/** The credentials of a client for a connection: those of its options, or of the function that the options hold. */
+/** The credentials of a connection: from the options, or from the function in the options. */
 
 import { askProvider, type CredentialsProvider } from "../link/credential-provider";
 import type { CredentialReason, ExpiringCredentials } from "../link/credentials";
@@ -12,14 +12,14 @@ export interface CredentialOptions extends ExpiringCredentials {
   readonly tls?: unknown;
 }
 
-/** Never asks a function whose result another connection is waiting for. */
+/** Does not call a function whose result another connection is waiting for. */
 export function credentialsOf(
   options: CredentialOptions,
   reason: CredentialReason = "connect",
 ): ExpiringCredentials | Promise<ExpiringCredentials> {
   const { credentials, host, port, path, sentinels, tls } = options;
   if (typeof credentials !== "function") return options;
-  // A Sentinel names the server only while the client dials.
+  // A Sentinel names the server only while the client connects.
   const address = sentinels || path ? {} : { host, port };
   return askProvider(credentials, { ...address, tls: Boolean(tls), reason });
 }

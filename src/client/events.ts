@@ -1,4 +1,4 @@
-/** Emitting events of a client without ever crashing the process. */
+/** Emits events of a client without crashing the process. */
 
 import type { EventEmitter } from "node:events";
 import type { Message } from "../protocol/message";
@@ -12,7 +12,7 @@ const BUFFER_EVENTS = {
   smessage: "smessageBuffer",
 } as const;
 
-/** A published message: as text for those who listen for text, then as Buffers. */
+/** A published message: as text for listeners for text, then as Buffers. */
 export function emitMessage(client: EventEmitter, message: Message): void {
   const { kind } = message;
   try {
@@ -33,21 +33,21 @@ function emitTexts(client: EventEmitter, event: string, message: Message): void 
   else client.emit(event, message.patternText(), message.channelText(), message.payloadText());
 }
 
-/** The pattern stays a text. */
+/** The pattern remains text. */
 function emitBuffers(client: EventEmitter, event: string, message: Message): void {
   if (message.kind !== "pmessage") client.emit(event, message.channelBytes(), message.payload());
   else client.emit(event, message.patternText(), message.channelBytes(), message.payload());
 }
 
-/** Emits an event at the end of the present run: listeners may be set behind the call that leads to it. */
+/**
+ * Emits an event at the end of the current task, because listeners may be attached after the call that causes
+ * it.
+ */
 export function emitLater(client: EventEmitter, event: string, ...args: unknown[]): void {
   nextTick(() => client.emit(event, ...args));
 }
 
-/**
- * Emits an event if somebody listens. An `error` that nobody hears is printed; one that comes
- * after the end is not worth a word.
- */
+/** Emits an event that has listeners. An `error` without a listener is printed, unless the client has ended. */
 export function reportSilently(
   client: EventEmitter & { readonly status: string },
   event: string,

@@ -1,6 +1,6 @@
 /**
- * Leaving within a time limit: what was issued before is answered if it can be, then the
- * connection closes; when the time is up it closes at once and says what was left.
+ * Quits within a time limit: waits for the replies to issued commands, then closes the connection. When the
+ * limit has passed, it closes immediately and reports the remaining commands.
  */
 
 import type { Command } from "../command/command";
@@ -9,33 +9,33 @@ import { OpenCommands } from "../link/open-commands";
 import { Delay } from "../util/scheduling";
 
 export interface QuitOptions {
-  /** Milliseconds that the commands issued before have to be answered. */
+  /** Milliseconds for the commands issued before `quit` to be answered. */
   timeout: number;
 }
 
 export interface QuitReport {
-  /** Everything issued before was answered. */
+  /** Every command issued before `quit` was answered. */
   isDrained: boolean;
-  /** Commands that were written and whose answer had not come; they may have run. */
+  /** Commands that were written but not answered; they may have run. */
   unanswered: number;
   /** Commands that were never written. */
   unsent: number;
 }
 
-/** The ways in which a client leaves and closes. */
+/** How a client quits and closes. */
 export interface Leaver {
   readonly link: Link;
-  /** Sends QUIT behind everything. */
+  /** Sends QUIT after all other commands. */
   leave(): Promise<unknown>;
   disconnect(): void;
   /** Commands that have not reached the link. */
   gathered(): readonly Command[];
 }
 
-/** Time that a user has given. */
+/** A time limit set by the user. */
 export class TimeLimit {
   isOver = false;
-  /** Resolves when the time is up. */
+  /** Resolves when the limit has passed. */
   readonly over: Promise<void>;
   private delay!: Delay;
 
@@ -58,7 +58,7 @@ export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Prom
   const { link } = leaver;
   const left = leaver.leave().then(
     () => null,
-    // Refused, or given up: the client is closed all the same.
+    // QUIT was refused or given up: the client closes nevertheless.
     () => ({ ...countLeft(leaver), isDrained: link.connection === null }),
   );
   const limit = new TimeLimit(timeout);

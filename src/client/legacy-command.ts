@@ -1,7 +1,7 @@
 /**
- * The `Command` class of the public interface: a command built by hand for `sendCommand`, with
- * the constructor, flags and helpers that applications and tools know. It goes out past key
- * prefix and auto-pipelining, and by default its strings come back as Buffers.
+ * The public `Command` class: a command built by hand for `sendCommand`, with the constructor, flags and
+ * helpers that applications and tools know. It bypasses the key prefix and auto-pipelining, and by default its
+ * reply contains Buffers.
  */
 
 import { prepareArguments } from "../command/argument-mappers";
@@ -31,10 +31,10 @@ export interface LegacyCommandOptions {
 const NOWHERE = { commandsAhead: 0, bytesAhead: 0, server: "" };
 
 export class LegacyCommand extends Command {
-  /** The transformer tables; changing an entry takes effect at once. */
+  /** The transformer tables; changing an entry takes effect immediately. */
   static readonly _transformer = { argument: argumentTransformers, reply: replyTransformers };
 
-  /** Command names by what is special about them; lower case, sorted. */
+  /** The command names with each flag, in lower case and sorted. */
   static get FLAGS(): FlagSets {
     return flagSets();
   }
@@ -44,21 +44,21 @@ export class LegacyCommand extends Command {
     return isInFlagSet(flag, name);
   }
 
-  /** Changes what a command's arguments become before they are encoded; for the exact word. */
+  /** Changes how a command's arguments are transformed before they are encoded; for the exact name. */
   static setArgumentTransformer(name: string, transform: (args: unknown[]) => unknown[]): void {
     argumentTransformers[name] = transform;
   }
 
-  /** Changes what a command's reply becomes; for the exact word. */
+  /** Changes how a command's reply is transformed; for the exact name. */
   static setReplyTransformer(name: string, transform: (reply: unknown, context: object) => unknown): void {
     replyTransformers[name] = transform;
   }
 
   /** For use by the creator of the command. */
   ignore = false;
-  /** As the option `readOnly` says. */
+  /** The value of the option `readOnly`. */
   readonly isReadOnly: boolean;
-  /** As the option `errorStack` says. */
+  /** The value of the option `errorStack`. */
   readonly errorStack: Error | undefined;
 
   /**
@@ -114,20 +114,20 @@ export class LegacyCommand extends Command {
     return request;
   }
 
-  /** Rejects the command with "Command timed out" unless it is settled before. */
+  /** Rejects the command with "Command timed out" unless it settles first. */
   setTimeout(timeoutMs: number): void {
     const context = { isWritable: true, positionOf: () => NOWHERE };
     new CommandLimit(this, context, false).start(timeoutMs);
   }
 
-  /** Resolves the command with null unless it is settled before. */
+  /** Resolves the command with null unless it settles first. */
   setBlockingTimeout(timeoutMs: number): void {
     const delay = new Delay(() => this.resolve(null), timeoutMs);
     const stop = (): void => delay.stop();
     this.ensureExtra().addHook({ onFulfilled: stop, onFailed: stop });
   }
 
-  /** The time in milliseconds that the command asks the server to block, if it is a blocking one. */
+  /** How long the command asks the server to block, in milliseconds, if it is a blocking command. */
   extractBlockingTimeout(): number | null | undefined {
     return blockingTimeMs(this.spec, this.args) ?? undefined;
   }

@@ -1,12 +1,12 @@
-/** The options `coalesce` and `merge`. The code for them is loaded by those who switch it on. */
+/** The options `coalesce` and `merge`. Their code is loaded on first use. */
 
 import type { BatchMerging } from "../command/batch";
 import { OptionError } from "../errors";
 
-/** Commands that can be merged. `get`, `set`, `hmset` and the pushes only where they are named. */
+/** Commands that can be merged. `get`, `set`, `hmset` and the pushes are merged only if they are named. */
 export type MergeableCommand = "get" | "hget" | "hmset" | "lpush" | "rpush" | "set" | "sismember" | "zscore";
 
-/** `true`: those whose replies are exact, whatever the keys hold: `hget`, `sismember` and `zscore`. */
+/** `true`: the commands with exact replies for every content of the keys: `hget`, `sismember` and `zscore`. */
 export type MergeChoice = boolean | readonly MergeableCommand[];
 
 const MERGEABLE: readonly string[] = [
@@ -23,7 +23,10 @@ const EXACT: readonly string[] = ["hget", "sismember", "zscore"] satisfies Merge
 
 const opened = new Map<string, BatchMerging>();
 
-/** Null if nothing is asked for. Clients that ask for the same share it: it keeps nothing of them. */
+/**
+ * Null without these options. Clients with equal options share the result, because it holds no state of a
+ * client.
+ */
 export function openMerging(merge: MergeChoice | undefined, coalesces: boolean): BatchMerging | null {
   const merged = namesOf(merge);
   if (merged.length === 0 && !coalesces) return null;
@@ -37,7 +40,7 @@ export function openMerging(merge: MergeChoice | undefined, coalesces: boolean):
   return merging;
 }
 
-/** Throws an `OptionError` for what is neither yes or no nor a list of commands that can be merged. */
+/** Throws an `OptionError` unless the value is a boolean or a list of commands that can be merged. */
 export function checkMerge(option: string, merge: unknown): void {
   if (merge === undefined || merge === null || typeof merge === "boolean") return;
   const names: readonly unknown[] | null = Array.isArray(merge) ? merge : null;

@@ -14,15 +14,15 @@ const MOST_NAMES = 16;
 
 const debug = debugLog("pipeline");
 
-/** Where it goes. */
+/** The target of the reports. */
 export interface PipelineTarget extends CallSource {
-  /** The debug output wants a line for each batch. The environment was asked before. */
+  /** The debug output is enabled. The environment is read only once. */
   readonly isLogging: boolean;
-  /** Nodes that the batch which was handed over last was divided among. */
+  /** The number of nodes that share the last batch. */
   nodesOfLast(): number;
 }
 
-/** Null if the only listener wants to hear nothing of it. */
+/** Null if the only subscriber ignores this batch. */
 export function tracePipeline(run: BatchFacts, target: PipelineTarget): PipelineObserver | null {
   const { isLogging } = target;
   const isHeard = pipelineChannel.isHeard;
@@ -32,7 +32,7 @@ export function tracePipeline(run: BatchFacts, target: PipelineTarget): Pipeline
   return new PipelineTrace(target, listener, context, isHeard);
 }
 
-/** An error that the listener throws is not the caller's affair. */
+/** An error of the subscriber must not reach the caller. */
 function tellBatch(run: BatchFacts, target: PipelineTarget): BatchEnd | null {
   try {
     return hooks.batch?.(run, target) ?? null;
@@ -98,7 +98,7 @@ class PipelineTrace implements PipelineObserver {
     try {
       listener.onEnd(...end);
     } catch {
-      // An exporter that throws is not the caller's affair.
+      // An error of the exporter must not reach the caller.
     }
   }
 
@@ -132,7 +132,7 @@ function countNames(run: BatchFacts): Record<string, number> | null {
   let count = 0;
   const flush = (): void => {
     if (count === 0) return;
-    // People write whole lines into a name.
+    // Users sometimes pass a whole command line as the name.
     const name = maskName(last, []);
     counts.set(name, (counts.get(name) ?? 0) + count);
   };

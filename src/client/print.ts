@@ -1,4 +1,4 @@
-/** A callback that prints what it is given. */
+/** A callback that prints its arguments. */
 
 /** Logs `Error: <error>` or `Reply: <reply>`. */
 export function print(error: Error | null, reply?: unknown): void {

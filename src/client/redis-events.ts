@@ -1,4 +1,7 @@
-/** The reports of the link, as the events of a `Redis` instance. Listeners never unwind the parser. */
+/**
+ * Emits the reports of the link as events of a `Redis` instance. An error of a listener never unwinds the
+ * parser.
+ */
 
 import type { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
@@ -22,21 +25,21 @@ import { type CredentialOptions, credentialsOf } from "./credentials-of";
 import { emitMessage } from "./events";
 import type { RedisStatus } from "./types";
 
-/** The cluster that a link is a part of: it is told what it has a use for. */
+/** The cluster of a link, which receives some of its reports. */
 export interface LinkSupervisor {
   onStatus?(status: LinkStatus): void;
   onNamedError?(type: string, error: Error): void;
-  /** True when the command was redirected. */
+  /** Returns true when the command was redirected. */
   onReplyError?(command: Command, error: Error): boolean;
   readonly takeover?: Takeover;
   onShardLost?(channel: Buffer): void;
   onMessage?(message: Message): void;
 }
 
-/** The client whose events they are. */
+/** The client that emits the events. */
 export interface EventfulClient extends EventEmitter {
   readonly options: CredentialOptions;
-  /** Missing while the client is being built. */
+  /** Undefined while the client is being built. */
   readonly [PARTS]?: Chain;
   silentEmit(event: string, argument: unknown): boolean;
 }
@@ -58,7 +61,7 @@ const MONITOR_WORD = /"((?:[^"\\]|\\.)*)"/g;
 
 export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
   supervisor: LinkSupervisor | null = null;
-  /** The word that an application has written to `status`; the next move of the link takes its place. */
+  /** The value that an application has written to `status`; the next state change of the link replaces it. */
   shownStatus: RedisStatus | null = null;
 
   /** The counts of the connections of the client. */
@@ -103,7 +106,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
   onStatus(status: LinkStatus, argument: unknown): void {
     this.shownStatus = null;
     this.tracer.onStatus(status);
-    // The first words come while the client is still being built.
+    // The first states are reported while the client is still being built.
     const parts = this.client[PARTS];
     parts?.auto?.hold(status === "ready");
     parts?.tracker?.onStatus(status === "ready", this.tracer);
@@ -115,7 +118,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
     if (status === "end") this.client[PARTS]?.lease?.close((commands) => this.settleWaiting(commands));
   }
 
-  /** Ends commands that have not reached a link, or lets who looks after this one take them elsewhere. */
+  /** Ends commands that have not reached a link, or lets the cluster move them to other nodes. */
   settleWaiting(commands: readonly Command[]): void {
     endCommands(commands, this.takeover, () => new ConnectionClosedError());
   }
@@ -159,7 +162,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
   }
 }
 
-/** Reads a line that MONITOR prints: `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. */
+/** Parses a line of MONITOR: `1339518083.107412 [0 127.0.0.1:60866] "keys" "*"`. */
 function parseMonitorLine(line: string): MonitorLine {
   const head = MONITOR_HEAD.exec(line);
   if (head === null) return { time: line, args: [], source: "", database: "" };

@@ -1,6 +1,6 @@
 /**
- * The client for one server: options in, chain built, events out. Everything it does is done by
- * the layers below; this class translates between them and the public interface.
+ * The client for one server. This class only translates between the public interface and the layers below: it
+ * resolves options, builds the chain, and emits events.
  */
 
 import type { EventEmitter } from "node:events";
@@ -47,7 +47,7 @@ import {
 } from "./stats";
 import type { ClientListeners, RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
-/** The state of the present connection. */
+/** The state of the current connection. */
 export interface Condition {
   select: number;
   auth: string | null | undefined;
@@ -59,7 +59,7 @@ export interface Condition {
 export { flushesSoFar, isPatched, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
-/** The options decide about the type parameter of the client. */
+/** The options determine the type parameter of the client. */
 type OptionsOf<Mode extends ReplyMappingMode> = RedisOptions & { replyMapping: Mode };
 type RedisArguments =
   | [port?: number, host?: string, options?: RedisOptions]
@@ -82,7 +82,7 @@ const NO_PEER = { remoteAddress: undefined, remotePort: undefined };
 
 interface RedisListeners extends ClientListeners, Record<RedisStatus, () => void> {}
 
-/** Listeners whose arguments are known. */
+/** Listeners with typed arguments. */
 export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
   /**
    * Calls the listener for each event. Connection: `connect`, `ready`, `error`, `close`, `reconnecting`, `end`. Messages:
@@ -115,7 +115,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     console.warn(NO_OTHER_PROMISE);
   }
 
-  /** The options that hold where none are given. */
+  /** The default options. */
   static readonly defaultOptions = defaultOptions;
 
   /** Same as `new Redis(...)`. */
@@ -123,7 +123,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return new Redis(...(args as []));
   }
 
-  /** Tells a `Redis` from a `Cluster`. */
+  /** Distinguishes a `Redis` from a `Cluster`. */
   readonly isCluster: boolean = false;
   /** All options, defaults included. The object passed to the constructor is not changed. */
   readonly options: RedisOptions;
@@ -135,7 +135,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   readonly [SOURCE]: TraceSource;
   private readonly [TRACER]: ClientTracer;
 
-  // Options that leave the reply mapping open come second: they mean the default of the parameter.
+  // Overloads with options that leave the reply mapping open come second: they use the default of the type
+  // parameter.
   constructor(port: number, host: string, options: OptionsOf<Mode>);
   constructor(port: number, host: string, options?: RedisOptions);
   constructor(portOrPath: number | string, options: OptionsOf<Mode>);
@@ -145,7 +146,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   constructor(...args: unknown[]) {
     super();
     this.options = resolveRedisOptions(args);
-    // The layers below do not care about the types of replies.
+    // The layers below ignore the types of replies.
     const self = this as unknown as Redis;
     const tracer = new ClientTracer(this);
     const events = new RedisEvents(self, tracer);
@@ -163,7 +164,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     else this.connect().catch(() => {});
   }
 
-  /** Follows the options that may be set at any time. */
+  /** Observes the options that may be changed at any time. */
   private [HEED](): void {
     observeOptions(this.options, LIVE_OPTIONS, (name) => {
       const { [LINK]: link, [PARTS]: parts, options } = this;
@@ -176,35 +177,38 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     });
   }
 
-  /** See docs/connecting.md for the words and the moves between them. */
+  /** The current state. See docs/connecting.md for the states and their order. */
   get status(): RedisStatus {
     return this[EVENTS].shownStatus ?? (this[LINK].status as RedisStatus);
   }
 
-  /** Some packages set it after closing the client. It is shown until the next move, and changes nothing. */
+  /**
+   * Some packages assign it after they close the client. The value is shown until the next state change, and
+   * has no effect.
+   */
   set status(word: RedisStatus) {
     this[EVENTS].shownStatus = word;
   }
 
-  /** RESP2 connections with subscriptions and those under MONITOR take few commands or none. */
+  /** Most commands are refused by connections in `monitor` mode, and with RESP2 in `subscriber` mode. */
   get mode(): "normal" | "subscriber" | "monitor" {
     return this[LINK].mode;
   }
 
   /**
-   * The present socket, or `null` while there is none: typed as the original types it. A connector of your own
-   * may give any Duplex.
+   * The current socket, or `null` without one, with the type that ioredis declares. A custom connector may
+   * return any Duplex.
    */
   get stream(): Socket {
     return (this[LINK].connection?.socket ?? null) as Socket;
   }
 
-  /** The answers that are kept in this process; without the option `cache` there are none. */
+  /** The replies cached in this process; empty without the option `cache`. */
   get cache(): CacheView {
     return this[PARTS].cache;
   }
 
-  /** The connector opens the sockets. */
+  /** The connector that opens the sockets. */
   get connector(): AbstractConnector {
     return this[LINK].connector;
   }
@@ -219,7 +223,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return this[LINK].offline;
   }
 
-  /** Database, protocol and the like of the present connection; null without one. */
+  /** Database, protocol and related state of the current connection; null without one. */
   get condition(): Condition | null {
     const { connection, session, options, mode } = this[LINK];
     if (connection === null) return null;
@@ -231,7 +235,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     });
   }
 
-  /** Commands of the automatic batch of the present turn, and commands that are held back behind it. */
+  /** Commands in the automatic batch of the current task, and commands that wait for it. */
   get autoPipelineQueueSize(): number {
     return this[PARTS].auto?.size ?? 0;
   }
@@ -250,8 +254,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   /**
-   * Writes what was issued before and closes the connection. Replies that still arrive within
-   * `disconnectTimeout` settle their callers; the rest rejects with "Connection is closed.".
+   * Writes the issued commands and closes the connection. Replies that arrive within `disconnectTimeout` settle
+   * their commands; the others reject with "Connection is closed.".
    */
   disconnect(reconnect = false): void {
     if (!reconnect) this[PARTS].letGo();
@@ -265,9 +269,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   /**
-   * Sends QUIT behind everything issued so far, and closes. With `{ timeout }` it waits no longer
-   * than that for the answers, closes in any case, and resolves with a report of what was left.
-   *
+   * Sends QUIT after all issued commands, and closes. With `{ timeout }` it waits at most that long for the
+   * replies, closes in any case, and resolves with a report of the remaining commands.
    * @example
    * const { isDrained, unanswered, unsent } = await redis.quit({ timeout: 500 });
    */
@@ -280,7 +283,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     if (typeof options !== "object" || options === null) {
       return asCallback(leave(this, false) as Promise<"OK">, options);
     }
-    // The report counts what waits behind bounds as well.
+    // The report includes commands that wait behind `bounds`.
     this[PARTS].letGo();
     const leaver = {
       link: this[LINK],
@@ -296,8 +299,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   /**
-   * A new client with the same options, changed by `override`. Scripts defined later are not copied.
-   *
+   * A new client with the same options, changed by `override`. Scripts that were defined later are not copied.
    * @example
    * const subscriber = redis.duplicate({ connectionName: "subscriber" });
    * await subscriber.subscribe("news"); // 1
@@ -319,8 +321,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   /**
-   * A new client that is told what the server executes: event `monitor(time, args, source, database)`.
-   *
+   * A new client that receives every command the server executes, as the event `monitor(time, args, source,
+   * database)`.
    * @example
    * const monitor = await redis.monitor();
    * monitor.on("monitor", (time, args) => console.log(time, args));
@@ -333,7 +335,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     const started = new Promise<Redis>((resolve, reject) => {
       const onError = (error: Error): void => {
         reject(error);
-        // No caller will ever hold it.
+        // The caller will never receive it.
         monitor.disconnect();
       };
       monitor.once("error", onError);
@@ -345,7 +347,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return asCallback(started, callback);
   }
 
-  /** How the client is doing, in figures; cheap enough for every second. See docs/observability.md. */
+  /** Metrics of the client; cheap enough to read every second. See docs/observability.md. */
   stats(): RedisStats {
     const { auto, admission, caching } = this[PARTS];
     return Object.freeze({
@@ -357,12 +359,12 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     });
   }
 
-  /** Emits an event if somebody listens; an unheard `error` is printed, never thrown. */
+  /** Emits an event that has listeners; an `error` without a listener is printed, never thrown. */
   silentEmit(event: string, ...args: unknown[]): boolean {
     return reportSilently(this, event, args);
   }
 
-  /** Closes the client at the end of the block that `await using redis = new Redis()` is in. */
+  /** Closes the client at the end of the block of `await using redis = new Redis()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }
@@ -385,12 +387,12 @@ export function linkStatsOf(redis: Redis<ReplyMappingMode>): LinkStats {
   return readLink(redis[LINK], redis[EVENTS].counts, { gathered, lease, server, status: redis.status });
 }
 
-/** All that has not reached a link. */
+/** Commands that have not reached a link. */
 export function gatheredOf(redis: Redis<ReplyMappingMode>) {
   return redis[PARTS].auto?.gathered ?? [];
 }
 
-/** The client as tracers see it. A class, since every client has one. */
+/** The client as tracers see it. A class, because every client has one. */
 class RedisSource implements TraceSource {
   constructor(
     private readonly redis: Redis,
@@ -458,7 +460,7 @@ class RedisChainDeps implements ChainDeps {
     tellGathered(ms, this.redis[SOURCE]);
   }
 
-  /** A transaction opened by hand goes on where it began; the rest will be refused. */
+  /** A transaction opened by hand continues on its connection; other commands are refused. */
   isBoundToShared(): boolean {
     const { link } = this;
     return link.isLeaving || link.session.isDelicate || link.session.isDbOpen || link.mode !== "normal";
@@ -467,7 +469,7 @@ class RedisChainDeps implements ChainDeps {
 
 function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {
   const link = redis[LINK];
-  // Closed on purpose, which is what QUIT asks for.
+  // The connection was closed on purpose, which is the goal of QUIT.
   if (link.isClosing && link.offline.length === 0) {
     return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
   }

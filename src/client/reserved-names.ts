@@ -1,7 +1,7 @@
 /**
- * Names that neither a script nor an added command may take, because the client, the events of
- * Node.js or the language look them up on every client. Any other name is free: the inside of
- * the clients is keyed by symbols.
+ * Names that scripts and added commands must not use, because the client, Node.js events or the language look
+ * them up on every client. All other names are free, because internal members of the clients are keyed by
+ * symbols.
  */
 
 import { EventEmitter } from "node:events";
@@ -32,7 +32,7 @@ const OF_THE_CLIENT = [
   "stream",
 ];
 
-/** `then` would make a promise of the client, `toJSON` would run whenever a log line shows it. */
+/** `then` would make the client a thenable, and `toJSON` would run whenever a client is logged. */
 const OF_THE_LANGUAGE = ["then", "toJSON"];
 
 const OF_EVENTS = ["domain", ...namesOf(new EventEmitter()), ...namesOf(EventEmitter.prototype)];
@@ -43,7 +43,7 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   ...OF_EVENTS,
 ]);
 
-/** Throws a `ReservedNameError` for a name that is taken. */
+/** Throws a `ReservedNameError` for a reserved name. */
 export function refuseReserved(name: string): void {
   if (RESERVED_NAMES.has(name)) throw new ReservedNameError(name);
 }

@@ -1,6 +1,6 @@
 /**
- * The result of `stats()` of the clients: plain frozen objects made of counters that are kept where
- * the work is done. Reading them allocates; keeping them does not.
+ * The result of `stats()` of the clients: plain frozen objects, built from counters that each module keeps.
+ * Reading them allocates; counting does not.
  */
 
 import type { CacheStats } from "../caching/cache-report";
@@ -13,21 +13,27 @@ import type { BlockingLease } from "../link/blocking-lease";
 import type { Link } from "../link/link";
 import { clockMs } from "../util/scheduling";
 
-/** Calls of the client. They only grow; `issued` minus the other two is what has not settled. */
+/**
+ * Counts of calls of the client, which only increase. `issued` minus `fulfilled` and `failed` is the number of
+ * unsettled calls.
+ */
 export interface CommandStats {
-  /** Calls, those of pipelines and transactions (MULTI and EXEC too) and those that the cache answers included. */
+  /**
+   * All calls, including those of pipelines and transactions (also MULTI and EXEC) and those answered by the
+   * cache.
+   */
   readonly issued: number;
-  /** Those that succeeded. A pipeline is counted when all of it has settled. */
+  /** Successful calls. A pipeline is counted when all of it has settled. */
   readonly fulfilled: number;
   readonly failed: number;
   /** Failures by the first word of the error reply (`WRONGTYPE`), or the code of the client's own error. */
   readonly errors: Readonly<Record<string, number>>;
 }
 
-/** Writes to the socket. They only grow. */
+/** Writes to the socket. The counts only increase. */
 export interface FlushStats {
   readonly count: number;
-  /** Commands written, those of the client itself (handshakes) and those sent again included. */
+  /** Written commands, including those of the client itself (handshakes) and resent ones. */
   readonly commands: number;
   /** Commands for each flush; 0 before the first. */
   readonly mean: number;
@@ -35,61 +41,64 @@ export interface FlushStats {
   readonly sizes: readonly number[];
 }
 
-/** Connections of the client. They only grow. */
+/** Connections of the client. The counts only increase. */
 export interface ConnectionStats {
   readonly attempts: number;
   /** Attempts that led to a ready connection. */
   readonly opened: number;
-  /** Ready connections that ended without being asked to. */
+  /** Ready connections that ended unexpectedly. */
   readonly lost: number;
-  /** Written commands that went back to the queue because their connection was lost. */
+  /** Written commands that returned to the queue because their connection was lost. */
   readonly resent: number;
-  /** Times that a silent server was asked about on a second connection. */
+  /** Probes of a silent server over a second connection. */
   readonly probes: number;
 }
 
-/** Commands that wait, by where. */
+/** Waiting commands, by reason. */
 export interface QueueStats {
-  /** For a connection. */
+  /** Waiting for a connection. */
   readonly offline: number;
-  /** For the next automatic batch, or for a connection of `blockingConnections`. */
+  /** Waiting for the next automatic batch, or for a connection of `blockingConnections`. */
   readonly gathered: number;
-  /** For the next flush. */
+  /** Waiting for the next flush. */
   readonly unsent: number;
-  /** For their reply. */
+  /** Waiting for their reply. */
   readonly inFlight: number;
   /**
-   * The same in bytes of arguments (characters of strings). A queue of more than 64 commands is not added up:
-   * the figure is then the mean of a few of them, spread over all of it, times their number.
+   * The same in bytes of arguments (characters of strings). For a queue of more than 64 commands it is an
+   * estimate: the mean of a sample spread over the queue, times the number of commands.
    */
   readonly offlineBytes: number;
   readonly gatheredBytes: number;
   readonly unsentBytes: number;
   readonly inFlightBytes: number;
-  /** Bytes that the socket holds because the system takes no more. */
+  /** Bytes that the socket buffers because the system accepts no more. */
   readonly socketBytes: number;
 }
 
-/** From a flush to its first reply, in milliseconds; null before the first. Blocking commands are left out. */
+/**
+ * The time from a flush to its first reply, in milliseconds; null before the first. Blocking commands are
+ * excluded.
+ */
 export interface RoundTripStats {
-  /** Moving mean in which the last one counts an eighth. */
+  /** Moving mean; the last round trip has a weight of one eighth. */
   readonly meanMs: number | null;
-  /** 99th percentile of the last minute, to within a fifth. */
+  /** 99th percentile of the last minute, with an error of at most 20 %. */
   readonly p99Ms: number | null;
-  /** Round trips measured; never more than one at a time. */
+  /** Measured round trips; at most one is measured at a time. */
   readonly count: number;
 }
 
-/** Times that the system took no more bytes. They only grow. */
+/** Times that the system accepted no more bytes. The counts only increase. */
 export interface StallStats {
   readonly count: number;
-  /** Milliseconds in all. */
+  /** Total milliseconds. */
   readonly ms: number;
 }
 
 /** The amounts that the option `bounds` limits. */
 export interface BoundStats {
-  /** Commands that are admitted and not settled, and the bytes of memory that they cost. */
+  /** Commands that are admitted and not settled, and their memory in bytes. */
   readonly commands: number;
   readonly bytes: number;
   /** Commands that wait to be admitted. */
@@ -104,14 +113,14 @@ interface Traffic {
   readonly connections: ConnectionStats;
 }
 
-/** One server. */
+/** Metrics of one server. */
 export interface LinkStats extends Traffic {
   readonly status: string;
   /** `host:port` or the path of the unix socket. */
   readonly server: string;
   readonly queues: QueueStats;
   readonly roundTrip: RoundTripStats;
-  /** Channels, patterns and sharded channels that are subscribed to. */
+  /** Active subscriptions: channels, patterns and shard channels. */
   readonly subscriptions: number;
 }
 
@@ -120,23 +129,23 @@ export interface RedisStats extends LinkStats {
   readonly commands: CommandStats;
   /** Null without the option `bounds`. */
   readonly bounds: BoundStats | null;
-  /** Automatic batches that may be unanswered at present; null without auto-pipelining. */
+  /** The number of automatic batches that may currently be unanswered; null without auto-pipelining. */
   readonly window: number | null;
   /** Null without the option `cache`. */
   readonly cache: CacheStats | null;
 }
 
-/** Commands and transactions that a node sent elsewhere or back, by its word. They only grow. */
+/** Commands and transactions that a node redirected or deferred, by its reply. The counts only increase. */
 export interface RedirectStats {
   readonly moved: number;
   readonly ask: number;
   readonly tryAgain: number;
   readonly clusterDown: number;
-  /** LOADING, MASTERDOWN, READONLY and the like. */
+  /** LOADING, MASTERDOWN, READONLY and similar replies. */
   readonly other: number;
 }
 
-/** The result of `cluster.stats()`: totals of all nodes, those that have left included. */
+/** The result of `cluster.stats()`: totals of all nodes, including former ones. */
 export interface ClusterStats extends Traffic {
   readonly status: string;
   readonly commands: CommandStats;
@@ -145,16 +154,16 @@ export interface ClusterStats extends Traffic {
   readonly redirects: RedirectStats;
   /** Null without the option `cache`. */
   readonly cache: CacheStats | null;
-  /** `offline` has what waits for the cluster or for its turn after a redirect, too. */
+  /** `offline` also contains commands that wait for the cluster, or for their turn after a redirect. */
   readonly queues: QueueStats;
   /** By `host:port`. */
   readonly nodes: Readonly<Record<string, LinkStats>>;
 }
 
-/** The facts that the link itself does not know. */
+/** Values that the link itself does not know. */
 interface Surroundings {
   readonly status: string;
-  /** Address of the server. */
+  /** The address of the server. */
   readonly server: string;
   readonly gathered: readonly Command[];
   readonly lease: BlockingLease | null;
@@ -221,10 +230,10 @@ function waitingOf(commands: readonly Command[]): Waiting {
   return { count: commands.length, bytes: bytesOf(commands) };
 }
 
-/** The facts that a cluster client adds to its nodes. */
+/** The values that a cluster client adds to its nodes. */
 interface ClusterFigures extends Pick<ClusterStats, "status" | "commands" | "bounds" | "cache"> {
   readonly nodes: readonly LinkStats[];
-  /** Of all nodes that there are or were. */
+  /** Of all current and former nodes. */
   readonly counts: ConnectionCounts;
   /** By `RedirectKind`. */
   readonly redirects: readonly number[];
@@ -254,7 +263,7 @@ export function readCluster({ nodes, counts, redirects, waiting, ...own }: Clust
   });
 }
 
-/** A few figures for people. */
+/** A summary for `console.log`. */
 export function shownOf({ offline, gathered, unsent, inFlight, socketBytes }: QueueStats): object {
   return { offline, gathered, unsent, inFlight, socketBytes };
 }

@@ -1,22 +1,22 @@
 /**
- * Public types of the clients that are no options: what a client has besides its own members
- * (commands, pipelines, transactions), its status words, and how the reply mapping of the options
- * becomes part of its type. Types only; nothing here exists at run time.
+ * Public types of the clients other than options: the members besides their own ones (commands, pipelines,
+ * transactions), the states, and how the reply mapping option becomes part of a client's type. Types only; the
+ * module is empty at run time.
  */
 
 import type { ChainableCommander, Known, RedisCommander } from "../command/generated/signatures";
 import type { MergeChoice } from "./merging";
 
-/** Shapes of replies: those of RESP2 whatever the protocol, or objects, numbers and booleans of RESP3. */
+/** Shapes of replies: the ones of RESP2 for every protocol, or objects, numbers and booleans of RESP3. */
 export type ReplyMappingMode = "legacy" | "resp3";
 
-/** The word that contexts of commands use for a reply mapping. Options that leave it open mean legacy. */
+/** The reply mapping as command contexts name it. Options that leave it open mean legacy. */
 export type MappingOf<Mode extends ReplyMappingMode> = [Mode] extends ["resp3"] ? "resp3" : "resp2";
 
-/** Values of `redis.status`. A connection in MONITOR mode is `monitoring` besides. */
+/** Values of `redis.status`. A connection in MONITOR mode is additionally `monitoring`. */
 export type RedisStatus = "wait" | "reconnecting" | "connecting" | "connect" | "ready" | "close" | "end";
 
-/** Listeners whose arguments are known, of both clients. */
+/** Listeners with typed arguments, of both clients. */
 export interface ClientListeners {
   message: (channel: string, message: string) => void;
   messageBuffer: (channel: Buffer, message: Buffer) => void;
@@ -28,7 +28,7 @@ export interface ClientListeners {
   invalidate: (keys: string[] | null) => void;
 }
 
-/** The reply mapping that options ask for; `Current` if they say nothing. */
+/** The reply mapping in the options; `Current` if they have none. */
 export type ReplyMappingFrom<Current extends ReplyMappingMode, Options> = Options extends {
   replyMapping: infer Mode;
 }
@@ -37,23 +37,26 @@ export type ReplyMappingFrom<Current extends ReplyMappingMode, Options> = Option
     : Extract<Mode, ReplyMappingMode>
   : Current;
 
-/** As `ReplyMappingFrom`, for the options of a cluster, where `redisOptions` says it. */
+/** Like `ReplyMappingFrom`, for the options of a cluster, which contain it in `redisOptions`. */
 export type ReplyMappingFromCluster<Current extends ReplyMappingMode, Options> = Options extends {
   redisOptions: infer NodeOptions;
 }
   ? ReplyMappingFrom<Current, NodeOptions>
   : Current;
 
-/** A list of commands as `pipeline()` and `multi()` take it: `[[name, ...args, callback?], ...]`. */
+/** A list of commands for `pipeline()` and `multi()`: `[[name, ...args, callback?], ...]`. */
 export type CommandList = readonly (readonly unknown[])[];
 
 /** How a pipeline is sent. */
 export interface PipelineOptions {
-  /** Which commands become one where they follow one another; see docs/fewer-commands.md. */
+  /** The commands that are merged when they are adjacent; see docs/fewer-commands.md. */
   merge?: MergeChoice | undefined;
 }
 
-/** How batches begin. The replies of commands chained to an empty one are known to its `exec()`. */
+/**
+ * The methods that begin a batch. `exec()` knows the types of the replies to commands chained to an empty
+ * batch.
+ */
 export interface Batches<Mapping extends "resp2" | "resp3" = "resp2"> {
   pipeline(options?: PipelineOptions): ChainableCommander<Mapping, Known<[]>>;
   pipeline(commands?: CommandList, options?: PipelineOptions): ChainableCommander<Mapping>;
@@ -64,7 +67,7 @@ export interface Batches<Mapping extends "resp2" | "resp3" = "resp2"> {
   multi(commands?: CommandList): ChainableCommander<Mapping>;
 }
 
-/** Every command and every way to begin a batch, as a client has them. */
+/** Every command and every method that begins a batch. */
 export interface ClientCommands<Mode extends ReplyMappingMode = "legacy">
   extends RedisCommander<{ type: "default"; mapping: MappingOf<Mode> }>,
     Batches<MappingOf<Mode>> {}

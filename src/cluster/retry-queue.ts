@@ -2,7 +2,7 @@
  * Holds commands that a node returned. It keeps the order of each slot through every redirect and loss by one
  * rule: **all commands of a slot that are in flight are at one node.**
  *
- *   open ---- a command came back, or the slot has a new owner ---------> held
+ *   open ----- a command came back, or the slot has a new owner --------> held
  *     ^                                                                    |  new commands line up
  *     |                                                                    v
  *     '--- all went to the owner ---- sent <--- no command in flight any more, the delay is over

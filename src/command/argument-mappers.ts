@@ -1,13 +1,12 @@
 /**
- * From what a caller passed to what goes on the wire: every argument becomes a string or a
- * Buffer. Arrays are flattened one level; deeper ones are joined with commas. The array handed
- * in must be the callee's own (a rest array): it is changed in place. Nothing here looks at what
- * a string contains. An argument that has no text ends its own command with an ArgumentError,
- * which names its position and never its value.
+ * Converts the arguments of a call into the form that is sent: strings and Buffers. Arrays are flattened one
+ * level; deeper ones are joined with commas. The given array must belong to the callee (a rest array), because
+ * it is changed in place. The content of strings is never inspected. An argument without a text form fails its
+ * own command with an ArgumentError, which contains the position and never the value.
  *
- * Bytes are copied here, since a command is written later than it is issued and the memory belongs
- * to the caller again when the call returns. A pipeline passes `copies = false` and copies with
- * `captureArguments` at its `exec()`; until then its caller may still change what was queued.
+ * Bytes are copied here, because a command is written later than it is issued and the caller may reuse its
+ * memory after the call. A pipeline passes `copies = false` and copies with `captureArguments` at `exec()`;
+ * until then its caller may still change queued arguments.
  */
 
 import { ArgumentError } from "../errors";
@@ -15,12 +14,12 @@ import { copyLarge, LARGE_COPY_BYTES } from "../protocol/large-copies";
 import type { Argument } from "../protocol/resp-types";
 import type { ArgumentMapper, CommandSpec } from "./command-spec";
 
-/** From here on `String(number)` uses an exponent, which servers do not read as an integer. */
+/** From this value on `String(number)` uses an exponent, which servers do not read as an integer. */
 const EXPONENT_FROM = 1e21;
 
 /**
- * The arguments of one call, ready to be encoded. Returns the given array, changed in place,
- * or a new one if arrays had to be flattened or the command has an argument transformer.
+ * The arguments of one call, ready to be encoded. Returns the given array, changed in place, or a new one if
+ * arrays were flattened or the command has an argument transformer.
  */
 export function prepareArguments(spec: CommandSpec, args: unknown[], copies = true): Argument[] {
   if (spec.argumentMapper === null) return normalizeArguments(args, spec.name, copies);
@@ -30,11 +29,11 @@ export function prepareArguments(spec: CommandSpec, args: unknown[], copies = tr
   if (!Array.isArray(mapped)) {
     throw new TypeError(`The argument transformer of "${spec.name}" did not return an array`);
   }
-  // An array that the transformer may have kept for itself is not written to.
+  // The transformer may have kept this array, so it must not be changed.
   return convertFrom(mapped === flat ? flat : [...mapped], 0, spec.name, copies);
 }
 
-/** Flattens one level and makes every argument a string or a Buffer, in place where possible. */
+/** Flattens one level and turns every argument into a string or a Buffer, in place where possible. */
 export function normalizeArguments(args: unknown[], commandName: string, copies = true): Argument[] {
   for (let index = 0; index < args.length; index++) {
     const value = args[index];
@@ -67,7 +66,7 @@ function flattenFrom(args: unknown[], from: number, commandName: string): unknow
     try {
       for (let inner = 0; inner < value.length; inner++) {
         const item = value[inner];
-        // Holes are left out, as by Array.prototype.flat.
+        // Holes are skipped, as by Array.prototype.flat.
         if (item !== undefined || inner in value) flat.push(item);
       }
     } catch (cause) {
@@ -77,7 +76,7 @@ function flattenFrom(args: unknown[], from: number, commandName: string): unknow
   return flat;
 }
 
-/** The text or the bytes of one value; `index` counts from 0 and only serves the error. */
+/** The string or bytes of one value; `index` counts from 0 and is used only for the error. */
 export function toArgument(value: unknown, index: number, commandName: string, copies = true): Argument {
   switch (typeof value) {
     case "string":
@@ -111,7 +110,7 @@ export function captureArguments(args: Argument[]): void {
   }
 }
 
-/** Bytes up to here are copied by a loop, which costs less than a call of the runtime. */
+/** Up to this size a loop copies faster than a call of the runtime. */
 const LOOP_COPY_BYTES = 32;
 
 function copyOf(bytes: Buffer): Buffer {
@@ -149,7 +148,7 @@ function bytesOf(value: object): Buffer | null {
   return value instanceof ArrayBuffer || isSharedArrayBuffer(value) ? Buffer.from(value) : null;
 }
 
-/** Not even this can be asked of every proxy. */
+/** Even this check can throw for a proxy. */
 function isList(value: unknown): value is unknown[] {
   try {
     return Array.isArray(value);
@@ -187,7 +186,7 @@ function pairsOf(value: object, target: unknown[]): unknown[] {
   return target;
 }
 
-/** The transformers that exist from the start, by the exact command word. */
+/** The built-in transformers, by the exact command name. */
 export const BUILTIN_ARGUMENT_MAPPERS: Readonly<Record<string, ArgumentMapper>> = {
   mset: mapPairs,
   msetnx: mapPairs,

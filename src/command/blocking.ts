@@ -1,6 +1,6 @@
 /**
- * Whether a call blocks and for how long, as its own arguments say. Times are milliseconds.
- * Knows nothing of deadlines; the client adds its grace and its own limits.
+ * Whether a call blocks and for how long, according to its arguments. Times are in milliseconds. The limits of
+ * the client are not included.
  */
 
 import type { Argument } from "../protocol/resp-types";
@@ -16,8 +16,8 @@ export function hasBlockOption(args: readonly Argument[]): boolean {
 }
 
 /**
- * The time a blocking call asks for: 0 means for ever; null if it names none, or nothing that
- * can be read, or does not block by nature.
+ * The blocking time in the arguments: 0 means without limit; null if the call has no readable time, or does not
+ * block.
  */
 export function blockingTimeMs(spec: CommandSpec, args: readonly Argument[]): number | null {
   const flags = spec.flags;
@@ -29,7 +29,7 @@ export function blockingTimeMs(spec: CommandSpec, args: readonly Argument[]): nu
   return position < 0 ? null : milliseconds(args[position + 1], 1);
 }
 
-/** As `blockingTimeMs`, also for WAIT and WAITAOF, which wait for others instead of data. */
+/** Like `blockingTimeMs`, also for WAIT and WAITAOF, which wait for replicas instead of data. */
 export function heldTimeMs(spec: CommandSpec, args: readonly Argument[]): number | null {
   if ((spec.flags & CommandFlag.Waits) !== 0) return milliseconds(args[args.length - 1], 1);
   return blockingTimeMs(spec, args);

@@ -1,6 +1,4 @@
-/**
- * The fields that only few commands carry. Kept out of `Command` so that the ordinary one stays small.
- */
+/** Fields that only few commands need. Kept out of `Command` so that ordinary commands stay small. */
 
 import type { AsyncResource } from "node:async_hooks";
 import { dirname } from "node:path";
@@ -9,7 +7,7 @@ import type { Batch } from "./batch";
 import type { Caller } from "./caller";
 import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "./command-spec";
 
-/** A Lua script that its command stands for; sent by text or by hash as the connection needs it. */
+/** The Lua script that a command runs; sent by text or by hash as the connection needs it. */
 export interface ScriptReference {
   readonly lua: string;
   readonly sha: string;
@@ -19,12 +17,12 @@ export interface ScriptReference {
 }
 
 /**
- * Which commands go again after the connection was lost between writing them and their reply.
- * Commands that were not written always go again.
+ * The written commands without a reply that are sent again after a lost connection. Unwritten commands are
+ * always sent.
  */
 export type RetryPolicy = "at-least-once" | "reads-only" | "at-most-once";
 
-/** Something that must be told that a command has settled: a deadline, a signal, a tracer. */
+/** Notified when a command has settled: a deadline, a signal, a tracer. */
 export interface SettleHook {
   onFulfilled(value: unknown): void;
   onFailed(error: Error): void;
@@ -33,8 +31,8 @@ export interface SettleHook {
 let inside: string | null = null;
 
 /**
- * Where the code of the client is, as stacks show it: the parent of this directory, or the
- * directory of the bundle. Asked of a stack, because source maps change what stacks show.
+ * The location of the client's code in stack traces: the parent of this directory, or the directory of the
+ * bundle. Read from a stack trace, because source maps change the paths in stack traces.
  */
 function placeOfClient(): string {
   const own = new Error().stack?.split("\n")[1] ?? "";
@@ -43,19 +41,22 @@ function placeOfClient(): string {
   return directory.endsWith("command") ? dirname(directory) : directory;
 }
 
-/** Where a command was called. Holds the stack as the engine captured it: formatting costs more than capturing, and most commands succeed. */
+/**
+ * The place where a command was called. Holds the unformatted stack: formatting costs more than capturing, and
+ * most commands succeed.
+ */
 class CallSite {
   declare stack?: string;
 
-  /** Makes it the stack of the command's error. */
+  /** Replaces the stack of the command's error. */
   showIn(error: Error): void {
     const frames = (this.stack ?? "").split("\n").slice(1);
     inside ??= placeOfClient();
     const place = inside;
     const callers = frames.filter((line) => !line.includes(place));
-    // Bundled into one file with the application, the client cannot be told from it.
+    // If client and application are bundled into one file, their frames cannot be distinguished.
     const shown = (callers.length > 0 ? callers : frames).join("\n");
-    // Without effect on a frozen error.
+    // Has no effect on a frozen error.
     Reflect.defineProperty(error, "stack", {
       value: `${headOf(error)}\n${shown}`,
       writable: true,
@@ -64,33 +65,36 @@ class CallSite {
   }
 }
 
-/** The node that a MOVED or an ASK names. */
+/** The node in a MOVED or ASK. */
 export interface NamedNode {
   readonly host: string;
   readonly port: number;
   readonly isAsk: boolean;
 }
 
-/** The tries of a command on a cluster so far. */
+/** The attempts of a command on a cluster so far. */
 export interface RedirectTrail {
   count: number;
-  /** Nodes that it was sent to, oldest first; bounded. */
+  /** The nodes to which it was sent, oldest first; bounded. */
   readonly nodes: string[];
-  /** Where a server said that the next try goes, while the command waits for it. */
+  /** The node for the next attempt, while the command waits for it. */
   next: NamedNode | null;
-  /** The node that answered CLUSTERDOWN to the last try, or lost it repeatedly: the next one goes to another node. */
+  /**
+   * The node that answered CLUSTERDOWN to the last attempt, or lost the command repeatedly: the next attempt
+   * goes to another node.
+   */
   avoided: string | null;
-  /** The error reply to an ASKING that was sent in front of the command. */
+  /** The error reply to an ASKING that preceded the command. */
   refusal: Error | null;
 }
 
-/** A read whose answer a cache wants to keep, until something changes it. */
+/** A read whose reply a cache wants to store until its keys change. */
 export interface TrackedRead {
-  /** The connection that it was sent over, if the server tells there about changes; null otherwise. */
+  /** The connection of the read if its server reports changes on it; null otherwise. */
   connection: object | null;
-  /** The key whose time to live the server is asked for as well; null: none. */
+  /** The key whose time to live is also requested; null: none. */
   readonly expiringKey: string | null;
-  /** The answer of PTTL: milliseconds, or less than 0 without an expiry. */
+  /** The reply to PTTL: milliseconds, or less than 0 without an expiry. */
   onTimeToLive(ms: number): void;
 }
 
@@ -98,50 +102,53 @@ export class CommandExtra {
   /** Replacements set by tracers; null while `Command.resolve`/`reject` are the built-in ones. */
   resolve: ((raw?: unknown) => void) | null = null;
   reject: ((error: Error) => void) | null = null;
-  /** Shape of the reply that is on its way through a replaced `resolve`. */
+  /** The shape of the reply while a replaced `resolve` handles it. */
   shape: ReplyShape = LEGACY_SHAPE;
-  /** Where it was called, when `showFriendlyErrorStack` asks for it; formatted when it is read. */
+  /** The call site, if `showFriendlyErrorStack` is set; formatted when it is read. */
   callSite: CallSite | null = null;
   script: ScriptReference | null = null;
-  /** The batch that its caller put it into; a cluster takes commands out of their batches. */
+  /** The batch of its caller; a cluster takes commands out of their batches. */
   scriptBatch: Batch | null = null;
-  /** The transaction opened by hand that it was issued into: stands in for an explicit batch. */
+  /** The transaction opened by hand in which it was issued: used instead of an explicit batch. */
   group: Batch | null = null;
-  /** Retry policy of this command when it differs from the client's. */
+  /** The retry policy of this command if it differs from the client's. */
   retryPolicy: RetryPolicy | null = null;
-  /** When it was written, and its place in the order of all that its connection has written. */
+  /** The time of its write, and its place in the order of all writes of its connection. */
   sentAtMs = 0;
   place = 0;
-  /** Ends a blocking call at the server when its caller has given up; null for what does not block. */
+  /** Ends a blocking call at the server when its caller has given up; null for commands that do not block. */
   recall: (() => void) | null = null;
-  /** It was given up as `null` and waits for the server to end it. */
+  /** It timed out with null and waits for the server to end it. */
   isRecalled = false;
-  /** It was settled while the server may still block on it. */
+  /** It has settled while the server may still block on it. */
   isLeftBlocked = false;
-  /** Place in an explicit batch, and whether that is inside a transaction; told to who replaced `sendCommand`. */
+  /** Its place in an explicit batch, and whether that is inside a transaction; for a replaced `sendCommand`. */
   pipelineIndex: number | undefined = undefined;
   inTransaction = false;
-  /** The outcomes of its earlier tries on a cluster. */
+  /** The outcomes of its earlier attempts on a cluster. */
   trail: RedirectTrail | null = null;
-  /** It has been reported to tracers, who hear of it once however often it is sent. */
+  /** It has been reported to tracers, which receive each command once even if it is resent. */
   isTraced = false;
-  /** The caller that issued a WATCH, or the command that ends it. */
+  /** The user that issued a WATCH, or the command that ends it. */
   caller: Caller | null = null;
-  /** Where it was issued, kept while tracers listen: what they hang on that place goes with it. */
+  /** The async scope in which it was issued, kept while tracers listen, so that their context is preserved. */
   scope: AsyncResource | null = null;
-  /** How long its answer may be kept, if its caller has said so; 0: not at all, nor may it come from a cache. */
+  /**
+   * How long its reply may be cached, if its caller has set that; 0: neither store it nor answer it from the
+   * cache.
+   */
   cacheTtlMs: number | null = null;
   tracked: TrackedRead | null = null;
-  /** `MergedCommands`, if it stands for several (`mergedIn`). */
+  /** The `MergedCommands` if it represents several commands (`mergedIn`). */
   merged: object | null = null;
   private hooks: SettleHook[] | null = null;
   private outcome: PromiseWithHandles | null = null;
 
-  /** Made on first reading; for commands whose completion has no promise of its own. */
+  /** Created on first access; for commands whose completion has no promise. */
   get promise(): Promise<unknown> {
     if (this.outcome === null) {
       const outcome = new PromiseWithHandles();
-      // The row of the pipeline reports the error; this promise is a second look at it.
+      // The row of the pipeline already reports the error, so this promise must not report it as unhandled.
       outcome.promise.catch(() => {});
       this.outcome = outcome;
       this.addHook(outcome);
@@ -149,14 +156,14 @@ export class CommandExtra {
     return this.outcome.promise;
   }
 
-  /** Keeps the present stack for the error of the command. */
+  /** Keeps the current stack for the error of the command. */
   captureCallSite(): void {
     const site = new CallSite();
     Error.captureStackTrace(site, this.captureCallSite);
     this.callSite = site;
   }
 
-  /** Its tries on a cluster are counted from now on. */
+  /** Starts to record its attempts on a cluster. */
   ensureTrail(): RedirectTrail {
     this.trail ??= { count: 0, nodes: [], next: null, avoided: null, refusal: null };
     return this.trail;

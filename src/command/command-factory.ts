@@ -1,8 +1,7 @@
 /**
- * Makes commands from what callers pass: flattens, transforms and encodes the arguments, puts
- * the key prefix on. An argument that cannot be sent throws an `ArgumentError`, a command that
- * would put the connection out of step an `UnansweredCommandError`; whoever made the call
- * rejects that command alone with it.
+ * Creates commands from the caller's arguments: flattens, transforms and encodes them, and adds the key prefix.
+ * An argument that cannot be sent throws an `ArgumentError`; a command that would desynchronize the connection
+ * throws an `UnansweredCommandError`. The caller of this module rejects only that command.
  */
 
 import { ArgumentError, SluiceError } from "../errors";
@@ -19,10 +18,10 @@ import { unansweredRefusal } from "./unanswered";
 export { largeCopies, recycleArguments } from "./recycled-arguments";
 export { refuseLooseArguments } from "./strict-arguments";
 
-/** The prefix that `options.keyPrefix` asks for; none when empty or undefined. */
+/** The prefix from `options.keyPrefix`; none when empty or undefined. */
 export type KeyPrefix = string | Buffer;
 
-/** Makes a command. `args` is the callee's own array; it may become the command's. Bytes are copied. */
+/** Creates a command. `args` must belong to the callee, because the command may keep it. Bytes are copied. */
 export function makeCommand(
   spec: CommandSpec,
   args: unknown[],
@@ -32,7 +31,7 @@ export function makeCommand(
   return assemble(spec, prepareArguments(spec, args), wantsBuffers, completion);
 }
 
-/** As `makeCommand`, for a pipeline: bytes stay the caller's until `captureArguments` is called. */
+/** Like `makeCommand`, for a pipeline: bytes are not copied until `captureArguments` is called. */
 export function makeQueuedCommand(
   spec: CommandSpec,
   args: unknown[],
@@ -55,7 +54,7 @@ function assemble(
   return command;
 }
 
-/** WATCH, and what ends it. */
+/** WATCH, and the commands that end it. */
 const GUARDING = CommandFlag.Watch | CommandFlag.Unwatch | TRANSACTION_END;
 const SPECIAL = CommandFlag.Unanswered | GUARDING;
 
@@ -65,7 +64,7 @@ function noteCaller(command: Command): void {
   if (caller !== undefined) command.ensureExtra().caller = caller;
 }
 
-/** The arguments of a call as they would be sent. `args` is the callee's own array. */
+/** The arguments of a call in the form in which they would be sent. `args` must belong to the callee. */
 export function prepareCall(
   spec: CommandSpec,
   args: unknown[],
@@ -77,12 +76,14 @@ export function prepareCall(
   return encodable;
 }
 
-/** The error for `call()` without the name of a command. */
+/** The error for `call()` without a command name. */
 export function nameError(): ArgumentError {
   return new ArgumentError("call", 1, "the name of a command is a string");
 }
 
-/** Why a command that was built by hand, and may hold anything by now, cannot be sent. Null if it can. */
+/**
+ * The reason why a command that was built by hand cannot be sent, or null. Such a command may have any content.
+ */
 export function refusalByHand(command: Command): Error | null {
   const { args, name, spec } = command;
   if (command.isSettled) return new ArgumentError("sendCommand", 1, "this command has its outcome already");
@@ -99,13 +100,13 @@ function refuseUnanswered(spec: CommandSpec, args: readonly Argument[]): void {
   if (refusal !== null) throw refusal;
 }
 
-/** Puts the key prefix on the keys of a command. */
+/** Adds the key prefix to the keys of a command. */
 export function applyPrefix(command: Command, prefix: KeyPrefix | undefined): Command {
   if (prefix !== undefined && prefix.length > 0) prefixKeys(command.spec, command.args, prefix);
   return command;
 }
 
-/** The error of a call that did not become a command. Its arguments may be of any kind and are left out. */
+/** The error of a call that did not become a command. Its arguments may be of any type and are not included. */
 export function refusalOf(thrown: unknown, name: string): Error {
   const error = toError(thrown);
   if (error instanceof SluiceError) error.command ??= { name: maskName(name, []), args: [] };

@@ -1,8 +1,7 @@
 /**
- * One row of the command table, as the data path uses it: nothing looks a command up by
- * name again once it holds its spec. There is one spec for each spelling that was used
- * (`get`, `GET`), because the word goes out as the caller wrote it and because reply and
- * argument transformers belong to the exact word; flags, keys and policies are shared.
+ * One row of the command table, as the data path uses it: code that holds a spec never looks the command up by
+ * name again. Each spelling in use (`get`, `GET`) has its own spec, because the name is sent as the caller
+ * wrote it and transformers apply to the exact name. Flags, keys and policies are shared.
  */
 
 import type { Argument, Reply } from "../protocol/resp-types";
@@ -10,10 +9,10 @@ import type { KeyRule } from "./key-positions";
 
 /** Bits of `CommandSpec.flags`. */
 export const CommandFlag = {
-  /** The server may serve it from a replica. */
+  /** A replica may serve it. */
   Readonly: 1 << 0,
   Write: 1 << 1,
-  /** May hold the connection until data or a timeout comes (BLPOP, XREAD BLOCK, WAIT ...). */
+  /** May hold the connection until data or a timeout arrives (BLPOP, XREAD BLOCK, WAIT ...). */
   Blocking: 1 << 2,
   /** SUBSCRIBE, PSUBSCRIBE, SSUBSCRIBE. */
   EnterSubscriber: 1 << 3,
@@ -23,9 +22,9 @@ export const CommandFlag = {
   ValidInSubscriber: 1 << 5,
   /** Never joins an automatic batch: changes or depends on the state of the connection. */
   NeverAutoPipelined: 1 << 6,
-  /** AUTH, HELLO, SELECT, CLIENT, READONLY, INFO: pass before the connection is ready. */
+  /** AUTH, HELLO, SELECT, CLIENT, READONLY, INFO: sent before the connection is ready. */
   Handshake: 1 << 7,
-  /** The server closes the connection after the answer (QUIT, SHUTDOWN). */
+  /** The server closes the connection after the reply (QUIT, SHUTDOWN). */
   WillDisconnect: 1 << 8,
   Select: 1 << 9,
   Multi: 1 << 10,
@@ -33,9 +32,9 @@ export const CommandFlag = {
   Discard: 1 << 12,
   Watch: 1 << 13,
   Unwatch: 1 << 14,
-  /** WAIT, WAITAOF: slow by nature, no sign of a dead peer. */
+  /** WAIT, WAITAOF: slow by design, so no sign of a dead peer. */
   Waits: 1 << 15,
-  /** A command of the server's table; absent for unknown words. */
+  /** A command in the server's table; not set for unknown names. */
   Known: 1 << 16,
   Monitor: 1 << 17,
   Reset: 1 << 18,
@@ -44,58 +43,63 @@ export const CommandFlag = {
   ValidInMonitor: 1 << 20,
   /** Its errors never reach `reconnectOnError`. */
   IgnoresReconnectOnError: 1 << 21,
-  /** The last argument, the first, or the fifth says how many seconds it may block. */
+  /** The position of its timeout in seconds: the last argument, the first, or the fifth. */
   TimeoutLast: 1 << 22,
   TimeoutFirst: 1 << 23,
   TimeoutFifth: 1 << 24,
-  /** It blocks only with the option BLOCK, which gives milliseconds. */
+  /** It blocks only with the option BLOCK, in milliseconds. */
   BlockOption: 1 << 25,
-  /** Arguments decide about it: `flagsFor` of command-table gives the flags of one call. */
+  /** Its flags depend on arguments: `flagsFor` of command-table returns the flags of one call. */
   DependsOnArguments: 1 << 26,
-  /** Some of its forms bring no reply, or replies without end: `unansweredRefusal` decides. */
+  /** Some of its forms have no reply, or endless replies: `unansweredRefusal` decides. */
   Unanswered: 1 << 27,
-  /** A server of a cluster runs it although its keys are in several slots, and loses those of other nodes. */
+  /** A cluster node runs it even if its keys are in several slots, and ignores the data of other nodes. */
   OneSlot: 1 << 28,
-  /** HIMPORT: announces, forgets or uses fieldsets, which each connection to a master has of its own. */
+  /** HIMPORT: prepares, discards or uses fieldsets, which are state of each connection to a master. */
   Fieldsets: 1 << 29,
 } as const;
 
 /** The commands that end a transaction. */
 export const TRANSACTION_END = CommandFlag.Exec | CommandFlag.Discard;
 
-/** How the replies of a connection are shaped. */
+/** The shape of the replies of a connection. */
 export interface ReplyShape {
   readonly protocol: 2 | 3;
   readonly replyMapping: "legacy" | "resp3";
 }
 
-/** Of replies that the client makes itself, and of connections before their handshake. */
+/** The shape of replies that the client creates itself, and of connections before their handshake. */
 export const LEGACY_SHAPE: ReplyShape = { protocol: 2, replyMapping: "legacy" };
 
-/** The origin of a reply, for reply transformers. */
+/** The source of a reply, for reply transformers. */
 export interface ReplyContext extends ReplyShape {
   readonly commandName: string;
 }
 
 export type ReplyMapper = (reply: Reply, context: ReplyContext) => Reply;
-/** Receives the arguments flattened one level, before they are encoded. */
+/** Receives the arguments, flattened one level, before they are encoded. */
 export type ArgumentMapper = (args: unknown[]) => unknown[];
 
 export interface CommandSpec {
-  /** The word as it goes on the wire. */
+  /** The name as it is sent. */
   readonly name: string;
   readonly lowerName: string;
-  /** Sum of `CommandFlag` bits. */
+  /** The union of `CommandFlag` bits. */
   readonly flags: number;
   readonly keys: KeyRule;
-  /** `$3\r\nget\r\n`: the command word as an encoded bulk string; null until it is needed (`encodeName`). */
+  /** `$3\r\nget\r\n`: the command name as an encoded bulk string; null until it is needed (`encodeName`). */
   encodedName: Buffer | null;
-  /** Exact-word transformers; replaced by `Command.setReplyTransformer` and its sibling. */
+  /**
+   * Transformers for the exact name; replaced by `Command.setReplyTransformer` and `setArgumentTransformer`.
+   */
   replyMapper: ReplyMapper | null;
   argumentMapper: ArgumentMapper | null;
 }
 
-/** Encodes the word when it is first sent: a program uses a dozen of all words, and starts quicker for it. */
+/**
+ * Encodes the name on first use: a program uses about a dozen commands, and starts faster without encoding all
+ * of them.
+ */
 export function encodeName(spec: CommandSpec): Buffer {
   const { name } = spec;
   spec.encodedName = Buffer.from(`$${Buffer.byteLength(name)}\r\n${name}\r\n`);

@@ -1,9 +1,8 @@
 /**
- * The known facts about commands: flags, keys, policies, transformers, looked up once for each
- * call by word (`specOf`) or never (methods hold their spec). The rows are generated. Flags and
- * keys ignore letter case, transformers belong to the exact word. Words are never looked up in
- * an object with a prototype, and those that are not in the table cannot make anything grow
- * without bound.
+ * Static facts about commands: flags, keys, policies, transformers. Each call looks them up once by name
+ * (`specOf`) or never (methods hold their spec). The rows are generated. Flags and keys ignore letter case,
+ * transformers apply to the exact name. Names are never looked up in an object with a prototype, and unknown
+ * names cannot make the table grow without bound.
  */
 
 import type { Argument } from "../protocol/resp-types";
@@ -16,9 +15,9 @@ import { moduleKeyRule } from "./module-commands";
 import { observedTable } from "./observed-table";
 import { BUILTIN_REPLY_MAPPERS } from "./reply-mappers";
 
-/** Which servers a command should be sent to when it is fanned out, by the server's own tips. */
+/** The servers that receive a command when it is fanned out, according to the server's command tips. */
 export type RequestPolicy = "default" | "all_nodes" | "all_shards" | "multi_shard" | "special";
-/** How the answers of a fan-out become one. */
+/** How the replies of a fan-out are combined. */
 export type ResponsePolicy =
   | "default"
   | "one_succeeded"
@@ -35,14 +34,14 @@ export interface FanOutPolicy {
   readonly response: ResponsePolicy;
 }
 
-/** Where keys are, as COMMAND INFO says it: 1 is the first argument, negative numbers count from the end. */
+/** Positions of the keys, as in COMMAND INFO: 1 is the first argument, negative numbers count from the end. */
 export interface KeyPlaces {
   readonly first: number;
   readonly last: number;
   readonly step: number;
 }
 
-/** The facts that only few commands have and only few calls need. */
+/** Facts that only few commands have and only few calls need. */
 interface Details {
   readonly policy: FanOutPolicy;
   readonly subcommands: ReadonlyMap<string, Subcommand>;
@@ -67,9 +66,9 @@ class TableSpec implements CommandSpec {
   ) {}
 }
 
-/** Enough for every spelling a program uses on purpose; more are made anew each time. */
+/** Enough for all spellings that a program uses on purpose; other specs are created for each call. */
 const MAX_CACHED_SPELLINGS = 1024;
-/** Longer words are not worth keeping: no command has such a name. */
+/** Longer names are not cached: no command has such a name. */
 const MAX_CACHED_WORD_LENGTH = 128;
 
 const DEFAULT_POLICY: FanOutPolicy = { request: "default", response: "default" };
@@ -78,18 +77,18 @@ const NO_DETAILS: Details = { policy: DEFAULT_POLICY, subcommands: new Map() };
 const detailTexts = new Map(Object.entries(COMMAND_DETAILS));
 const details = new Map<string, Details>();
 const keyRules = new Map<string, KeyRule>();
-/** Specs of the table's own words, in lower case: all of them, since they become methods at once. */
+/** Specs of the table's own names, in lower case: all of them, because they become methods immediately. */
 const tableSpecs = new Map<string, TableSpec>();
-/** Specs of other spellings and of unknown words. */
+/** Specs of other spellings and of unknown names. */
 const otherSpecs = new Map<string, TableSpec>();
-/** Where the keys of other commands are, as programs have stated it. */
+/** The key positions of other commands, as programs have declared them. */
 const addedRules = new Map<string, KeyRule>();
 const methodNames = addSpecs(METHOD_ROWS);
 const additionalNames = addSpecs(ADDITIONAL_ROWS);
 
-/** Argument transformers by exact word. A change counts from the next call on. */
+/** Argument transformers by exact name. A change takes effect with the next call. */
 export const argumentTransformers = observedTable(BUILTIN_ARGUMENT_MAPPERS, refreshTransformers);
-/** Reply transformers by exact word. A change counts from the next reply on. */
+/** Reply transformers by exact name. A change takes effect with the next reply. */
 export const replyTransformers = observedTable(BUILTIN_REPLY_MAPPERS, refreshTransformers);
 
 for (const word of Object.keys(argumentTransformers)) refreshTransformers(word);
@@ -114,12 +113,12 @@ export function commandNames(): readonly string[] {
   return methodNames;
 }
 
-/** Commands of the table that are not among `commandNames()`: newer than the API (methods too), or MONITOR. */
+/** Commands of the table that are not in `commandNames()`: newer than the API (methods too), or MONITOR. */
 export function additionalCommandNames(): readonly string[] {
   return additionalNames;
 }
 
-/** The spec of a word, spelled as it will be sent. */
+/** The spec of a name, spelled as it will be sent. */
 export function specOf(word: string): CommandSpec {
   return tableSpecs.get(word) ?? otherSpecs.get(word) ?? makeSpec(word);
 }
@@ -136,7 +135,7 @@ function makeSpec(word: string): CommandSpec {
   return spec;
 }
 
-/** States where the keys of a command are that the table does not have. Replaces what was stated before. */
+/** Declares the key positions of a command that the table does not contain. Replaces an earlier declaration. */
 export function stateKeys(word: string, { first, last, step }: KeyPlaces): void {
   const lowerName = word.toLowerCase();
   if (tableSpecs.has(lowerName)) return;
@@ -158,8 +157,8 @@ function refreshTransformers(word: string): void {
 }
 
 /**
- * The flags of one call. They differ from `spec.flags` only where `DependsOnArguments` is set:
- * XREAD blocks only with BLOCK; XINFO STREAM reads and XGROUP CREATE writes.
+ * The flags of one call. They differ from `spec.flags` only if `DependsOnArguments` is set: XREAD blocks only
+ * with BLOCK; XINFO STREAM reads and XGROUP CREATE writes.
  */
 export function flagsFor(spec: CommandSpec, args: readonly Argument[]): number {
   const flags = spec.flags;
@@ -171,13 +170,13 @@ export function flagsFor(spec: CommandSpec, args: readonly Argument[]): number {
   return subcommand === undefined ? flags : flags | subcommand.flags;
 }
 
-/** True if a command goes by itself, in no automatic batch: by its kind, or because its name is among these. */
+/** True if a command never joins an automatic batch: because of its kind, or because `names` contains it. */
 export function goesAlone(spec: CommandSpec, args: readonly Argument[], names: ReadonlySet<string>): boolean {
   if ((flagsFor(spec, args) & CommandFlag.NeverAutoPipelined) !== 0) return true;
   return names.size > 0 && names.has(spec.lowerName);
 }
 
-/** Where the server wants the call to go in a cluster and how answers are joined. */
+/** The nodes that must receive the call in a cluster, and how their replies are combined. */
 export function fanOutPolicyFor(spec: CommandSpec, args: readonly Argument[]): FanOutPolicy {
   return (subcommandOf(spec, args) ?? detailsOf(spec.lowerName)).policy;
 }
@@ -187,7 +186,7 @@ function subcommandOf(spec: CommandSpec, args: readonly Argument[]): Subcommand 
   return word === undefined ? undefined : detailsOf(spec.lowerName).subcommands.get(lowerWord(word));
 }
 
-/** Hundreds of commands have a handful of rules among them. */
+/** Hundreds of commands share a handful of rules. */
 function keyRule(name: string, text: string): KeyRule {
   if (text === "s") return parseKeyRule(text, keysOf(detailsOf(name).subcommands));
   let rule = keyRules.get(text);

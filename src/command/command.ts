@@ -1,7 +1,7 @@
 /**
- * One request with its arguments; settles exactly once. Plain fields, always in the same order:
- * this object is made for every call on the data path. What few commands need (a deadline, an
- * abort signal, a tracer's replacement of `resolve`) sits in `extra`, null otherwise.
+ * One request with its arguments; settles exactly once. It has plain fields in a fixed order, because the data
+ * path creates this object for every call. State that few commands need (a deadline, an abort signal, a
+ * tracer's replacement of `resolve`) is in `extra`, which is null otherwise.
  *
  *   Created -> Queued -> Sent -> Settled
  *         \________\________/       (a settled command is skipped when its turn to be written
@@ -21,44 +21,43 @@ import { UNROUTED } from "./slot";
 
 export const CommandState = {
   Created: 0,
-  /** Handed over, not written yet (offline or unsent). */
+  /** Dispatched, but not written yet (offline or unsent). */
   Queued: 1,
-  /** Encoded for the present connection and unanswered. */
+  /** Encoded for the current connection and unanswered. */
   Sent: 2,
   Settled: 3,
-  /** Settled before it was written: it holds a place in the command queue but has no reply. */
+  /** Settled before it was written: it holds a place in the command queue but will get no reply. */
   Dropped: 4,
 } as const;
 export type CommandState = (typeof CommandState)[keyof typeof CommandState];
 
-/** The issuer of a command: it decides what a lost connection, a redirect or a tracer makes of it. */
+/** The issuer of a command, which determines how a lost connection, a redirect or a tracer treats it. */
 export const Origin = {
   /** A caller of the client: single calls, pipelines, transactions. */
   User: 0,
-  /** A connection, for itself (handshake, probes, scripts that were forgotten): ends with that connection. */
+  /** A connection, for itself (handshake, probes, forgotten scripts): ends with that connection. */
   Connection: 1,
   /** A link, to restore its subscriptions on a new connection: ends with that connection. */
   Restore: 2,
-  /** A cluster client, to make its subscriptions what they should be. */
+  /** A cluster client, to correct its subscriptions. */
   Resubscribe: 3,
-  /** The client, on the way of other commands (SELECT, ASKING, UNWATCH): nobody awaits its outcome. */
+  /** The client, in support of other commands (SELECT, ASKING, UNWATCH): its outcome is ignored. */
   Client: 4,
-  /** A cluster transaction that goes again, in the place of a member whose caller has given up. */
+  /** A cluster transaction that is sent again, in place of a member whose caller has given up. */
   Copy: 5,
-  /** A command that several nodes run, for one of them. */
+  /** A command that runs on several nodes, for one of them. */
   Part: 6,
-  /** A cluster client, to learn who serves what: ends with its connection. */
+  /** A cluster client, to learn the slot owners: ends with its connection. */
   Question: 7,
 } as const;
 export type Origin = (typeof Origin)[keyof typeof Origin];
 
 /**
- * Is told how a command ended. A single command has a promise, a pipeline is itself the completion
- * of all its commands (`command.index` tells which row). Called exactly once for each command;
- * implementations must not throw.
+ * Receives the outcome of a command. A single command has a promise; a pipeline is the completion of all its
+ * commands (`command.index` is the row). Called exactly once for each command; implementations must not throw.
  */
 export interface Completion {
-  /** The promise handed to the caller, if there is one for the single command. */
+  /** The promise for the caller, if the single command has one. */
   readonly promise: Promise<unknown> | null;
   fulfil(command: Command, value: Reply, shape: ReplyShape): void;
   reject(command: Command, error: Error): void;
@@ -68,19 +67,22 @@ const KNOWN_SHAPE: ReplyShape = { protocol: 3, replyMapping: "legacy" };
 
 const NOBODY: Completion = { promise: null, fulfil() {}, reject() {} };
 
-/** Whether a user has made it for `sendCommand`; see `LegacyCommand`. */
+/** Whether a user has created it for `sendCommand`; see `LegacyCommand`. */
 export const MADE_BY_HAND: unique symbol = Symbol("madeByHand");
 
 export class Command {
   state: CommandState = CommandState.Created;
   origin: Origin = Origin.User;
-  /** Place in its batch. */
+  /** Its place in its batch. */
   index = 0;
-  /** Database it was issued for. */
+  /** The database for which it was issued. */
   db = 0;
-  /** The loss of connections: bit 0 is `mayHaveRun`, the others count `losses`. One field, since all commands have it. */
+  /**
+   * Lost connections: bit 0 is `mayHaveRun`, the others count `losses`. One field, because every command has
+   * it.
+   */
   private past = 0;
-  /** Slot of its first key once a cluster has routed it. */
+  /** The slot of its first key once a cluster has routed it. */
   slot = UNROUTED;
   batch: Batch | null = null;
   extra: CommandExtra | null = null;
@@ -92,7 +94,7 @@ export class Command {
     public completion: Completion,
   ) {}
 
-  /** The command word as it is sent. */
+  /** The command name as it is sent. */
   get name(): string {
     return this.spec.name;
   }
@@ -111,7 +113,7 @@ export class Command {
     return this.past >> 1;
   }
 
-  /** It was written to a connection that was lost before it was answered. */
+  /** It was written to a connection that was lost before the reply. */
   get mayHaveRun(): boolean {
     return (this.past & 1) !== 0;
   }
@@ -124,14 +126,14 @@ export class Command {
     this.past |= 1;
   }
 
-  /** A promise of the outcome; made when first read if the command is part of a pipeline. */
+  /** A promise of the outcome; created on first access if the command is part of a pipeline. */
   get promise(): Promise<unknown> {
     return this.completion.promise ?? this.ensureExtra().promise;
   }
 
   /**
-   * Settles the command with a raw reply: Buffers become strings where the call asked for strings.
-   * Tracers replace it to see the reply first.
+   * Settles the command with a raw reply: Buffers become strings if the call returns strings. Tracers replace
+   * it to see the reply first.
    */
   get resolve(): (raw?: unknown) => void {
     return this.extra?.resolve ?? ((raw) => this.complete(this.asWanted(raw), this.ensureExtra().shape));
@@ -141,7 +143,10 @@ export class Command {
     this.ensureExtra().resolve = replacement;
   }
 
-  /** Strings of its reply are read as Buffers: a replaced `resolve` sees those, whatever its caller wants. */
+  /**
+   * Strings of its reply are decoded as Buffers: a replaced `resolve` receives Buffers, whichever form its
+   * caller wants.
+   */
   get isReadAsBuffers(): boolean {
     return this.wantsBuffers || (this.extra !== null && this.extra.resolve !== null);
   }
@@ -155,7 +160,7 @@ export class Command {
     this.ensureExtra().reject = replacement;
   }
 
-  /** A reply has arrived: maps it and tells the completion. */
+  /** Maps the reply and settles the completion. */
   fulfil(raw: Reply, shape: ReplyShape): void {
     const extra = this.extra;
     if (extra !== null && extra.resolve !== null) {
@@ -170,7 +175,7 @@ export class Command {
     this.complete(raw, shape);
   }
 
-  /** Settles with a value in its final shape: one that was known without the server. */
+  /** Settles with a value in its final shape, which was known without the server. */
   fulfilMapped(value: Reply): void {
     if (this.state >= CommandState.Settled) return;
     this.state = CommandState.Settled;
@@ -179,7 +184,7 @@ export class Command {
     if (this.batch !== null) this.batch.settleOne();
   }
 
-  /** The command has failed: tells the completion. */
+  /** Settles the completion with the error. */
   fail(error: Error): void {
     const extra = this.extra;
     if (extra === null || extra.reject === null) {
@@ -193,13 +198,16 @@ export class Command {
     );
   }
 
-  /** Lets go of its arguments and its caller: it is settled, was not written, and keeps only its place in a queue. */
+  /**
+   * Releases its arguments and its caller: it settled before it was written, and only keeps its place in a
+   * queue.
+   */
   release(): void {
     this.args.length = 0;
     this.completion = NOBODY;
   }
 
-  /** Changes the word and the first argument: a script that goes out by text or by hash. */
+  /** Changes the name and the first argument: for a script that is sent by text or by hash. */
   become(spec: CommandSpec, firstArgument: Argument): void {
     this.spec = spec;
     this.args[0] = firstArgument;
@@ -223,12 +231,14 @@ export class Command {
     this.ensureExtra().inTransaction = isInTransaction;
   }
 
-  /** The batch whose fate it shares after a loss: the transaction opened by hand, or its own batch. */
+  /**
+   * The batch with which it is resent or fails after a loss: the transaction opened by hand, or its own batch.
+   */
   get group(): Batch | null {
     return this.extra?.group ?? this.batch;
   }
 
-  /** How `util.inspect` shows it: credentials among the arguments are masked. */
+  /** The output of `util.inspect`: credentials among the arguments are masked. */
   [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
     const { name, args } = this;
     return `Command ${inspect(describeCommand(name, args), style)}`;
@@ -270,34 +280,37 @@ export class Command {
   }
 }
 
-/** A new command that is not a caller's. */
+/** A new command that does not come from a caller. */
 export function issuedBy(origin: Origin, command: Command): Command {
   command.origin = origin;
   return command;
 }
 
-/** The batch of commands that were handed over together. A cache puts a command of the connection before its reads. */
+/**
+ * The batch of commands that were dispatched together. A cache inserts a command of the connection before its
+ * reads.
+ */
 export function batchOf(commands: readonly Command[]): Batch | null {
   const first = commands[0]?.origin === Origin.Connection ? commands[1] : commands[0];
   return first?.batch ?? null;
 }
 
-/** A reply to the command has arrived: what it shares its fate with does not go again as a whole. */
+/** A reply to the command has arrived: its group is no longer sent again as a whole. */
 export function markAnswered(command: Command): void {
   const { batch, extra } = command;
   if (batch !== null && !batch.isAnswered) batch.noteAnswer();
   if (extra !== null && extra.group !== null) extra.group.isAnswered = true;
 }
 
-/** Notes the command on its error, unless it is there already or the error is somebody else's. */
+/** Adds the command to its error, unless the error has one or belongs to another command. */
 export function nameCommand(error: Error, name: string, args: readonly Argument[]): void {
   if (!(error instanceof SluiceError || error instanceof ReplyError) || error.command !== undefined) return;
   error.command = describeCommand(name, args);
 }
 
 /**
- * Strings in place of Buffers, at any depth. Lists are copied, since a tracer may have kept them, unless
- * there is no Buffer in them; maps are changed.
+ * Replaces Buffers by strings, at any depth. Lists that contain a Buffer are copied, because a tracer may have
+ * kept them; maps are changed.
  */
 function withText(raw: Reply): Reply {
   if (Buffer.isBuffer(raw)) return raw.toString();

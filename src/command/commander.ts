@@ -1,8 +1,7 @@
 /**
- * Gives a class one method for each command of the table, and its `...Buffer` twin. All of them
- * hand the spec and the caller's arguments to `[EXECUTE]`; what that means is the class's affair:
- * a client sends, a pipeline collects. The key is a symbol because users define scripts under
- * any name they like, and none may collide with what the classes need themselves.
+ * Gives a class one method for each command of the table, and its `...Buffer` form. All of them call
+ * `[EXECUTE]` with the spec and the arguments; a client then sends the command, a pipeline collects it. The key
+ * is a symbol because users can define scripts with any name, which must not collide with internal members.
  */
 
 import type { CommandSpec } from "./command-spec";
@@ -16,7 +15,7 @@ export interface Commander {
 
 export interface CommandMethod {
   (this: Commander, ...args: unknown[]): unknown;
-  /** The command that the method executes, so that a list of calls need not pass through it one by one. */
+  /** The command of the method, so that a list of calls does not have to run every method. */
   readonly command?: { readonly spec: CommandSpec; readonly wantsBuffers: boolean };
 }
 
@@ -29,7 +28,7 @@ export function commandMethod(spec: CommandSpec, wantsBuffers: boolean): Command
 }
 
 const methods = new Map<string, CommandMethod>();
-// MONITOR makes a client of its own.
+// The `monitor` method creates another client.
 const newer = additionalCommandNames().filter((name) => name !== "monitor");
 for (const name of [...commandNames(), ...newer]) {
   const spec = specOf(name);
@@ -37,7 +36,7 @@ for (const name of [...commandNames(), ...newer]) {
     methods.set(method, commandMethod(spec, wantsBuffers));
 }
 
-/** The name of a method and that of its twin which gives Buffers. */
+/** The name of a method and of its form that returns Buffers. */
 export function bothForms(name: string): [method: string, wantsBuffers: boolean][] {
   return [
     [name, false],
@@ -46,8 +45,9 @@ export function bothForms(name: string): [method: string, wantsBuffers: boolean]
 }
 
 /**
- * Attaches the methods of the table to a prototype, behind its own members. They sit on an object of their own in
- * the chain, a dictionary from its birth: added one by one to a class, each would cost V8 a new hidden class.
+ * Attaches the methods of the table to a prototype, below its own members. They are on a separate object in the
+ * prototype chain, which is in dictionary mode from the start: added to the class one by one, each would cost
+ * V8 a new hidden class.
  */
 export function attachCommands(prototype: object): void {
   const table: object = Object.create(null);
@@ -56,12 +56,12 @@ export function attachCommands(prototype: object): void {
   Object.setPrototypeOf(prototype, table);
 }
 
-/** Attaches one method as built-in ones are: not enumerable, replaceable. */
+/** Attaches one method like a built-in one: not enumerable, replaceable. */
 export function attachMethod(target: object, name: string, method: unknown): void {
   Object.defineProperty(target, name, { value: method, writable: true, configurable: true });
 }
 
-/** Attaches one method to a single instance: enumerable, as users who list their scripts expect. */
+/** Attaches one method to a single instance: enumerable, as users expect who list their scripts. */
 export function attachOwn(target: object, name: string, method: unknown): void {
   Object.defineProperty(target, name, {
     value: method,

@@ -1,10 +1,13 @@
-/** The spine: every module that accepts commands, from the auto-pipeliner down to a connection. */
+/**
+ * The central interface: every module that accepts commands implements it, from the auto-pipeliner down to a
+ * connection.
+ */
 
 import type { Command } from "./command";
 
-/** Accepts commands. Returns nothing and never throws: the outcome travels with the command. */
+/** Accepts commands. Returns nothing and never throws: the command carries its outcome. */
 export interface Dispatcher {
   dispatch(command: Command): void;
-  /** The commands leave contiguously and in this order wherever they go to the same node. */
+  /** Commands for the same node are sent contiguously and in this order. */
   dispatchBatch(commands: readonly Command[]): void;
 }

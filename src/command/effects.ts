@@ -1,7 +1,7 @@
 /**
- * The effect of a command on a cache of its client: it may be answered from it, it changes keys, it may
- * change anything, or it is of no concern. In doubt it may change anything: that costs misses, the
- * other way round would cost truth.
+ * Classifies the effect of a command on the cache of its client: the cache may answer it, it changes keys, it
+ * may change anything, or it has no effect. In doubt it may change anything: that costs only cache misses,
+ * while the opposite would return stale data.
  */
 
 import type { Argument } from "../protocol/resp-types";
@@ -10,27 +10,27 @@ import { flagsFor } from "./command-table";
 import { KeyWalk, lowerWord, UNKNOWN_KEYS } from "./key-positions";
 
 export const Effect = {
-  /** Neither answered from a cache nor a change of what is in it. */
+  /** The cache neither answers it nor is changed by it. */
   None: 0,
-  /** A read of keys whose answer follows from their values alone. */
+  /** A read whose reply depends only on the values of its keys. */
   Cacheable: 1,
   /** Changes the keys among its arguments. */
   Keys: 2,
   /** May change any key. */
   Everything: 3,
-  /** Ends what lets the server tell about changes: RESET, HELLO 2, CLIENT TRACKING, MONITOR. */
+  /** Ends the tracking on which invalidations depend: RESET, HELLO 2, CLIENT TRACKING, MONITOR. */
   Tracking: 4,
   Multi: 5,
   Exec: 6,
   Discard: 7,
-  /** Changes what the keys mean on this connection, or who asks for them: SELECT, AUTH, HELLO 3. */
+  /** Changes the meaning of keys on this connection, or its user: SELECT, AUTH, HELLO 3. */
   Session: 8,
 } as const;
 export type Effect = (typeof Effect)[keyof typeof Effect];
 
 /**
- * Reads whose first argument is a key. Not among them: what depends on time (TTL), chance (SRANDMEMBER),
- * a cursor or an encoding.
+ * Reads with a key as first argument. Reads that depend on time (TTL), chance (SRANDMEMBER), a cursor or an
+ * encoding are excluded.
  */
 const CACHEABLE: ReadonlySet<string> = new Set(
   `bitcount bitfield_ro bitpos exists geodist geohash geopos geosearch georadius_ro georadiusbymember_ro get
@@ -40,10 +40,10 @@ const CACHEABLE: ReadonlySet<string> = new Set(
   zrevrangebylex zrevrangebyscore zrevrank zscore`.split(/\s+/),
 );
 
-/** Marked as writes, but not of keys. */
+/** Writes by their flags, but not of keys. */
 const HARMLESS_WRITES: ReadonlySet<string> = new Set(["publish", "spublish"]);
 
-/** Known commands without keys that are no writes by their flags. All others of that kind are harmless. */
+/** Known commands without keys that are not writes by their flags. All others of that kind have no effect. */
 const CONTROLS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
   ["select", Effect.Session],
   ["auth", Effect.Session],
@@ -55,7 +55,7 @@ const CONTROLS: ReadonlyMap<string, Effect> = new Map<string, Effect>([
   ["monitor", Effect.Tracking],
 ]);
 
-/** Subcommands of CLUSTER that change what this node answers for. */
+/** Subcommands of CLUSTER that change the slots or role of this node. */
 const CLUSTER_CHANGES: ReadonlySet<string> = new Set(
   "addslots addslotsrange delslots delslotsrange failover flushslot flushslots reset setslot".split(" "),
 );

@@ -1,6 +1,6 @@
 /**
- * Makes the errors of commands that fail without a reply. `fate.ts` says how a command ends, and this file which error
- * says so. An error never claims that a command did not run if it may have run.
+ * Creates the errors of commands that fail without a reply. `fate.ts` decides how a command ends, and this file
+ * creates the matching error. An error never claims that a command did not run if it may have run.
  */
 
 import {
@@ -17,14 +17,14 @@ import { copyError, OneCause, withoutStack, withStackOf } from "../util/copy-err
 import type { Command } from "./command";
 import type { Ending } from "./fate";
 
-/** What the error tells of its command. */
+/** The fields of a command that its error contains. */
 type Ended = Pick<Command, "name" | "losses" | "extra">;
 
-/** What the errors of one event tell. */
+/** The details that the errors of one event contain. */
 export interface EndingDetails {
-  /** Makes the error of the event. */
+  /** Creates the error of the event. */
   readonly makeError: () => Error;
-  /** Why the connection was lost. */
+  /** The reason for the loss of the connection. */
   readonly cause?: Error | undefined;
   readonly server?: string;
   readonly retryPolicy?: string;
@@ -38,7 +38,7 @@ const TRANSACTION_DISCARDED =
 
 const CLOSED: EndingDetails = { makeError: () => new ConnectionClosedError() };
 
-/** The error for a command that ends so. */
+/** The error for a command with this ending. */
 export function endingError(ending: Ending, command: Ended, details = CLOSED): Error {
   const options = causeOf(details.cause);
   switch (ending) {
@@ -65,7 +65,7 @@ export function endingError(ending: Ending, command: Ended, details = CLOSED): E
   }
 }
 
-/** As `endingError`, for many commands that one event ends: each has an error of its own, made at little cost. */
+/** Like `endingError`, for many commands that one event ends: each gets its own error, cheaply. */
 export class EndingErrors {
   private readonly made = new OneCause();
 
@@ -76,7 +76,7 @@ export class EndingErrors {
 
   next(ending: Ending, command: Ended): Error {
     if (this.isOnlyOne) return endingError(ending, command, this.details);
-    // The texts of these name the command.
+    // The messages of these endings contain the command.
     const isOwn = ending.includes(": ") || ending === "lost too often";
     const kind = isOwn ? `${ending} ${command.name} ${command.losses}` : ending;
     return this.made.next(kind, () => endingError(ending, command, this.details));
@@ -87,14 +87,14 @@ export function causeOf(error: Error | undefined): ErrorOptions | undefined {
   return error === undefined ? undefined : { cause: error };
 }
 
-/** The same error for a command that was written to a connection that was lost before its reply. */
+/** The same error for a command that was written to a lost connection before its reply. */
 function mayHaveRun(error: Error): Error {
   const options = causeOf(error.cause as Error | undefined);
   if (error instanceof MaxRetriesPerRequestError)
     return withStackOf(error, () => new MaxRetriesOutcomeUnknownError(error.limit, options));
   if (error instanceof ConnectionClosedError)
     return withoutStack(() => new ClosedOutcomeUnknownError(options));
-  // The refusal of the next connection says nothing about commands that the last one was sent.
+  // A refusal by the next connection says nothing about commands written to the last one.
   return copyError(error, { code: "OUTCOME_UNKNOWN" });
 }
 

@@ -1,8 +1,9 @@
 /**
- * Decides what becomes of a command: written, sent again here or elsewhere, dropped or failed. One pure function has the
- * rules for every event. It reads the command and its batch, changes nothing and makes no error.
- * `connection/write-filter`, `link/session`, `link/error-replies`, `link/leftovers` and `cluster/redirector` ask it and
- * carry out its answer. docs/architecture.md lists the answers in a table that a test compares with this file.
+ * Decides the fate of a command: written, sent again here or elsewhere, dropped or failed. One pure function
+ * holds the rules for every event. It reads the command and its batch, changes nothing and creates no error.
+ * `connection/write-filter`, `link/session`, `link/error-replies`, `link/leftovers` and `cluster/redirector`
+ * call it and carry out the result. docs/architecture.md lists the results in a table that a test compares with
+ * this file.
  */
 
 import { type Batch, BatchKind } from "./batch";
@@ -11,11 +12,11 @@ import type { RetryPolicy } from "./command-extra";
 import { CommandFlag, TRANSACTION_END } from "./command-spec";
 import { flagsFor } from "./command-table";
 
-/** The error of a command that fails. `ending-errors.ts` makes those of commands without a reply. */
+/** The error of a command that fails. `ending-errors.ts` creates those of commands without a reply. */
 export type Ending =
   /** The error of the event: its reply, or the error that ended its connection, link or node. */
   | "its error"
-  /** The error of the event, which says that the command may have run. */
+  /** The error of the event, which states that the command may have run. */
   | "its error, may have run"
   | "closed"
   | "may have run"
@@ -33,31 +34,31 @@ export interface Fate {
     | "goes on"
     /** DISCARD is written in place of EXEC, so that the connection does not stay in MULTI. */
     | "is closed by DISCARD"
-    /** Settled already: nothing more happens. */
+    /** Already settled: no further action. */
     | "is dropped"
     | "goes again on this connection"
     | "goes again on the next connection"
-    /** The cluster sends it to the node that serves its slot by then. */
+    /** The cluster sends it to the current owner of its slot. */
     | "goes again elsewhere"
     | "is answered OK"
     | "fails";
-  /** Why it fails; null for all other fates. */
+  /** The reason of the failure; null for all other fates. */
   readonly ending: Ending | null;
-  /** Nothing of its pipeline or transaction is sent from now on. */
+  /** From now on no command of its pipeline or transaction is sent. */
   readonly endsBatch: boolean;
 }
 
-/** The command is issued while a loss has broken the session. */
+/** The command is issued after a loss has broken the session. */
 interface Issued {
   readonly kind: "issued";
-  /** A transaction opened by hand was lost in part. */
+  /** A part of a transaction opened by hand was lost. */
   readonly isMultiLost: boolean;
   readonly isWatchLost: boolean;
   /** Another user of the connection has ended the WATCH of this one. */
   readonly isWatchEnded: boolean;
 }
 
-/** Its turn to be written has come. */
+/** It is next to be written. */
 interface Writing {
   readonly kind: "writing";
 }
@@ -65,7 +66,7 @@ interface Writing {
 interface ErrorReply {
   readonly kind: "error reply";
   readonly message: string;
-  /** The connection is left because `reconnectOnError` says so, or because the server cannot serve. */
+  /** The connection is being closed because of `reconnectOnError`, or because the server cannot serve. */
   readonly isServerLeft: boolean;
 }
 
@@ -73,15 +74,15 @@ interface ErrorReply {
 export interface ConnectionLost {
   readonly kind: "connection lost";
   isWritten: boolean;
-  /** The bytes that arrived were no valid replies. */
+  /** The received bytes were not valid replies. */
   readonly isGarbled: boolean;
-  /** The server may still run what was written: the client could not reach it any more. */
+  /** The server may still run written commands, because only the network failed. */
   readonly mayStillRun: boolean;
-  /** A WATCH in front of it goes again. */
+  /** The WATCH before it is sent again. */
   isBehindWatch: boolean;
 }
 
-/** Its connection is closed on purpose, or its link or node has ended. */
+/** Its connection was closed on purpose, or its link or node has ended. */
 export interface Ended {
   readonly kind: "link ended";
   isWritten: boolean;
@@ -95,21 +96,27 @@ export type FateEvent = Issued | Writing | ErrorReply | ConnectionLost | Ended;
 
 export interface ResendPolicy {
   readonly retryPolicy: RetryPolicy;
-  /** Losses as the oldest unanswered command after which it is given up: it may be what kills the connection. */
+  /**
+   * The command fails after so many losses as the oldest unanswered one, because it may be the cause of the
+   * losses.
+   */
   readonly maxLosses: number;
 }
 
 export const DEFAULT_RESEND_POLICY: ResendPolicy = { retryPolicy: "at-least-once", maxLosses: 3 };
 
-/** Commands that are written although their callers have given up: later commands rely on them. */
+/** Commands that are written although their callers have given up, because later commands depend on them. */
 export const STAYING = CommandFlag.Select | CommandFlag.Watch | CommandFlag.Unwatch | CommandFlag.Reset;
 
-/** Of commands that settled before they were written: nothing is written for them, and no other command relies on them. */
+/**
+ * For commands that settled before they were written: whether they are skipped, because no other command
+ * depends on them.
+ */
 export function isForgettable({ group, spec }: Pick<Command, "group" | "spec">): boolean {
   return group?.kind !== BatchKind.Transaction && (spec.flags & STAYING) === 0;
 }
 
-/** The issuers whose commands end with their connection. */
+/** Issuers whose commands end with their connection. */
 const ENDS_WITH_CONNECTION: ReadonlySet<Origin> = new Set([
   Origin.Connection,
   Origin.Restore,
@@ -159,15 +166,15 @@ export function fateOf(command: Command, event: FateEvent, policy = DEFAULT_RESE
   }
 }
 
-/** It serves one connection only: its handshake, its questions, its subscriptions. */
+/** It serves only one connection: its handshake, its requests, its subscriptions. */
 export function endsWithConnection({ origin }: Command): boolean {
   return origin !== Origin.User && ENDS_WITH_CONNECTION.has(origin);
 }
 
-/** A blocking command is the oldest one for a long time without being the reason of a loss. */
+/** A blocking command can be the oldest one for a long time without causing the loss. */
 const BLAMED_WITHIN_MS = 1000;
 
-/** Whether the oldest unanswered command may be what ends its connections, one of which has just lived for so long. */
+/** Whether the oldest unanswered command may have ended its connection, which lasted for `livedMs`. */
 export function mayEndConnection({ spec, args }: Command, livedMs: number): boolean {
   return livedMs < BLAMED_WITHIN_MS || (flagsFor(spec, args) & CommandFlag.Blocking) === 0;
 }
@@ -181,7 +188,7 @@ function whenIssued(command: Command, event: Issued): Fate {
   return event.isWatchEnded ? WATCH_ENDED : GOES_ON;
 }
 
-/** A transaction is written whole, closed with DISCARD if it has begun, or not written at all. */
+/** A transaction is written completely, closed with DISCARD if it has begun, or not written at all. */
 function whenWriting({ group, isSettled, spec }: Command): Fate {
   if (!isTransaction(group)) {
     if (!isSettled || (spec.flags & STAYING) !== 0) return GOES_ON;
@@ -194,11 +201,11 @@ function whenWriting({ group, isSettled, spec }: Command): Fate {
 
 function afterErrorReply({ isSettled, group, spec, extra }: Command, event: ErrorReply): Fate {
   if (isSettled) return DROPPED;
-  // A script that was sent by its text says NOSCRIPT itself.
+  // A script that was sent by its text raises NOSCRIPT itself.
   const isForgotten = event.message.startsWith("NOSCRIPT") && spec === extra?.script?.bySha;
   if (isForgotten) return AGAIN_HERE;
   if (!event.isServerLeft) return FAILS;
-  // A member that goes again alone would run outside of its transaction, and a lone EXEC ends nothing.
+  // A member sent again alone would run outside its transaction, and a lone EXEC would fail.
   return isTransaction(group) ? FAILS_WITH_BATCH : AGAIN;
 }
 
@@ -215,7 +222,7 @@ function afterLoss(command: Command, event: ConnectionLost, policy: ResendPolicy
   }
   if (!isWritten) return AGAIN;
   if (command.losses >= policy.maxLosses) return LOST_TOO_OFTEN;
-  // Sent again, it would end the server once more.
+  // Sent again, it would shut the server down once more.
   if ((command.spec.flags & CommandFlag.WillDisconnect) !== 0) return LAST_COMMAND;
   return allows(command, event, policy);
 }
@@ -232,7 +239,7 @@ function allows(command: Command, { mayStillRun }: ConnectionLost, { retryPolicy
 
 function afterEnd(command: Command, event: Ended): Fate {
   if (event.isTakenOver) return ELSEWHERE;
-  // A connection that is gone is what QUIT asks for.
+  // QUIT has reached its goal if the connection is gone.
   if (!event.isLate && (command.spec.flags & CommandFlag.Quit) !== 0) return OK;
   return event.isWritten || command.mayHaveRun ? FAILS_IN_DOUBT : FAILS;
 }

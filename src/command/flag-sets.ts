@@ -1,7 +1,6 @@
 /**
- * The public lists of commands by nature (`Command.FLAGS`) and the question whether a command is
- * on one of them (`Command.checkFlag`), both answered from the command table. Built when first
- * read; membership ignores letter case.
+ * The public lists of commands by property (`Command.FLAGS`) and the membership test (`Command.checkFlag`),
+ * both derived from the command table. Built on first access; membership ignores letter case.
  */
 
 import { CommandFlag } from "./command-spec";
@@ -20,13 +19,13 @@ export type FlagSetName =
   | "FIRST_ARG_TIMEOUT_COMMANDS"
   | "BLOCK_OPTION_COMMANDS";
 
-/** The bit behind each list. */
+/** The flag of each list. */
 const BITS: Readonly<Record<FlagSetName, number>> = {
   VALID_IN_SUBSCRIBER_MODE: CommandFlag.ValidInSubscriber,
   VALID_IN_MONITOR_MODE: CommandFlag.ValidInMonitor,
   ENTER_SUBSCRIBER_MODE: CommandFlag.EnterSubscriber,
   EXIT_SUBSCRIBER_MODE: CommandFlag.ExitSubscriber,
-  // SHUTDOWN ends the connection too, but a client comes back after it, as the API has it.
+  // SHUTDOWN also ends the connection, but the API lists only QUIT, because a client reconnects after SHUTDOWN.
   WILL_DISCONNECT: CommandFlag.Quit,
   HANDSHAKE_COMMANDS: CommandFlag.Handshake,
   IGNORE_RECONNECT_ON_ERROR: CommandFlag.IgnoresReconnectOnError,
@@ -40,7 +39,7 @@ export type FlagSets = Record<FlagSetName, string[]>;
 
 let built: FlagSets | null = null;
 
-/** All lists, each sorted. The lists are the application's to change: `isInFlagSet` reads them. */
+/** All lists, each sorted. The application may change the lists: `isInFlagSet` reads them. */
 export function flagSets(): FlagSets {
   if (built !== null) return built;
   const names = [...commandNames(), ...additionalCommandNames()].sort();
@@ -60,7 +59,7 @@ export function isInFlagSet(flag: FlagSetName, word: string): boolean {
 
 function hasFlag(flag: FlagSetName, word: string): boolean {
   const { flags } = specOf(word);
-  // WAIT blocks too, but for as long as its own argument says and never for data.
+  // WAIT also blocks, but only for the time in its argument and never for data.
   if (flag === "BLOCKING_COMMANDS" && (flags & CommandFlag.Waits) !== 0) return false;
   return (flags & BITS[flag]) !== 0;
 }

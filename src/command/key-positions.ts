@@ -1,16 +1,16 @@
 /**
- * Where the keys of a command are. A rule is data: where to begin (index or keyword) and how to
- * walk (range or count); three commands whose keys cannot be described that way have a walk of
- * their own. Positions count from 0 after the command word and always lie inside the arguments,
- * which are flat strings and Buffers by then. Words are compared in any letter case.
+ * Finds the keys of a command. A rule is data: the start (index or keyword) and how to walk on (range or
+ * count). Three commands with irregular keys have their own walks. Positions count from 0 after the command
+ * name and always lie inside the arguments, which are already flat strings and Buffers. Names are compared in
+ * any letter case.
  *
  *   mset        k v k v       r0.-1.2      range: first, last (negative: from the end), step
- *   eval        s 2 k k a     n1.2.1       count: where it stands, first key, step
- *   zunionstore d 2 k k       d1.2.1       as n, with a destination key at 0
- *   xread       … STREAMS k i k.STREAMS.0  first half of what follows the word, searched from 0
+ *   eval        s 2 k k a     n1.2.1       count: its position, first key, step
+ *   zunionstore d 2 k k       d1.2.1       like n, with a destination key at 0
+ *   xread       … STREAMS k i k.STREAMS.0  first half of the arguments after the word, searched from 0
  *   sort, georadius (g), migrate           named walks
  *   xinfo       stream k      s            the rule of the subcommand
- *   clusterscan cursor        c            no key, but what its slot follows from
+ *   clusterscan cursor        c            no key, but the slot follows from the cursor
  */
 
 import type { Argument } from "../protocol/resp-types";
@@ -35,14 +35,14 @@ export type KeyWalk = (typeof KeyWalk)[keyof typeof KeyWalk];
 
 export interface KeyRule {
   readonly walk: KeyWalk;
-  /** First key; for Keyword and Georadius where the search begins. */
+  /** The first key; for Keyword and Georadius the start of the search. */
   readonly first: number;
   /** Range: the last key, negative from the end. */
   readonly last: number;
   readonly step: number;
-  /** Count: where the number of keys stands. */
+  /** Count: the position of the number of keys. */
   readonly countAt: number;
-  /** Count: the key before the counted ones, -1 if there is none. */
+  /** Count: the key before the counted ones, -1 if the command has none. */
   readonly destination: number;
   /** Keyword: the word, in upper case. */
   readonly word: string;
@@ -61,11 +61,11 @@ const EMPTY: KeyRule = {
 };
 
 export const NO_KEYS: KeyRule = EMPTY;
-/** Nothing is known about the command. Told from `NO_KEYS` by identity. */
+/** The keys of the command are unknown. Distinguished from `NO_KEYS` by identity. */
 export const UNKNOWN_KEYS: KeyRule = { ...EMPTY };
 const NO_POSITIONS: readonly number[] = [];
 
-/** Reads the form shown at the head of this file; the generated table is written in it. */
+/** Parses the notation in the head of this file, in which the generated table is written. */
 export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyRule> | null = null): KeyRule {
   const [first = 0, second = 0, third = 1] = text.slice(1).split(".").map(Number);
   switch (text[0]) {
@@ -92,12 +92,15 @@ export function parseKeyRule(text: string, subcommands: ReadonlyMap<string, KeyR
   }
 }
 
-/** Position of the first key, or of what stands for one on the way to a node; -1 if there is none. Allocates nothing: the cluster asks for every command. */
+/**
+ * The position of the first key, or of the argument that determines the slot; -1 if there is none. Allocates
+ * nothing: the cluster calls it for every command.
+ */
 export function firstKeyPosition(spec: Keyed, args: readonly Argument[]): number {
   return firstOf(spec.keys, args);
 }
 
-/** The same by a rule that is no spec's own. */
+/** The same for a rule that does not belong to a spec. */
 export function firstKeyOfRule(rule: KeyRule, args: readonly Argument[]): number {
   return firstOf(rule, args);
 }
@@ -107,7 +110,7 @@ export function keyPositions(spec: Keyed, args: readonly Argument[]): readonly n
   return positionsOf(spec.keys, args);
 }
 
-/** Puts the prefix in front of every key, in place. A Buffer among the two gives a Buffer. */
+/** Adds the prefix to every key, in place. If either of the two is a Buffer, so is the result. */
 export function prefixKeys(spec: Keyed, args: Argument[], prefix: Argument): void {
   if (prefix.length === 0) return;
   const rule = spec.keys;
@@ -191,7 +194,7 @@ function sequence(first: number, end: number, step: number): number[] {
   return positions;
 }
 
-/** The number of keys as the caller wrote it; 0 if it is none. Never more than there are arguments. */
+/** The number of keys as the caller wrote it; 0 if it is invalid. Never more than the number of arguments. */
 function countAt(rule: KeyRule, args: readonly Argument[]): number {
   const text = args[rule.countAt];
   if (text === undefined) return 0;
@@ -223,8 +226,8 @@ function ruleOfSubcommand(rule: KeyRule, args: readonly Argument[]): KeyRule | u
   return word === undefined ? undefined : rule.subcommands?.get(lowerWord(word));
 }
 
-// SORT key [BY pattern] [LIMIT offset count] [GET pattern …] [ASC|DESC] [ALPHA] [STORE key]
-// Patterns are prefixed like keys, except GET #. A directive given as a Buffer is not recognised.
+// SORT key [BY pattern] [LIMIT offset count] [GET pattern …] [ASC|DESC] [ALPHA] [STORE key]. Patterns get the
+// prefix like keys, except GET #. A directive that is a Buffer is not recognised.
 function sortPositions(args: readonly Argument[]): number[] {
   const positions = args.length > 0 ? [0] : [];
   let index = 1;
@@ -275,7 +278,7 @@ function indexOfWord(args: readonly Argument[], word: string, from: number): num
   return -1;
 }
 
-/** Compares with a word in upper case, in any letter case, without making a string. */
+/** Compares with a word in upper case, in any letter case, without creating a string. */
 export function isWord(arg: Argument | undefined, upperWord: string): boolean {
   if (arg === undefined || arg.length !== upperWord.length) return false;
   for (let index = 0; index < upperWord.length; index++) {

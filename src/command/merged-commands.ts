@@ -1,23 +1,29 @@
-/** Commands that go as one, as the way of that one sees them. What makes them one is in `merging/`. */
+/** A merged command, as links and connections see it. `merging/` creates merged commands. */
 
 import type { Command } from "./command";
 
 export interface MergedCommands {
-  /** It is about to be written: takes the arguments of those that may still be. False if there are none. */
+  /**
+   * Called before it is written: collects the arguments of the members that may still run. Returns false if all
+   * have ended.
+   */
   begin(passes: (member: Command) => boolean): boolean;
-  /** All of them, in order. */
+  /** All members, in order. */
   members(): readonly Command[];
-  /** The last one that the test is true for. */
+  /** The last member that matches the test. */
   lastOf(isWanted: (member: Command) => boolean): Command | undefined;
-  /** How many of them somebody waits for. */
+  /** The number of members with a waiting caller. */
   readonly waiting: number;
-  /** True if each of them would have got this error reply by itself; a refusal of the form is remembered. */
+  /**
+   * True if each member would have received this error reply on its own; remembers that the server refuses the
+   * merged form.
+   */
   concernsMembers(error: Error): boolean;
-  /** One of those behind it has to do with its keys, so that it cannot be sent once more. */
+  /** A command behind it uses its keys, so it cannot be sent once more. */
   isOvertaken(member: Command, behind: readonly Command[]): boolean;
 }
 
-/** The commands that one stands for; null if it stands for itself. */
+/** The commands that one command represents; null for an ordinary command. */
 export function mergedIn({ extra }: Command): MergedCommands | null {
   return extra === null ? null : (extra.merged as MergedCommands | null);
 }

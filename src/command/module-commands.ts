@@ -1,12 +1,12 @@
 /**
- * Where the keys of the module families are that servers ship: JSON, search, time series and the
- * probabilistic types. They are no methods, so they come here through `call` and
- * `addBuiltinCommand`. The names of search indexes are no keys: every node answers for all of them.
+ * The key positions of the module families that servers ship: JSON, search, time series and the probabilistic
+ * types. They have no methods, so they are called through `call` and `addBuiltinCommand`. Names of search
+ * indexes are not keys: every node answers for all of them.
  */
 
 import { type KeyRule, NO_KEYS, parseKeyRule } from "./key-positions";
 
-/** Rules of a family, and of those members that differ. */
+/** The rule of a family, and of its members that differ. */
 interface Family {
   readonly rule: string;
   readonly members: Readonly<Record<string, string>>;
@@ -23,7 +23,7 @@ const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
     "ft",
     {
       rule: NONE,
-      // Suggestions are keys of their own.
+      // Suggestion dictionaries are keys.
       members: { sugadd: FIRST, sugget: FIRST, sugdel: FIRST, suglen: FIRST },
     },
   ],
@@ -35,7 +35,7 @@ const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
         madd: "r0.-1.3",
         createrule: "r0.1.1",
         deleterule: "r0.1.1",
-        // They choose by labels.
+        // These commands select by labels.
         mget: NONE,
         mrange: NONE,
         mrevrange: NONE,
@@ -50,10 +50,10 @@ const FAMILIES: ReadonlyMap<string, Family> = new Map<string, Family>([
   ["tdigest", { rule: FIRST, members: { merge: MERGE } }],
 ]);
 
-/** JSON.DEBUG MEMORY key; JSON.DEBUG HELP has none. */
+/** JSON.DEBUG MEMORY has a key, JSON.DEBUG HELP has none. */
 const JSON_DEBUG = parseKeyRule("s", new Map([["memory", parseKeyRule("r1.1.1")]]));
 
-/** The rule of a command in lower case, or null when its family is not known. */
+/** The rule of a command in lower case, or null if its family is unknown. */
 export function moduleKeyRule(lowerName: string): KeyRule | null {
   const dot = lowerName.indexOf(".");
   const family = dot < 0 ? undefined : FAMILIES.get(lowerName.slice(0, dot));

@@ -1,24 +1,24 @@
 /**
- * The completion of a single command: the promise its caller holds. It counts the outcome for its
- * client, as a whole pipeline does at its end; `stats()` reads the counters.
+ * The completion of a single command: the promise of its caller. It counts the outcome for its client, as a
+ * whole pipeline does at its end; `stats()` reads the counters.
  */
 
 import type { Reply } from "../protocol/resp-types";
 import type { Command, Completion } from "./command";
 
-/** Codes that are told apart; error replies of scripts may begin with any word. */
+/** The most error codes that are counted separately; error replies of scripts may begin with any word. */
 const MOST_CODES = 64;
 const OTHER = "OTHER";
 const NO_ERRORS: ReadonlyMap<string, number> = new Map();
 
-/** Is told how single calls end. A tracer puts its own in the place of the client's. */
+/** Receives the outcome of single calls. A tracer replaces the client's listener by its own. */
 export interface CallListener {
   onFulfilled(): void;
   onFailed(error: Error): void;
 }
 
 export class Tally implements CallListener {
-  /** Calls that became commands, those of pipelines and transactions included. */
+  /** Calls that became commands, including those of pipelines and transactions. */
   issued = 0;
   fulfilled = 0;
   failed = 0;
@@ -43,12 +43,14 @@ export class Tally implements CallListener {
   }
 }
 
-/** Hears of what no caller of a client waits for. */
+/** The listener of commands without a caller. */
 const UNCOUNTED: CallListener = { onFulfilled() {}, onFailed() {} };
 
-/** First word of an error reply (`WRONGTYPE`), code of another error, or else its name. Never a message. */
+/**
+ * The first word of an error reply (`WRONGTYPE`), the code of another error, or else its name. Never a message.
+ */
 export function errorCode(error: Error & { code?: unknown }): string {
-  // By its name too: of bundled programs there may be more than one such class.
+  // By its name, because a bundled program may contain several such classes.
   if (error.name === "ReplyError") return /^[A-Z][A-Z0-9_]*(?=\s|$)/.exec(error.message)?.[0] ?? "ERR";
   return typeof error.code === "string" ? error.code : error.name;
 }
@@ -78,7 +80,7 @@ export class PromiseCompletion implements Completion {
   }
 }
 
-/** For commands that the client sends on its own account and whose outcome nobody awaits. */
+/** For commands that the client sends on its own account and ignores the outcome of. */
 export const IGNORED: Completion = {
   promise: null,
   fulfil() {},

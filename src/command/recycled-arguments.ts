@@ -1,4 +1,4 @@
-/** Gives the memory of large arguments back when their command is answered. */
+/** Returns the memory of large arguments to its pool when their command is answered. */
 
 import { answeredCopy, LARGE_COPY_BYTES, largeCopies } from "../protocol/large-copies";
 import type { Command } from "./command";
@@ -7,11 +7,11 @@ import { CommandFlag } from "./command-spec";
 
 export { largeCopies };
 
-/** To be called for a command that nobody but the client has, when `largeCopies.wereMade`. */
+/** Called for a command that only the client holds, if `largeCopies.wereMade` is set. */
 export function recycleArguments(command: Command): void {
   largeCopies.wereMade = false;
   const { flags } = command.spec;
-  // A blocking command may be given up as null, and a function of the user is asked about reads.
+  // A blocking command may time out with null before it is answered, and user functions may inspect reads.
   const isPlainWrite = (flags & (CommandFlag.Write | CommandFlag.Blocking)) === CommandFlag.Write;
   if (isPlainWrite) command.ensureExtra().addHook(new Recycling(command));
 }
@@ -21,7 +21,7 @@ class Recycling implements SettleHook {
 
   onFulfilled(value: unknown): void {
     const { args, extra } = this.command;
-    // The member of a transaction may be sent again although it was answered QUEUED.
+    // A member of a transaction may be sent again although it was answered QUEUED.
     if (value === "QUEUED" || extra === null || extra.group !== null) return;
     if (extra.resolve !== null || extra.reject !== null) return;
     for (const argument of args) {

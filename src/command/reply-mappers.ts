@@ -1,15 +1,15 @@
 /**
- * From a decoded reply to the shape the caller is promised. The parser hands maps over as flat
- * arrays under the legacy mapping and as plain objects under "resp3"; what is left is that the
- * legacy shape is the same on both protocols. A mapper sees arrays of strings or of Buffers and
- * may return the array it was given, changed. Missing context means legacy.
+ * Converts a decoded reply into the documented shape. The parser returns maps as flat arrays under the legacy
+ * mapping and as plain objects under "resp3"; the mappers make the legacy shape equal on both protocols. A
+ * mapper receives arrays of strings or of Buffers and may change and return the given array. Without a context
+ * the mapping is legacy.
  */
 
 import type { Reply } from "../protocol/resp-types";
 import { setOwn } from "../util/own-property";
 import type { CommandSpec, ReplyContext, ReplyMapper, ReplyShape } from "./command-spec";
 
-/** Applies the reply transformer of a command. Throws what the transformer throws. */
+/** Applies the reply transformer of a command. Throws the transformer's error. */
 export function mapReply(spec: CommandSpec, raw: Reply, shape: ReplyShape): Reply {
   const mapper = spec.replyMapper;
   if (mapper === null) return raw;
@@ -17,7 +17,7 @@ export function mapReply(spec: CommandSpec, raw: Reply, shape: ReplyShape): Repl
   return mapper(raw, { commandName: spec.name, protocol, replyMapping });
 }
 
-/** Field and value pairs as an object. Field names are strings even where values are Buffers. */
+/** Field and value pairs as an object. Field names are strings even if values are Buffers. */
 function fieldsToObject(reply: Reply): Reply {
   if (!Array.isArray(reply)) return reply;
   const object: Record<string, unknown> = {};
@@ -56,7 +56,7 @@ function keepsShape(context: ReplyContext | undefined): boolean {
   return context !== undefined && context.replyMapping === "resp3";
 }
 
-/** The transformers that exist from the start, by the exact command word. */
+/** The built-in transformers, by the exact command name. */
 export const BUILTIN_REPLY_MAPPERS: Readonly<Record<string, ReplyMapper>> = {
   hgetall: fieldsToObject,
   hrandfield: flattenPairs,
@@ -77,14 +77,14 @@ export const BUILTIN_REPLY_MAPPERS: Readonly<Record<string, ReplyMapper>> = {
 
 const OWN_MAPPERS: ReadonlySet<ReplyMapper | null> = new Set([null, ...Object.values(BUILTIN_REPLY_MAPPERS)]);
 
-/** A transformer of the user makes of its replies what it likes: objects of any class, promises. */
+/** A user's transformer may return anything: objects of any class, promises. */
 export function isMappedByUser({ replyMapper }: CommandSpec): boolean {
   return !OWN_MAPPERS.has(replyMapper);
 }
 
 /**
- * Turns every Buffer of a reply into a string, at any depth. Arrays and objects are changed in
- * place; errors and everything else stay as they are.
+ * Turns every Buffer of a reply into a string, at any depth. Arrays and objects are changed in place; errors
+ * and all other values stay unchanged.
  */
 export function decodeBuffersDeep(reply: Reply): Reply {
   if (typeof reply !== "object" || reply === null) return reply;
@@ -94,7 +94,7 @@ export function decodeBuffersDeep(reply: Reply): Reply {
   return reply;
 }
 
-// A list of its own instead of recursion: replies may be nested 1,024 deep.
+// An explicit stack instead of recursion: replies may be nested 1,024 levels deep.
 function decodeLevel(container: object, pending: object[]): void {
   if (Array.isArray(container)) {
     for (let index = 0; index < container.length; index++) {

@@ -1,6 +1,6 @@
 /**
- * A Lua script that was given a name. Its commands carry a reference to it; the connection
- * decides when it writes them whether the text or the hash goes out.
+ * A named Lua script. Its commands refer to it; the connection decides when it writes them whether to send the
+ * text or the hash.
  */
 
 import { normalizeArguments } from "./argument-mappers";
@@ -11,9 +11,9 @@ import type { CommandSpec } from "./command-spec";
 import { specOf } from "./command-table";
 import { prefixKeys } from "./key-positions";
 
-/** The definition that `defineCommand` takes. */
+/** The definition for `defineCommand`. */
 export interface ScriptDefinition {
-  /** The Lua text. */
+  /** The Lua source text. */
   lua: string;
   /** How many of the call's arguments are keys; without it the caller passes the count first. */
   numberOfKeys?: number | null | undefined;
@@ -36,12 +36,12 @@ export class Script implements ScriptReference {
     this.lua = definition.lua;
     this.sha = sha1(definition.lua);
     const { numberOfKeys } = definition;
-    // The API ignores a text, also one of digits: its callers pass the count.
+    // The API ignores a string, even of digits: its callers pass the count.
     this.numberOfKeys = typeof numberOfKeys === "number" ? numberOfKeys : null;
     this.isReadOnly = definition.readOnly ?? false;
   }
 
-  /** Makes the command of one call. Throws an `ArgumentError` for what cannot be sent. */
+  /** Creates the command of one call. Throws an `ArgumentError` for an argument that cannot be sent. */
   makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion, copies = true): Command {
     const flat = normalizeArguments(args, this.bySha.name, copies);
     const encoded =
@@ -55,7 +55,7 @@ export class Script implements ScriptReference {
   }
 }
 
-/** Loaded with the first script: it takes a tenth of the time that loading the whole package takes. */
+/** Loaded with the first script: loading it takes a tenth of the package's load time. */
 function sha1(text: string): string {
   const { createHash } = require("node:crypto") as typeof import("node:crypto");
   return createHash("sha1").update(text).digest("hex");

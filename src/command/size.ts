@@ -1,11 +1,11 @@
 /**
- * The weight of commands: the bytes of their arguments (characters of strings). Nothing is counted while
- * commands go their way; a queue is looked at when somebody asks, and a long one in samples.
+ * The size of commands: the bytes of their arguments (characters of strings). Nothing is counted on the data
+ * path; a queue is measured on request, and a long one by sampling.
  */
 
 import type { Command } from "./command";
 
-/** Elements of a queue that are looked at: reading `stats()` may take 20 µs. */
+/** The most elements of a queue that are read: `stats()` may take 20 µs. */
 const MOST_LOOKED_AT = 64;
 
 export function sizeOf(command: Command): number {
@@ -15,22 +15,22 @@ export function sizeOf(command: Command): number {
 }
 
 /**
- * Memory of a command until it has settled, besides its arguments: the command, its promise and its places in
- * queues. Measured with Node 20 to 24: 780 to 1,000 bytes for a single call, 590 in a pipeline.
+ * The memory of a command until it has settled, without its arguments: the command, its promise and its places
+ * in queues. Measured with Node 20 to 24: 780 to 1,000 bytes for a single call, 590 in a pipeline.
  */
 const COMMAND_BYTES = 800;
-/** The header of a text, and its place in the list of arguments. */
+/** The header of a string, and its place in the list of arguments. */
 const ARGUMENT_BYTES = 24;
 
-/** Bytes of memory that a command costs until it has settled, about. */
+/** The memory of a command until it has settled, estimated. */
 export function costOf(command: Command): number {
   return COMMAND_BYTES + command.args.length * ARGUMENT_BYTES + sizeOf(command);
 }
 
-/** Steps of this part of a queue fall evenly all over it, and never in time with what is in it. */
+/** Steps of this fraction of a queue spread evenly over it, and never align with a pattern in its content. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2;
 
-/** The sum of so many sizes; of many an estimate from a few. */
+/** The sum of `count` sizes; estimated from a sample if there are many. */
 export function estimateSum(count: number, sizeAt: (index: number) => number, most = MOST_LOOKED_AT): number {
   let sum = 0;
   if (count <= most) {
@@ -41,7 +41,7 @@ export function estimateSum(count: number, sizeAt: (index: number) => number, mo
   return Math.round((sum / most) * count);
 }
 
-/** Of commands that wait. */
+/** The bytes of waiting commands. */
 export function bytesOf(commands: readonly Command[]): number {
   return estimateSum(commands.length, (index) => sizeOf(commands[index] as Command));
 }

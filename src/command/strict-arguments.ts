@@ -1,6 +1,6 @@
 /**
- * Refuses arguments that are sent as a text that nobody meant (`""`, `[object Object]`, `NaN`), for
- * clients with `strictArguments`. Positions count as the caller sees them, elements of arrays one by one.
+ * Rejects arguments that would be sent as an unintended text (`""`, `[object Object]`, `NaN`), for clients with
+ * `strictArguments`. Positions are those that the caller sees, elements of arrays counted one by one.
  */
 
 import { ArgumentError } from "../errors";
@@ -8,10 +8,10 @@ import { isThenable } from "../util/user-code";
 import { flattenOnce } from "./argument-mappers";
 import type { CommandSpec } from "./command-spec";
 
-/** Throws an `ArgumentError` at the first argument that has no text of its own. */
+/** Throws an `ArgumentError` at the first argument without a text form. */
 export function refuseLooseArguments(spec: CommandSpec, args: unknown[]): void {
   const flat = flattenOnce(args, spec.name);
-  // HSET and the like take objects; what becomes of them is looked at.
+  // HSET and similar commands take objects, so their transformed arguments are checked.
   const values = spec.argumentMapper === null ? flat : spec.argumentMapper([...flat]);
   if (!Array.isArray(values)) return;
   values.forEach((value: unknown, index) => {

@@ -1,7 +1,7 @@
 /**
- * Commands whose replies cannot be told from those of others: they bring none (CLIENT REPLY OFF,
- * REPLCONF ACK), or never stop (MONITOR, SYNC). On a shared connection every later reply would
- * reach the wrong caller, so they are refused before anything of them is written.
+ * Rejects commands that have no reply (CLIENT REPLY OFF, REPLCONF ACK) or endless replies (MONITOR, SYNC). On a
+ * shared connection every later reply would reach the wrong caller, so they are rejected before any part of
+ * them is written.
  */
 
 import { UnansweredCommandError } from "../errors";
@@ -9,7 +9,7 @@ import type { Argument } from "../protocol/resp-types";
 import { CommandFlag, type CommandSpec } from "./command-spec";
 import { isWord } from "./key-positions";
 
-/** The error that ends such a command, or null for all others. */
+/** The error for such a command, or null for all others. */
 export function unansweredRefusal(spec: CommandSpec, args: readonly Argument[]): Error | null {
   if ((spec.flags & CommandFlag.Unanswered) === 0) return null;
   switch (spec.lowerName) {

@@ -1,20 +1,20 @@
 /**
- * Lets a part above the connections see every command of the process as it is written. While no part asks
- * for that, a flush costs one look at `writeWatch.watcher`.
+ * Lets a module above the connections see every command of the process when it is written. Without such a
+ * module, a flush only reads `writeWatch.watcher` once.
  */
 
 import type { Command } from "./command";
 
-/** The client whose command is written. */
+/** The client of the written command. */
 export interface CommandWriter {
-  /** The server of its present connection; equal for all clients that are connected to the same address. */
+  /** The server of its current connection; equal for all clients that are connected to the same address. */
   readonly serverName: string;
 }
 
 export interface WriteWatcher {
   /** The command is about to be encoded. */
   onWritten(command: Command, writer: CommandWriter): void;
-  /** The connection of the client is lost, and what was open on it. */
+  /** The connection of the client is lost, including an open transaction. */
   onLost(writer: CommandWriter): void;
 }
 

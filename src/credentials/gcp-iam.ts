@@ -14,7 +14,7 @@ export type GcpAccessToken =
   | string
   | { readonly token?: string | null | undefined; readonly expiresAt?: Date | number | undefined };
 
-/** Milliseconds after which an access token ends if nobody says when: the default lifetime of Google. */
+/** The lifetime in milliseconds of an access token without a given expiry: the default lifetime of Google. */
 const LIFETIME_MS = 3_600_000;
 
 /**

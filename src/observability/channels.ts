@@ -1,8 +1,8 @@
 /**
- * The tracing channels that instrumentation of this API listens to: commands, transactions and
- * connects. They keep the names that existing tracers know. Nothing is built while nobody listens:
- * ask `is...Traced()` first. Each operation reports `start`, `end`, on failure `error`, then
- * `asyncStart` and `asyncEnd`, always with the same context object; no promise is made for it.
+ * The tracing channels for instrumentation of this API: commands, transactions and connection attempts. They
+ * keep the names that existing tracers know. Nothing is allocated without a subscriber: call `is...Traced()`
+ * first. Each operation publishes `start`, `end`, on failure `error`, then `asyncStart` and `asyncEnd`, always
+ * with the same context object and without a promise.
  */
 
 import { type TracingChannel, tracingChannel } from "node:diagnostics_channel";
@@ -10,7 +10,7 @@ import { maskName } from "../util/credentials";
 import { redactArguments } from "./redact";
 
 export interface ServerContext {
-  /** Configured host or path; behind Sentinel the server that was found. */
+  /** The configured host or path; behind Sentinel the reported server. */
   serverAddress: string;
   /** Undefined for unix sockets. */
   serverPort: number | undefined;
@@ -21,7 +21,7 @@ interface OutcomeContext {
   error?: Error;
 }
 
-/** One command that is written. */
+/** One written command. */
 export interface CommandTraceContext extends ServerContext, OutcomeContext {
   /** The name as it is sent. */
   command: string;
@@ -33,7 +33,7 @@ export interface CommandTraceContext extends ServerContext, OutcomeContext {
 /** One `multi().exec()`. */
 export interface BatchOperationContext extends ServerContext, OutcomeContext {
   batchMode: "MULTI";
-  /** Commands without MULTI and EXEC. */
+  /** The number of commands without MULTI and EXEC. */
   batchSize: number;
   database: number;
 }
@@ -50,7 +50,7 @@ const commandChannel: Channel<CommandTraceContext> = tracingChannel("ioredis:com
 const batchChannel: Channel<BatchOperationContext> = tracingChannel("ioredis:batch");
 const connectChannel: Channel<ConnectTraceContext> = tracingChannel("ioredis:connect");
 
-/** True while somebody listens to commands. */
+/** Whether commands have a subscriber. */
 export function isCommandTraced(): boolean {
   return isHeard(commandChannel);
 }
@@ -63,16 +63,16 @@ export function isConnectTraced(): boolean {
   return isHeard(connectChannel);
 }
 
-/** A reported operation. Tell it the outcome before the caller hears of it. */
+/** A published operation. Its outcome must be reported before the caller receives it. */
 class Trace<Context extends OutcomeContext = OutcomeContext> {
   constructor(
     private readonly channel: Channel<Context>,
     readonly context: Context,
   ) {}
 
-  /** Does the part of the operation that is done at once; must be called first. */
+  /** Runs the synchronous part of the operation; must be called first. */
   around(work: () => void): this {
-    // Not just `publish`: so the work runs in the stores that tracers bound to the channel.
+    // `runStores` instead of `publish`, so that the work runs in the stores that tracers bound to the channel.
     this.channel.start.runStores(this.context, work);
     this.channel.end.publish(this.context);
     return this;
@@ -95,7 +95,7 @@ class Trace<Context extends OutcomeContext = OutcomeContext> {
   }
 }
 
-/** Where a command goes, as its trace reports it. */
+/** The target of a command in its trace. */
 export interface CommandOrigin extends ServerContext {
   database: number;
 }
@@ -135,9 +135,9 @@ export function traceConnect(connectionEpoch: number, server: ServerContext): Tr
   });
 }
 
-/** True while somebody listens to any part of the operations. */
+/** Whether any event of the operations has a subscriber. */
 function isHeard<Context extends object>(channel: Channel<Context>): boolean {
-  // Not `channel.hasSubscribers`: Node 20 has it only in its later releases.
+  // Not `channel.hasSubscribers`, which is missing in earlier releases of Node 20.
   return (
     channel.start.hasSubscribers ||
     channel.end.hasSubscribers ||
@@ -159,7 +159,7 @@ export class WorkChannel<Context extends { error?: Error }> {
     return isHeard(this.channel);
   }
 
-  /** Begins an operation; the work that is done at once runs in the stores that tracers have bound. */
+  /** Begins an operation; its synchronous part runs in the stores that tracers have bound. */
   begin(context: Context, work: () => void = nothing): Context {
     this.channel.start.runStores(context, work);
     this.channel.end.publish(context);

@@ -1,6 +1,6 @@
 /**
- * Hints for errors of servers and sockets: what the error probably means and what to do. A hint is a property of its
- * error (util/error-hint.ts). Each function returns null if it has no advice.
+ * Hints for errors of servers and sockets: the probable cause and a remedy. A hint is a property of its error
+ * (util/error-hint.ts). Each function returns null if it has no advice.
  */
 
 import { addHint } from "../util/error-hint";

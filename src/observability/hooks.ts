@@ -1,11 +1,11 @@
 /**
- * How `sluice/otel`, which no client loads, hears of calls and batches: an object that all copies of the
- * client in one process share, whatever bundled them. Not public; the number is that of its shape.
+ * Connects the client with `sluice/otel`, which no client loads: an object that all copies of the client in one
+ * process share, however they are bundled. Not public; the number in its key is the version of its shape.
  */
 
 import type { ServerContext } from "./channels";
 
-/** Is told how a call ends. */
+/** Receives the outcome of a call. */
 export interface CallEnd {
   onFulfilled(): void;
   onFailed(error: Error): void;
@@ -13,9 +13,9 @@ export interface CallEnd {
 
 /** The client of a call. */
 export interface CallSource {
-  /** Counts the outcomes: to be told by what takes its place. */
+  /** Counts the outcomes; a replacement must pass the outcomes on to it. */
   readonly tally: CallEnd;
-  /** `sendCommand` has been replaced by an instrumentation of another kind. */
+  /** Another instrumentation has replaced `sendCommand`. */
   readonly isPatched: boolean;
   /** Writes to all its sockets so far. */
   readonly flushes: number;
@@ -29,38 +29,38 @@ export interface CallSource {
 /** A pipeline, a transaction, or one batch of a bulk. */
 export interface BatchFacts {
   readonly kind: "pipeline" | "transaction" | "bulk";
-  /** Commands, MULTI and EXEC included. */
+  /** The number of commands, including MULTI and EXEC. */
   readonly length: number;
-  /** Name of a command in lower case. */
+  /** The name of a command in lower case. */
   nameAt(index: number): string;
 }
 
-/** Is told how a batch ends. */
+/** Receives the outcome of a batch. */
 export interface BatchEnd {
   /**
-   * @param errors The first word of error replies, codes of other errors; how often each.
-   * @param refusal What `exec()` rejects with.
-   * @param queuedMs From `exec()` to the write of its first command; null if that was not seen.
+   * @param errors The number of errors by first word of the error reply, or by code of another error.
+   * @param refusal The error with which `exec()` rejects.
+   * @param queuedMs The time from `exec()` to the write of its first command; null if unknown.
    */
   onEnd(errors: Readonly<Record<string, number>>, refusal: Error | null, queuedMs: number | null): void;
 }
 
 /** A client of a server, or a cluster, whose nodes are clients themselves. */
 export interface ObservedClient {
-  /** The client's own `stats()`; of a cluster with the address of its first start node besides. */
+  /** The client's own `stats()`; for a cluster also the address of its first start node. */
   stats(): object;
 }
 
 interface Hooks {
-  /** Called for each single call; what it returns is told how the call ends, before its caller is. */
+  /** Called for each single call; the returned object receives the outcome before the caller does. */
   call: ((name: string, args: readonly (string | Buffer)[], source: CallSource) => CallEnd | null) | null;
-  /** Called for each batch as it is sent; what it returns is told how the batch ends, before its caller is. */
+  /** Called for each batch when it is sent; the returned object receives the outcome before the caller does. */
   batch: ((facts: BatchFacts, source: CallSource) => BatchEnd | null) | null;
-  /** Called for each automatic batch as it leaves: for how long it was gathered. */
+  /** Called for each automatic batch when it is sent, with the time in which it was collected. */
   gathered: ((ms: number, source: CallSource) => void) | null;
   /** Clients that are connected or connecting. */
   readonly clients: Set<ObservedClient>;
-  /** Called for each client that has ended, while its figures can still be read. */
+  /** Called for each client that has ended, while its metrics can still be read. */
   left: ((client: ObservedClient) => void) | null;
 }
 
@@ -69,7 +69,8 @@ const KEY = Symbol.for("sluice.hooks.1");
 const shared = globalThis as unknown as Record<symbol, Hooks>;
 if (shared[KEY] === undefined) {
   const made: Hooks = { call: null, batch: null, gathered: null, clients: new Set(), left: null };
-  // A getter: Jest empties the objects that a test file leaves as values on the global object, also under living clients.
+  // A getter, because Jest empties objects that a test file leaves as values on the global object, even if
+  // clients still use them.
   Object.defineProperty(shared, KEY, { get: () => made });
 }
 

@@ -1,6 +1,6 @@
 /**
- * Decides what of a command, a URL or an options object may be shown to people. Values never leave
- * in tracing payloads, credentials nowhere: not in errors, debug output or `util.inspect`.
+ * Decides which parts of a command, a URL or an options object may be shown. Values never appear in tracing
+ * payloads, and credentials never appear in errors, debug output or `util.inspect`.
  */
 
 import { type ErrorCommand, ReplyError } from "../errors";
@@ -9,12 +9,12 @@ import { headOf } from "../util/error-hint";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 
 const HIDDEN = "?";
-/** Arguments and characters of each that the stack of an error shows. */
+/** The number of arguments, and of characters of each, in the stack of an error. */
 const MOST_SHOWN = 4;
 const LONGEST_SHOWN = 64;
 const LINE_END = /[\r\n]/;
 
-// First match by the beginning of the name decides; the words are those that tracers of this API expect.
+// The first match with the beginning of the name decides; the names are those that tracers of this API expect.
 const SHOWN_FIRST = words("GETSET LPUSH MSET PFA PSETEX PUBLISH RPUSH SADD SET SPUBLISH XADD ZADD");
 const SHOWN_FIRST_TWO = words("HSET HMSET LSET LINSERT");
 const SHOWN_ALL = words(
@@ -22,23 +22,23 @@ const SHOWN_ALL = words(
     "INCR LT LR LL LM MEMORY PE PF PI PS PT PU RPOP SC SD SI SM SO SR SS SU XACK XC XD XG XI XL XP XR XT " +
     "ZC ZD ZI ZL ZM ZP ZR ZS",
 );
-/** Shown in full by the lists above although they carry code, values or options of the caller. */
+/** Shown in full by the lists above although they contain code, values or options of the caller. */
 const CARRIES_MORE = /^(?:eval|getex$|script$|function$|command$)/i;
 
 /** The rule for the arguments of a command, by its name. */
 interface Visibility {
-  /** So many arguments may be seen. */
+  /** The number of visible arguments. */
   readonly count: number;
-  /** It depends on the arguments how many. */
+  /** The number depends on the arguments. */
   readonly carriesMore: boolean;
   readonly hasBody: boolean;
 }
 
-// Names are few; the bound is for callers who make them up.
+// Real names are few; the limit is for callers who generate names.
 const MAX_NAMES = 1000;
 const visibilities = new Map<string, Visibility>();
 
-/** The arguments of a command as a tracer may see them: those that may hold values are "?". */
+/** The arguments of a command for a tracer: possible values are replaced by "?". */
 export function redactArguments(commandName: string, args: readonly unknown[]): string[] {
   if (carriesCredentials(commandName, args)) return args.map(() => HIDDEN);
   const { count, carriesMore, hasBody } = visibilityOf(commandName);
@@ -61,7 +61,7 @@ function visibilityOf(commandName: string): Visibility {
   return visibility;
 }
 
-/** How many arguments of a command may be seen, by its name alone. */
+/** The number of visible arguments of a command, by its name alone. */
 function shownCount(commandName: string): number {
   if (/^ECHO/i.test(commandName)) return 0;
   if (SHOWN_FIRST.test(commandName)) return 1;
@@ -78,7 +78,7 @@ function shownOf(commandName: string, args: readonly unknown[]): number {
   return 1;
 }
 
-/** Attaches the command to an error of the server and masks what its message repeats of credentials. */
+/** Attaches the command to an error of the server and masks credentials that its message repeats. */
 export function attachCommand(
   error: Error & { command?: ErrorCommand },
   name: string,
@@ -92,13 +92,13 @@ export function attachCommand(
       error.message = message;
     }
   }
-  // Error replies have no frames: those of the parser would say nothing.
+  // Error replies have no stack frames, because those of the parser would be useless.
   if (error instanceof ReplyError) {
     error.stack = `${headOf(error)}\n    at (${commandLine(name, args, error.command)})`;
   }
 }
 
-/** A command for the stack of its error: its first arguments, those that may hold values as "?". */
+/** A command for the stack of its error: its first arguments, with possible values replaced by "?". */
 function commandLine(name: string, args: readonly Argument[], masked: ErrorCommand): string {
   const { count, carriesMore, hasBody } = visibilityOf(name);
   const limit = carriesMore ? shownOf(name, args) : count;
@@ -116,8 +116,7 @@ function inOneLine(text: string): string {
 }
 
 /**
- * A server's address without its password. Text that is no URL loses everything before its last "@".
- *
+ * A server's address without its password. Text that is not a URL loses everything before its last "@".
  * @example
  * redactUrl("redis://user:secret@example.org/1"); // "redis://user:***@example.org/1"
  */
@@ -126,7 +125,7 @@ export function redactUrl(text: string): string {
   const authority = rest.split(/[/?#]/, 1)[0] ?? "";
   const at = authority.lastIndexOf("@");
   const masked = rest.replace(/([?&][^=&]*(?:pass|credentials)[^=&]*=)[^&#]*/gi, `$1${MASK}`);
-  // An "@" further on: a password that was not encoded has ended the authority early.
+  // Another "@" later: a password that was not percent-encoded has ended the authority early.
   if (at < 0 && isAddress(authority) && !masked.includes("@")) return scheme + masked;
   return scheme + hideUserInfo(masked, at);
 }
@@ -151,7 +150,7 @@ const NESTED_OPTIONS = new Set(["tls", "sentinelTLS", "redisOptions"]);
 /** Lists of options objects. */
 const LISTED_OPTIONS = new Set(["sentinels"]);
 
-/** A copy of an options object for showing it: passwords and private keys are masked. */
+/** A copy of an options object for display: passwords and private keys are masked. */
 export function redactOptions(options: object): Record<string, unknown> {
   const copy: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(options)) {
@@ -164,15 +163,15 @@ export function redactOptions(options: object): Record<string, unknown> {
   return copy;
 }
 
-/** The address of a server in one of its forms, for showing it. */
+/** A server's address in one of its forms, for display. */
 function redactNode(node: unknown): unknown {
   if (typeof node === "string") return redactUrl(node);
   return typeof node === "object" && node !== null ? redactOptions(node) : node;
 }
 
 /**
- * Makes `util.inspect` (and so `console.log`) show an options object without its secrets, wherever
- * it hangs. The property is invisible to copying, comparing and JSON.
+ * Makes `util.inspect` (and therefore `console.log`) show an options object without its secrets, also when it
+ * is nested. The property is invisible to copying, comparing and JSON.
  */
 export function hideSecrets<T extends object>(options: T): T {
   return showAs(options, SHOW_OPTIONS);
@@ -188,7 +187,7 @@ function showAs<T extends object>(target: T, shower: PropertyDescriptor): T {
   return target;
 }
 
-/** All that are shown alike share one method. */
+/** Objects that are shown alike share one method. */
 function showerBy<T extends object>(show: (target: T) => unknown): PropertyDescriptor {
   const value = function (this: T, _depth: number, ...[style, inspect]: InspectArguments) {
     return inspect(show(this), style);
@@ -201,8 +200,8 @@ const SHOW_NODES = showerBy((nodes: unknown[]) => nodes.map(redactNode));
 const SHOW_SOCKET = showerBy(describeSocket);
 
 /**
- * Makes `util.inspect` show a socket by its address and counters: its buffers hold what was sent
- * and received last, and a TLS socket keeps its options.
+ * Makes `util.inspect` show a socket as its address and counters: its buffers contain recent data, and a TLS
+ * socket holds its options.
  */
 export function hideBytes(socket: object): void {
   if (!(INSPECT in socket)) showAs(socket, SHOW_SOCKET);
@@ -215,10 +214,10 @@ function describeSocket(socket: object): Record<string, unknown> {
   return shown;
 }
 
-/** Key of the method that says how a client is doing, in few words and without secrets. */
+/** The key of the method that summarizes the state of a client, without secrets. */
 export const SUMMARY: unique symbol = Symbol("summary");
 
-/** The fields that a client shows of itself; the server is its address. */
+/** The fields that a client shows; the server is its address. */
 export interface ClientSummary {
   readonly status: string;
   readonly [name: string]: unknown;
@@ -228,12 +227,12 @@ interface Summarized {
   [SUMMARY](): ClientSummary;
 }
 
-/** How a client is shown: what it is and how it is doing, nothing of what passes through it. */
+/** The displayed form of a client: its class and state, but no data that passes through it. */
 export function showClient(client: Summarized, ...[style, inspect]: InspectArguments): string {
   return `${client.constructor.name} ${inspect(client[SUMMARY](), style)}`;
 }
 
-/** Makes `JSON.stringify`, which loggers call for anything, show the status and the server. */
+/** Makes `JSON.stringify`, which loggers call for any object, show the status and the server. */
 export function showInJson(prototype: object): void {
   const value = function (this: Summarized): object {
     const { status, server } = this[SUMMARY]();

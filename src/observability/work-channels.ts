@@ -1,8 +1,8 @@
 /**
- * The channels on which the client tells of its own work: batches, writes, connections, redirects,
- * subscriptions. Names and fields are a public interface (docs/observability.md): fields may be
- * added, none is renamed or taken away within a major version. No context is built and no clock is
- * read while nobody listens to a channel. Values, keys and credentials never appear.
+ * The channels on which the client reports its own work: batches, writes, connections, redirects,
+ * subscriptions. Names and fields are a public interface (docs/observability.md): within a major version fields
+ * may be added, but not renamed or removed. Without a subscriber a channel allocates no context and reads no
+ * clock. Values, keys and credentials never appear.
  */
 
 import { type Channel, channel } from "node:diagnostics_channel";
@@ -13,112 +13,117 @@ type Counts = Record<string, number>;
 /** One `exec()` of a pipeline or transaction, or one batch of a bulk. Times are milliseconds. */
 export interface PipelineContext extends ServerContext {
   kind: "pipeline" | "transaction" | "bulk";
-  /** Commands, MULTI and EXEC of a transaction not counted. */
+  /** The number of commands, without MULTI and EXEC of a transaction. */
   size: number;
-  /** How often each command is in it, by its name in lower case; null if there are more than 16 names. */
+  /** The number of commands by name in lower case; null if there are more than 16 names. */
   commands: Counts | null;
   database: number;
-  /** Address of the other end of the socket, while there is one; absent on a cluster. */
+  /** The remote address of the socket, while it exists; absent on a cluster. */
   peerAddress?: string | undefined;
   peerPort?: number | undefined;
   /** Another instrumentation has replaced `sendCommand` and sees its commands one by one. */
   isPatched: boolean;
-  /** From `asyncStart` on. The first word of error replies, codes of other errors; how often each. */
+  /**
+   * From `asyncStart` on: the number of errors by first word of the error reply, or by code of another error.
+   */
   errors?: Counts;
-  /** From `asyncStart` on: nodes that it was divided among; 1 on a single server. */
+  /** From `asyncStart` on: the number of nodes that share the batch; 1 on a single server. */
   nodes?: number;
-  /** From `asyncStart` on: from `exec()` to the write of its first command. Null if that was not seen (on a cluster). */
+  /**
+   * From `asyncStart` on: the time from `exec()` to the write of its first command; null if unknown (on a
+   * cluster).
+   */
   queuedMs?: number | null;
-  /** From `asyncStart` on: from that write to the first reply. Null if that was not seen. */
+  /** From `asyncStart` on: the time from that write to the first reply; null if unknown. */
   wireMs?: number | null;
-  /** From `asyncStart` on: from the first reply to the last. Null if that was not seen. */
+  /** From `asyncStart` on: the time from the first reply to the last; null if unknown. */
   settlingMs?: number | null;
-  /** From `asyncStart` on: all of it. */
+  /** From `asyncStart` on: the total time. */
   durationMs?: number;
-  /** The error that `exec()` rejects with. */
+  /** The error with which `exec()` rejects. */
   error?: Error;
 }
 
-/** Why bytes leave. */
+/** The reason for a write. */
 export type FlushCause = "early" | "run" | "turn" | "window" | "size" | "drain" | "closing";
 
 /** One write to a socket; `asyncEnd` follows with its first reply, or with the loss of the connection. */
 export interface FlushContext extends ServerContext {
   commands: number;
   bytes: number;
-  /** Pipelines and transactions that begin in it. */
+  /** The number of pipelines and transactions that begin in it. */
   batches: number;
-  /** Commands that were unanswered before. */
+  /** The number of commands that were unanswered before. */
   inFlight: number;
   /**
-   * `early`: before the end of the run (`flushPolicy`). `run`: its end, nothing was in flight. `turn`:
-   * the end of the event-loop turn. `window`: an automatic batch that was held back until another one
-   * was answered. `size`: many commands had gathered. `drain`: the socket takes bytes
-   * again. `closing`: the client is leaving.
+   * `early`: before the end of the task (`flushPolicy`). `run`: at its end, with nothing in flight. `turn`: at
+   * the end of the event-loop turn. `window`: an automatic batch that was held back until another one was
+   * answered. `size`: many commands were collected. `drain`: the socket accepts bytes again. `closing`: the
+   * client is closing.
    */
   cause: FlushCause;
-  /** The socket took no more. */
+  /** The socket accepted no more bytes. */
   isStalled: boolean;
   /** From `asyncStart` on: milliseconds to the first reply. */
   roundTripMs?: number;
   error?: Error;
 }
 
-/** An attempt to connect, the life of a ready connection, or a question about a silent one. */
+/** A connection attempt, the lifetime of a ready connection, or a probe of a silent one. */
 export interface ConnectionContext extends ServerContext {
   /** `attempt` ends when the connection is ready, `life` with its loss or end, `probe` with the verdict. */
   operation: "attempt" | "life" | "probe";
   /** Attempts before this one. */
   epoch: number;
-  /** Of an `attempt`: milliseconds since a ready connection was lost; null if none was. */
+  /** For an `attempt`: milliseconds since a ready connection was lost; null if there was no loss. */
   downMs?: number | null;
-  /** Of a `probe`, from `asyncStart` on: `dead`, `busy`, `unreachable`, `unknown` or `served`. */
+  /** For a `probe`, from `asyncStart` on: `dead`, `busy`, `unreachable`, `unknown` or `served`. */
   verdict?: string;
-  /** Why the attempt failed or the connection was lost. */
+  /** The reason why the attempt failed or the connection was lost. */
   error?: Error;
 }
 
-/** A node of a cluster has sent a command elsewhere, or back. */
+/** A node of a cluster has redirected or deferred a command. */
 export interface RedirectContext {
   kind: "MOVED" | "ASK" | "TRYAGAIN" | "CLUSTERDOWN" | "OTHER";
-  /** Name of the command, or of the EXEC that stands for a transaction, in lower case. */
+  /** The name of the command in lower case; for a transaction `exec`. */
   command: string;
   /** -1 if the command has none. */
   slot: number;
-  /** `host:port` of the node that said so. */
+  /** `host:port` of the node that sent the redirect. */
   from: string;
-  /** `host:port` that it named, or null. */
+  /** `host:port` of the node that it named, or null. */
   to: string | null;
 }
 
 /** Subscriptions without a connection: messages are missed from `start` to `asyncEnd`. */
 export interface PubSubContext extends ServerContext {
-  /** Channels, patterns and sharded channels that were subscribed to when the connection was lost. */
+  /** The number of channels, patterns and shard channels at the time of the loss. */
   subscriptions: number;
-  /** From `asyncStart` on: milliseconds without. */
+  /** From `asyncStart` on: milliseconds without a connection. */
   gapMs?: number;
   /** The client has ended instead. */
   error?: Error;
 }
 
-/** The work of the cache of a client since the last message, or since it had rested. */
+/** The work of a client's cache since the last message, or since it was last idle. */
 export interface CacheContext extends ServerContext {
-  /** Calls that were answered from the cache. */
+  /** Calls answered from the cache. */
   hits: number;
   /** Calls that were sent. */
   misses: number;
-  /** Calls that waited for the answer to another one. */
+  /** Calls that waited for the reply to an identical call. */
   joined: number;
-  /** Answers that were kept. */
+  /** Replies that were stored. */
   stores: number;
-  /** Answers that were dropped to make room. */
+  /** Replies that were evicted to make room. */
   evictions: number;
-  /** Keys that the server said have changed. */
+  /** Keys that the server has invalidated. */
   invalidations: number;
-  /** Answers that are kept now, and the bytes of memory that they take. */
+  /** Replies in the cache, and their memory in bytes. */
   entries: number;
   bytes: number;
-  /** Milliseconds that all of this took. */
+  /** The interval of these counts in milliseconds. */
   intervalMs: number;
 }
 
@@ -126,7 +131,7 @@ export const pipelineChannel: WorkChannel<PipelineContext> = new WorkChannel("sl
 export const flushChannel: WorkChannel<FlushContext> = new WorkChannel("sluice:flush");
 export const connectionChannel: WorkChannel<ConnectionContext> = new WorkChannel("sluice:connection");
 export const pubSubChannel: WorkChannel<PubSubContext> = new WorkChannel("sluice:pubsub");
-/** Redirects take no time of their own: each is one message (`RedirectContext`), made only for those who listen. */
+/** Redirects have no duration: each is one message (`RedirectContext`), created only for subscribers. */
 export const redirectChannel: Channel = channel("sluice:redirect");
 
 const caches: Channel = channel("sluice:cache");
@@ -135,7 +140,7 @@ export function isCacheHeard(): boolean {
   return caches.hasSubscribers;
 }
 
-/** Added up by who calls it: one message for many calls. */
+/** The caller sums up many calls into one message. */
 export function tellCache(context: CacheContext): void {
   caches.publish(context);
 }

@@ -2,7 +2,7 @@
 
 export type Api = typeof import("@opentelemetry/api");
 
-/** Throws an error that says what to install if it is not there. */
+/** Throws an error with installation advice if the API is missing. */
 export function loadApi(): Api {
   try {
     return require("@opentelemetry/api") as Api;

@@ -1,4 +1,4 @@
-/** Pipelines, transactions and batches of bulks: one operation each, whatever they hold. */
+/** Pipelines, transactions and batches of bulks: one operation each, regardless of their size. */
 
 import type { Context, Histogram } from "@opentelemetry/api";
 import { errorCode } from "../command/promise-completion";
@@ -16,7 +16,7 @@ export class Batches {
     readonly queueWait: Histogram | null,
   ) {}
 
-  /** To be called for each batch as it is sent. */
+  /** Called for each batch when it is sent. */
   readonly onBatch = (facts: BatchFacts, source: CallSource): BatchEnd => {
     const operation = new BatchOperation(this, facts, source, this.api.context.active());
     operation.isTraced = this.hasSpans && !source.isPatched && this.operations.mayTrace(operation.parent);
@@ -24,7 +24,7 @@ export class Batches {
   };
 }
 
-/** It is itself the operation that is reported. */
+/** The object itself is the reported operation. */
 class BatchOperation implements BatchEnd, Operation {
   readonly name: string;
   readonly batchSize: number | null;

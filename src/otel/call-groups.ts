@@ -1,7 +1,7 @@
 /**
- * Single commands. Those that are issued under one parent span with no write in between leave
- * together, and are one operation: `PIPELINE GET` if all are alike, else `PIPELINE`. A command that is
- * alone is an operation under its own name. No object is made for a command that joins a group.
+ * Single commands. Commands that are issued under one parent span without a write in between share a write, and
+ * are one operation: `PIPELINE GET` if all are alike, else `PIPELINE`. A single command is an operation under
+ * its own name. A command that joins a group allocates no object.
  */
 
 import type { Context } from "@opentelemetry/api";
@@ -15,13 +15,13 @@ import type { Operation, Operations } from "./operations";
 
 type Argument = string | Buffer;
 
-/** Their first argument names what is run. */
+/** The first argument of these commands names the script or function. */
 const PROCEDURES = new Set(["evalsha", "evalsha_ro", "fcall", "fcall_ro"]);
 
 const upperCase = new Map<string, string>();
 const MOST_NAMES = 1000;
 
-/** The name as the conventions show it. */
+/** The operation name by the conventions. */
 export function operationName(name: string): string {
   let upper = upperCase.get(name);
   if (upper === undefined) {
@@ -38,11 +38,11 @@ export class CallGroups {
     private readonly api: Api,
     private readonly operations: Operations,
     private readonly showsKeys: boolean,
-    /** Is asked whether another instrumentation makes the spans. */
+    /** Returns whether another instrumentation creates the spans. */
     private readonly mayTrace: (source: CallSource) => boolean,
   ) {}
 
-  /** To be called for each single command as it is issued. */
+  /** Called for each single command when it is issued. */
   readonly onCall = (name: string, args: readonly Argument[], source: CallSource): CallEnd => {
     const parent = this.api.context.active();
     const { last } = this;
@@ -59,7 +59,7 @@ export class CallGroups {
   };
 }
 
-/** It is itself the operation that is reported, so that a command that is alone costs one object. */
+/** The object itself is the reported operation, so a single command costs one object. */
 class CallGroup implements CallEnd, Operation {
   isTraced = false;
   batchSize: number | null = null;
@@ -121,7 +121,7 @@ class CallGroup implements CallEnd, Operation {
     try {
       this.report();
     } catch {
-      // An exporter that throws is not the caller's affair.
+      // An error of the exporter must not reach the caller.
     }
   }
 
@@ -140,7 +140,7 @@ class CallGroup implements CallEnd, Operation {
   }
 }
 
-/** Codes alone: messages of error replies may hold values. */
+/** Only codes, because messages of error replies may contain values. */
 export function failureText(failed: number, count: number, failure: string): string {
   return count === 1 ? failure : `${failed} of ${count} commands failed, the first with ${failure}`;
 }

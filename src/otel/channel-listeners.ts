@@ -16,16 +16,16 @@ interface Begun {
   readonly beganMs: number;
 }
 
-/** On the context of an operation: what was noted when it began. */
+/** The key, on the context of an operation, of the data recorded at its beginning. */
 const BEGUN: unique symbol = Symbol("sluice.otel.begun");
 type Noted<C> = C & { [BEGUN]?: Begun };
 
 function note(context: object, parent: Context): void {
-  // Not enumerable, so that who copies a context copies what is documented.
+  // Not enumerable, so that a copy of the context contains only documented fields.
   Object.defineProperty(context, BEGUN, { value: { parent, beganMs: clockMs() } });
 }
 
-/** Listens until the returned function is called. What a listener throws ends here. */
+/** Listens until the returned function is called. Errors of listeners are ignored. */
 function listen<C extends object>(
   name: string,
   onStart: (context: C) => void,
@@ -37,7 +37,7 @@ function listen<C extends object>(
       try {
         work(context as C);
       } catch {
-        // An exporter that throws is not the caller's affair.
+        // An error of the exporter must not reach the caller.
       }
     };
   const channel = tracingChannel<unknown, object>(name);
@@ -46,7 +46,7 @@ function listen<C extends object>(
   return () => void channel.unsubscribe(subscribers as unknown as TracingChannelSubscribers<object>);
 }
 
-/** Each command that is written, members of batches too: one span each. */
+/** One span for each written command, including members of batches. */
 export function followCommands(api: Api, operations: Operations, mayTrace: () => boolean): () => void {
   return listen<Noted<CommandTraceContext>>(
     "ioredis:command",
@@ -66,7 +66,7 @@ export function followCommands(api: Api, operations: Operations, mayTrace: () =>
   );
 }
 
-/** How long it takes until a connection is ready. */
+/** The time until a connection is ready. */
 export function followConnections(createTime: Histogram): () => void {
   const begun = new WeakMap<ConnectionContext, number>();
   return listen<ConnectionContext>(
@@ -82,7 +82,7 @@ export function followConnections(createTime: Histogram): () => void {
   );
 }
 
-/** How long automatic batches are gathered. */
+/** The time in which automatic batches are collected. */
 export function followGathering(operations: Operations, windowWait: Histogram): () => void {
   const listener: typeof hooks.gathered = (ms, source) =>
     windowWait.record(ms / 1000, operations.targetOf(source, clockMs()).pool);

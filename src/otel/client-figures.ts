@@ -1,9 +1,9 @@
 /**
- * The figures of all clients of the process, added up by server. A counter never falls: what a client
- * has counted stays when the client ends, or finds another server.
+ * The metrics of all clients of the process, summed up by server. A counter never decreases: the counts of a
+ * client remain when it ends or moves to another server.
  *
- *   client A   10 --------- 30 ends       what each has counted since the last look
- *   client B         5 ----- 8 ---- 9     is added to the sum of its server
+ *   client A   10 --------- 30 ends       the increase of each client since the last
+ *   client B         5 ----- 8 ---- 9     reading is added to the sum of its server
  *   server     10   15      38     39
  */
 
@@ -13,36 +13,36 @@ import type { ServerContext } from "../observability/channels";
 import { hooks, type ObservedClient } from "../observability/hooks";
 import { poolOf } from "./operations";
 
-/** Null: the client has no such figure. */
+/** Null: the client does not have this metric. */
 export type Figure = readonly [value: number | null, attributes?: Attributes | undefined];
-/** A cluster, as the hooks show it; its nodes are clients themselves. */
+/** A cluster as the hooks see it; its nodes are clients themselves. */
 type ObservedCluster = ClusterStats & ServerContext;
 
-/** How one metric is read from `stats()`. A reading has as many figures each time, in the same order. */
+/** How one metric is read from `stats()`. A reading always has the same number and order of values. */
 export interface Reading {
   readonly name: string;
   readonly kind: "counter" | "upDownCounter" | "gauge";
   readonly unit: string;
   readonly description: string;
-  /** Of several clients of one server the largest counts, not the sum. */
+  /** For several clients of one server the largest value counts, not the sum. */
   readonly isMaximum?: boolean;
   read(stats: RedisStats): readonly Figure[];
-  /** The figures that a cluster has besides those of its nodes; absent = nothing. */
+  /** The values of a cluster besides those of its nodes; absent = no values. */
   readCluster?(stats: ClusterStats): readonly Figure[];
 }
 
-/** The figures of a server: one list for each reading. */
+/** The values of a server: one list for each reading. */
 type Figures = (readonly Figure[])[];
 
 export class ClientFigures {
   /** Sums of the counters; the other readings have empty lists. */
   private readonly sums = new Map<string, Figures>();
-  /** The counters of a client as they were when they were last looked at. */
+  /** The counters of a client at the last reading. */
   private readonly seen = new WeakMap<ObservedClient, Figures>();
 
   constructor(private readonly readings: readonly Reading[]) {}
 
-  /** By server, as the conventions name a pool. */
+  /** By server, under the pool name of the conventions. */
   read(): ReadonlyMap<string, Figures> {
     const present = new Map<string, Figures>();
     for (const client of hooks.clients) {
@@ -61,7 +61,7 @@ export class ClientFigures {
     return all;
   }
 
-  /** Adds what the counters of a client have grown by; the server that it has now is theirs. */
+  /** Adds the increase of a client's counters to its current server. */
   readonly look = (client: ObservedClient): readonly [server: string, figures: Figures] => {
     const [server, now] = this.figuresOf(client);
     const seen = this.seen.get(client);
@@ -104,7 +104,7 @@ function joinFigures(
   others: readonly Figure[],
   isMaximum: boolean,
 ): readonly Figure[] {
-  // A cluster lacks readings that its nodes have.
+  // A cluster lacks some readings of its nodes.
   const [longer, shorter] = some.length < others.length ? [others, some] : [some, others];
   return longer.map(([value, attributes], at) => {
     const other = shorter[at]?.[0] ?? null;

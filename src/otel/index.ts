@@ -20,18 +20,17 @@ const SCOPE = "sluice/otel";
 
 /** The result of `instrument()`. */
 export interface Instrumented {
-  /** Ends it. Operations that are under way are not reported. */
+  /** Ends the instrumentation. Operations in flight are not reported. */
   disable(): void;
 }
 
 let present: Instrumented | null = null;
 
 /**
- * Reports the work of all clients of the process, of those that exist already too, to
- * OpenTelemetry. A second call takes the place of the first. Beside the ioredis instrumentation of
- * OpenTelemetry, which makes a span for each command, no spans are made; disable that one.
- *
- * @throws TypeError for an option or a value that is unknown.
+ * Reports the work of all clients of the process to OpenTelemetry, including existing clients. A second call
+ * replaces the first. While the ioredis instrumentation of OpenTelemetry is active, which creates a span for
+ * each command, this one creates no spans; disable the other one.
+ * @throws TypeError for an unknown option or value.
  * @throws Error if `@opentelemetry/api` is not installed.
  * @example
  * import { instrument } from "sluice/otel";

@@ -1,6 +1,6 @@
 /**
- * The same for set-ups that collect instrumentations (`registerInstrumentations`, `NodeSDK`). Users
- * install `@opentelemetry/instrumentation` as well.
+ * `instrument()` for set-ups that collect instrumentations (`registerInstrumentations`, `NodeSDK`). Users also
+ * install `@opentelemetry/instrumentation`.
  */
 
 import type { MeterProvider, TracerProvider } from "@opentelemetry/api";
@@ -31,7 +31,7 @@ const { InstrumentationBase } = loadBase();
  * registerInstrumentations({ instrumentations: [new SluiceInstrumentation({ spans: "batch" })] });
  */
 export class SluiceInstrumentation extends InstrumentationBase<SluiceInstrumentationConfig> {
-  // Without a value of their own: the base class enables before they could be given one.
+  // Declared without a value: the base class calls `enable` before an initializer would run.
   declare private instrumented: Instrumented | undefined;
   declare private providers: { tracerProvider?: TracerProvider; meterProvider?: MeterProvider } | undefined;
 

@@ -1,7 +1,7 @@
 /**
- * The instruments. Those of the conventions for database clients, of which the ones about connections
- * are in development, and those that only a pipelining client has. All but the histograms are read
- * from `stats()` when somebody collects, so they cost nothing in between.
+ * The instruments: those of the conventions for database clients (the ones about connections are in
+ * development), and additional ones for a pipelining client. All except the histograms are read from `stats()`
+ * on collection, so they cost nothing in between.
  */
 
 import type { BatchObservableResult, Histogram, Meter, Observable } from "@opentelemetry/api";
@@ -9,7 +9,7 @@ import type { ClusterStats, RedisStats } from "../client/stats";
 import { hooks } from "../observability/hooks";
 import { ClientFigures, type Figure, type Reading } from "./client-figures";
 
-/** The conventions' buckets, in seconds. */
+/** The buckets of the conventions, in seconds. */
 const BUCKETS = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 10];
 
 export interface Histograms {
@@ -209,12 +209,12 @@ function readCacheReads({ cache }: Pick<RedisStats, "cache">): readonly Figure[]
   ];
 }
 
-/** Commands that wait for the cluster, or for their turn after a redirect, and for no node. */
+/** Commands that wait for the cluster, or for their turn after a redirect, and not for a node. */
 function waitingAbove({ queues, nodes }: ClusterStats): number {
   return Object.values(nodes).reduce((left, node) => left - node.queues.offline, queues.offline);
 }
 
-/** Reads the figures of all clients whenever somebody collects, until the returned function is called. */
+/** Reads the metrics of all clients on each collection, until the returned function is called. */
 export function observeClients(meter: Meter): () => void {
   const instruments = READINGS.map((reading) => makeObservable(meter, reading));
   const figures = new ClientFigures(READINGS);

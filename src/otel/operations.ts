@@ -1,7 +1,7 @@
 /**
- * One operation in the sense of the semantic conventions for database clients: a span and a
- * record of `db.client.operation.duration`. It is reported when it is over, so that what is too
- * short or has no parent costs no span.
+ * One operation by the semantic conventions for database clients: a span and a record of
+ * `db.client.operation.duration`. It is reported when it has ended, so that an operation that is too short or
+ * has no parent costs no span.
  */
 
 import type { Attributes, Context, Histogram, HrTime, Tracer } from "@opentelemetry/api";
@@ -10,7 +10,7 @@ import { clockMs, userDateMs } from "../util/scheduling";
 import type { Api } from "./api";
 import type { Settings } from "./options";
 
-/** Where an operation went, as the conventions name it. */
+/** The target of an operation, as the conventions name it. */
 export interface Target {
   readonly serverAddress: string;
   readonly serverPort: number | undefined;
@@ -22,27 +22,27 @@ export interface Target {
 export interface Operation {
   /** `GET`, `PIPELINE GET`, `MULTI` ... */
   readonly name: string;
-  /** Commands; null if it is no batch. */
+  /** The number of commands; null for a single command. */
   readonly batchSize: number | null;
-  /** First word of the first error reply, or code of another error; null if all went well. */
+  /** The first word of the first error reply, or the code of another error; null without errors. */
   readonly failure: string | null;
-  /** A few words about the failure, without values. */
+  /** A short description of the failure, without values. */
   readonly message: string;
   readonly parent: Context;
   readonly beganMs: number;
   readonly endedMs: number;
-  /** It has a span, if the settings want spans. */
+  /** It gets a span if the settings enable spans. */
   readonly isTraced: boolean;
   readonly queryText?: string | undefined;
   readonly procedure?: string | undefined;
 }
 
-/** Attributes for a target are looked up anew after this time: its address may have changed. */
+/** Attributes of a target are read again after this time, because its address may have changed. */
 const TARGET_AGE_MS = 1000;
 
 const KNOWN: unique symbol = Symbol("sluice.otel.target");
 
-/** A client, and on it what was looked up: a WeakMap would be looked through by each garbage collection. */
+/** A client that also holds its cached data: each garbage collection would traverse a WeakMap. */
 type NotedSource = CallSource & { [KNOWN]?: Known };
 
 interface Known {
@@ -53,7 +53,7 @@ interface Known {
 
 /** A target with the attributes that its operations share, one object for each name. */
 class KnownTarget {
-  /** The attributes that tell metrics of the client's own apart. */
+  /** The attributes that distinguish metrics of the client itself. */
   readonly pool: Attributes;
   private readonly byName = new Map<string, Attributes>();
 
@@ -71,7 +71,7 @@ class KnownTarget {
   }
 }
 
-/** The server as the conventions name a pool that has no name of its own. */
+/** The server under the name that the conventions give to a pool without a name. */
 export function poolOf({ serverAddress, serverPort }: Pick<Target, "serverAddress" | "serverPort">): string {
   return serverPort === undefined ? serverAddress : `${serverAddress}:${serverPort}`;
 }
@@ -86,7 +86,7 @@ export class Operations {
     private readonly duration: Histogram | null,
   ) {}
 
-  /** Where the operations of a client go at present. */
+  /** The current target of a client's operations. */
   targetOf(source: NotedSource, nowMs: number): KnownTarget {
     const { database } = source;
     const known = source[KNOWN];
@@ -98,7 +98,7 @@ export class Operations {
     return target;
   }
 
-  /** The same for a target that is told with the operation. */
+  /** The same for a target that is passed with the operation. */
   targetAt(target: Target): KnownTarget {
     const { serverAddress, serverPort, peerAddress, peerPort, database } = target;
     const key = `${serverAddress} ${serverPort} ${peerAddress} ${peerPort} ${database}`;
@@ -148,7 +148,7 @@ export class Operations {
   }
 }
 
-/** In the order of the alphabet: the SDK sorts the names for each record, and is quicker when they are sorted. */
+/** In alphabetical order: the SDK sorts the names for each record, and sorted input is faster. */
 function makeAttributes(name: string, target: Target): Attributes {
   const attributes: Attributes = {
     "db.namespace": String(target.database),
@@ -162,13 +162,13 @@ function makeAttributes(name: string, target: Target): Attributes {
   return attributes;
 }
 
-/** Seconds and nanoseconds, which the API takes as they are; other times it would convert, twice. */
+/** Seconds and nanoseconds, which the API uses without conversion; it would convert other times twice. */
 function hrTime(ms: number): HrTime {
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.trunc((ms - seconds * 1000) * 1e6)];
 }
 
-/** The word of an error reply is the status of the response, too. */
+/** The first word of an error reply is also the status of the response. */
 function withFailure(shared: Attributes, failure: string): Attributes {
   return { ...shared, "error.type": failure, "db.response.status_code": failure };
 }

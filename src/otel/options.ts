@@ -4,21 +4,24 @@ import type { MeterProvider, TracerProvider } from "@opentelemetry/api";
 
 export interface InstrumentOptions {
   /**
-   * `"batch"` (default): one span for each `exec()`, one for each single command, and one for the
-   * single commands of one parent span that leave in one write. `"command"`: one for each command.
+   * `"batch"` (default): one span for each `exec()`, one for each single command, and one for the single
+   * commands of one parent span that share a write. `"command"`: one for each command.
    */
   readonly spans?: "batch" | "command" | "none" | undefined;
-  /** Metrics of the conventions, and what only a pipelining client can tell. Default true. */
+  /** Metrics of the conventions, and additional ones for a pipelining client. Default true. */
   readonly metrics?: boolean | undefined;
-  /** Spans of operations that took less are not made; milliseconds, default 0. Metrics count them all. */
+  /** Operations that took less time get no span; milliseconds, default 0. Metrics count all operations. */
   readonly minDurationMs?: number | undefined;
-  /** `"keys"` puts `db.query.text` on the spans of single commands, values replaced by "?". Default `"none"`. */
+  /**
+   * `"keys"` adds `db.query.text` to the spans of single commands, with values replaced by "?". Default
+   * `"none"`.
+   */
   readonly queryText?: "keys" | "none" | undefined;
-  /** No span without a parent span. Default false. */
+  /** Creates no span without a parent span. Default false. */
   readonly requireParent?: boolean | undefined;
-  /** Default: the one that is registered with the API. */
+  /** Default: the provider registered with the API. */
   readonly tracerProvider?: TracerProvider | undefined;
-  /** Default: the one that is registered with the API. */
+  /** Default: the provider registered with the API. */
   readonly meterProvider?: MeterProvider | undefined;
 }
 
@@ -42,7 +45,7 @@ const PROVIDERS: Readonly<Record<string, string>> = {
   meterProvider: "getMeter",
 };
 
-/** Throws a TypeError for an option or a value that is unknown. */
+/** Throws a TypeError for an unknown option or value. */
 export function checkOptions(options: InstrumentOptions): Settings {
   if (typeof options !== "object" || options === null) throw new TypeError("instrument() takes an object");
   for (const [name, value] of Object.entries(options)) if (value !== undefined) checkOne(name, value);
@@ -65,7 +68,7 @@ function checkOne(name: string, value: unknown): void {
   throw new TypeError(`instrument(): option "${name}" must be ${wanted}, got ${shown}`);
 }
 
-/** Null if the value will do. */
+/** Describes the valid values; null if the value is valid. */
 function wantedOf(name: string, value: unknown): string | null {
   const words = WORDS[name];
   if (words !== undefined) {

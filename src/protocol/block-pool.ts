@@ -1,20 +1,20 @@
 /**
- * Blocks of memory shared by all connections of the process, so that an idle connection owns
- * none. Sizes are powers of two between `MIN_BLOCK_BYTES` and `MAX_POOLED_BYTES`; larger blocks
- * are made to measure and left to the garbage collector. A released block may be handed out
- * again at once: whoever releases it must not look at it any more.
+ * Memory blocks shared by all connections of the process, so that an idle connection owns no block. Sizes are
+ * powers of two between `MIN_BLOCK_BYTES` and `MAX_POOLED_BYTES`; larger blocks are allocated in the exact size
+ * and garbage-collected. A released block may be reused immediately, so its former owner must not read it any
+ * more.
  */
 
 export const MIN_BLOCK_BYTES = 16 * 1024;
-/** Holds any string of 1 MiB, three bytes a character (fresh memory costs more than copying). */
+/** Holds any string of 1 MiB with three bytes per character (fresh memory costs more than copying). */
 export const MAX_POOLED_BYTES = 4 * 1024 * 1024;
-/** Kept per size: this many bytes, but some blocks at least, for as many large values on their way. */
+/** The memory retained for each size, but at least some blocks, for as many large values in flight. */
 const RETAINED_BYTES_PER_SIZE = 2 * 1024 * 1024;
 const RETAINED_BLOCKS = 4;
 
 const SIZE_COUNT = 1 + Math.log2(MAX_POOLED_BYTES / MIN_BLOCK_BYTES);
 
-/** Place of the smallest size that holds `byteCount`. */
+/** The index of the smallest size that holds `byteCount`. */
 function sizeIndex(byteCount: number): number {
   if (byteCount <= MIN_BLOCK_BYTES) return 0;
   return 32 - Math.clz32((byteCount - 1) / MIN_BLOCK_BYTES);
@@ -30,7 +30,7 @@ export class BlockPool {
     return (this.retained[index] as Buffer[]).pop() ?? Buffer.allocUnsafeSlow(MIN_BLOCK_BYTES << index);
   }
 
-  /** As `acquire`, but only if it costs no new memory. */
+  /** Like `acquire`, but returns null if new memory would be needed. */
   acquireRetained(byteCount: number): Buffer | null {
     if (byteCount > MAX_POOLED_BYTES) return null;
     for (let index = sizeIndex(byteCount); index < SIZE_COUNT; index++) {

@@ -1,4 +1,4 @@
-/** A reply that shares nothing with the given one that its reader could change. */
+/** Copies a reply so that the copy shares no mutable part with the original. */
 
 import { setOwn } from "../util/own-property";
 import type { Reply } from "./resp-types";

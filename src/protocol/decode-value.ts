@@ -1,28 +1,28 @@
 /**
- * From bytes of the slab to values of their own: strings are decoded, Buffers copied, and so
- * nothing that leaves this folder changes with the next read.
+ * Turns bytes of the slab into independent values: strings are decoded, Buffers copied. No value that leaves
+ * this folder changes with the next read.
  */
 
 import { isAscii } from "node:buffer";
 import { ReplyError } from "../errors";
 import { sliceLatin1, sliceUtf8 } from "./native-slices";
 
-/** Strings up to here are made by `shortText`. */
+/** The longest strings that `shortText` creates. */
 const MAX_SHORT_TEXT = 16;
-/** From here on latin1 is faster than UTF-8 for bytes known to be ASCII (benchmarks/micro/parser.ts). */
+/** From this size on, latin1 is faster than UTF-8 for bytes known to be ASCII (benchmarks/micro/parser.ts). */
 const LATIN1_FROM_BYTES = 128;
-/** From here on it pays to look whether the bytes are ASCII. */
+/** From this size on, checking for ASCII pays off. */
 const CHECKED_FROM_BYTES = 8192;
-/** Up to here a loop copies faster than the runtime is called. */
+/** Up to this size a loop copies faster than a call of the runtime. */
 const LOOP_COPY_BYTES = 24;
 
-/** No byte that it is given is missing. */
+/** Its arguments are never undefined, but the types of array elements say so. */
 const char = String.fromCharCode as (...units: (number | undefined)[]) => string;
 
-/** By their size. */
+/** By their length. */
 const USUAL_STATUSES = ["", "", "OK", "", "PONG", "", "QUEUED"];
 
-/** UTF-8 text; `isKnownAscii` says that all bytes are below 0x80, false says nothing. */
+/** UTF-8 text; `isKnownAscii` means that all bytes are below 0x80, false means unknown. */
 export function decodeText(bytes: Buffer, start: number, end: number, isKnownAscii: boolean): string {
   const size = end - start;
   if (size <= MAX_SHORT_TEXT) {
@@ -35,14 +35,14 @@ export function decodeText(bytes: Buffer, start: number, end: number, isKnownAsc
   return sliceLatin1(bytes, start, end);
 }
 
-/** As `decodeText`, for simple strings, of which nearly all are one of three. */
+/** Like `decodeText`, for simple strings, nearly all of which are one of three. */
 export function decodeStatus(bytes: Buffer, start: number, end: number, isKnownAscii: boolean): string {
   const size = end - start;
   const usual = size < USUAL_STATUSES.length ? (USUAL_STATUSES[size] as string) : "";
   return usual !== "" && hasAscii(bytes, start, usual) ? usual : decodeText(bytes, start, end, isKnownAscii);
 }
 
-/** A Buffer of its own. */
+/** Copies bytes into a new Buffer. */
 export function copyBytes(bytes: Buffer, start: number, end: number): Buffer {
   const size = end - start;
   const copy = Buffer.allocUnsafe(size);
@@ -52,8 +52,8 @@ export function copyBytes(bytes: Buffer, start: number, end: number): Buffer {
 }
 
 /**
- * An error reply. Its stack is the message line alone: the frames would be those of the parser,
- * and capturing them costs more than all the rest.
+ * An error reply. Its stack is only the message line: the frames would be those of the parser, and capturing
+ * them is the most expensive part.
  */
 export function createReplyError(message: string): ReplyError {
   const limit = Error.stackTraceLimit;
@@ -63,7 +63,7 @@ export function createReplyError(message: string): ReplyError {
   return error;
 }
 
-/** The property may be frozen; then the frames are captured after all. */
+/** The property may be frozen; then the frames are captured. */
 function limitStacks(limit: number): void {
   try {
     Error.stackTraceLimit = limit;
@@ -82,10 +82,10 @@ function areAscii(bytes: Buffer, start: number, end: number): boolean {
 }
 
 /**
- * Strings of up to 16 ASCII characters, made without leaving JavaScript: 6 to 34 ns against 50 to
- * 60 for any native slice (benchmarks/micro/parser.ts). The steps are written out because the
- * engine compiles `fromCharCode` with a fixed number of arguments inline, and only that. The bytes
- * are the `n` from `s` on, each below 0x80; `n` is from 0 to `MAX_SHORT_TEXT`.
+ * Creates strings of up to 16 ASCII characters without a native call: 6 to 34 ns instead of 50 to 60 ns for a
+ * native slice (benchmarks/micro/parser.ts). The steps are unrolled because the engine inlines `fromCharCode`
+ * only with a fixed number of arguments. Reads `n` bytes from `s` on, each below 0x80; `n` is from 0 to
+ * `MAX_SHORT_TEXT`.
  */
 function shortText(b: Uint8Array, s: number, n: number): string {
   if (n === 0) return "";

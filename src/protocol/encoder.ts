@@ -1,7 +1,7 @@
 /**
- * Writes commands as RESP arrays of bulk strings into an output buffer. Short ASCII strings, the
- * usual case, are written byte by byte; everything else by the runtime. A string is never measured
- * first: it is written behind a gap for its header, which is then put in front.
+ * Writes commands as RESP arrays of bulk strings into an output buffer. Short ASCII strings, the common case,
+ * are written byte by byte; other strings by the runtime. A string is never measured first: it is written
+ * behind a gap, into which its header is then put.
  */
 
 import { MAX_POOLED_BYTES } from "./block-pool";
@@ -16,27 +16,27 @@ const ZERO = 48;
 const ASTERISK = 42;
 const DOLLAR = 36;
 
-/** Strings up to here are written by a loop (benchmarks/micro/encoder.ts); must have two digits at most. */
+/** The longest strings that a loop writes (benchmarks/micro/encoder.ts); at most two digits. */
 const LOOP_LENGTH = 32;
 /** `$`, digits of the largest length, CRLF around the value. */
 const MAX_FRAMING_BYTES = 1 + 16 + 4;
-/** The bytes that a string of `LOOP_LENGTH` ASCII characters takes. */
+/** The encoded size of a string of `LOOP_LENGTH` ASCII characters. */
 const LOOP_ROOM_BYTES = LOOP_LENGTH + 7;
-/** UTF-8 has at most so many bytes for each UTF-16 unit. */
+/** The most UTF-8 bytes for each UTF-16 unit. */
 const BYTES_PER_UNIT = 3;
 /**
- * With so much left behind it a text has been written to its end: room for one more character,
- * for the line end, and for a header that is longer than that of as many ASCII characters.
+ * If this much room is left, the text was written completely: room for one more character, the line end, and a
+ * header longer than that of as many ASCII characters.
  */
 const SLACK_BYTES = 8;
-/** Buffers up to here are copied by a loop. */
+/** The largest Buffers that a loop copies. */
 const LOOP_COPY_BYTES = 32;
 
 /** The digits of every size that the loop writes. */
 const TENS = Uint8Array.from({ length: LOOP_LENGTH + 1 }, (_, size) => ZERO + Math.floor(size / 10));
 const UNITS = Uint8Array.from({ length: LOOP_LENGTH + 1 }, (_, size) => ZERO + (size % 10));
 
-/** Appends one command. `encodedName` is its word as a bulk string, `$3\r\nget\r\n`. */
+/** Appends one command. `encodedName` is its name as a bulk string, `$3\r\nget\r\n`. */
 export function encodeCommand(out: OutputBuffer, encodedName: Buffer, args: readonly Argument[]): void {
   out.ensure(MAX_FRAMING_BYTES + encodedName.length);
   let at = copyInto(out.bytes, writeHeader(out.bytes, out.at, ASTERISK, args.length + 1), encodedName);
@@ -57,7 +57,7 @@ export function encodeCommand(out: OutputBuffer, encodedName: Buffer, args: read
   out.at = at;
 }
 
-/** Returns the place behind it. */
+/** Returns the position after it. */
 function writeHeader(bytes: Buffer, at: number, type: number, size: number): number {
   bytes[at] = type;
   let i = at + 1;
@@ -68,7 +68,7 @@ function writeHeader(bytes: Buffer, at: number, type: number, size: number): num
   return i + 2;
 }
 
-/** Returns the place behind it, or 0 if the text is not ASCII. */
+/** Returns the position after it, or 0 if the text is not ASCII. */
 function writeShortAscii(bytes: Buffer, at: number, text: string): number {
   const size = text.length;
   let i = at + 1;
@@ -92,18 +92,18 @@ function writeShortAscii(bytes: Buffer, at: number, text: string): number {
 }
 
 function writeText(out: OutputBuffer, text: string): void {
-  // Most texts are ASCII; room for three bytes a unit would be three times the memory to touch.
+  // Most texts are ASCII; reserving three bytes per unit would touch three times the memory.
   if (writeTextWithin(out, text, text.length + MAX_FRAMING_BYTES + SLACK_BYTES)) return;
   const room = text.length * BYTES_PER_UNIT + MAX_FRAMING_BYTES + SLACK_BYTES;
   if (room > MAX_POOLED_BYTES || !writeTextWithin(out, text, room)) writeReference(out, Buffer.from(text));
 }
 
-/** False, and nothing has happened, if the text may have found no room for its end. */
+/** Returns false, and changes nothing, if the text may not have fitted. */
 function writeTextWithin(out: OutputBuffer, text: string, room: number): boolean {
   if (room > MAX_POOLED_BYTES) return false;
   out.ensure(room);
   const { bytes, at } = out;
-  // If the text is ASCII the gap has the size of the header.
+  // If the text is ASCII, the gap has the size of the header.
   const gap = 1 + countDigits(text.length) + 2;
   const size = writeUtf8(bytes, text, at + gap);
   if (bytes.length - at - gap - size < SLACK_BYTES) return false;
@@ -139,7 +139,7 @@ function writeLineEnd(out: OutputBuffer, at: number): void {
   out.at = at + 2;
 }
 
-/** Returns the place behind the copy. */
+/** Returns the position after the copy. */
 function copyInto(bytes: Buffer, at: number, source: Buffer): number {
   const size = source.length;
   if (size <= LOOP_COPY_BYTES) for (let i = 0; i < size; i++) bytes[at + i] = source[i] as number;

@@ -1,22 +1,22 @@
 /**
- * The bytes that have arrived and are not parsed yet, always in one piece. Knows nothing of RESP.
+ * The received bytes that are not parsed yet, always contiguous. Knows nothing of RESP.
  *
  *   bytes:  | parsed |   unread   | free |
- *                    ^ start      ^ end  ^ the next read lands here
+ *                    ^ start      ^ end  ^ the next read goes here
  *
- * A connection with nothing unread borrows the slab that all connections of the thread share: a
- * read and its parsing are one synchronous step, so nobody else can touch it in between. What
- * remains unread is moved to a block of its own before that step ends. Memory grows with what has
- * arrived, at most doubling; it never follows an announced size.
+ * A connection without unread bytes borrows the slab that all connections of the thread share: reading and
+ * parsing are one synchronous step, so no other connection can use it in between. Remaining unread bytes move
+ * to the connection's own block before that step ends. Memory grows with the received bytes, at most doubling;
+ * it never follows an announced size.
  */
 
 import { isAscii } from "node:buffer";
 import { blockPool, MIN_BLOCK_BYTES } from "./block-pool";
 import { LARGE_BYTES } from "./passing-bulk";
 
-/** Bytes asked for by one read; reads of 64 KiB and less cost 5-25 % more CPU on small replies. */
+/** The size of one read; reads of 64 KiB and less cost 5 to 25 % more CPU with small replies. */
 const SLAB_BYTES = 256 * 1024;
-/** An unread rest up to this size is looked at again when it is worth knowing that all is ASCII. */
+/** Unread bytes up to this size are checked again if it matters whether all are ASCII. */
 const RECHECKED_BYTES = 1024;
 
 const NOTHING = Buffer.alloc(0);
@@ -32,16 +32,16 @@ export class InputBuffer {
   bytes: Buffer = NOTHING;
   start = 0;
   end = 0;
-  /** The bytes before this place have been looked at. */
+  /** The bytes before this position have been checked. */
   private lookedAt = 0;
   private hasOnlyAscii = true;
-  /** Position of `bytes[0]` in all that the connection has received. */
+  /** The position of `bytes[0]` in the byte stream of the connection. */
   origin = 0;
   private own: Buffer | null = null;
 
   /**
-   * Where the next read shall land; `neededBytes` is the size of the unfinished value if known.
-   * Must be asked before every `commit`, because the slab is shared.
+   * The memory for the next read; `neededBytes` is the size of the unfinished value if known. Must be called
+   * before every `commit`, because the slab is shared.
    */
   reserve(neededBytes: number): Uint8Array {
     if (this.start === this.end) {
@@ -52,18 +52,21 @@ export class InputBuffer {
     return this.bytes.subarray(this.end, neededBytes > LARGE_BYTES ? this.end + LARGE_BYTES : undefined);
   }
 
-  /** `byteCount` bytes were read into what `reserve` gave. */
+  /** `byteCount` bytes were read into the memory from `reserve`. */
   commit(byteCount: number): void {
     this.end += byteCount;
   }
 
-  /** Every unread byte is below 0x80; false also when that is not known. Looks only when asked: Buffers need not know. */
+  /**
+   * Every unread byte is below 0x80; false also if unknown. Checks only on demand, because Buffers do not need
+   * it.
+   */
   get isAscii(): boolean {
     if (this.lookedAt < this.end) this.look();
     return this.hasOnlyAscii;
   }
 
-  /** A chunk that lies elsewhere. It may be used until `keepRest`, and is not altered. */
+  /** A chunk in other memory. It is used until `keepRest`, and not modified. */
   append(chunk: Buffer, neededBytes: number): void {
     if (this.start === this.end) {
       this.giveBack();
@@ -76,16 +79,16 @@ export class InputBuffer {
     this.commit(chunk.length);
   }
 
-  /** Ends a step: what is unread moves out of memory that belongs to others. */
+  /** Ends a step: unread bytes move out of borrowed memory. */
   keepRest(): void {
     if (this.start === this.end || this.bytes === this.own) return;
-    // A connection with little traffic that waits for the end of a reply shall not hold much.
+    // A connection with little traffic that waits for the rest of a reply must not hold much memory.
     const isBusy = this.end > MIN_BLOCK_BYTES;
     const rest = this.end - this.start;
     this.moveTo(blockPool.acquire(isBusy ? Math.max(rest, SLAB_BYTES) : MIN_BLOCK_BYTES));
   }
 
-  /** Forgets everything. The block may still be known to a socket, so it does not go to the pool. */
+  /** Drops all bytes. A socket may still refer to the block, so it does not return to the pool. */
   drop(): void {
     this.own = null;
     this.bytes = NOTHING;
@@ -105,13 +108,13 @@ export class InputBuffer {
   }
 
   /**
-   * At least `arrivingBytes` free bytes behind the unread ones. A block that exists already is
-   * taken for a large value at once; new memory only when the present block is full.
+   * Ensures at least `arrivingBytes` free bytes after the unread ones. A retained block is used immediately for
+   * a large value; new memory is allocated only when the current block is full.
    */
   private makeRoom(neededBytes: number, arrivingBytes: number): void {
     const old = this.bytes;
     const filled = this.end - this.start + arrivingBytes;
-    // The last read took all there was room for, so more is waiting.
+    // The last read filled the block, so more bytes are waiting.
     const isTooSmall = this.end === old.length && old.length < SLAB_BYTES;
     let block: Buffer | null = null;
     if (filled > old.length || isTooSmall) block = this.acquireMore(neededBytes, filled);
@@ -124,7 +127,7 @@ export class InputBuffer {
 
   private acquireMore(neededBytes: number, filled: number): Buffer {
     const justified = Math.max(filled, this.bytes.length * 2, SLAB_BYTES);
-    // The length of a line is not known ahead.
+    // The length of a line is not known in advance.
     const wanted = neededBytes > 0 ? Math.max(neededBytes, filled, SLAB_BYTES) : justified;
     return blockPool.acquireRetained(wanted) ?? blockPool.acquire(Math.min(wanted, justified));
   }

@@ -1,21 +1,21 @@
 /**
- * Copies of large byte arguments, in memory that carried others before: to touch fresh memory
- * costs several times the copying. A copy is used again once its command is answered and no
- * socket has it any more. Whatever else may look at it (a failed command, a stream that is no
- * socket, a replaced `sendCommand`) keeps it, and it is left to the garbage collector.
+ * Copies large byte arguments into reused memory, because touching fresh memory costs several times the
+ * copying. A copy is reused once its command is answered and no socket holds it. Any other possible reader (a
+ * failed command, a stream that is not a socket, a replaced `sendCommand`) keeps the copy, which is then
+ * garbage-collected.
  */
 
-/** Smaller copies cost less than what is done here. */
+/** Copying fewer bytes costs less than this bookkeeping. */
 export const LARGE_COPY_BYTES = 64 * 1024;
-/** Larger ones are not kept. */
+/** Larger copies are not retained. */
 const MOST_BYTES = 4 * 1024 * 1024;
-/** Kept altogether. */
+/** The total size of retained copies. */
 const RETAINED_BYTES = 8 * 1024 * 1024;
-/** Memory so many times larger than the copy is left for larger ones. */
+/** Memory more than this many times the size of a copy is left for larger copies. */
 const MOST_WASTE = 4;
 
 class LargeCopy {
-  /** Times a socket has it. */
+  /** The number of sockets that hold it. */
   readers = 0;
   isAnswered = false;
   isHeld = false;
@@ -27,7 +27,7 @@ const copies = new WeakMap<object, LargeCopy>();
 const retained: Buffer[] = [];
 let retainedBytes = 0;
 
-/** Since when a caller has last looked: a large copy was made. */
+/** Set when a large copy was made; the caller resets it. */
 export const largeCopies = { wereMade: false };
 
 /** Copies `LARGE_COPY_BYTES` or more. */
@@ -41,7 +41,7 @@ export function copyLarge(bytes: Buffer): Buffer {
   return copy;
 }
 
-/** The command is answered: nobody sends this again. */
+/** The command is answered and will not be sent again. */
 export function answeredCopy(bytes: Buffer): void {
   const copy = copies.get(bytes.buffer);
   if (copy === undefined) return;
@@ -49,13 +49,13 @@ export function answeredCopy(bytes: Buffer): void {
   recycle(copy);
 }
 
-/** A socket is about to get it. */
+/** A socket is about to receive it. */
 export function lendCopy(bytes: Buffer): void {
   const copy = copies.get(bytes.buffer);
   if (copy !== undefined) copy.readers++;
 }
 
-/** A socket is done with it. */
+/** A socket has finished with it. */
 export function returnCopy(bytes: Buffer): void {
   const copy = copies.get(bytes.buffer);
   if (copy === undefined) return;
@@ -63,7 +63,7 @@ export function returnCopy(bytes: Buffer): void {
   recycle(copy);
 }
 
-/** Something may look at it for any length of time. */
+/** Another reader may use it for any length of time. */
 export function holdCopy(bytes: Buffer): void {
   const copy = copies.get(bytes.buffer);
   if (copy !== undefined) copy.isHeld = true;
@@ -78,7 +78,7 @@ function recycle({ isAnswered, isHeld, readers, memory }: LargeCopy): void {
   retainedBytes += memory.length;
 }
 
-/** The Buffer that was used last is most likely still in the caches of the processor. */
+/** The Buffer that was used last is most likely still in the processor's cache. */
 function acquire(size: number): Buffer {
   for (let i = retained.length - 1; i >= 0; i--) {
     const memory = retained[i] as Buffer;

@@ -1,7 +1,7 @@
 /**
- * Messages of pub/sub. A subscriber gets nothing else for minutes and by the million, so the parser
- * reads one in a single step instead of building an array of Buffers, and whoever hears of it takes
- * only what is wanted: texts, Buffers, or nothing.
+ * Messages of pub/sub. A subscriber may receive millions of them and nothing else, so the parser reads one in a
+ * single step instead of building an array of Buffers, and the listener decodes only the parts that it needs:
+ * texts or Buffers.
  *
  *   RESP2:  *3 $7 message $<n> <channel> $<n> <payload>        RESP3: the same with > in the place of *
  *           *3 $8 smessage ...                                 *4 $8 pmessage, the pattern in front
@@ -11,10 +11,10 @@ import { copyBytes, decodeText } from "./decode-value";
 import { nameText } from "./name-texts";
 import type { Reply } from "./resp-types";
 
-/** The word of the server; the event of a client has the same name. */
+/** The server's name of the kind; the client's event has the same name. */
 export type MessageKind = "message" | "pmessage" | "smessage";
 
-/** A published message. What it holds is to be asked for before the call that brings it returns. */
+/** A published message. Its content must be read before the call that delivers it returns. */
 export interface Message {
   readonly kind: MessageKind;
   channelText(): string;
@@ -22,7 +22,7 @@ export interface Message {
   /** Of a `pmessage`. */
   patternText(): string;
   channelBytes(): Buffer;
-  /** A Buffer but for client tracking over RESP2. */
+  /** A Buffer, except for client tracking over RESP2. */
   payload(): Reply;
   /** Of a `pmessage`. */
   patternBytes(): Buffer;
@@ -32,24 +32,27 @@ const CR = 13;
 const LF = 10;
 const ZERO = 48;
 const DOLLAR = 36;
-/** Behind the type byte. Longer payloads take the ordinary way, on which memory grows with what has arrived. */
+/**
+ * Counted after the type byte. Longer payloads are parsed as ordinary arrays, whose memory grows with the
+ * received bytes.
+ */
 const LONGEST_BYTES = 64 * 1024;
 
-/** The part behind the type byte. */
+/** The part after the type byte. */
 const HEADS = (["message", "smessage", "pmessage"] as const).map((kind) => ({
   kind,
   bytes: Buffer.from(`${kind === "pmessage" ? 4 : 3}\r\n$${kind.length}\r\n${kind}\r\n`),
 }));
-/** Where the heads differ: the first letter of the word. */
+/** The heads differ in the first letter of the kind. */
 const LETTER_AT = 7;
 const LETTERS = HEADS.map(({ bytes }) => bytes[LETTER_AT]);
 
 const NOTHING = Buffer.alloc(0);
 
-/** Reads messages, one after the other, from the bytes that have arrived. */
+/** Parses messages, one after the other, from the received bytes. */
 export class WireMessage implements Message {
   kind: MessageKind = "message";
-  /** All bytes are below 0x80; false also when that is not known. */
+  /** All bytes are below 0x80; false also if unknown. */
   isAscii = false;
   private bytes: Buffer = NOTHING;
   private patternAt = 0;
@@ -58,11 +61,14 @@ export class WireMessage implements Message {
   private channelEnd = 0;
   private payloadAt = 0;
   private payloadEnd = 0;
-  /** Of the bulk string that `readBulk` has read. */
+  /** The start of the bulk string that `readBulk` has read. */
   private valueAt = 0;
   private valueEnd = 0;
 
-  /** Behind the message whose type byte is at `at`; -1 if it is none, or not all there, or unusual in any way. */
+  /**
+   * The position after the message with its type byte at `at`; -1 if it is not a message, incomplete, or
+   * unusual.
+   */
   read(bytes: Buffer, at: number, end: number): number {
     const letter = at + 1 + LETTER_AT < end ? bytes[at + 1 + LETTER_AT] : 0;
     const head = HEADS[LETTERS.indexOf(letter as number)];
@@ -87,7 +93,7 @@ export class WireMessage implements Message {
     return place;
   }
 
-  /** Holds no memory of others between two messages. */
+  /** Holds no borrowed memory between two messages. */
   letGo(): void {
     this.bytes = NOTHING;
   }
@@ -116,7 +122,7 @@ export class WireMessage implements Message {
     return copyBytes(this.bytes, this.patternAt, this.patternEnd);
   }
 
-  /** Behind the bulk string at `at`, or -1. */
+  /** The position after the bulk string at `at`, or -1. */
   private readBulk(bytes: Buffer, at: number, end: number): number {
     if (at >= end || bytes[at] !== DOLLAR) return -1;
     let length = 0;
@@ -135,7 +141,10 @@ export class WireMessage implements Message {
   }
 }
 
-/** A message that came as an array: longer than usual, split between reads, or with another type of payload. */
+/**
+ * A message that was parsed as an array: longer than usual, split between reads, or with another type of
+ * payload.
+ */
 export class DecodedMessage implements Message {
   constructor(
     readonly kind: MessageKind,

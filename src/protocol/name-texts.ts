@@ -1,15 +1,14 @@
 /**
- * Texts of names that come again and again, such as those of channels: made once, found again by
- * their bytes. The table has a fixed size, one place for each value of a hash of the last bytes, in
- * which names differ most; a name that comes to the place of another takes it.
+ * Caches the texts of repeated names, such as channels, by their bytes. The table has a fixed size, with one
+ * place for each hash of the last bytes, where names differ most; a new name replaces the one in its place.
  */
 
 import { decodeText } from "./decode-value";
 
 const PLACES = 512;
-/** Longer names are decoded each time. */
+/** Longer names are always decoded. */
 const LONGEST_NAME = 96;
-/** Bytes that are hashed. */
+/** The number of hashed bytes. */
 const HASHED = 8;
 
 const names: (Uint8Array | undefined)[] = new Array<Uint8Array | undefined>(PLACES).fill(undefined);

@@ -1,12 +1,12 @@
 /**
- * The encoding-specific readers and writers that `Buffer` inherits from the runtime. They skip
- * the argument checks of `toString` and `write` (10 ns a call, benchmarks/micro/parser.ts), but are
- * not documented: where one is missing the documented method takes its place.
+ * The encoding-specific readers and writers that `Buffer` inherits from the runtime. They skip the argument
+ * checks of `toString` and `write` (10 ns a call, benchmarks/micro/parser.ts), but are not documented: if one
+ * is missing, the documented method is used.
  */
 
 /** Characters `start` to `end` of the buffer. */
 export type SliceText = (bytes: Buffer, start: number, end: number) => string;
-/** Writes the text at `at`, as many whole characters as fit; returns the bytes written. */
+/** Writes the text at `at`, as many whole characters as fit; returns the number of bytes. */
 export type WriteText = (bytes: Buffer, text: string, at: number) => number;
 
 interface NativeMethods {

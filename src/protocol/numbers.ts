@@ -1,6 +1,6 @@
 /**
- * Decimal numbers in bytes: written without making a string, read without trusting what came.
- * Nothing here allocates except `integerOf` beyond 15 digits.
+ * Decimal numbers in bytes: writes them without creating a string, and validates them when reading. Only
+ * `integerOf` allocates, beyond 15 digits.
  */
 
 const ZERO = 48;
@@ -9,10 +9,10 @@ const MINUS = 45;
 const POINT = 46;
 const LOWER_E = 101;
 
-/** Up to so many digits a number is exact whichever way it is summed up. */
+/** Up to this many digits a number is exact in any order of summation. */
 const EXACT_DIGITS = 15;
 
-/** How many decimal digits a whole number from 0 to 2^53 - 1 has. */
+/** The number of decimal digits of a whole number from 0 to 2^53 - 1. */
 export function countDigits(value: number): number {
   if (value < 10) return 1;
   if (value < 100) return 2;
@@ -22,7 +22,7 @@ export function countDigits(value: number): number {
   return digits;
 }
 
-/** Writes a whole number of `digits` digits at `at`; returns the place behind it. */
+/** Writes a whole number of `digits` digits at `at`; returns the position after it. */
 export function writeDigits(
   bytes: Uint8Array,
   at: number,
@@ -54,7 +54,7 @@ export function integerOf(bytes: Uint8Array, start: number, end: number): number
   return bytes[start] === MINUS ? 0 - value : value;
 }
 
-/** True for what RESP allows as a double: decimal with optional fraction and exponent, inf, nan. */
+/** True for a RESP double: decimal with optional fraction and exponent, inf, nan. */
 export function isDouble(bytes: Uint8Array, start: number, end: number): boolean {
   const first = skipSign(bytes, start, end);
   let i = skipDigits(bytes, first, end);
@@ -68,7 +68,7 @@ export function isDouble(bytes: Uint8Array, start: number, end: number): boolean
   return i === end;
 }
 
-/** The value of the text of a double, as `Number` sees it; `inf` and `nan` in any letter case. */
+/** The value of a double's text, as `Number` reads it; `inf` and `nan` in any letter case. */
 export function doubleOf(text: string): number {
   const value = Number(text);
   if (!Number.isNaN(value)) return value;

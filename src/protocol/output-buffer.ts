@@ -1,45 +1,45 @@
 /**
- * Collects the bytes of a flush in pooled blocks; large Buffers of the caller go out by
- * reference, between two pieces of a block. Knows nothing of RESP.
+ * Collects the bytes of a flush in pooled blocks; large Buffers of the caller are sent by reference, between
+ * two pieces of a block. Knows nothing of RESP.
  *
  *   block:  | written earlier | this flush | free |
  *                             ^ start      ^ at
  *
- * Pieces handed out never overlap, so a later flush may go on in the free rest at once. A block
- * returns to the pool when all its pieces were released; an idle connection owns no block.
+ * Pieces never overlap, so a later flush may use the rest of the block immediately. A block returns to the pool
+ * when all its pieces have been released; an idle connection owns no block.
  */
 
 import { blockPool } from "./block-pool";
 import { holdCopy, lendCopy, returnCopy } from "./large-copies";
 
-/** Buffers from here on are not copied: copying costs more than one more piece in the write. */
+/** Buffers of at least this size are not copied: copying costs more than an additional piece in the write. */
 export const REFERENCE_FROM_BYTES = 16 * 1024;
-/** A flush up to this size is one segment; larger blocks only for strings that need them. */
+/** A flush up to this size is one segment; only longer strings use larger blocks. */
 const BLOCK_BYTES = 64 * 1024;
-/** A flush does not begin in a rest smaller than this, lest it be written in two pieces. */
+/** A flush does not start in a smaller rest of a block, because it would be written in two pieces. */
 const MIN_REST_BYTES = 16 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 
-/** A block of which pieces are with the socket. */
+/** A block with pieces that a socket still holds. */
 interface Lease {
   readonly block: Buffer;
   pieces: number;
-  /** Some stream may hold a piece for ever: the block does not return to the pool. */
+  /** A stream may hold a piece forever: the block does not return to the pool. */
   isLost: boolean;
 }
 
 export class OutputBuffer {
-  /** The block that is being filled. `bytes` and `at` are for the encoder, after `ensure`. */
+  /** The block that is being filled. The encoder uses `bytes` and `at` after `ensure`. */
   bytes: Buffer = NOTHING;
-  /** Where the next byte goes. */
+  /** The position of the next byte. */
   at = 0;
   private start = 0;
-  /** Bytes in `segments`. */
+  /** The bytes in `segments`. */
   private closedBytes = 0;
   private segments: Buffer[] = [];
   private leases: Lease[] = [];
-  /** The present block does not return to the pool. */
+  /** The current block does not return to the pool. */
   private isLost = false;
 
   /** Bytes written since the last `take`. */
@@ -47,7 +47,7 @@ export class OutputBuffer {
     return this.closedBytes + this.at - this.start;
   }
 
-  /** Makes room for `byteCount` bytes in one piece at `at`. */
+  /** Makes contiguous room for `byteCount` bytes at `at`. */
   ensure(byteCount: number): void {
     if (this.bytes.length - this.at < byteCount) this.renew(byteCount);
   }
@@ -60,7 +60,7 @@ export class OutputBuffer {
     this.closedBytes += buffer.length;
   }
 
-  /** The bytes that have gathered, in order. `release` them once it is written. */
+  /** The collected bytes, in order. `release` them once they are written. */
   take(): Buffer[] {
     this.closePiece();
     const segments = this.segments;
@@ -70,13 +70,13 @@ export class OutputBuffer {
     return segments;
   }
 
-  /** The socket is done with what `take` gave. */
+  /** The socket has finished with the segments from `take`. */
   release(segments: readonly Buffer[]): void {
     for (const segment of segments) this.releasePiece(segment);
     if (this.leases.length === 0 && this.at === this.start) this.leaveBlock();
   }
 
-  /** As `release`, for a stream that may look at the pieces later: their blocks are not used again. */
+  /** Like `release`, for a stream that may read the pieces later: their blocks are not reused. */
   forget(segments: readonly Buffer[]): void {
     for (const segment of segments) {
       const place = this.leaseOf(segment);
@@ -108,7 +108,7 @@ export class OutputBuffer {
     else this.leases.push({ block: this.bytes, pieces: 1, isLost: this.isLost });
   }
 
-  /** No more is written to the present block. */
+  /** Stops writing to the current block. */
   private leaveBlock(): void {
     const block = this.bytes;
     this.bytes = NOTHING;
@@ -128,7 +128,7 @@ export class OutputBuffer {
     if (lease.block !== this.bytes && !lease.isLost) blockPool.release(lease.block);
   }
 
-  /** Place of the lease that the piece belongs to; -1 for a Buffer of the caller. */
+  /** The index of the piece's lease; -1 for a Buffer of the caller. */
   private leaseOf(segment: Buffer): number {
     const memory = segment.buffer;
     for (let i = 0; i < this.leases.length; i++)

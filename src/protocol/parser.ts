@@ -1,14 +1,13 @@
 /**
- * Reads RESP2 and RESP3, every type and the streamed forms, from bytes split anywhere. Strict:
- * what is not RESP or breaks a limit ends the parser. Knows no socket and no command.
+ * Parses RESP2 and RESP3, every type and the streamed forms, from bytes that may be split anywhere. Strict:
+ * invalid RESP or an exceeded limit ends the parser. Knows no socket and no command.
  *
- * Feeding it: `reserve()` says where the next read shall land, `commit(n)` that it has; or
- * `push(chunk)` for bytes that came otherwise (a chunk is neither altered nor kept). One of the
- * two ways for one connection.
+ * Input: `reserve()` returns the memory for the next read and `commit(n)` reports it; or `push(chunk)` passes
+ * other bytes (a chunk is neither modified nor kept). A connection uses one of the two.
  *
- * A token (a line, or a whole bulk string) is read at once or not at all, and finished elements
- * stay in the frames of the builder: when more arrives only the last token is looked at again. How
- * far a long line has been searched for its end is all that is remembered of one.
+ * A token (a line, or a whole bulk string) is read completely or not at all, and finished elements stay in the
+ * frames of the builder: when more bytes arrive, only the last token is read again. For a long line the parser
+ * remembers how far it has searched for the end.
  */
 
 import { ParserError, ReplyTooLongError } from "../errors";
@@ -41,21 +40,21 @@ const MINUS = 45;
 const ONE = 49;
 const QUESTION = 63;
 const COLON = 58;
-/** `txt:` in front of a verbatim string. */
+/** `txt:` at the start of a verbatim string. */
 const VERBATIM_TAG_BYTES = 4;
 const NO_FORMAT = "a verbatim string without its format";
-/** So many digits make an exact number in a plain sum. */
+/** Up to this many digits a plain sum is exact. */
 const EXACT_DIGITS = 15;
 
-/** Type byte, ten digits of the largest length, and one to notice that there are more. */
+/** The type byte, the ten digits of the largest length, and one more to detect longer ones. */
 const MAX_LENGTH_TOKEN = 12;
 
-/** Unfinished lines from here on are not searched again from their beginning. */
+/** Longer unfinished lines are not searched again from their beginning. */
 const REMEMBERED_FROM_BYTES = 256;
 
-/** Results of `readLength` that are no length. */
+/** Results of `readLength` other than lengths. */
 const NULL_LENGTH = -1;
-/** Not all there yet, or not a length at all (then the parser has failed). */
+/** Incomplete, or invalid (then the parser has failed). */
 const NO_LENGTH = -2;
 /** `?`: chunks or elements follow until a terminator. */
 const STREAMED_LENGTH = -3;
@@ -63,48 +62,48 @@ const STREAMED_LENGTH = -3;
 export class Parser {
   private readonly input = new InputBuffer();
   private bytes: Buffer = this.input.bytes;
-  /** Type byte of the present token. */
+  /** The type byte of the current token. */
   private at = 0;
-  /** Behind the last byte that has arrived. */
+  /** The position after the last received byte. */
   private end = 0;
-  /** Behind the line that `readLength` has read. */
+  /** The position after the line that `readLength` has read. */
   private cursor = 0;
-  /** False once stopped or failed; nothing is read any more. */
+  /** False once stopped or failed; then no more bytes are read. */
   private isLive = true;
   private failure: ParserError | null = null;
-  /** Bytes of the present line that are known to hold no end of it. */
+  /** The bytes of the current line that are known not to contain its end. */
   private searched = 0;
   private readonly builder: ReplyBuilder;
-  /** All unread bytes are below 0x80; false also when that is not known. */
+  /** All unread bytes are below 0x80; false also if unknown. */
   private isAscii = false;
   private readonly passing = new PassingBulk();
-  /** The rest of a line that is too long for its reply passes through. */
+  /** The rest of an overlong line is being skipped. */
   private isSkippingLine = false;
-  /** Size of the unfinished token at the start of the unread bytes, if known. */
+  /** The size of the unfinished token at the start of the unread bytes, if known. */
   private neededBytes = 0;
-  /** Made when the first message comes. */
+  /** Created with the first message. */
   private message: WireMessage | null = null;
 
   constructor(private readonly sink: ReplySink) {
     this.builder = new ReplyBuilder(sink);
   }
 
-  /** Gives back the memory of nested replies that have been read. */
+  /** Releases the memory of nested replies that have been read. */
   forgetFrames(): void {
     this.builder.forgetFrames();
   }
 
-  /** Where the next read shall land. Ask again before every read: the memory is shared. */
+  /** The memory for the next read. Must be called before every read, because the memory is shared. */
   reserve(): Uint8Array {
     return this.ownRoom() ?? this.input.reserve(this.neededBytes);
   }
 
-  /** Of a value that has a place of its own. */
+  /** The memory of a value that is read into its own Buffer. */
   private ownRoom(): Uint8Array | null {
     return this.passing.left > 0 ? this.passing.room : null;
   }
 
-  /** `byteCount` bytes were read into what `reserve` gave. */
+  /** `byteCount` bytes were read into the memory from `reserve`. */
   commit(byteCount: number): void {
     if (!this.isLive) return;
     if (this.ownRoom() !== null) {
@@ -123,7 +122,7 @@ export class Parser {
     this.execute();
   }
 
-  /** Nothing is read or reported any more; may be called by the sink in the middle of a buffer. */
+  /** Ends reading and reporting; the sink may call it in the middle of a buffer. */
   stop(): void {
     this.isLive = false;
     this.passing.finish();
@@ -139,7 +138,7 @@ export class Parser {
     this.bytes = input.bytes;
     this.at = input.start;
     this.end = input.end;
-    // A large value is looked at when it is all there, and only if it becomes a text.
+    // A large value is checked when it is complete, and only if it becomes a text.
     this.isAscii = this.neededBytes <= LARGE_BYTES && input.isAscii;
     this.neededBytes = 0;
     try {
@@ -165,7 +164,7 @@ export class Parser {
     }
   }
 
-  /** At the first byte of a reply, a push, or metadata in front of either. False if the sink stops. */
+  /** At the first byte of a reply, a push, or metadata before either. Returns false if the sink stops. */
   private begin(): boolean {
     const type = this.bytes[this.at] as number;
     if (BEGINS_REPLY[type] === 1) this.builder.beginReply();
@@ -174,7 +173,7 @@ export class Parser {
     return this.isLive;
   }
 
-  /** Reads a whole message of pub/sub. False if it is none, or has to be read token by token. */
+  /** Reads a whole message of pub/sub. Returns false if it is not one, or has to be read token by token. */
   private readMessage(): boolean {
     const message = this.message ?? (this.message = new WireMessage());
     const stop = message.read(this.bytes, this.at, this.end);
@@ -187,7 +186,7 @@ export class Parser {
     return true;
   }
 
-  /** Reads one token and places its value. False if it is not all there, or wrong. */
+  /** Reads one token and places its value. Returns false if it is incomplete or invalid. */
   private readToken(type: number): boolean {
     switch (type) {
       case TypeByte.Bulk:
@@ -235,7 +234,7 @@ export class Parser {
     return this.placeString(start, stop);
   }
 
-  /** Null, a streamed string, or nothing yet. */
+  /** Null, a streamed string, or still incomplete. */
   private readOddBulk(length: number): boolean {
     if (length === NO_LENGTH) return false;
     this.at = this.cursor;
@@ -255,13 +254,13 @@ export class Parser {
     if (!this.hasLineEndAt(stop)) return false;
     if (type === TypeByte.BulkError) return this.placeError(start, stop);
     const textStart = start + VERBATIM_TAG_BYTES;
-    // A string that is dropped may have passed in pieces, so its format is not looked at.
+    // A dropped string may have been skipped in pieces, so its format is not checked.
     if (!this.builder.isDropping && this.bytes[textStart - 1] !== COLON) return this.refuse(NO_FORMAT);
     this.at = stop + 2;
     return this.placeString(textStart, stop);
   }
 
-  /** The line of a bulk string is there, the rest is not: wait for it, or let it pass through. */
+  /** The header of a bulk string has arrived, the rest has not: waits for it, or reads it in pieces. */
   private awaitBulk(length: number): boolean {
     const { builder } = this;
     if (length > MAX_TEXT_BYTES && !builder.isDropping && !this.has(Decode.Buffers)) {
@@ -276,7 +275,7 @@ export class Parser {
     return false;
   }
 
-  /** False while more of it is to come. */
+  /** Returns false while more bytes are to come. */
   private passBulk(): boolean {
     const { passing } = this;
     this.at += passing.take(this.bytes, this.at, this.end);
@@ -386,7 +385,7 @@ export class Parser {
     return this.place(value);
   }
 
-  /** With a sign, with many digits, wanted as text, or not all there. */
+  /** With a sign, with many digits, wanted as text, or incomplete. */
   private readUnusualInteger(): boolean {
     const lineEnd = this.findLineEnd();
     if (lineEnd < 0) return false;
@@ -399,7 +398,7 @@ export class Parser {
     return this.place(integerOf(bytes, start, lineEnd));
   }
 
-  /** Place of the CR behind a text, or -1. A text that is too long fails its reply, and passes. */
+  /** The position of the CR after a text, or -1. An overlong text fails its reply, and is skipped. */
   private findTextEnd(): number {
     const lineEnd = this.findLineEnd(Number.POSITIVE_INFINITY);
     const isTooLong = (lineEnd < 0 ? this.end : lineEnd) - this.at > MAX_TEXT_LINE_BYTES;
@@ -411,7 +410,7 @@ export class Parser {
     return -1;
   }
 
-  /** False while more of it is to come. */
+  /** Returns false while more bytes are to come. */
   private passLine(): boolean {
     if (!this.skipLine()) return false;
     this.isSkippingLine = false;
@@ -466,14 +465,14 @@ export class Parser {
     return this.builder.open(kind, count, ending) || this.refuse(this.builder.refusal);
   }
 
-  /** As `readLength` where neither null nor `?` may stand. */
+  /** Like `readLength`, where neither null nor `?` is allowed. */
   private readPlainLength(limit: number): number {
     const length = this.readLength(limit);
     if (length === NULL_LENGTH || length === STREAMED_LENGTH) this.refuse("a length is missing");
     return length;
   }
 
-  /** Ends the parser; `what` stands at the present token. */
+  /** Ends the parser with an error about the current token. */
   private refuse(what: string): false {
     this.fail(what, this.at);
     return false;
@@ -486,7 +485,7 @@ export class Parser {
 
   // --- lengths and line ends -------------------------------------------------------------
 
-  /** The length between the type byte and CRLF; moves `cursor` behind it. */
+  /** The length between the type byte and CRLF; moves `cursor` past it. */
   private readLength(limit: number): number {
     const { bytes, at } = this;
     const stop = Math.min(this.end, at + MAX_LENGTH_TOKEN);
@@ -503,12 +502,12 @@ export class Parser {
     return this.endLength(i, length);
   }
 
-  /** Place of the CR that ends the present line, or -1 when it has not arrived or the line is bad. */
+  /** The position of the CR that ends the current line, or -1 if it has not arrived or the line is invalid. */
   private findLineEnd(limit = MAX_LINE_BYTES): number {
     const { bytes, at } = this;
     const stop = Math.min(this.end, at + limit + 1);
     let i = at + 1 + this.searched;
-    // Only control characters need a second look.
+    // Only control characters need a second check.
     for (; i < stop; i++) if ((bytes[i] as number) <= CR && (bytes[i] === CR || bytes[i] === LF)) break;
     if (i === stop && i - at > limit) return this.refuseLimit("line", i - at, limit);
     const isBare = i < this.end && bytes[i] === LF;
@@ -522,7 +521,7 @@ export class Parser {
     return -1;
   }
 
-  /** Moves behind the present line without keeping it. False while its end has not arrived. */
+  /** Skips the current line. Returns false while its end has not arrived. */
   private skipLine(): boolean {
     const { bytes, end } = this;
     this.searched = 0;
@@ -535,14 +534,14 @@ export class Parser {
     return true;
   }
 
-  /** True if CRLF stands at `place`, of which both bytes have arrived. */
+  /** True if CRLF is at `place`; both bytes have arrived. */
   private hasLineEndAt(place: number): boolean {
     if (this.bytes[place] === CR && this.bytes[place + 1] === LF) return true;
     this.fail("no CRLF behind the value", place);
     return false;
   }
 
-  /** Ends the life of the parser with an error about the byte at `place`. */
+  /** Ends the parser with an error about the byte at `place`. */
   private fail(what: string, place: number): void {
     this.abandon(`Protocol error: ${what}, at byte ${this.input.origin + place} of the connection`);
   }
@@ -552,7 +551,7 @@ export class Parser {
     this.isLive = false;
   }
 
-  /** `-1`, `?`, or no length at all. `place` is where digits ended. */
+  /** `-1`, `?`, or an invalid length. `place` is the position after the digits. */
   private readOddLength(place: number): number {
     const { bytes, at, end } = this;
     if (place > at + 1) return this.refuseLength(place);

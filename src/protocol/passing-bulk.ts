@@ -1,31 +1,31 @@
 /**
- * A bulk string that passes through as it arrives: to nobody, or into a Buffer of its own, so that
- * the socket reads into what the caller gets and nothing is copied. That Buffer has the exact
- * size; the line end is read elsewhere. Memory is never given for a size that was only announced.
+ * A bulk string that is processed as it arrives: discarded, or read by the socket directly into the Buffer for
+ * the caller, without a copy. That Buffer has the exact size; the line end is read elsewhere. Memory is never
+ * allocated for an announced size alone.
  */
 
 /**
- * Values from here on are read into their own Buffer, and not looked at when they are text. In the
- * middle of one no more than this is read at a time: it costs more CPU and holds up the sender.
+ * Values of at least this size are read into their own Buffer, and not checked for ASCII. Within a value one
+ * read is at most this large: larger reads cost more CPU and delay the sender.
  */
 export const LARGE_BYTES = 64 * 1024;
-/** The bytes of a value that have arrived earn it so many times as much memory. */
+/** Received bytes of a value allow an allocation of this many times their size. */
 const EARNED_FACTOR = 32;
 const KEEPER_BYTES = 16 * 1024;
 
-/** Whether a value that is wanted as a Buffer may have its memory now. */
+/** Whether the memory of a value that is wanted as a Buffer may be allocated now. */
 export function isEarned(size: number, arrived: number): boolean {
   return size > LARGE_BYTES && size <= arrived * EARNED_FACTOR;
 }
 
 export class PassingBulk {
   /**
-   * After a collection the C library gives the memory above its last live block back to the
-   * system, and every 4 KiB of the next values cost a page fault: more than reading them. A small
-   * block allocated behind the newest value is mostly the last one, and so keeps that memory.
+   * After a garbage collection the C library returns the memory above its last live block to the system. Every
+   * 4 KiB of the next values then cost a page fault, which is more than reading them. A small block allocated
+   * after the newest value is usually the last one, and keeps that memory.
    */
   static keeper: Buffer | null = null;
-  /** Bytes to come, the line end included. */
+  /** The remaining bytes, including the line end. */
   left = 0;
   private value: Buffer | null = null;
 
@@ -36,7 +36,7 @@ export class PassingBulk {
     PassingBulk.keeper = Buffer.allocUnsafeSlow(KEEPER_BYTES);
   }
 
-  /** Where the next bytes belong and nothing else, if they have a place of their own. */
+  /** The memory for the next bytes, if the value has its own Buffer. */
   get room(): Buffer | null {
     const { value, left } = this;
     if (value === null || left <= 2) return null;
@@ -44,7 +44,7 @@ export class PassingBulk {
     return value.subarray(at, at + LARGE_BYTES);
   }
 
-  /** Takes from `bytes[at, end)` what stands in front of the line end; returns how much that was. */
+  /** Takes the bytes before the line end from `bytes[at, end)`; returns their number. */
   take(bytes: Buffer, at: number, end: number): number {
     const { value, left } = this;
     const count = Math.min(left - 2, end - at);
@@ -53,7 +53,7 @@ export class PassingBulk {
     return count;
   }
 
-  /** The value, or null if nobody wanted it. */
+  /** The value, or null if it was discarded. */
   finish(): Buffer | null {
     const { value } = this;
     this.value = null;

@@ -1,5 +1,5 @@
 /**
- * Puts values together to replies and hands whole ones to the sink. Knows nothing of bytes.
+ * Assembles values into replies and passes complete ones to the sink. Knows nothing of bytes.
  *
  *   frames:  | reply | element of it | element of that |
  *                                      ^ frame (depth 3): values are placed here
@@ -15,7 +15,7 @@ import { Ending, FrameKind, ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
 import { Decode, type Reply } from "./resp-types";
 
-/** Where a top-level reply goes when it is whole. */
+/** How a top-level reply is delivered when it is complete. */
 const Outcome = { Value: 0, Error: 1, Push: 2 } as const;
 type Outcome = (typeof Outcome)[keyof typeof Outcome];
 
@@ -26,24 +26,24 @@ export class ReplyBuilder {
   decoding = 0;
   /** Between two top-level replies. */
   isIdle = true;
-  /** Values are counted, not kept: inside metadata, or after `failReply`. */
+  /** Values are counted but discarded: inside metadata, or after `failReply`. */
   isDropping = false;
   /** The innermost open aggregate. */
   frame: ReplyFrame | null = null;
-  /** Why the last `open`, `place` or `end` was refused. */
+  /** The reason why the last `open`, `place` or `end` was refused. */
   refusal = "";
   private outcome: Outcome = Outcome.Value;
   private depth = 0;
   private frames: ReplyFrame[] = [];
-  /** Depth of the outermost open attribute, 0 if there is none. */
+  /** The depth of the outermost open attribute, 0 without one. */
   private attributeDepth = 0;
   private replyFailure: Error | null = null;
-  /** Array slots that the present reply may still have ahead of its elements. */
+  /** Array slots that the current reply may still preallocate. */
   private slotsLeft = 0;
 
   constructor(private readonly sink: ReplySink) {}
 
-  /** A reply that is no push begins. */
+  /** Begins a reply other than a push. */
   beginReply(): void {
     this.isIdle = false;
     this.outcome = Outcome.Value;
@@ -60,29 +60,29 @@ export class ReplyBuilder {
     this.decoding = Decode.Buffers | Decode.Messages;
   }
 
-  /** Gives back the memory of what was read so far, between two replies. */
+  /** Releases the memory of earlier replies; called between two replies. */
   forgetFrames(): void {
     if (this.depth === 0) this.frames = [];
   }
 
-  /** The reply that has begun was read in another way. */
+  /** The current reply was read in another way. */
   skip(): void {
     this.isIdle = true;
   }
 
-  /** The value that is being read is an error reply, and the next to be placed. */
+  /** The next value to be placed is an error reply. */
   noteError(): void {
     if (this.depth === 0 && this.outcome === Outcome.Value) this.outcome = Outcome.Error;
   }
 
-  /** The present top-level reply cannot be handed over; what is still to come of it is dropped. */
+  /** The current top-level reply cannot be delivered; the rest of it is dropped. */
   failReply(error: Error): void {
     this.replyFailure ??= error;
     this.isDropping = true;
     for (let i = 0; i < this.depth; i++) (this.frames[i] as ReplyFrame).drop();
   }
 
-  /** Opens an aggregate of `count` elements. False if that is refused. */
+  /** Opens an aggregate of `count` elements. Returns false if that is refused. */
   open(kind: FrameKind, count: number, ending: Ending): boolean {
     const outer = this.frame;
     if (outer !== null && outer.kind === FrameKind.ChunkedText) return this.refuse(MISPLACED);
@@ -105,7 +105,7 @@ export class ReplyBuilder {
     return count > 0 || this.finish(frame);
   }
 
-  /** Puts a value where it belongs. False if nothing may stand there. */
+  /** Places a value. Returns false if no value is allowed there. */
   place(value: Reply): boolean {
     const frame = this.frame;
     if (frame === null) {
@@ -119,7 +119,7 @@ export class ReplyBuilder {
     return --frame.left > 0 || this.finish(frame);
   }
 
-  /** The terminator of a streamed aggregate has come. */
+  /** Handles the terminator of a streamed aggregate. */
   end(): boolean {
     const frame = this.frame;
     if (frame === null || frame.ending === Ending.Count) return this.refuse("an end without a beginning");
@@ -146,13 +146,13 @@ export class ReplyBuilder {
     try {
       frame.addToDictionary(value);
     } catch (error) {
-      // A key that is an aggregate becomes JSON, which may be longer than any string.
+      // An aggregate as a map key becomes JSON, which may be longer than any string.
       this.failReply(error instanceof RangeError ? new ReplyTooLongError("a map key") : toError(error));
     }
     return true;
   }
 
-  /** Closes the innermost aggregate and places it in the one around it. */
+  /** Closes the innermost aggregate and places it in the enclosing one. */
   private finish(frame: ReplyFrame): boolean {
     if (frame.left === 0 && frame.ending !== Ending.Count) {
       return this.refuse(`more than ${MAX_ELEMENTS} elements`);
@@ -172,7 +172,7 @@ export class ReplyBuilder {
       this.isDropping = this.replyFailure !== null;
     }
     this.pop(frame);
-    // Metadata in front of a top-level reply: that reply has not begun yet.
+    // Metadata before a top-level reply: that reply has not begun yet.
     if (this.depth === 0) this.isIdle = true;
   }
 
@@ -200,7 +200,7 @@ export class ReplyBuilder {
   }
 }
 
-/** Keys are texts, numbers among them as they were sent. */
+/** Keys are texts; numbers keep their original digits. */
 function keyDecoding(decoding: number): number {
   return (decoding & ~Decode.Buffers) | Decode.StringNumbers;
 }

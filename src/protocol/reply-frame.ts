@@ -1,6 +1,6 @@
 /**
- * One aggregate under construction. Frames are made once and used again, so that a nested reply
- * costs its arrays and nothing else. What a frame holds is given away when it closes.
+ * One aggregate under construction. Frames are reused, so a nested reply costs only its arrays. A frame gives
+ * its content away when it closes.
  */
 
 import { setOwn } from "../util/own-property";
@@ -11,42 +11,42 @@ export const FrameKind = {
   List: 0,
   /** A map that becomes a plain object. */
   Dictionary: 1,
-  /** Metadata in front of a value: read and dropped. */
+  /** Metadata before a value: read and dropped. */
   Attribute: 2,
-  /** A string that comes in chunks of unknown number. */
+  /** A string in chunks of unknown number. */
   ChunkedText: 3,
 } as const;
 export type FrameKind = (typeof FrameKind)[keyof typeof FrameKind];
 
-/** How an aggregate says that it is complete. */
+/** The end of an aggregate. */
 export const Ending = {
-  /** By the number of its elements, announced ahead. */
+  /** Announced by the number of its elements. */
   Count: 0,
   /** By a terminator. */
   Terminator: 1,
-  /** By a terminator, behind a whole number of pairs. */
+  /** By a terminator after a whole number of pairs. */
   TerminatorAfterPairs: 2,
 } as const;
 export type Ending = (typeof Ending)[keyof typeof Ending];
 
-/** Stand for "none" and are never written to. */
+/** Empty placeholders that are never modified. */
 const NO_ELEMENTS: Reply[] = [];
 const NO_ENTRIES: Record<string, Reply> = {};
 
 export class ReplyFrame {
   kind: FrameKind = FrameKind.List;
   ending: Ending = Ending.Count;
-  /** Elements to come, or that may still come. */
+  /** Remaining elements, or the most that may still follow. */
   left = 0;
   /** Elements so far; bytes so far of a chunked text. */
   index = 0;
-  /** `Decode` bits outside the frame; inside they differ for the keys of a dictionary. */
+  /** The `Decode` bits outside the frame; inside they differ for the keys of a dictionary. */
   decoding = 0;
   elements: Reply[] = NO_ELEMENTS;
   private entries = NO_ENTRIES;
   private key = "";
 
-  /** Makes the frame ready for elements; `slots` of them get their place ahead. */
+  /** Prepares the frame for elements; preallocates `slots` of them. */
   open(kind: FrameKind, left: number, slots: number): void {
     this.kind = kind;
     this.left = left;
@@ -55,7 +55,7 @@ export class ReplyFrame {
     else this.elements = slots === 0 ? [] : new Array(slots);
   }
 
-  /** Adds a key or, behind it, its value; the caller counts. */
+  /** Adds a key or, after it, its value; the caller counts. */
   addToDictionary(element: Reply): void {
     if ((this.index & 1) === 0) this.key = keyOf(element);
     else setOwn(this.entries, this.key, element);
@@ -73,14 +73,14 @@ export class ReplyFrame {
     return elements;
   }
 
-  /** Forgets what was gathered; the elements still to come are counted and dropped. */
+  /** Drops the collected elements; further ones are counted and dropped. */
   drop(): void {
     this.elements = NO_ELEMENTS;
     this.entries = NO_ENTRIES;
   }
 }
 
-/** A key is a text, as sent if it was a scalar; an aggregate is written as JSON. */
+/** A key is a text: a scalar as it was sent, an aggregate as JSON. */
 function keyOf(element: Reply): string {
   if (typeof element === "string") return element;
   if (element instanceof Error) return element.message;

@@ -1,6 +1,6 @@
 /**
- * The interface that the parser needs from its owner. The parser calls these in the order in which replies
- * end on the wire; a sink must not throw.
+ * The interface of the parser's owner. The parser calls it in the order in which replies end on the wire; a
+ * sink must not throw.
  */
 
 import type { ParserError } from "../errors";
@@ -9,24 +9,24 @@ import type { Reply } from "./resp-types";
 
 export interface ReplySink {
   /**
-   * Asked once at the first byte of every top-level reply that is not a push:
-   * the `Decode` bits for this reply.
+   * Called once at the first byte of every top-level reply other than a push: returns the `Decode` bits for
+   * this reply.
    */
   nextDecoding(): number;
-  /** A whole top-level reply. */
+  /** A complete top-level reply. */
   onReply(value: Reply): void;
   /**
-   * A top-level error reply (`-` or `!`), or a reply that could not be decoded although the
-   * protocol is intact (longer than the longest string of the engine): it ends its command only.
+   * A top-level error reply (`-` or `!`), or a reply that could not be decoded although the protocol is intact
+   * (longer than the longest string of the engine): only its command fails.
    */
   onErrorReply(error: Error): void;
   /**
-   * A message of pub/sub in its usual form, where one may come (a push, or `Decode.Messages`). Any
-   * other form comes by `onReply` or `onPush`. It is over when the call returns.
+   * A message of pub/sub in its usual form, where one is allowed (a push, or `Decode.Messages`). Other forms
+   * arrive through `onReply` or `onPush`. It is valid until the call returns.
    */
   onMessage(message: Message): void;
-  /** A whole push message (`>`), its strings as Buffers. */
+  /** A complete push message (`>`), its strings as Buffers. */
   onPush(message: Reply[]): void;
-  /** The bytes are not RESP or break a limit. The parser is dead from here on; called once. */
+  /** The bytes are not RESP or exceed a limit. The parser ends; called once. */
   onParserError(error: ParserError): void;
 }

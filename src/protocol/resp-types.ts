@@ -1,25 +1,25 @@
 /**
- * The values that travel through this folder, and the switches that
- * decide how a reply is decoded. Nothing here knows a socket or a command.
+ * The values of this folder, and the flags that determine how a reply is decoded. Knows no socket and no
+ * command.
  */
 
 import type { ReplyError } from "../errors";
 
-/** A value that goes on the wire as one bulk string. Everything else is turned into one of these first. */
+/** A value that is sent as one bulk string. All other values are converted into it first. */
 export type Argument = string | Buffer;
 
 /**
- * A decoded reply. Integers are numbers (strings with `StringNumbers`), doubles and big numbers
- * follow the flags below, an error inside an aggregate is an element like any other.
+ * A decoded reply. Integers are numbers (strings with `StringNumbers`), doubles and big numbers depend on the
+ * flags below, and an error inside an aggregate is an ordinary element.
  */
 export type Reply = unknown;
 
 /**
- * How one reply is decoded: a sum of these bits, given by the sink before each reply.
- * Legacy shapes (no `Resp3Shapes`): map = flat array, boolean = 1/0, double = the text as sent.
+ * How one reply is decoded: a sum of these bits, which the sink returns before each reply. Legacy shapes (no
+ * `Resp3Shapes`): map = flat array, boolean = 1/0, double = the text as sent.
  */
 export const Decode = {
-  /** Strings and UTF-8 decoding: off. Every string is handed over as a Buffer of its own. */
+  /** No UTF-8 decoding: every string becomes a separate Buffer. */
   Buffers: 1,
   /** Integers (and doubles with `Resp3Shapes`) arrive as strings. */
   StringNumbers: 2,

@@ -1,6 +1,6 @@
 /**
- * The values of RESP3 that are one line: null, boolean, double, big number. Checked first, decoded
- * then; the type byte stands before `start`, the CRLF at `end`.
+ * The values of RESP3 that are one line: null, boolean, double, big number. They are checked first and then
+ * decoded; the type byte is before `start`, the CRLF at `end`.
  */
 
 import { copyBytes, decodeText } from "./decode-value";
@@ -11,7 +11,7 @@ import { TypeByte } from "./type-byte";
 const LOWER_F = 0x66;
 const LOWER_T = 0x74;
 
-/** The fault of the line, or null. */
+/** The error in the line, or null. */
 export function scalarFault(bytes: Buffer, start: number, end: number): string | null {
   switch (bytes[start - 1]) {
     case TypeByte.Null:
@@ -26,7 +26,7 @@ export function scalarFault(bytes: Buffer, start: number, end: number): string |
   }
 }
 
-/** The value of a line without fault. */
+/** The value of a valid line. */
 export function decodeScalar(bytes: Buffer, start: number, end: number, decoding: number): Reply {
   switch (bytes[start - 1]) {
     case TypeByte.Null:

@@ -22,7 +22,7 @@ export const TypeByte = {
   End: 0x2e, // .
 } as const;
 
-/** 1 for the bytes with which a reply may begin that is neither push nor metadata. */
+/** 1 for the first bytes of replies other than pushes and metadata. */
 export const BEGINS_REPLY = new Uint8Array(256);
 for (const type of Object.values(TypeByte)) BEGINS_REPLY[type] = 1;
 for (const type of [TypeByte.Push, TypeByte.Attribute, TypeByte.Chunk, TypeByte.End]) BEGINS_REPLY[type] = 0;

@@ -1,6 +1,6 @@
 /**
- * Listens to sentinels for the news that the group has another master. Tells its owner once; after
- * that, and after `close`, it is over. Its connections renew themselves.
+ * Listens to Sentinels for a new master of the group. It notifies its owner once, and ends after that or after
+ * `close`. Lost connections reconnect.
  */
 
 import { readAddress } from "./replica-choice";
@@ -8,25 +8,25 @@ import type { SentinelClient } from "./sentinel-client";
 import type { SentinelAddress } from "./sentinel-list";
 import type { NodeAddress } from "./sentinel-options";
 
-/** `<group> <old ip> <old port> <new ip> <new port>`, once the failover is over for this sentinel. */
+/** `<group> <old ip> <old port> <new ip> <new port>`, when the failover has completed for this Sentinel. */
 const SWITCHED = "+switch-master";
 /**
- * `slave <name> <ip> <port> @ <group> <old ip> <old port>`. The sentinel that leads a failover says so as
- * soon as the replica is a master; it says `+switch-master` when the other replicas follow, seconds later,
- * and what the old master acknowledges meanwhile is lost.
+ * `slave <name> <ip> <port> @ <group> <old ip> <old port>`. The Sentinel that leads a failover publishes this
+ * when the replica has become a master. `+switch-master` follows seconds later, when the other replicas have
+ * been reconfigured, and writes that the old master acknowledges in between are lost.
  */
 const PROMOTED = "+promoted-slave";
 
 export interface FailoverDetectorOwner {
-  /** Whether the news that this is the master concern the present connection; `null`: they do not name it. */
+  /** Whether this master differs from the one of the current connection; `null`: the event does not name it. */
   isElsewhere(master: NodeAddress | null): boolean;
-  /** The group has a new master, says this sentinel. */
+  /** This Sentinel reports a new master of the group. */
   onSwitch(sentinel: Partial<SentinelAddress>): void;
-  /** A connection to a sentinel was lost and is being renewed. */
+  /** A connection to a Sentinel was lost and is reconnecting. */
   onDetectorReconnecting(): void;
 }
 
-/** One sentinel that is listened to. */
+/** One subscribed Sentinel. */
 export interface SubscribedSentinel {
   readonly address: Partial<SentinelAddress>;
   readonly client: SentinelClient;
@@ -37,14 +37,14 @@ export class FailoverDetector {
 
   constructor(
     private readonly sentinels: readonly SubscribedSentinel[],
-    /** Name of the group; a sentinel may watch over others too. */
+    /** The name of the group; a Sentinel may monitor other groups too. */
     private readonly groupName: string,
     private readonly owner: FailoverDetectorOwner,
   ) {}
 
   /**
-   * Resolves when every sentinel was asked, whether or not it could be reached.
-   * @param isForMaster A connection to a replica stays until the failover is over.
+   * Resolves when every Sentinel was contacted, successfully or not.
+   * @param isForMaster A connection to a replica stays open until the failover has completed.
    */
   async start(isForMaster: boolean): Promise<void> {
     await Promise.allSettled(

@@ -1,15 +1,15 @@
-/** Reads what Sentinel says about servers, and chooses among replicas. Trusts nothing it reads. */
+/** Parses the servers that Sentinel reports, and chooses among replicas. Validates all input. */
 
 import { isHost, parsePort } from "../util/address-checks";
 import type { NodeAddress, PreferredReplica, PreferredReplicas, ReplicaEntry } from "./sentinel-options";
 
 const UNUSABLE = /disconnected|s_down|o_down/;
-/** Entries of one list that are looked at; far above any real installation. */
+/** The most entries of a list that are read; far above any real installation. */
 const MAX_ENTRIES = 1024;
-/** Fields of one entry that are looked at; servers give about two dozen. */
+/** The most fields of an entry that are read; servers send about two dozen. */
 const MAX_FIELDS = 128;
 
-/** An address as Sentinel gives it, or null if it is none. */
+/** An address from Sentinel, or null if it is invalid. */
 export function readAddress(host: unknown, port: unknown): NodeAddress | null {
   const number = parsePort(port);
   return isHost(host) && number !== null ? { host, port: number } : null;
@@ -31,12 +31,12 @@ export function readEntries(reply: unknown): ReplicaEntry[] {
   return entries;
 }
 
-/** Whether Sentinel holds the server for reachable. */
+/** Whether Sentinel considers the server reachable. */
 export function isUsable(entry: ReplicaEntry): boolean {
   return entry.flags === undefined || !UNUSABLE.test(entry.flags);
 }
 
-/** The preferred replica, a random one if none is preferred, null if there is none. */
+/** The preferred replica; a random one without a preference; null without a replica. */
 export function chooseReplica(
   replicas: ReplicaEntry[],
   preferred: PreferredReplicas | undefined,

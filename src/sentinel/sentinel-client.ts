@@ -1,6 +1,6 @@
 /**
- * The part of a client that is needed for a connection to a sentinel. The client makes it, since it
- * knows how to connect; this folder only says with which options.
+ * The interface of a client for a Sentinel connection. The client layer creates it, because it knows how to
+ * connect; this folder provides the options.
  */
 
 import type { CredentialsProvider } from "../link/credential-provider";
@@ -27,7 +27,7 @@ export interface SentinelClientOptions extends SocketOptions {
   commandTimeout: number | undefined;
   enableReadyCheck: false;
   maxRetriesPerRequest: null;
-  /** `null`: the connection is for one question and is not renewed. */
+  /** `null`: the connection serves one question and does not reconnect. */
   retryStrategy: ((times: number) => unknown) | null;
 }
 
@@ -60,8 +60,8 @@ export function sentinelClientOptions(
 }
 
 /**
- * A sentinel that greets and then says nothing must not keep the others from being asked. The
- * greeting has had one `connectTimeout` of it; subscriptions wait as long as it takes.
+ * A Sentinel that completes the handshake and then stays silent must not block questions to the others. The
+ * handshake has its own limit of one `connectTimeout`; subscriptions have no limit.
  */
 function questionLimit(
   { connectTimeout }: SentinelOptions,

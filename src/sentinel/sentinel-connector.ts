@@ -1,9 +1,9 @@
 /**
- * Reaches the master or a replica of a group by asking sentinels for its address anew for every
+ * Connects to the master or a replica of a group, and asks Sentinels for its address again for every
  * connection. Part of the public interface: users may subclass it and pass it as `Connector`.
  *
- * One round asks every known sentinel once, beginning behind the one that was asked last. When
- * a round has found nothing, `sentinelRetryStrategy` decides whether there is another.
+ * One round asks every known Sentinel once, beginning after the last one that was asked. When a round has
+ * failed, `sentinelRetryStrategy` decides whether another one follows.
  */
 
 import type { EventEmitter } from "node:events";
@@ -31,9 +31,9 @@ import type { NodeAddress, SentinelOptions } from "./sentinel-options";
 
 const debug = debugLog("sentinel");
 
-/** Pause before another sentinel is listened to when the one that was has gone. */
+/** The delay before another Sentinel replaces a lost subscription. */
 const RENEWAL_MS = 1000;
-/** Time that Sentinels may need to be told of a new group. Then its name counts as a mistake. */
+/** The time that Sentinels may need to learn of a new group. After it an unknown name counts as a mistake. */
 const NAMING_MS = 3000;
 const NO_SUCH_MASTER = /^ERR No such master with that name/;
 const DEFAULT_DETECTORS = 10;
@@ -46,7 +46,7 @@ class Attempt {
   private delay: Delay | null = null;
   private wake: (() => void) | undefined;
 
-  /** Resolves after the delay, or at once when the attempt is given up. */
+  /** Resolves after the delay, or immediately when the attempt is given up. */
   sleep(delayMs: number): Promise<void> {
     return new Promise((resolve) => {
       this.wake = resolve;
@@ -63,15 +63,15 @@ class Attempt {
 }
 
 export class SentinelConnector extends AbstractConnector implements FailoverDetectorOwner {
-  /** Where news without an error go to; set by the client. */
+  /** Receives reports that are not errors; set by the client. */
   emitter: EventEmitter | null = null;
   protected readonly sentinelIterator: SentinelIterator;
   private createClient: SentinelClientFactory | null = null;
   private attempt: Attempt | null = null;
   private detector: FailoverDetector | null = null;
-  /** Where the present connection leads. */
+  /** The address of the current connection. */
   private address: NodeAddress | null = null;
-  /** The sentinel that told it. */
+  /** The Sentinel that returned it. */
   private answered: Partial<SentinelAddress> = {};
   private renewal: NodeJS.Timeout | undefined;
 
@@ -82,7 +82,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     this.sentinelIterator = new SentinelIterator(options.sentinels);
   }
 
-  /** Gives it the means to connect to sentinels; called by the client before the first `connect`. */
+  /** Sets the factory of Sentinel connections; called by the client before the first `connect`. */
   useClients(createClient: SentinelClientFactory): void {
     this.createClient = createClient;
   }
@@ -118,7 +118,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   // --- FailoverDetectorOwner ----------------------------------------------------------------
 
-  /** A replica's connection always concerns it: the replica may be the one that was promoted. */
+  /** True for a connection to a replica, because the replica may be the one that was promoted. */
   isElsewhere(master: NodeAddress | null): boolean {
     if (master === null || this.options.role === "slave") return true;
     return !this.leadsTo(reachable(master, this.options.natMap));
@@ -126,7 +126,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   /** Half-closes, so that replies in flight still arrive. The link then reconnects. */
   onSwitch(sentinel: Partial<SentinelAddress>): void {
-    // The others may not know yet.
+    // The other Sentinels may not know the new master yet.
     this.sentinelIterator.beginWith(sentinel);
     const socket = this.stream;
     if (socket === undefined || socket.destroyed) return;
@@ -139,7 +139,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
   onDetectorReconnecting(): void {
     this.emitter?.emit("sentinelReconnecting");
     if (!this.listensToOne) return;
-    // It was the only one that was listened to: another sentinel takes its place.
+    // It was the only subscribed Sentinel: another one replaces it.
     this.attempt?.cancel();
     this.detector?.close();
     this.detector = null;
@@ -177,7 +177,7 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     }
   }
 
-  /** One round. The list may grow meanwhile: what one sentinel teaches is asked too. */
+  /** One round. The list may grow meanwhile: Sentinels reported by others are asked too. */
   private async askAll(
     attempt: Attempt,
     report: (message: string, cause?: Error) => void,
@@ -246,13 +246,19 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
 
   // --- failover ----------------------------------------------------------------------------
 
-  /** Unless told otherwise it listens to one sentinel once it is there, where writes could be lost. */
+  /**
+   * By default it subscribes to one Sentinel that is available, if it is connected to a master, where writes
+   * could be lost.
+   */
   private get listensToOne(): boolean {
     const { failoverDetector, role } = this.options;
     return (failoverDetector ?? null) === null && role !== "slave";
   }
 
-  /** The master is asked for, since it may have been announced while nobody listened; then the next sentinel is listened to. */
+  /**
+   * Asks for the master, because a failover may have been announced without a subscription; then subscribes to
+   * the next Sentinel.
+   */
   private async listenAgain(): Promise<void> {
     const attempt = new Attempt();
     this.attempt = attempt;
@@ -267,7 +273,10 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     return this.address?.host === host && this.address.port === port;
   }
 
-  /** Listens to the sentinel that has just answered; with `failoverDetector: true` to others too, as many as are allowed. */
+  /**
+   * Subscribes to the Sentinel that has just answered; with `failoverDetector: true` also to others, up to the
+   * limit.
+   */
   private async detectFailovers(): Promise<void> {
     const { sentinelReconnectStrategy: strategy, role, name } = this.options;
     const sentinels = this.sentinelsToWatch().map((address): SubscribedSentinel => {
@@ -281,7 +290,9 @@ export class SentinelConnector extends AbstractConnector implements FailoverDete
     if (this.detector === detector && this.listensToOne) await this.askAgain(detector);
   }
 
-  /** A failover between the answer that led here and the subscription was announced to nobody. */
+  /**
+   * A failover between the last answer and the subscription was not announced to this client, so it asks again.
+   */
   private async askAgain(detector: FailoverDetector): Promise<void> {
     const sentinel = this.answered;
     const attempt = new Attempt();
@@ -324,7 +335,7 @@ function defaultReconnectDelay(): number {
   return DEFAULT_RECONNECT_MS;
 }
 
-/** All Sentinels of a round have answered, and none knows the group. */
+/** All Sentinels of a round have answered that they do not know the group. */
 function isMisnamed(answers: readonly (Error | undefined)[]): boolean {
   return (
     answers.length > 0 && answers.every((error) => error !== undefined && NO_SUCH_MASTER.test(error.message))

@@ -1,7 +1,6 @@
 /**
- * The known sentinels and which one is asked next. Part of the public interface: connectors of
- * users may subclass it. A sentinel is never in the list twice, and the list cannot grow without
- * bound whatever a sentinel says.
+ * The known Sentinels and their order. Part of the public interface: connectors of users may subclass it. A
+ * Sentinel is never in the list twice, and the list is bounded even if Sentinels report many others.
  */
 
 export interface SentinelAddress {
@@ -21,12 +20,12 @@ export class SentinelIterator implements Iterator<Partial<SentinelAddress>, unde
     this.sentinels = [...sentinels];
   }
 
-  /** How many sentinels are known. */
+  /** The number of known Sentinels. */
   get size(): number {
     return this.sentinels.length;
   }
 
-  /** The next sentinel; done behind the last one, until `reset`. */
+  /** The next Sentinel; done after the last one, until `reset`. */
   next(): IteratorResult<Partial<SentinelAddress>, undefined> {
     const value = this.sentinels[this.cursor];
     if (value === undefined) return { done: true, value: undefined };
@@ -34,7 +33,7 @@ export class SentinelIterator implements Iterator<Partial<SentinelAddress>, unde
     return { done: false, value };
   }
 
-  /** Begins again; with `true` the sentinel given last becomes the first. */
+  /** Starts over; with `true` the last returned Sentinel becomes the first. */
   reset(moveCurrentFirst: boolean): void {
     if (moveCurrentFirst && this.cursor > 1) {
       this.sentinels.unshift(...this.sentinels.splice(this.cursor - 1));
@@ -42,14 +41,14 @@ export class SentinelIterator implements Iterator<Partial<SentinelAddress>, unde
     this.cursor = 0;
   }
 
-  /** Puts a sentinel of the list to its front, to be given next. */
+  /** Moves a Sentinel of the list to the front. */
   beginWith(sentinel: Partial<SentinelAddress>): void {
     const index = this.sentinels.indexOf(sentinel);
     if (index > 0) this.sentinels.unshift(...this.sentinels.splice(index, 1));
     this.cursor = 0;
   }
 
-  /** Appends a sentinel; false if it is known already. */
+  /** Appends a Sentinel; returns false if it is known already. */
   add(sentinel: SentinelAddress): boolean {
     const isKnown = this.sentinels.some((one) => one.host === sentinel.host && one.port === sentinel.port);
     if (isKnown || this.sentinels.length >= MAX_SENTINELS) return false;

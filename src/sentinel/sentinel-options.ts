@@ -5,7 +5,7 @@ import type { SocketOptions } from "../link/socket-options";
 import type { AddressMap } from "../util/address-map";
 import type { SentinelAddress } from "./sentinel-list";
 
-/** An entry of SENTINEL REPLICAS: all its fields as Sentinel gave them, as strings. */
+/** An entry of SENTINEL REPLICAS: all its fields, as strings. */
 export interface ReplicaEntry {
   ip: string;
   port: string;

@@ -1,7 +1,7 @@
 /**
- * A Readable over SCAN and its siblings: one round trip for each chunk, asked for when the
- * consumer has room, so that `pause()` and back-pressure hold further calls. Chunks come as the
- * server gives them: they may be empty, and an element may come more than once.
+ * A Readable over SCAN, HSCAN, SSCAN and ZSCAN: one round trip for each chunk, sent when the consumer has room,
+ * so `pause()` and back-pressure delay further calls. Chunks are the pages of the server: they may be empty,
+ * and an element may be returned more than once.
  */
 
 import { Readable, type ReadableOptions } from "node:stream";
@@ -20,13 +20,13 @@ export interface ScanStreamOptions {
 
 type ScanReply = [cursor: string | Buffer, elements: unknown[]];
 
-/** The client that scans: it is called by the name of the command. */
+/** The client that scans; its method has the name of the command. */
 export type ScanSource = object;
 
 export interface ScanStreamSettings extends ScanStreamOptions, ReadableOptions {
   /** Method of the client: `scan`, `hscanBuffer`, ... */
   command: string;
-  /** Key of the set, hash or sorted set; none for SCAN. */
+  /** The key of the set, hash or sorted set; undefined for SCAN. */
   key?: string | Buffer | undefined;
   redis: ScanSource;
 }
@@ -46,7 +46,7 @@ export class ScanStream extends Readable {
 
   constructor(settings: ScanStreamSettings) {
     super({ objectMode: true, ...settings });
-    // The pages that follow are asked for when the caller may have changed its Buffers.
+    // Later pages are requested when the caller may have changed its Buffers.
     const { key, match } = settings;
     this.settings = { ...settings, key: captured(key), match: captured(match) };
   }
@@ -61,7 +61,7 @@ export class ScanStream extends Readable {
         if (this.destroyed) return;
         this.cursor = cursor;
         if (cursor.length === 1 && String(cursor) === "0") this.isDrained = true;
-        // Listeners run in here: what they throw is no failure of a promise.
+        // Listeners run here: their errors must not reject this promise.
         callUser(() => this.push(elements));
       },
       (error: Error) => this.destroy(error),

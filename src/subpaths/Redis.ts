@@ -1,8 +1,8 @@
 /**
- * The sub-path `built/Redis`, and the seam for tracers that rewrite source text as it is loaded: they
- * look in this file for the method `sendCommand` of a class `Redis`. What they have written into it
- * takes the place of the client's own method, as a method that is replaced at run time does. It has to
- * be loaded with the entry; while no tracer does so, nothing changes.
+ * The sub-path `built/Redis`, and the place for tracers that rewrite source text when it is loaded: they search
+ * this file for the method `sendCommand` of a class `Redis`. Their rewritten method replaces the client's, as a
+ * method replaced at run time would. This file must be loaded together with the entry; without such a tracer it
+ * changes nothing.
  */
 
 import { Redis as Client } from "../client/redis";
@@ -17,7 +17,7 @@ interface Seam {
   readonly asWritten: Send;
 }
 
-/** Two methods of one text: if they differ, the one that tracers look for has been rewritten. */
+/** Two methods with the same text: if they differ, a tracer has rewritten the first one. */
 function makeSeam(): Seam {
   // In a function: the bundler may rename classes beside the client's own.
   class Redis {

@@ -1,6 +1,6 @@
 /**
- * Listens to an AbortSignal for any number of calls with one listener: the runtime warns of a leak
- * from the eleventh on, and a signal of a whole request or job is given to many calls.
+ * Listens to an AbortSignal for any number of calls with one listener. The signal of a request or job is passed
+ * to many calls, and the runtime warns of a leak from the eleventh listener on.
  */
 
 type Listener = () => void;

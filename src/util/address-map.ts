@@ -1,18 +1,18 @@
-/** The option `natMap`: where an announced address is really reached, where a network translates addresses. */
+/** The option `natMap`: translates an announced address to a reachable one. */
 
 interface Address {
   readonly host: string;
   readonly port: number;
 }
 
-/** By `host:port` as servers and sentinels announce it. */
+/** By `host:port` as servers and Sentinels announce it. */
 export type AddressMap =
   | Readonly<Record<string, Address>>
   | ((key: string) => Address | null | undefined)
   | null
   | undefined;
 
-/** The address under which a server can be reached from here, with all else that is known of it. */
+/** The reachable address of a server; all other fields are kept. */
 export function reachable<T extends Address>(address: T, map: AddressMap): T {
   if (map === undefined || map === null) return address;
   const key = `${address.host}:${address.port}`;

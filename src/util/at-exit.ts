@@ -1,6 +1,6 @@
 /**
- * Work for the exit of the process. All copies of the client in a process share one listener: where modules are
- * loaded again and again (hot reload, test runners), a listener of each copy would keep that copy in memory.
+ * Work for the exit of the process. All copies of the client in a process share one listener: if modules are
+ * loaded repeatedly (hot reload, test runners), a listener of each copy would keep that copy in memory.
  */
 
 export interface ExitWork {
@@ -9,7 +9,7 @@ export interface ExitWork {
 
 type Works = Set<WeakRef<ExitWork>>;
 
-/** The number is that of the shape of what is shared. */
+/** The number is the version of the shared object's shape. */
 const KEY = Symbol.for("sluice.exit.1");
 
 /** Calls `onExit` when the process exits, unless the object has been collected. */
@@ -24,7 +24,7 @@ function sharedWorks(): Works {
   const present = shared[KEY];
   if (present !== undefined) return present;
   const works: Works = new Set();
-  // A getter: Jest empties the objects that a test file leaves as values on the global object.
+  // A getter, because Jest empties objects that a test file leaves as values on the global object.
   Object.defineProperty(shared, KEY, { get: () => works });
   process.once("exit", () => {
     for (const one of works) one.deref()?.onExit();

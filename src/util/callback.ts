@@ -1,7 +1,7 @@
 /**
- * Node-style callbacks beside promises. A callback hears `(null, result)`, just `(null)` when the
- * result is undefined, or `(error)`. What it throws becomes an uncaught exception of a later tick:
- * it neither unwinds the client nor is it swallowed.
+ * Node-style callbacks in addition to promises. A callback receives `(null, result)`, just `(null)` if the
+ * result is undefined, or `(error)`. An exception in it becomes an uncaught exception of a later tick: it
+ * neither unwinds the client nor gets lost.
  */
 
 import { nextTick } from "./scheduling";
@@ -26,13 +26,13 @@ export function callSafely<T>(callback: Callback<T>, error: Error | null, result
   }
 }
 
-/** Takes an outcome: `[null, result]` or `[error]`. */
+/** Receives an outcome: `[null, result]` or `[error]`. */
 export type Teller = (outcome: readonly [error: Error | null, result?: unknown]) => void;
 
 /**
- * Calls the callback with an outcome that comes later. It runs where callbacks of promises run: in
- * the asynchronous context of this call, and behind the callbacks of all that settled before. A
- * call from the place where the reply is read would lend it the context of another request.
+ * Calls the callback with a later outcome. It runs like a callback of a promise: in the async context of this
+ * call, and after the callbacks of earlier settled commands. Called directly while a reply is read, it would
+ * run in the async context of another request.
  */
 export function tellLater(callback: Callback<unknown>): Teller {
   let tell!: Teller;
@@ -43,7 +43,9 @@ export function tellLater(callback: Callback<unknown>): Teller {
   return tell;
 }
 
-/** Tells the callback how the promise ends, and returns the promise. Its failure counts as handled. */
+/**
+ * Passes the outcome of the promise to the callback, and returns the promise. A rejection counts as handled.
+ */
 export function asCallback<T>(promise: Promise<T>, callback?: Callback<T>): Promise<T> {
   if (typeof callback !== "function") return promise;
   promise.then(
@@ -54,8 +56,8 @@ export function asCallback<T>(promise: Promise<T>, callback?: Callback<T>): Prom
 }
 
 /**
- * As `asCallback` of `promise.then(map)`, with the callback in its place among those of other
- * commands: it would come one step late. `map` must not throw.
+ * Like `asCallback` of `promise.then(map)`, but the callback keeps its order among those of other commands,
+ * where it would be one step late. `map` must not throw.
  */
 export function asMappedCallback<T, U>(
   promise: Promise<T>,

@@ -1,23 +1,23 @@
 /**
- * Copies of errors: a property that one caller or tracer sets on its error must not appear on the errors of others.
- * A copy is an error for the engine too, so `structuredClone` and worker threads keep its message.
+ * Copies of errors: a property that one caller or tracer sets on its error must not appear on other callers'
+ * errors. A copy is a native error too, so `structuredClone` and worker threads keep its message.
  */
 
 import { callsIn, headOf } from "./error-hint";
 
-/** An error of the same class with the same text and the same own properties, and these besides. */
+/** An error of the same class with the same text, the same own properties, and the additional ones. */
 export function copyError(error: Error, more: object = {}): Error {
   return Object.assign(new Template(error).makeCopy(), more);
 }
 
-/** An error of which many copies are needed at once. The engine captures no stack for a copy. */
+/** A template for many copies of an error. The engine captures no stack for a copy. */
 class Template {
   private readonly prototype: object;
   private readonly message: string;
   private readonly stack: string;
   private readonly options: ErrorOptions | undefined;
   private readonly shown: [name: string, value: unknown][] = [];
-  /** The properties that enumeration skips, except those that every error has. */
+  /** The non-enumerable properties, except those that every error has. */
   private readonly hidden: [name: string, descriptor: PropertyDescriptor][] = [];
 
   constructor(error: Error) {
@@ -42,12 +42,12 @@ class Template {
   }
 }
 
-/** Errors for all commands that one cause ends. Each is an error of its own with the calls of the first in its stack. */
+/** Errors for all commands that one cause ends. Each is a separate error with the stack frames of the first. */
 export class OneCause {
   private calls: string | undefined;
   private readonly templates = new Map<string, Template>();
 
-  /** @param kind Errors of the same kind have the same class and message. `make` is asked for the first. */
+  /** @param kind Errors of the same kind have the same class and message. `make` creates the first one. */
   next(kind: string, make: () => Error): Error {
     const template = this.templates.get(kind);
     if (template !== undefined) return template.makeCopy();
@@ -64,7 +64,7 @@ export function withOneStack(make: () => Error): () => Error {
   return () => cause.next("", make);
 }
 
-/** An error that stands for another one, with its stack. */
+/** A replacement of another error, with the other's stack. */
 export function withStackOf<T extends Error>(other: Error, make: () => T): T {
   return withCalls(callsIn(other.stack ?? ""), make);
 }
@@ -75,7 +75,7 @@ function withCalls<T extends Error>(calls: string, make: () => T): T {
   return error;
 }
 
-/** An error whose place in the code does not matter. */
+/** An error without a stack trace, because its place in the code is irrelevant. */
 export function withoutStack<T extends Error>(make: () => T): T {
   const { stackTraceLimit } = Error;
   Reflect.set(Error, "stackTraceLimit", 0);

@@ -1,7 +1,7 @@
 /**
- * Hides credentials: the one rule behind error objects, tracing payloads, debug output and `util.inspect`. All arguments
- * of a command that can carry credentials are masked, whatever they are, and so is what its error message repeats of
- * them. Names match in any letter case.
+ * Hides credentials: the one rule behind error objects, tracing payloads, debug output and `util.inspect`. All
+ * arguments of a command that can contain credentials are masked, and so are their repetitions in its error
+ * message. Names match in any letter case.
  */
 
 export type Argument = string | Buffer;
@@ -9,14 +9,17 @@ export type Argument = string | Buffer;
 /** Shown in place of a credential. */
 export const MASK = "***";
 
-/** Commands whose arguments may be credentials. Of CONFIG only SET. */
+/** Commands with arguments that may be credentials. Of CONFIG only SET. */
 const CARRIERS: ReadonlySet<string> = new Set(["auth", "hello", "acl", "migrate", "sentinel"]);
-/** A name with spaces, as in `call("config set", ...)`: the client sends it as it is, and the server refuses it. */
+/**
+ * A name with spaces, as in `call("config set", ...)`: the client sends it unchanged, and the server rejects
+ * it.
+ */
 const PHRASE = /\s/;
-/** A shorter argument can be a part of any word: it counts only as a word of its own. */
+/** A shorter argument can be a part of any word: it is masked only as a separate word. */
 const SHORTEST_PART = 4;
 const QUOTE = /['"`]/;
-/** Error messages of servers that repeat no argument; programs compare them. */
+/** Error messages of servers that contain no argument; programs compare them. */
 const FIXED_MESSAGE = new RegExp(
   `^(?:${[
     "WRONGPASS invalid username-password pair or user is disabled\\.",
@@ -48,20 +51,20 @@ export function carriesCredentials(name: string, args: readonly unknown[]): bool
   return CARRIERS.has(lower) || (lower === "config" && isWord(args[0], "set"));
 }
 
-/** The command with its credentials masked; the very arguments if there is nothing to hide. */
+/** The command with its credentials masked; the original arguments if there is nothing to hide. */
 export function describeCommand(name: string, args: readonly Argument[]): ShownCommand {
   if (!carriesCredentials(name, args)) return { name, args };
   return { name: maskName(name, args), args: args.map(() => MASK) };
 }
 
-/** The name of a command as it may be shown. A name with spaces can contain credentials. */
+/** The displayed name of a command. A name with spaces can contain credentials. */
 export function maskName(name: string, args: readonly unknown[]): string {
   if (!PHRASE.test(name) || !phraseCarries(name, args)) return name;
   const [first = ""] = name.trim().split(PHRASE);
   return `${first} ${MASK}`;
 }
 
-/** An error message about a command without what it repeats of the arguments: the rest of the message is masked. */
+/** An error message about a command without repetitions of the arguments: the rest of the message is masked. */
 export function maskInText(text: string, name: string, args: readonly unknown[]): string {
   if (!carriesCredentials(name, args) || FIXED_MESSAGE.test(text)) return text;
   const words = [...args, ...(PHRASE.test(name) ? name.trim().split(/\s+/).slice(1) : [])].map(String);

@@ -1,27 +1,27 @@
 /**
- * Time limits for many things with one coarse timer: it ticks every 8 ms while anything waits
- * and not at all otherwise, so a limit is noticed at most 10 ms late and costs no timer of its
- * own. Setting and cancelling are O(1).
+ * Time limits for many operations with one coarse timer: it ticks every 8 ms while a limit is pending and not
+ * at all otherwise. A limit expires at most 10 ms late and needs no timer of its own. Setting and cancelling
+ * are O(1).
  */
 
 import { sharesTimers } from "./runtime";
 import { clockMs, Delay, isClockFaked, startTimer, stopTimer } from "./scheduling";
 
-/** Timers count whole milliseconds and are one or two late themselves. */
+/** Timers count whole milliseconds and are one or two milliseconds late. */
 const TICK_MS = 8;
 
 const NO_TICK = -1;
 
-/** Anything that has a time limit. */
+/** An object with a time limit. */
 export interface Expiring {
   onExpired(): void;
 }
 
-/** A booked time limit; hand it back to `cancel`. */
+/** A scheduled time limit; pass it to `cancel`. */
 export class Deadline {
-  /** Place in the list of its tick; -1 once expired or cancelled. */
+  /** Its index in the list of its tick; -1 once expired or cancelled. */
   position = 0;
-  /** Books the limit in place of a tick: under a faked clock, and where timers are not shared. */
+  /** The timer of this limit, used instead of a tick: under a faked clock, and if timers are not shared. */
   alone: { stop(): void } | null = null;
 
   constructor(
@@ -42,13 +42,13 @@ export class Deadlines {
   private count = 0;
   private timer: NodeJS.Timeout | undefined;
   private lastTick = 0;
-  /** The list that was booked in last; an empty one is kept for the next booking of its tick. */
+  /** The list that was used last; an empty one is kept for the next limit of its tick. */
   private latest: Deadline[] = [];
   private latestTick = -1;
 
   constructor(
     private readonly time: TimeSource,
-    /** Otherwise each limit has a timer of its own. */
+    /** Otherwise each limit has its own timer. */
     private readonly isShared: boolean = true,
   ) {}
 
@@ -64,7 +64,7 @@ export class Deadlines {
     return deadline;
   }
 
-  /** As `schedule`, for a limit that a user has set: under a faked clock it is exact by that clock. */
+  /** Like `schedule`, for a limit that a user has set: under a faked clock it is exact by that clock. */
   scheduleForUser(target: Expiring, delayMs: number): Deadline {
     if (!isClockFaked()) return this.schedule(target, delayMs);
     return this.scheduleAlone(target, (work) => new Delay(work, Math.max(0, delayMs)));
@@ -79,7 +79,7 @@ export class Deadlines {
     }
     const list = this.ticks.get(deadline.tick);
     if (list !== undefined) {
-      // Keep the list dense, so that settled commands are not held until their tick comes.
+      // Keeps the list dense, so that settled commands are not retained until their tick.
       const last = list.pop();
       if (last !== undefined && last !== deadline) {
         list[deadline.position] = last;
@@ -104,7 +104,7 @@ export class Deadlines {
     return { stop: () => this.time.stopTimer(timer) };
   }
 
-  /** Empty lists are left out, so that long limits of calls that are answered soon leave nothing. */
+  /** Removes empty lists, so that long limits of quickly answered calls leave no list behind. */
   private turnTo(tick: number): void {
     if (this.latest.length === 0) this.ticks.delete(this.latestTick);
     this.latest = this.ticks.get(tick) ?? [];
@@ -117,7 +117,7 @@ export class Deadlines {
     this.wind();
   }
 
-  /** To the end of the present tick: a timer with a phase of its own would add up to one more. */
+  /** Until the end of the current tick: an unaligned timer would add up to one tick more. */
   private wind(): void {
     this.time.stopTimer(this.timer);
     const leftMs = TICK_MS - (this.time.clockMs() % TICK_MS);
@@ -128,7 +128,7 @@ export class Deadlines {
   }
 
   private expire(now: number): void {
-    // Ticks are kept in a map, not a ring: after a long pause only existing ones are visited.
+    // Ticks are in a map, not a ring: after a long pause only existing ones are visited.
     if (now - this.lastTick > this.ticks.size) {
       for (const tick of [...this.ticks.keys()].sort((a, b) => a - b)) {
         if (tick <= now) this.expireTick(tick);

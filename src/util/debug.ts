@@ -1,20 +1,19 @@
 /**
- * Debug output under `sluice:<topic>`, switched on by the environment: `DEBUG=sluice:*`. The debug
- * package is loaded only then, and nothing is formatted before somebody looks. Long strings are cut.
- * Callers hand over what may be shown; credentials are masked before they come here.
+ * Debug output under `sluice:<topic>`, enabled by the environment: `DEBUG=sluice:*`. Only then is the debug
+ * package loaded and text formatted. Long strings are cut. Callers must mask credentials before they call it.
  */
 
 import type { Debugger } from "debug";
 
 const PREFIX = "sluice";
-/** Longest string that is shown in full. */
+/** The longest string that is shown in full. */
 const MAX_LENGTH = 200;
 const MAX_ELEMENTS = 20;
 
-/** Writes one line if its topic is switched on. The format is that of `util.format`. */
+/** Writes one line if its topic is enabled. The format is that of `util.format`. */
 export interface DebugLog {
   (format: string, ...args: unknown[]): void;
-  /** Asks the environment: not for the data path. */
+  /** Reads the environment: not for the data path. */
   readonly enabled: boolean;
 }
 
@@ -28,7 +27,7 @@ export interface DebugLog {
 export function debugLog(topic: string): DebugLog {
   let output: Debugger | null = null;
   const load = (): Debugger | null => {
-    // `debug.enable()` sets the variable too, so that switching on at run time works.
+    // `debug.enable()` also sets the variable, so enabling at run time works.
     if (output === null && process.env["DEBUG"]) output = loadDebug()?.(`${PREFIX}:${topic}`) ?? null;
     return output;
   };
@@ -41,7 +40,7 @@ export function debugLog(topic: string): DebugLog {
 
 let library: typeof import("debug") | null | undefined;
 
-/** Null in a program that was bundled without the package: it is not looked for again. */
+/** Null in a program that was bundled without the package; the result is cached. */
 function loadDebug(): typeof import("debug") | null {
   if (library !== undefined) return library;
   try {
@@ -52,7 +51,7 @@ function loadDebug(): typeof import("debug") | null {
   return library;
 }
 
-/** The shown form of an argument: strings are cut, Buffers told by their size. */
+/** The displayed form of an argument: strings are cut, Buffers shown by their size. */
 export function shorten(value: unknown): unknown {
   if (typeof value === "string") return cut(value);
   if (Buffer.isBuffer(value)) return `<Buffer of ${value.length} bytes>`;

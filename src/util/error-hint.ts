@@ -1,9 +1,9 @@
 /**
- * The hint of an error: what the error probably means and what to do. The message of an error from a server or a socket
- * stays as it is, because programs compare it. The hint is a property of the error and a line of its stack.
+ * The hint of an error: its probable cause and a remedy. The message of an error from a server or a socket
+ * stays unchanged, because programs compare it. The hint is a property of the error and a line of its stack.
  */
 
-/** The first line of the calls in a stack begins like this. */
+/** The beginning of the first frame in a stack. */
 const CALLS = "\n    at ";
 
 /** Adds a hint to the error. An error has at most one. */
@@ -12,16 +12,20 @@ export function addHint<T extends Error>(error: T, hint: string | null | undefin
   const stack = error.stack ?? String(error);
   const at = stack.indexOf(CALLS);
   const head = at < 0 ? stack : stack.slice(0, at);
-  // The stack shows it already, so that `util.inspect` must not list it as well. Without effect on a frozen error.
+  // Not enumerable, because the stack contains it already and `util.inspect` would list it twice. Has no effect
+  // on a frozen error.
   Reflect.defineProperty(error, "hint", { value: hint, writable: true, configurable: true });
   Reflect.set(error, "stack", head + hintLine(hint) + stack.slice(head.length));
   return error;
 }
 
-/** Errors of mistakes that another attempt cannot mend. */
+/** Errors of mistakes that another attempt cannot fix. */
 const certain = new WeakSet<Error>();
 
-/** Marks the error of a mistake that another attempt cannot mend, such as an HTTP port: commands do not wait for one. */
+/**
+ * Marks the error of a mistake that another attempt cannot fix, such as an HTTP port: commands do not wait for
+ * another attempt.
+ */
 export function markCertain<T extends Error>(error: T): T {
   certain.add(error);
   return error;
@@ -43,7 +47,7 @@ export function headOf(error: Error): string {
   return `${error.name}: ${error.message}${hint === undefined ? "" : hintLine(hint)}`;
 }
 
-/** The calls of a stack, each on a line, with the line break in front. */
+/** The frames of a stack, each on a line, with a leading line break. */
 export function callsIn(stack: string): string {
   const at = stack.indexOf(CALLS);
   return at < 0 ? "" : stack.slice(at);

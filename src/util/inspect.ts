@@ -1,6 +1,8 @@
-/** How `util.inspect` (and so `console.log`) is told what to show of an object. */
+/**
+ * The protocol with which `util.inspect` (and therefore `console.log`) asks an object for its displayed form.
+ */
 
-/** Key of the method that is asked. */
+/** The key of the method that `util.inspect` calls. */
 export const INSPECT: unique symbol = Symbol.for("nodejs.util.inspect.custom");
 
 type Inspect = (value: unknown, style: object) => string;

@@ -1,8 +1,8 @@
-/** Names of the classes of errors, as programs and logs show them. */
+/** Names of error classes, as programs and logs show them. */
 
 /**
- * Gives a class its name, which would not survive minification otherwise, and its errors the
- * name that the API fixes for them.
+ * Sets the name of a class, which minification would change otherwise, and the name of its errors, which the
+ * API fixes.
  */
 export function label(errorClass: { readonly prototype: Error }, className: string, name: string): void {
   Object.defineProperty(errorClass, "name", { value: className, configurable: true });

@@ -1,8 +1,8 @@
-/** Tells what an error says about the command that failed with it. */
+/** Determines from an error whether its command may have run. */
 
 import type { ErrorCode } from "../errors";
 
-/** The command was written, or parts of what it stands for were, and no answer tells what became of it. */
+/** Codes of commands that were written, completely or in part, without a reply that tells the outcome. */
 const OPEN: ReadonlySet<string> = new Set<ErrorCode>([
   "OUTCOME_UNKNOWN",
   "COMMAND_LOST",
@@ -14,16 +14,15 @@ const OPEN: ReadonlySet<string> = new Set<ErrorCode>([
 ]);
 
 /**
- * Whether the command that failed with this error may have run: it was written, and no answer says
- * what became of it. False when it was never written, and for error replies, by which the server
- * refuses a command (a script or function that fails midway has done what stands before the failure).
- * Repeat a command that is not idempotent only when this is false.
- *
- * @param error What a command rejected with, or what stands in its row of `exec()`; anything else is false.
+ * Whether the command that failed with this error may have run: it was written, and no reply tells the outcome.
+ * False if it was never written, and for error replies, with which the server refuses a command. (A script or
+ * function that fails midway has executed the steps before the failure.) Repeat a command that is not
+ * idempotent only if the result is false.
+ * @param error The error with which a command rejected, or the error in its row of `exec()`; false for any
+ * other value.
  * @example
  * ```ts
  * import { mayHaveRun, Redis } from "sluice";
- *
  * const redis = new Redis();
  * try {
  *   await redis.incr("visits");

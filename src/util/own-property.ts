@@ -1,12 +1,12 @@
 /**
- * Own properties whose names come from data. An assignment is three times as fast as a definition,
- * but would run an accessor of `Object.prototype` or fail at one of its read-only properties.
+ * Own properties with names from data. An assignment is three times as fast as a definition, but would call an
+ * accessor of `Object.prototype` or fail at one of its read-only properties.
  */
 
-/** `Object.prototype` has no accessor that an assignment would run, `__proto__` left out. */
+/** `Object.prototype` has no accessor that an assignment would call, except `__proto__`. */
 let isPlain = true;
 
-/** Looks at `Object.prototype` again: libraries add accessors to it when they are loaded. */
+/** Checks `Object.prototype` again: libraries may add accessors to it when they are loaded. */
 export function lookAtPrototype(): void {
   isPlain = Object.getOwnPropertyNames(Object.prototype).every(isPlainProperty);
 }
@@ -19,7 +19,7 @@ function isPlainProperty(name: string): boolean {
 
 lookAtPrototype();
 
-/** Makes an ordinary own property, whatever its name is. */
+/** Creates an ordinary own property with any name. */
 export function setOwn(object: Record<string, unknown>, name: string, value: unknown): void {
   if (name !== "__proto__" && (isPlain || !(name in Object.prototype))) {
     try {

@@ -1,17 +1,17 @@
 /**
- * The ways in which a runtime differs from Node where the client depends on it. The runtime is asked once, when this
- * module is loaded. No other file looks at which runtime it is.
+ * The differences between runtimes that affect the client. They are detected once, when this module is loaded.
+ * No other file detects the runtime.
  */
 
-/** Cloudflare Workers name themselves this way; `process` there looks like that of Node. */
+/** Cloudflare Workers identify themselves this way; their `process` resembles that of Node. */
 const isWorkers =
   (globalThis as { navigator?: { userAgent?: string } }).navigator?.userAgent === "Cloudflare-Workers";
 
-/** A read fills memory of the client's own. Workers detach the memory that they are given. */
+/** Reads use the client's own memory. Workers detach memory that is passed to them. */
 export const readsInPlace = !isWorkers;
 
 /**
- * A timer may serve everything in the process. On Workers timers and sockets belong to the request that made
- * them: they must not touch those of another request, and they end with it.
+ * A timer may serve the whole process. On Workers timers and sockets belong to the request that created them:
+ * they must not be used by another request, and they end with it.
  */
 export const sharesTimers = !isWorkers;

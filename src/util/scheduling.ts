@@ -1,23 +1,25 @@
 /**
- * Turns of the event loop, timers and the clock, for the client's own work. They are taken when
- * the module is loaded, so that the fake timers of a test framework neither hold the client up nor
- * find work of its own in their list. Where timers are faked already then, those in whose place they
- * stand are taken. No other file names the globals.
+ * Event-loop turns, timers and the clock for the client's own work. The functions are captured when the module
+ * is loaded, so that fake timers of a test framework neither stall the client nor list its timers. If timers
+ * are already faked then, the originals behind them are used. No other file uses the globals.
  *
- * Delays that users ask for (`commandTimeout`, what `retryStrategy` returns) do follow a faked
- * clock: see `Delay`.
+ * Delays that users request (`commandTimeout`, the result of `retryStrategy`) follow a faked clock: see
+ * `Delay`.
  */
 
 import * as timers from "node:timers";
 import { sharesTimers } from "./runtime";
 
-/** Asked for by name: an import of the module fails on Workers whose compatibility date is before March 2026. */
+/** Looked up by name: an import of the module fails on Workers with a compatibility date before March 2026. */
 const { performance: ownPerformance } = process.getBuiltinModule?.("node:perf_hooks") ?? globalThis;
 const { clearInterval, clearTimeout, setImmediate, setInterval, setTimeout } = timers;
-/** The global functions of Workers throw when they are called as methods, which is how compiled modules call imports. */
+/**
+ * The global functions of Workers throw when they are called as methods, and compiled modules call imports that
+ * way.
+ */
 const present = sharesTimers ? globalThis : { ...timers, queueMicrotask: process.nextTick };
 
-/** A function of fake timers carries its clock, which keeps the function in whose place it stands. */
+/** A function of fake timers has a clock, which keeps the original function. */
 function genuine<F extends object>(candidate: F, name: string, otherwise: F): F {
   let found: unknown = candidate;
   while (typeof found === "function" && "clock" in found) {
@@ -26,19 +28,19 @@ function genuine<F extends object>(candidate: F, name: string, otherwise: F): F 
   return typeof found === "function" ? (found as unknown as F) : otherwise;
 }
 
-/** As `setImmediate`: at the end of the present turn of the event loop. */
+/** Like `setImmediate`: at the end of the current turn of the event loop. */
 export const atTurnEnd: (work: () => void) => void = genuine(
   present.setImmediate,
   "setImmediate",
   setImmediate,
 );
-/** As `process.nextTick`: at the end of the present run, before anything else. */
+/** Like `process.nextTick`: at the end of the current task, before everything else. */
 export const nextTick: (work: () => void) => void = genuine<(work: () => void) => void>(
   process.nextTick,
   "nextTick",
   atTurnEnd,
 );
-/** As `queueMicrotask`: at the end of the present run, among the continuations of promises. */
+/** Like `queueMicrotask`: at the end of the current task, among the continuations of promises. */
 export const microtask: (work: () => void) => void = genuine(
   present.queueMicrotask,
   "queueMicrotask",
@@ -64,29 +66,33 @@ export const stopInterval: (timer: NodeJS.Timeout | undefined) => void = genuine
   "clearInterval",
   clearInterval,
 );
-/** Timers of the engine take no more milliseconds; what is beyond would fire at once. */
+/** The longest delay of engine timers in milliseconds; a longer one would fire immediately. */
 export const LONGEST_TIMER_MS = 2 ** 31 - 1;
-/** Fake timers that fake the clock put a function of their own on the object as well; its class has the genuine one. */
+/** Fake timers that fake the clock also set a function on the object itself; its class has the original one. */
 const timekeeper: Pick<typeof ownPerformance, "now"> =
   "clock" in globalThis.performance ? Object.getPrototypeOf(ownPerformance) : ownPerformance;
-/** Milliseconds on a clock that is never set. */
+/** Milliseconds of a monotonic clock. */
 export const clockMs: () => number = timekeeper.now.bind(ownPerformance);
-/** Milliseconds since 1970. Other than `clockMs` it goes on while the system sleeps. */
+/** Milliseconds since 1970. Unlike `clockMs` it continues while the system is suspended. */
 export const dateMs: () => number = Date.now;
 /** That of Workers throws. */
 const cpuUsage = sharesTimers ? process.cpuUsage?.bind(process) : undefined;
-/** What this process has done since it began, in ms; NaN on runtimes that do not know. */
+/**
+ * Processor and idle times of this process since it started, in ms; NaN on runtimes that do not report them.
+ */
 export const threadTimes = {
-  /** All its threads have computed for so long. */
+  /** The CPU time of all its threads. */
   computedMs(): number {
     const { user, system } = cpuUsage?.() ?? { user: Number.NaN, system: Number.NaN };
     return (user + system) / 1000;
   },
-  /** This thread has waited for events for so long. */
+  /** The time in which this thread has waited for events. */
   idleMs: (): number => ownPerformance.nodeTiming?.idleTime ?? Number.NaN,
 };
 
-/** Sockets of the runtime look up `process.nextTick` as they are used: one that is faked would never connect. */
+/**
+ * Sockets of the runtime look up `process.nextTick` when it is used: with a faked one they would never connect.
+ */
 export function withOwnTicks<T>(work: () => T): T {
   const presentTick = process.nextTick;
   if (presentTick === (nextTick as unknown)) return work();
@@ -98,35 +104,35 @@ export function withOwnTicks<T>(work: () => T): T {
   }
 }
 
-/** A promise of a time that has passed. */
+/** A promise that resolves after the delay. */
 export function sleep(delayMs: number): Promise<void> {
   return new Promise((resolve) => startTimer(resolve, delayMs));
 }
 
 // --- the clock of the user -------------------------------------------------------------------
 
-/** As `clockMs`, by the clock that is present now: a faked one, while there is one. */
+/** Like `clockMs`, by the current global clock, which may be faked. */
 export function userClockMs(): number {
   return globalThis.performance.now();
 }
 
-/** The date as the user's code sees it now, for dates that it has given. */
+/** The date as the user's code currently sees it, for dates from the user. */
 export function userDateMs(): number {
   return Date.now();
 }
 
-/** Something else than the timers of the runtime stands in their place. */
+/** The global timers are not those of the runtime. */
 export function isClockFaked(): boolean {
   return sharesTimers && globalThis.setTimeout !== (startTimer as unknown);
 }
 
-/** How often it is looked whether a fake clock was taken away. */
+/** The interval of the check whether a fake clock was removed. */
 const LOOK_MS = 50;
 
 /**
- * A delay that a user has asked for. It runs by the timers that are present when it is started, so
- * under a fake clock it is over exactly at its time. When that clock is taken away meanwhile, which
- * nobody will turn any more, the delay goes on by the real one.
+ * A delay that a user has requested. It uses the timers that are installed when it starts, so under a fake
+ * clock it ends exactly on time. If that clock is removed before the delay has ended, the delay continues by
+ * the real one.
  */
 export class Delay {
   private static readonly faked = new Set<Delay>();
@@ -141,7 +147,7 @@ export class Delay {
     delayMs: number,
   ) {
     const { setTimeout, clearTimeout } = globalThis;
-    // Some versions of Node warn about a delay below zero, and about NaN.
+    // Some versions of Node warn about negative and NaN delays.
     const fromNowMs = delayMs > 0 ? delayMs : 0;
     const timer = setTimeout(this.onDue, fromNowMs);
     this.stopPresent = () => clearTimeout(timer);

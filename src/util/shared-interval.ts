@@ -1,16 +1,16 @@
 /**
- * Looks that many objects take at themselves again and again, by one timer for each period. A
- * thousand idle clients wake the process as often as one, and nothing ticks while nobody looks.
- * The timers keep no process alive. A runtime that shares no timers has one for each object.
+ * Periodic checks of many objects with one timer for each period. A thousand idle clients wake the process as
+ * often as one, and without objects no timer runs. The timers do not keep the process alive. A runtime that
+ * shares no timers has one for each object.
  */
 
 import { sharesTimers } from "./runtime";
 import { startInterval, stopInterval } from "./scheduling";
 import { throwLater } from "./user-code";
 
-/** An object that looks at itself. */
+/** An object with a periodic check. */
 export interface Looker {
-  /** False: it leaves the round. */
+  /** Returns false to end its checks. */
   look(): boolean;
 }
 
@@ -33,7 +33,7 @@ export class SharedIntervals {
     private readonly isShared: boolean = true,
   ) {}
 
-  /** Lets it look once in each period; the first time may come early. Who has joined already stays. */
+  /** Adds a check in each period; the first one may be early. An object that has joined already stays. */
   join(looker: Looker, periodMs: number): void {
     const round = this.rounds.get(this.keyOf(looker, periodMs)) ?? this.begin(looker, periodMs);
     round.lookers.add(looker);
@@ -69,7 +69,7 @@ export class SharedIntervals {
   }
 }
 
-/** One that throws ends no round, and looks again in the next. */
+/** An object that throws does not end the round, and is checked again in the next. */
 function mayStay(looker: Looker): boolean {
   try {
     return looker.look();
@@ -79,5 +79,5 @@ function mayStay(looker: Looker): boolean {
   }
 }
 
-/** Those of the process. */
+/** The intervals of the process. */
 export const sharedIntervals = new SharedIntervals({ startInterval, stopInterval }, sharesTimers);

@@ -1,15 +1,16 @@
-/** Errors that are made for very many calls at once. */
+/** Creates errors for very many calls at the same time. */
 
 /**
- * Makes an error whose stack has no frames. A timer or a signal ends any number of calls in one go; the frames
- * would be those of the client, equal for all, and capturing them takes longer than all the rest.
+ * Wraps the creation of errors so that their stacks have no frames. A timer or a signal may end many calls
+ * together; the frames would be those of the client, equal for all, and capturing them is the most expensive
+ * part.
  */
 export function withoutFrames<Args extends unknown[], Made extends Error>(
   ErrorClass: new (...args: Args) => Made,
   ...args: Args
 ): Made {
   const { stackTraceLimit } = Error;
-  // Without effect where the intrinsics are frozen.
+  // Has no effect if the intrinsics are frozen.
   Reflect.set(Error, "stackTraceLimit", 0);
   try {
     return new ErrorClass(...args);

@@ -1,5 +1,5 @@
 /**
- * The dispatchers in front of the router of a cluster, as its options ask for them:
+ * The dispatchers in front of the router of a cluster, by its options:
  *
  *   [ClientCache ->] [Admission ->] router -> nodes
  */
@@ -24,12 +24,12 @@ export class ClusterChain {
     this.caching = cache ? openCaching(client, cache) : null;
   }
 
-  /** The cache of the client, for its users. */
+  /** The public form of the client's cache. */
   get cache(): CacheView {
     return this.caching ?? NO_CACHE;
   }
 
-  /** Where commands enter. */
+  /** The entry of the chain. */
   joinTo(router: Dispatcher, bounds: Bounds | undefined): Dispatcher {
     if (bounds !== undefined) this.admission = makeAdmission(router, bounds);
     const next = this.admission ?? router;

@@ -1,7 +1,7 @@
 /**
- * Leaving a cluster within a time limit: what was issued before is answered if it can be, also
- * by way of redirects and failovers; nothing new is taken. Then QUIT goes to every node, and when
- * the time is up everything closes at once.
+ * Quits a cluster within a time limit. Issued commands are answered if possible, including redirects and
+ * failovers; new ones are refused. Then QUIT goes to every node. When the limit has passed, all connections
+ * close immediately.
  */
 
 import { OpenCommands } from "../../link/open-commands";
@@ -35,7 +35,7 @@ export async function quitClusterWithin(
   return { isDrained: left.isEmpty, unanswered: left.unanswered, unsent: left.unsent };
 }
 
-/** Commands that have not settled: at the nodes, between them, and before all of them. */
+/** Unsettled commands: at the nodes, between them, and before they are routed. */
 function countLeft({ pool, retries, lifecycle }: ClusterWiring): OpenCommands {
   const open = new OpenCommands();
   open.addAll(retries.pending());

@@ -1,8 +1,8 @@
 /**
- * SCAN over a whole cluster, as if it were one server: one master after the other, until every
- * master that serves slots has been through. When a master fails on the way, its successor is
- * scanned from the beginning, so elements may come more than once; a key whose slot moves from a
- * master that is still to come to one that was before may be missed.
+ * SCAN over a whole cluster as if it were one server: one master after the other, until every master with slots
+ * has been scanned. If a master fails meanwhile, its successor is scanned from the beginning, so elements may
+ * be returned more than once. A key may be missed if its slot moves from a master that is still to be scanned
+ * to one that was scanned before.
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
@@ -12,7 +12,7 @@ import type { ClusterWiring } from "./cluster-wiring";
 
 type ScanReply = [cursor: string | Buffer, elements: unknown[]];
 
-/** Stands for a cursor between two nodes: not 0, which would end the scan. */
+/** Represents a cursor between two nodes. It is not 0, which would end the scan. */
 const BETWEEN = "between";
 const MAX_FAILURES = 30;
 const PAUSE_MS = 200;
@@ -48,14 +48,15 @@ export class ClusterScanner {
       this.failures = 0;
       if (String(following) !== "0") return [following, elements];
       this.done.add(node.key);
-      // Whether the cluster is ready for the next master is asked by the next call: this page must not be lost to it.
+      // The next call checks whether the cluster is ready for the next master: a failed check must not lose
+      // this page.
       this.current = null;
       return [this.nextNode() === null ? "0" : BETWEEN, elements];
     } catch (error) {
       if (++this.failures > MAX_FAILURES || !isLoss(error as Error)) throw error;
       await sleep(PAUSE_MS);
       await this.wiring.refresher.refresh().catch(() => {});
-      // Its slots may have another master by now, which is then among those to come.
+      // Another master may own its slots now, and it will be scanned in its turn.
       this.current = null;
       return [BETWEEN, []];
     }
@@ -72,7 +73,10 @@ export class ClusterScanner {
   }
 }
 
-/** Also a SCAN that the retry policy forbids to send again: the master is scanned from its beginning then. */
+/**
+ * Includes a SCAN that the retry policy does not allow to be sent again: its master is then scanned from the
+ * beginning.
+ */
 function isLoss(error: Error): boolean {
   return (
     error.message === "Connection is closed." ||

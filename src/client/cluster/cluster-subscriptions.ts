@@ -1,7 +1,7 @@
 /**
- * The subscriptions of a cluster client: one reconciler keeps channels and patterns at any node, with the option
- * `shardedSubscribers` another one keeps shard channels at the masters of their slots. Says how their connections are
- * made, and what the client hears of them.
+ * The subscriptions of a cluster client. One reconciler keeps channels and patterns at any node; with the
+ * option `shardedSubscribers` another one keeps shard channels at the masters of their slots. Creates their
+ * connections, and reports their events to the client.
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
@@ -22,10 +22,10 @@ export interface SubscriptionsDeps {
   readonly owners: SlotOwners;
   readonly pool: NodePool;
   readonly views: ViewFactory;
-  /** False while the client is being closed: then nothing is subscribed again. */
+  /** False while the client is closing: then subscriptions are not restored. */
   isActive(): boolean;
   onStale(): void;
-  /** A node has lost slots and knows to whom. */
+  /** A node has lost slots and knows their new owner. */
   onSlotsLost(node: ClusterNode): void;
   onNodeError(error: Error, key: string): void;
   onMessage(message: Message): void;
@@ -36,7 +36,7 @@ export interface SubscriptionsDeps {
 export class ClusterSubscriptions implements Dispatcher {
   private readonly classic: SubscriptionReconciler;
   private readonly sharded: SubscriptionReconciler | null;
-  /** Shard connections are opened before anybody subscribes. */
+  /** Shard connections are opened before the first subscription. */
   private readonly isEager: boolean;
 
   constructor(
@@ -59,7 +59,7 @@ export class ClusterSubscriptions implements Dispatcher {
 
   dispatch(command: Command): void {
     const { lowerName } = command.spec;
-    // Without channels there is no slot, and it is for a server to say what is missing.
+    // Without channels the command has no slot, and the server reports the missing argument.
     const isShard = lowerName === "sunsubscribe" || (lowerName === "ssubscribe" && command.args.length > 0);
     if (isShard && this.sharded !== null) this.sharded.dispatch(command);
     else this.classic.dispatch(command);

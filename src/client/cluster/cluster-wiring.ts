@@ -1,6 +1,6 @@
 /**
- * Builds and joins the modules of one cluster client: each hears from the others only through
- * the interfaces it declares, and this is where they are met.
+ * Builds and connects the modules of one cluster client. Each module uses the others only through interfaces
+ * that it declares; they are implemented here.
  */
 
 import type { ClusterNode, NodeClient } from "../../cluster/cluster-node";
@@ -24,7 +24,7 @@ import type { Redis } from "../redis";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
 import { NodeCounts, NodeView, ViewFactory } from "./node-views";
 
-/** The answers of the client to events below. */
+/** Receives the events below for the client. */
 export interface WiringOwner {
   startNodes(): StartNode[];
   onStatus(status: ClusterStatus): void;
@@ -50,9 +50,9 @@ export class ClusterWiring {
   readonly lifecycle: Lifecycle;
   readonly subscriptions: ClusterSubscriptions;
   private readonly views: ViewFactory;
-  /** Null: nobody keeps answers. */
+  /** Null without a cache. */
   readonly onRedirected: ((slot: number) => void) | null;
-  /** The counts of the connections of nodes that have left. */
+  /** The counts of the connections of former nodes. */
   private readonly gone = new NodeCounts();
 
   constructor(
@@ -75,7 +75,7 @@ export class ClusterWiring {
     this.lifecycle = this.makeLifecycle();
   }
 
-  /** The counts of the connections of all nodes, those that have left included. */
+  /** The counts of the connections of all nodes, including former ones. */
   get counts(): NodeCounts {
     const sum = new NodeCounts();
     sum.add(this.gone);
@@ -83,7 +83,7 @@ export class ClusterWiring {
     return sum;
   }
 
-  /** Behind it are the addresses and options of all nodes: scan streams of a cluster hold it. */
+  /** Hides the addresses and options of all nodes from logs: scan streams of a cluster hold this object. */
   [INSPECT](): string {
     return "ClusterWiring {}";
   }
@@ -92,12 +92,12 @@ export class ClusterWiring {
     return node.client instanceof NodeView ? node.client.redis : null;
   }
 
-  /** The view of a node, made if its last connection was lost. */
+  /** The view of a node, created if its last connection was lost. */
   openView(node: ClusterNode): Redis {
     return (this.pool.clientOf(node) as NodeView).redis;
   }
 
-  /** Nodes that the last batch was divided among. */
+  /** The number of nodes that share the last batch. */
   get nodesOfLast(): number {
     return this.router.lastNodes.length;
   }

@@ -1,6 +1,6 @@
 /**
- * The client for a cluster: options in, modules joined, events out. Batches of any keys are split by
- * the node that serves them; every node is also an ordinary client (`nodes()`).
+ * The client for a cluster: resolves options, connects the modules, emits events. Batches with any keys are
+ * split by the node that serves them; every node is also available as an ordinary client (`nodes()`).
  */
 
 import type { EventEmitter } from "node:events";
@@ -48,7 +48,7 @@ import { ClusterScanner } from "./cluster-scanner";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
-/** The options decide about the type parameter of the client. */
+/** The options determine the type parameter of the client. */
 type OptionsOf<Mode extends ReplyMappingMode> = ClusterOptions & { redisOptions: { replyMapping: Mode } };
 
 const debug = debugLog("cluster");
@@ -64,7 +64,7 @@ interface ClusterListeners extends ClientListeners, Record<ClusterStatus, () => 
   "node error": (error: Error, node: string) => void;
 }
 
-/** Listeners whose arguments are known. */
+/** Listeners with typed arguments. */
 export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
   /**
    * Calls the listener for each event. Cluster: `connect`, `ready`, `error`, `close`, `reconnecting`, `end`, `+node`, `-node`,
@@ -80,7 +80,7 @@ export interface Cluster<Mode extends ReplyMappingMode = "legacy"> {
 }
 
 export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<Mode> {
-  /** Tells a `Cluster` from a `Redis`. */
+  /** Distinguishes a `Cluster` from a `Redis`. */
   readonly isCluster: boolean = true;
   /** All options, defaults included. The object passed to the constructor is not changed. */
   readonly options: ClusterOptions & LimitOptions;
@@ -92,12 +92,13 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   private readonly [WIRING]: ClusterWiring;
   private readonly [PARTS]: ClusterChain;
 
-  // Options that leave the reply mapping open come second: they mean the default of the parameter.
+  // Overloads with options that leave the reply mapping open come second: they use the default of the type
+  // parameter.
   constructor(startupNodes: readonly ClusterNode[] | undefined, options: OptionsOf<Mode>);
   constructor(startupNodes?: readonly ClusterNode[], options?: ClusterOptions);
   constructor(startupNodes?: readonly ClusterNode[], options?: ClusterOptions) {
     super();
-    // A text is no list of its letters; that nobody is to be asked is what `connect()` says.
+    // A string would become a list of its letters. `connect()` reports an empty list.
     this.startupNodes = hideNodes(Array.isArray(startupNodes) ? [...startupNodes] : []);
     for (const node of this.startupNodes) parseStartupNode(node);
     this.options = withLimits(resolveClusterOptions(options));
@@ -132,12 +133,12 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     else this.connect().catch(() => {});
   }
 
-  /** See docs/cluster.md for the words and the moves between them. */
+  /** The current state. See docs/cluster.md for the states and their order. */
   get status(): ClusterStatus {
     return this[WIRING].lifecycle.status;
   }
 
-  /** Some packages set it after closing the client. */
+  /** Some packages assign it after they close the client. */
   set status(word: ClusterStatus) {
     this[WIRING].lifecycle.status = word;
   }
@@ -147,12 +148,15 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return this[WIRING].slots.table;
   }
 
-  /** The answers that are kept in this process; without the option `cache` there are none. */
+  /** The replies cached in this process; empty without the option `cache`. */
   get cache(): CacheView {
     return this[PARTS].cache;
   }
 
-  /** Commands gathered for the next automatic pipelines; before `ready`, those that wait although the slots are known. */
+  /**
+   * Commands collected for the next automatic pipelines; before `ready`, commands that wait although the slots
+   * are known.
+   */
   get autoPipelineQueueSize(): number {
     const { lifecycle } = this[WIRING];
     const gathered = nodesOf(this[WIRING], "all").reduce((sum, node) => sum + node.autoPipelineQueueSize, 0);
@@ -161,16 +165,16 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   }
 
   /**
-   * Connects. Resolves when ready; rejects with "None of startup nodes is available" when the
-   * attempt ends, even if retrying goes on.
+   * Connects. Resolves when ready; rejects with "None of startup nodes is available" when the attempt ends,
+   * even if retries continue.
    */
   connect(callback?: Callback<void>): Promise<void> {
     return asCallback(this[WIRING].lifecycle.connect(), callback);
   }
 
   /**
-   * Writes what was issued before and closes all connections. Replies that still arrive settle
-   * their callers; the rest rejects with "Connection is closed.".
+   * Writes the issued commands and closes all connections. Replies that still arrive settle their commands; the
+   * others reject with "Connection is closed.".
    */
   disconnect(reconnect = false): void {
     if (!reconnect) this[PARTS].admission?.letGo();
@@ -188,13 +192,13 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     options?: QuitOptions | Callback<"OK">,
     callback?: Callback<QuitReport>,
   ): Promise<"OK"> | Promise<QuitReport> {
-    // What waits behind bounds was issued before.
+    // Commands that wait behind `bounds` were issued before QUIT.
     this[PARTS].admission?.letGo();
     if (typeof options !== "object" || options === null) return asCallback(this[WIRING].quit(), options);
     return asCallback(quitClusterWithin(this[WIRING], options), callback);
   }
 
-  /** The nodes as clients of their own, over the connections that exist. */
+  /** The nodes as separate clients, over the existing connections. */
   nodes(role: NodeRole = "all"): Redis[] {
     if (!ROLES.includes(role)) {
       throw new OptionError(`Invalid role "${String(role)}". Expected "all", "master" or "slave"`);
@@ -219,7 +223,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     });
   }
 
-  /** Asks the cluster who serves which slot; it also does so by itself whenever there is a reason. */
+  /** Asks the cluster for the slot table. The client also does so itself whenever there is a reason. */
   refreshSlotsCache(callback?: Callback<void>): Promise<void> {
     return asCallback(this[WIRING].refresher.refresh(), callback);
   }
@@ -234,7 +238,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return new Cluster(nodes, { ...this.options, ...override, redisOptions });
   }
 
-  /** How the client is doing, in figures: totals and, under `nodes`, each node. See docs/observability.md. */
+  /** Metrics of the client: totals and, in `nodes`, each node. See docs/observability.md. */
   stats(): ClusterStats {
     const { redirector, lifecycle, retries, counts } = this[WIRING];
     const nodes = nodesOf(this[WIRING], "all");
@@ -253,12 +257,12 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     });
   }
 
-  /** Emits an event if somebody listens; an unheard `error` is printed, never thrown. */
+  /** Emits an event that has listeners; an `error` without a listener is printed, never thrown. */
   silentEmit(event: string, ...args: unknown[]): boolean {
     return reportSilently(this, event, args);
   }
 
-  /** Closes the client at the end of the block that `await using cluster = new Cluster(...)` is in. */
+  /** Closes the client at the end of the block of `await using cluster = new Cluster(...)`. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }
@@ -269,13 +273,13 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return { server, status, queues: shownOf(queues) };
   }
 
-  /** Commands pass the nodes too, which are clients. */
+  /** Commands also pass through the node clients. */
   override get [IS_INTERCEPTED](): boolean {
     return super[IS_INTERCEPTED] || Redis.prototype.sendCommand !== ClientBase.prototype.sendCommand;
   }
 }
 
-/** Waits for the slots as a command would, and fails as one would. */
+/** Waits for the slots, and fails, as a command would. */
 function untilReady(cluster: Cluster): Promise<unknown> {
   if (cluster[WIRING].router.isOpen) return Promise.resolve();
   return cluster[EXECUTE](specOf("ping"), [], false);
@@ -331,7 +335,7 @@ function makeOwner(cluster: Cluster): WiringOwner {
   };
 }
 
-/** It stands for many servers: its address is that of the first that it was given. */
+/** A cluster is many servers: its address for tracers is that of the first startup node. */
 function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURCE] {
   return {
     tally: cluster[TALLY],
@@ -352,7 +356,7 @@ function makeSource(cluster: Cluster, wiring: ClusterWiring): Redis[typeof SOURC
   };
 }
 
-/** Limits of commands count from the call, so the cluster sets them and not its nodes. */
+/** Limits of commands count from the call, so the cluster applies them and not its nodes. */
 function withLimits(options: ClusterOptions): ClusterOptions & LimitOptions {
   const { commandTimeout, blockingTimeout, blockingTimeoutGrace } = options.redisOptions ?? {};
   const limits: Record<string, unknown> = { commandTimeout, blockingTimeout, blockingTimeoutGrace };
@@ -371,7 +375,7 @@ function readStartNodes(nodes: readonly ClusterNode[]): StartNode[] {
   });
 }
 
-/** Where a command stands: at the master of its slot, as far as that is known. */
+/** The position of a command: at the master of its slot, if known. */
 function positionOf(wiring: ClusterWiring, command: Command): ReturnType<LimitContext["positionOf"]> {
   const master = command.slot < 0 ? undefined : wiring.slots.shardOf(command.slot)?.master;
   const link = master?.client?.link;

@@ -1,7 +1,7 @@
 /**
- * The nodes of a cluster as ordinary clients: each node has one link, and its `Redis` view uses
- * the same one. Makes the options of node connections from those of the cluster, and reports
- * what happens to a link to the cluster it is a part of.
+ * The nodes of a cluster as ordinary clients: each node has one link, and its `Redis` view uses the same one.
+ * Derives the options of node connections from those of the cluster, and reports the events of a link to its
+ * cluster.
  */
 
 import type { NodeClient } from "../../cluster/cluster-node";
@@ -25,10 +25,10 @@ import type { LinkSupervisor } from "../redis-events";
 
 const debug = debugLog("subscriber");
 
-/** A silent node is doubted sooner than a single server: another one can take over. */
+/** A silent node is probed sooner than a single server, because another node can take over. */
 const NODE_WATCHDOG = { idleMs: 2000, probeTimeoutMs: 1000 };
 
-/** Commands that are looked at for one of a slot. */
+/** The most commands that are searched for one of a slot. */
 const MOST_LOOKED_AT = 1000;
 
 const noop = (): void => {};
@@ -66,7 +66,7 @@ export class NodeView implements NodeClient {
     const { link, redis } = this;
     const { auto } = redis[PARTS];
     let looks = MOST_LOOKED_AT;
-    // Behind so many others the youngest of any slot will do: when it is answered, all are.
+    // Behind so many commands the youngest of any slot will do: when it is answered, all of them are.
     const isWanted = (command: Command): boolean =>
       !command.isSettled &&
       (command.slot === slot || --looks <= 0) &&
@@ -91,7 +91,7 @@ export class NodeView implements NodeClient {
     this.link.connection?.destroy();
   }
 
-  // Tracers patch `Redis.prototype.sendCommand`: what goes to a node then passes through it.
+  // Tracers patch `Redis.prototype.sendCommand`: commands for a node then pass through it.
   dispatch(command: Command): void {
     const { redis } = this;
     if (redis.sendCommand === ClientBase.prototype.sendCommand) redis[CHAIN].dispatch(command);
@@ -107,15 +107,15 @@ export class NodeView implements NodeClient {
   setReadOnly(isReadOnly: boolean): void {
     const { redis } = this;
     redis.options.readOnly = isReadOnly;
-    // A handshake under way may have said otherwise; one that has not begun says it itself.
+    // A running handshake may have sent the opposite; one that has not begun sends the right command itself.
     const { status } = this.link;
     if (status !== "ready" && status !== "connect") return;
     (isReadOnly ? redis.readonly() : redis.readwrite()).catch(noop);
   }
 
   /**
-   * Sends QUIT behind everything; resolves when it is answered or the connection is gone, and
-   * rejects when it is refused. The connection closes in any case.
+   * Sends QUIT after all other commands. Resolves when it is answered or the connection is gone, and rejects
+   * when it is refused. The connection closes in any case.
    */
   async leave(): Promise<void> {
     const { redis } = this;
@@ -136,7 +136,7 @@ export class NodeCounts extends ConnectionCounts {
   }
 }
 
-/** A connection for subscriptions alone. */
+/** A connection only for subscriptions. */
 class SubscriberView implements SubscriberClient {
   readonly link: Link;
 
@@ -154,7 +154,7 @@ class SubscriberView implements SubscriberClient {
   }
 }
 
-/** The reports of the connection of a subscriber, for its listener and its owner. */
+/** Passes the reports of a subscriber's connection to its listener and its owner. */
 export function supervise(
   listener: SubscriberListener,
   owner: Required<Pick<LinkSupervisor, "onMessage" | "onNamedError">> & { isActive(): boolean },
@@ -178,16 +178,16 @@ export function supervise(
 }
 
 export class ViewFactory {
-  /** The settings that start nodes state for themselves, by `host:port`. */
+  /** The settings of individual start nodes, by `host:port`. */
   private own: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map();
 
-  /** @param caching The cache of the cluster, which nodes tell what has changed. */
+  /** @param caching The cluster's cache, to which nodes report changes. */
   constructor(
     private readonly options: ClusterOptions,
     private readonly caching: Caching | null,
   ) {}
 
-  /** Start nodes may state options of their own. */
+  /** Start nodes may have their own options. */
   useSeeds(seeds: readonly Seed[]): void {
     this.own = new Map(seeds.map(({ address, options }) => [nodeKey(address), options]));
   }
@@ -196,7 +196,7 @@ export class ViewFactory {
     return Boolean(this.options.redisOptions?.tls) || [...this.own.values()].some(({ tls }) => Boolean(tls));
   }
 
-  /** A client of a data node. It dials when it is needed, or at once if the options say so. */
+  /** A client of a data node. It connects when it is needed, or immediately if the options say so. */
   makeNode(address: NodeAddress, isReadOnly: boolean, supervisor: LinkSupervisor): NodeView {
     const { options } = this;
     const redis = this.make(supervisor, {
@@ -215,7 +215,7 @@ export class ViewFactory {
     return new NodeView(redis);
   }
 
-  /** A short-lived connection that only asks for the slots. */
+  /** A short-lived connection that only requests the slot table. */
   makeRefresher(address: NodeAddress, supervisor: LinkSupervisor): NodeView {
     const name = this.helperName("refresher", address);
     const settings = { ...this.optionsFor(address), connectionName: name, enableReadyCheck: false };
@@ -232,7 +232,7 @@ export class ViewFactory {
   private make(supervisor: LinkSupervisor, options: RedisOptions): Redis {
     const redis = new Redis({ ...options, lazyConnect: true });
     redis[EVENTS].supervisor = supervisor;
-    // The cluster reports errors of nodes; nobody has to listen here.
+    // The cluster reports errors of nodes, so a missing listener here must not matter.
     redis.on("error", noop);
     return redis;
   }
@@ -248,7 +248,7 @@ export class ViewFactory {
       host: address.host,
       port: address.port,
       db: redisOptions?.db ?? 0,
-      // It is in front of the cluster.
+      // The cluster's cache is in front of the cluster.
       cache: undefined,
       enableOfflineQueue: true,
     };

@@ -11,7 +11,7 @@ export interface AutoPipeliningOptions {
   readonly autoPipeliningIgnoredCommands?: readonly string[] | undefined;
 }
 
-/** Two runs of the longest kind; 128 and 384 gained no more (docs/decisions/0016). */
+/** Two runs of the longest kind; 128 and 384 were not faster (docs/decisions/0016). */
 const PIECE_COMMANDS = 256;
 
 /** The settings of the auto-pipeliner, or null when it is off. */
@@ -34,20 +34,20 @@ function windowOf(setting: true | "adaptive" | AutoPipeliningWindow): AutoPipeli
   return setting === "adaptive" ? { maxInFlight: "adaptive" } : {};
 }
 
-/** Which of these commands go by automatic pipelines. */
+/** The commands that are sent in automatic pipelines. */
 export function gatheredOf(commands: readonly Command[], options: AutoPipeliningOptions): Command[] {
   if (!options.enableAutoPipelining) return [];
   const ignored = ignoredNames(options);
   return commands.filter((command) => !goesAlone(command.spec, command.args, ignored));
 }
 
-/** Not where the user has said how large batches are, nor where each command may be one that an earlier one asks. */
+/** Not if the user limits batches, or if a command may join an earlier one of the same batch. */
 function leavesInPieces({ merge, coalesce, maxCommands, maxBytes }: AutoPipeliningWindow): boolean {
   if (maxCommands !== undefined || maxBytes !== undefined) return false;
   return coalesce !== true && Boolean(merge);
 }
 
-/** Commands that are never gathered by the option's choice. */
+/** Commands that the options exclude from automatic pipelines. */
 function ignoredNames(options: AutoPipeliningOptions): ReadonlySet<string> {
   return new Set((options.autoPipeliningIgnoredCommands ?? []).map((name) => name.toLowerCase()));
 }

@@ -5,8 +5,8 @@ import { OptionError } from "../../errors";
 
 export interface BuiltinCommandOptions {
   /**
-   * Where the keys are, as COMMAND INFO says it: 1 is the first argument; a negative `last` counts
-   * from the end. Default of `last` is `first`, of `step` 1; `first: 0` states that there are none.
+   * Positions of the keys, as in COMMAND INFO: 1 is the first argument; a negative `last` counts from the end.
+   * `last` defaults to `first`, `step` to 1; `first: 0` means no keys.
    */
   keys?: { first: number; last?: number | undefined; step?: number | undefined } | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * Refuses values of options that would hang the client, exhaust its memory, or have no effect. Other options of ioredis
+ * Rejects option values that would hang the client, exhaust its memory, or have no effect. Options of ioredis
  * accept the values that ioredis accepts.
  */
 
@@ -8,9 +8,9 @@ import { checkMerge } from "../merging";
 
 type OptionRecord = Record<string, unknown>;
 
-/** Least values of the options that are numbers; a limit may be `Infinity`. */
+/** The least values of numeric options; a limit may be `Infinity`. */
 const LEAST = { highWaterBytes: 1, maxLossesPerCommand: 1, blockingConnections: 0 };
-/** Options that are numbers and would have no effect as text. */
+/** Numeric options that would have no effect as text. */
 const NUMBERS = [
   "blockingTimeout",
   "blockingTimeoutGrace",
@@ -21,7 +21,7 @@ const NUMBERS = [
   "slotsRefreshTimeout",
   "socketTimeout",
 ];
-/** Options that are functions. `false` switches some of them off. */
+/** Options that are functions. `false` disables some of them. */
 const FUNCTIONS = [
   "clusterNodeRetryStrategy",
   "clusterRetryStrategy",
@@ -32,7 +32,7 @@ const FUNCTIONS = [
   "sentinelRetryStrategy",
 ];
 
-/** An option that is an object of settings: what else it may be, and its settings with the least values of numbers. */
+/** An option with an object of settings: its other valid values, and its settings with their least numbers. */
 interface Group {
   readonly others: readonly unknown[];
   readonly settings: Readonly<Record<string, number | null>>;
@@ -76,7 +76,7 @@ function settingsOf(options: OptionRecord, name: string): OptionRecord {
   return typeof value === "object" && value !== null ? (value as OptionRecord) : {};
 }
 
-/** An unknown setting would leave the meant one at its default. */
+/** An unknown setting would leave the intended one at its default. */
 function checkGroup(option: string, value: unknown, { others, settings }: Group): void {
   if (value === undefined || value === null || others.includes(value)) return;
   const names = Object.keys(settings);
@@ -104,7 +104,7 @@ function checkCache({ mode, match, ttl }: OptionRecord): void {
   checkWord("cache.mode", mode, ["optin", "all", "broadcast"]);
   if (match === undefined) return;
   const isList = Array.isArray(match) && match.every((one) => typeof one === "string");
-  // With "broadcast" the server needs the prefixes.
+  // With "broadcast" the server needs the prefixes, so a function is not possible.
   if (isList || (typeof match === "function" && mode !== "broadcast")) return;
   const expected = mode === "broadcast" ? "prefixes of keys" : "prefixes of keys, or a function";
   throw new OptionError(`Invalid option cache.match: expected ${expected}`);

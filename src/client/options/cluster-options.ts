@@ -47,7 +47,7 @@ export interface ReadableNode {
 }
 
 interface ReadScalingMethod {
-  // As a method, so that functions may name their own, narrower parameter types.
+  // A method, so that user functions may declare narrower parameter types.
   choose(
     nodes: ReadableNode[],
     command: { readonly name: string; readonly args: readonly unknown[] },
@@ -277,15 +277,15 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
   return hideSecrets(options) as ClusterOptions;
 }
 
-/** Options of one node, as far as its startup node states them. */
+/** Options of one node that its startup node contains. */
 export interface StartupNode extends ClusterNodeOptions {
   host: string;
   port: number;
 }
 
 /**
- * The database of all connections: `redisOptions.db`, or the one that startup nodes name. They cannot name several: each
- * key is in one database, whichever node serves it.
+ * The database of all connections: `redisOptions.db`, or the one in the startup nodes. They must all name the
+ * same database, because each key is in one database, on whichever node.
  */
 export function clusterDatabase(nodes: readonly unknown[], { redisOptions }: ClusterOptions): number {
   const given = redisOptions?.db;
@@ -302,14 +302,13 @@ export function clusterDatabase(nodes: readonly unknown[], { redisOptions }: Clu
   );
 }
 
-/** `parseInt` of an unset variable is no number: nothing was asked for. */
+/** `parseInt` of an unset variable is NaN: the default applies. */
 function wholeNumberOf(db: unknown): number {
   return Number(toWholeNumber("db", db)) || 0;
 }
 
 /**
- * Reads one startup node. A cluster client uses one database (`clusterDatabase`), so `db` is dropped here.
- *
+ * Parses one startup node. A cluster client uses one database (`clusterDatabase`), so `db` is dropped here.
  * @example
  * parseStartupNode("rediss://example.org:7000"); // { host: "example.org", port: 7000, tls: true }
  */

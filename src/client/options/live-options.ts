@@ -1,7 +1,7 @@
 /**
- * Options of a live client that hold for the next command when they are changed: their properties
- * are accessors, so that nothing has to ask for them with every command. All clients share the
- * accessors of a name, and so the shape of their options; the values of each hang on its object.
+ * Options that take effect on a live client for the next command. Their properties are accessors, so that
+ * commands do not have to check them. All clients share the accessors of a name, and therefore the shape of
+ * their options; each options object holds its values.
  */
 
 type OptionRecord = Record<string, unknown>;
@@ -16,12 +16,12 @@ interface Live {
   observers: readonly Observer[];
 }
 
-/** Where an options object keeps its live ones; copying passes it over. */
+/** The key under which an options object holds its live options; copying skips it. */
 const LIVE: unique symbol = Symbol("live");
 
 type LiveOptions = OptionRecord & { [LIVE]?: Live };
 
-/** Those of every `Redis`: an accessor that takes the place of a value costs kilobytes for each client. */
+/** The live options of every `Redis`: replacing a value by an accessor costs kilobytes for each client. */
 const ALWAYS_LIVE: ReadonlySet<string> = new Set([
   "enableAutoPipelining",
   "autoPipeliningIgnoredCommands",
@@ -35,8 +35,8 @@ const listed = new Map<string, PropertyDescriptor>();
 const unlisted = new Map<string, PropertyDescriptor>();
 
 /**
- * Makes an object of defaults the options of a `Redis`: puts in what was given, and the other
- * defaults, which an application may have changed.
+ * Turns an object of defaults into the options of a `Redis`: adds the given options and the other defaults,
+ * which an application may have changed.
  */
 export function completeOptions(
   fresh: OptionRecord,
@@ -45,7 +45,7 @@ export function completeOptions(
 ): OptionRecord {
   const options: LiveOptions = fresh;
   const names = Object.keys(defaults);
-  // Some sixty for each client: a loop over an iterator has three times the steps.
+  // About sixty options for each client: a loop over an iterator takes three times as many steps.
   for (let index = 0; index < names.length; index++) {
     const name = names[index] as string;
     const value = defaults[name];
@@ -75,7 +75,7 @@ export function observeOptions(
     }
   }
   const live = record[LIVE] as Live;
-  // A list that grows by itself makes room for 16 more.
+  // A list that grows in place reserves room for 16 more.
   live.observers = live.observers.concat({ names, onChange });
 }
 
@@ -108,7 +108,7 @@ function makeAccessor(name: string, enumerable: boolean): PropertyDescriptor & T
     set(next: unknown) {
       const { values, observers } = this[LIVE] as Live;
       values[name] = next;
-      // An option that was not given is not listed, until it is.
+      // An option that was not given is not enumerable until it is set.
       if (!enumerable) Object.defineProperty(this, name, accessorOf(name, true));
       for (const { names, onChange } of observers) if (names.includes(name)) onChange(name);
     },

@@ -1,10 +1,12 @@
-/** Checks and copies the `himportFieldsets` option, so that later changes of the caller's lists do nothing. */
+/**
+ * Checks and copies the `himportFieldsets` option, so that later changes to the caller's lists have no effect.
+ */
 
 import type { HimportFieldset } from "./common-options";
 
 type Text = string | Buffer;
 
-/** A frozen copy of the list; throws a TypeError for anything that is none. */
+/** A frozen copy of the list; throws a TypeError for an invalid one. */
 export function copyFieldsets(value: unknown): readonly HimportFieldset[] {
   if (!Array.isArray(value)) throw new TypeError("himportFieldsets must be an array");
   const names = new Set<string>();

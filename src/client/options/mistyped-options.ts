@@ -1,7 +1,7 @@
 /**
- * Warns about option names that have no effect: misspelled ones, names of other clients, and options of a node that are
- * given to a cluster. Each name produces one warning in a process. Other unknown names are ignored, because programs keep
- * values of their own among the options.
+ * Warns about option names that have no effect: misspelled ones, names of other clients, and options of a node
+ * that are given to a cluster. Each name produces one warning in a process. Other unknown names are ignored,
+ * because programs keep their own values among the options.
  */
 
 import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "./option-names";
@@ -10,7 +10,7 @@ type Known = keyof typeof REDIS_OPTIONS | keyof typeof CLUSTER_OPTIONS;
 
 const KNOWN: ReadonlySet<string> = new Set([...Object.keys(REDIS_OPTIONS), ...Object.keys(CLUSTER_OPTIONS)]);
 
-/** The option of this client for a name of node-redis, its forerunners, or Valkey GLIDE. */
+/** The option of this client for a name of node-redis, its predecessors, or Valkey GLIDE. */
 const ELSEWHERE: Readonly<Record<string, Known>> = {
   __proto__: null as never,
   RESP: "protocol",
@@ -43,11 +43,11 @@ const ELSEWHERE: Readonly<Record<string, Known>> = {
 
 const ADDRESS = /^(?:redis|rediss|valkey|valkeys|unix):/i;
 
-/** A name shorter than this resembles too many others. */
+/** Shorter names resemble too many others. */
 const SHORTEST = 8;
 /** From this length on two letters may differ. */
 const LONG = 12;
-/** Warnings of one process: programs with generated names must not fill the memory. */
+/** The most warnings of one process: generated names must not fill the memory. */
 const MOST_NAMES = 100;
 
 const told = new Set<string>();
@@ -94,14 +94,14 @@ function adviceOn(name: string, value: unknown, options: object): string | undef
   return meant === undefined ? undefined : `"${meant}" is probably meant`;
 }
 
-/** Programs that pass the parts of a URL besides may keep the URL itself for their own use. */
+/** Programs that also pass the parts of a URL may keep the URL itself for their own use. */
 function adviceOnUrl(url: unknown, options: object): string | undefined {
   const { host, path, sentinels } = options as Record<string, unknown>;
   if (typeof url !== "string" || !ADDRESS.test(url) || host || path || sentinels) return undefined;
   return "pass the URL as the first argument: new Redis(url, options)";
 }
 
-/** node-redis takes the address and the TLS settings in an object. */
+/** node-redis takes the address and the TLS settings as an object. */
 function adviceOnSocket(socket: unknown): string | undefined {
   if (typeof socket !== "object" || socket === null) return undefined;
   const names = [
@@ -118,12 +118,12 @@ function adviceOnSocket(socket: unknown): string | undefined {
   return "set host, port, path, tls, connectTimeout and retryStrategy beside the other options";
 }
 
-/** The option that divided commands among several connections in trial versions; see decision 0015. */
+/** The option that divided commands among several connections in prerelease versions; see decision 0015. */
 function dividesConnections(value: unknown): boolean {
   return typeof value === "object" && value !== null && ("lanes" in value || "bulk" in value);
 }
 
-/** The option whose name an unknown name resembles. */
+/** The option whose name resembles an unknown name. */
 export function meantBy(name: string): string | undefined {
   if (KNOWN.has(name) || name.length < SHORTEST) return undefined;
   const sought = bare(name);
@@ -134,7 +134,7 @@ export function meantBy(name: string): string | undefined {
   return undefined;
 }
 
-/** People most often get letter case and a leading "enable" wrong. */
+/** The most frequent mistakes are letter case and a leading "enable". */
 function bare(name: string): string {
   return name.toLowerCase().replace(/^enable/, "");
 }

@@ -1,14 +1,14 @@
 /**
- * Reads the string forms of a server's address: URL, `host:port`, port, path of a unix socket.
- * It only takes the text apart; what the parts mean as options is decided in resolve-options.ts.
- * Errors never show the text as it came, since it may hold a password.
+ * Parses the string forms of a server's address: URL, `host:port`, port, path of a unix socket. It only splits
+ * the text; resolve-options.ts turns the parts into options. Errors never contain the original text, because it
+ * may include a password.
  */
 
 import { isIPv6 } from "node:net";
 import { InvalidUrlError, OptionError } from "../../errors";
 import { redactUrl } from "../../observability/redact";
 
-/** The parts of an address; all are text except `family`. Items of the query stand beside them. */
+/** The parts of an address; all are strings except `family`. Items of the query are added to them. */
 export interface UrlParts {
   host?: string;
   port?: string;
@@ -30,19 +30,18 @@ const SERVER_SCHEMES = new Set(["redis", "rediss", "valkey", "valkeys"]);
 const TLS_SCHEMES = new Set(["rediss", "valkeys"]);
 const SOCKET_SCHEMES = new Set(["unix", "redis+unix"]);
 
-/** True for text that is nothing but a whole number. */
+/** True for text that is a whole number. */
 export function isWholeNumber(text: string): boolean {
   return WHOLE_NUMBER.test(text);
 }
 
-/** True for addresses whose scheme asks for TLS. */
+/** True for addresses with a TLS scheme. */
 export function isTlsUrl(text: string): boolean {
   return TLS_SCHEMES.has(schemeOf(text) ?? "");
 }
 
 /**
- * Takes an address apart.
- *
+ * Splits an address into its parts.
  * @example
  * parseUrl("redis://user:secret@localhost:6380/2?family=4");
  * // { username: "user", password: "secret", host: "localhost", port: "6380", db: "2", family: 4 }
@@ -92,8 +91,8 @@ function parseServerUrl(text: string): UrlParts {
   return parts;
 }
 
-// Taken from the text, not from the URL object: that one has percent-encoded some characters and
-// left others alone, so that a password with a lone "%" could not be told from an encoded one.
+// Parsed from the text, not from the URL object, which percent-encodes some characters and not others: a
+// password with a lone "%" would be indistinguishable from an encoded one.
 function addUserInfo(parts: UrlParts, text: string): void {
   const authority = text.slice(text.indexOf("//") + 2).split(/[/?#]/, 1)[0] ?? "";
   const at = authority.lastIndexOf("@");
@@ -104,7 +103,7 @@ function addUserInfo(parts: UrlParts, text: string): void {
   parts.password = colon < 0 ? "" : decode(userInfo.slice(colon + 1));
 }
 
-/** Authority and path have precedence over the query. */
+/** Authority and path take precedence over the query. */
 function addQuery(parts: UrlParts, query: URLSearchParams): void {
   const items = new Map(query);
   for (const [name, value] of items) {
@@ -114,7 +113,7 @@ function addQuery(parts: UrlParts, query: URLSearchParams): void {
   }
 }
 
-/** Decodes percent signs; text in which they are no encoding stays as it is. */
+/** Decodes percent-encoding; text with invalid encoding is returned unchanged. */
 function decode(text: string): string {
   try {
     return decodeURIComponent(text);

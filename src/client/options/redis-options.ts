@@ -64,8 +64,8 @@ const sentinelRetryStrategy = (times: number): number => Math.min(times * 10, 10
 const sentinelReconnectStrategy = (): number => 60_000;
 
 /**
- * The defaults, without those of live options. Each client has an object of this literal: all of
- * them have one shape then, which a copy that is made key by key would not have.
+ * The defaults, without those of live options. Each client has an object of this literal, so all of them share
+ * one hidden class, unlike copies made key by key.
  */
 export const freshDefaults = (): Defaults => ({
   port: 6379,
@@ -115,7 +115,7 @@ export const freshDefaults = (): Defaults => ({
   himportFieldsets: undefined,
 });
 
-/** The values where neither an option nor a URL says otherwise. */
+/** The values without an option or a URL. */
 export const defaultOptions: Defaults = {
   ...freshDefaults(),
   enableAutoPipelining: false,

@@ -1,6 +1,6 @@
 /**
- * Constructor arguments in, one complete options object out. What is passed in is neither changed
- * nor kept; the result is the client's own, not frozen, and holds unknown keys as well.
+ * Turns constructor arguments into one complete options object. The arguments are neither modified nor kept;
+ * the result belongs to the client, is not frozen, and contains unknown keys as well.
  */
 
 import { OptionError } from "../../errors";
@@ -15,7 +15,7 @@ import { defaultOptions, freshDefaults, type RedisOptions } from "./redis-option
 
 type OptionRecord = Record<string, unknown>;
 
-/** Types of options that have no default to tell it. */
+/** Types of options whose default does not show it. */
 const KINDS: Record<string, "number" | "boolean"> = {
   commandTimeout: "number",
   socketTimeout: "number",
@@ -29,9 +29,8 @@ const KINDS: Record<string, "number" | "boolean"> = {
 const BUNDLED_PROFILES = ["RedisCloudFixed", "RedisCloudFlexible"];
 
 /**
- * Merges the arguments of `new Redis(...)`: the first definition of a key wins, except that a
- * number always sets the port.
- *
+ * Merges the arguments of `new Redis(...)`: the first definition of a key wins, but a number always sets the
+ * port.
  * @example
  * resolveRedisOptions([6380, "example.org", { db: 1 }]);
  */
@@ -52,9 +51,10 @@ export function resolveRedisOptions(args: readonly unknown[]): RedisOptions {
   return normalize(completeOptions(freshDefaults(), defaultOptions as OptionRecord, given));
 }
 
-/** Takes over every key that `options` does not define yet; `undefined` defines nothing. */
+/** Copies every key that `options` does not define yet; `undefined` defines nothing. */
 export function fill(options: OptionRecord, source: OptionRecord): void {
-  // Inherited options count (some people keep theirs in a class), what hangs on Object.prototype not.
+  // Inherited options count, because some programs define them in a class; properties of Object.prototype do
+  // not.
   for (const name in source) {
     if (name === "__proto__") continue;
     if (!Object.hasOwn(source, name) && name in Object.prototype) continue;
@@ -65,7 +65,7 @@ export function fill(options: OptionRecord, source: OptionRecord): void {
 function normalize(options: OptionRecord): RedisOptions {
   options["port"] = toWholeNumber("port", options["port"]);
   const db = toWholeNumber("db", options["db"]);
-  // parseInt of an unset variable: nothing was asked for.
+  // parseInt of an unset variable is NaN: the default applies.
   options["db"] = Number.isNaN(db) ? 0 : db;
   rejectProfile(options["tls"]);
   checkOwnOptions(options);
@@ -73,7 +73,7 @@ function normalize(options: OptionRecord): RedisOptions {
     throw new OptionError('The "resp3" replyMapping is only supported with protocol 3');
   }
   if (options["cache"] && options["protocol"] !== 3) throw new OptionError(NEEDS_RESP3);
-  // Each client its own list, so that changing one changes no default.
+  // Each client has its own list, so that a change of one list does not change the default.
   const ignored = options["autoPipeliningIgnoredCommands"];
   if (Array.isArray(ignored)) options["autoPipeliningIgnoredCommands"] = [...ignored];
   if (options["himportFieldsets"] !== undefined) {
@@ -82,12 +82,12 @@ function normalize(options: OptionRecord): RedisOptions {
   return hideSecrets(options) as RedisOptions;
 }
 
-/** Numeric strings become numbers; other strings are refused. */
+/** Numeric strings become numbers; other strings are rejected. */
 export function toWholeNumber(name: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
   if (isWholeNumber(value)) return Number.parseInt(value, 10);
   if (value === "" && name === "db") return 0;
-  // A password that was not percent-encoded and has a slash in it ends up here.
+  // A password with an unencoded slash ends up here.
   const at = value.lastIndexOf("@");
   const shown = at < 0 ? value : MASK + value.slice(at);
   throw new OptionError(`Invalid ${name} "${shown}": expected a whole number`);
@@ -102,8 +102,8 @@ function rejectProfile(tls: unknown): void {
 }
 
 /**
- * The options that a URL or one of the other string forms stands for. Items of a query are text; those that
- * stand for a number, a switch or null are read as such. TLS is not among them: see `isTlsUrl`.
+ * The options in a URL or another string form. Items of a query are text; values of numeric, boolean and
+ * nullable options are converted. TLS is not included: see `isTlsUrl`.
  */
 export function optionsOfAddress(text: string): OptionRecord {
   const options: OptionRecord = {};

@@ -78,8 +78,9 @@ export interface SentinelConnectionOptions {
    */
   updateSentinels?: boolean | undefined;
   /**
-   * Subscribes to the Sentinels and leaves the old master when they announce a new one. `true` subscribes to at most
-   * `sentinelMaxConnections` Sentinels, `false` to none. The default is one Sentinel, and none with `role: "slave"`.
+   * Subscribes to the Sentinels and leaves the old master when a new one is announced. `true` subscribes to at
+   * most `sentinelMaxConnections` Sentinels; `false` disables this. By default the client subscribes to one
+   * Sentinel, and with `role: "slave"` to zero.
    */
   failoverDetector?: boolean | undefined;
   /**

@@ -1,15 +1,18 @@
-/** A batch as one looks for runs in it. */
+/** A batch in a form that can be searched for runs. */
 
 import type { Command } from "../command";
 import type { Argument, CommandSpec } from "../command-spec";
 import { sizeOf } from "../size";
 import { type Form, takes } from "./forms";
 
-/** Most members of a run, and most characters or bytes of its arguments: the server does nothing else meanwhile. */
+/**
+ * The most members of a run, and the most characters or bytes of its arguments: the server is blocked while it
+ * runs a command.
+ */
 const MOST_MEMBERS = 128;
 const MOST_BYTES = 64 * 1024;
 
-/** Rows `from` to `to - 1`, which one command of the form can stand for. */
+/** Rows `from` to `to - 1`, which one command of the form can replace. */
 export interface Run {
   readonly form: Form;
   readonly from: number;
@@ -51,7 +54,7 @@ export class CommandList {
   }
 }
 
-/** All runs of two rows and more, in order. A run is rows that follow one another with nothing in between. */
+/** All runs of two and more adjacent rows, in order. */
 export function findRuns(rows: CommandList, forms: ReadonlyMap<string, Form>): Run[] {
   const runs: Run[] = [];
   const finder = new RunFinder(rows, forms);
@@ -73,7 +76,7 @@ class RunFinder {
     private readonly forms: ReadonlyMap<string, Form>,
   ) {}
 
-  /** The form that the row may be a member of. */
+  /** The form that may include the row. */
   formAt(row: number): Form | null {
     const { rows } = this;
     const spec = rows.specAt(row);

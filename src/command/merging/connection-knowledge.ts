@@ -1,12 +1,12 @@
 /**
- * The known state of the forms on one connection: whether its server knows them and lets its user use
- * them for every key. A form is proven before it is used, by a command of the client's own behind
- * commands that go singly: a refused form has to be sent again singly, behind what was sent since.
+ * Records for one connection which forms its server supports, and whether its user may use them for every key.
+ * A form is proven before its first use, by one command of the client behind commands that are sent singly. A
+ * refused merged command would have to be sent again singly, behind later commands.
  *
- * MGET and MSET name keys of several callers, and a server refuses them as a whole for one key that
- * the user may not use. So the question about them names a key that only a right to all keys covers.
+ * MGET and MSET contain keys of several callers, and a server refuses the whole command for one key that the
+ * user may not use. The proof therefore names a key that only a right to all keys covers.
  *
- *   unknown --ask--> asked --answer--> proven --NOPERM--> resting --so many runs--> unknown
+ *   unknown --ask--> asked --reply--> proven --NOPERM--> resting --so many runs--> unknown
  */
 
 import type { Reply } from "../../protocol/resp-types";
@@ -22,7 +22,7 @@ const debug = debugLog("merging");
 const FORBIDDEN = /^NOPERM/;
 /** The server does not know the command, or not with keys of several slots. */
 const UNSUPPORTED = /^(CROSSSLOT|ERR unknown command|ERR wrong number of arguments|ERR unsupported command)/i;
-/** Only a form is answered so: its keys lie on two nodes for now. */
+/** Only a merged form gets this reply: its keys are currently on two nodes. */
 const DIVIDED = /^TRYAGAIN/;
 /** Another node serves the key. Servers check rights before that. */
 const ELSEWHERE = /^(MOVED|ASK) /;
@@ -30,18 +30,20 @@ const ELSEWHERE = /^(MOVED|ASK) /;
 /** Patterns for a part of the keys, such as `app:*`, do not match it. */
 const ODD_KEY = "\0";
 
-/** Runs that go singly after a refusal, doubled by each further one. Each refused question costs one command. */
+/**
+ * Runs that are sent singly after a refusal; doubled by each further one. Each refused proof costs one command.
+ */
 const SHORTEST_REST = 16;
 const LONGEST_REST = 1024;
 
-/** What is known of one form. */
+/** The state of one form. */
 class Knowledge {
-  /** The server has answered it, or would have. */
+  /** The server has accepted it, or would have. */
   isProven = false;
-  /** The user may use every key, as far as this form needs more than one. */
+  /** The user may use every key, or the form needs only one. */
   isForAllKeys: boolean;
   isAsked = false;
-  /** Runs that still go singly. */
+  /** The number of runs that are still sent singly. */
   resting = 0;
   private nextRest = SHORTEST_REST;
 
@@ -54,7 +56,7 @@ class Knowledge {
     this.nextRest = SHORTEST_REST;
   }
 
-  /** Rights may come back. A write cannot be asked about without being sent, so it is not tried again. */
+  /** Rights may be granted again. A write cannot be proven without being sent, so it is not tried again. */
   refuse(error: Error): void {
     const { spec, single, isOneKey, isWrite } = this.form;
     this.isProven = false;
@@ -72,7 +74,7 @@ class Knowledge {
   }
 }
 
-/** The answer to the question about a form. */
+/** The reply to the proof of a form. */
 class Answer implements Completion {
   readonly promise = null;
 
@@ -89,7 +91,7 @@ class Answer implements Completion {
   reject(command: Command, error: Error): void {
     if (ELSEWHERE.test(error.message)) this.fulfil(command, null);
     else if (isRefusal(error)) this.knowledge.refuse(error);
-    // Any other error says that it may be used, or nothing.
+    // Any other error means that the form may be used, or says nothing about it.
     else this.knowledge.isAsked = false;
   }
 }
@@ -105,7 +107,7 @@ export class ConnectionKnowledge {
     return this.of(form).isForAllKeys;
   }
 
-  /** Asked once for each run, which goes singly if it says so. */
+  /** Called once for each run, which is sent singly if it returns true. */
   rests(form: Form): boolean {
     const knowledge = this.of(form);
     if (knowledge.resting === 0) return false;
@@ -117,13 +119,13 @@ export class ConnectionKnowledge {
     this.of(form).prove();
   }
 
-  /** True if the error is about the form: what it stands for may fare better singly. Remembers a refusal. */
+  /** True if the error concerns the form: its members may succeed singly. Remembers a refusal. */
   learn(form: Form, error: Error): boolean {
     if (isRefusal(error)) this.of(form).refuse(error);
     return isRefusal(error) || DIVIDED.test(error.message);
   }
 
-  /** The question about a form, by reading or by a write that changes nothing; null if there is none at present. */
+  /** The command that proves a form: a read, or a write that changes nothing; null if none is possible now. */
   ask(form: Form, args: readonly Argument[]): Command | null {
     const knowledge = this.of(form);
     const isKnown = knowledge.isForAllKeys && (knowledge.isProven || form.isWrite);

@@ -1,13 +1,13 @@
 /**
- * Which commands have a form for several at once, and what the reply to it says to each of them. A
- * form is exact if that is what each would have been answered by itself.
+ * Defines the forms that combine several commands, and how the reply to a form is divided among its commands. A
+ * form is exact if each command gets the same reply as it would alone.
  *
  *   hget k a     hget k b        ->  hmget k a b         each has its element of the reply
- *   get a        get b           ->  mget a b            the same; but nil where GET says WRONGTYPE
- *   set a 1      set b 2         ->  mset a 1 b 2        all are told OK
- *   rpush k a    rpush k b c     ->  rpush k a b c       length, less what came behind
+ *   get a        get b           ->  mget a b            the same; but nil for WRONGTYPE
+ *   set a 1      set b 2         ->  mset a 1 b 2        each gets OK
+ *   rpush k a    rpush k b c     ->  rpush k a b c       length, less the later elements
  *
- * HSET, SADD and ZADD are missing: they are answered with one sum, which cannot be divided again.
+ * HSET, SADD and ZADD are missing: their reply is one sum, which cannot be divided.
  */
 
 import { CommandFlag, type CommandSpec } from "../command-spec";
@@ -16,23 +16,23 @@ import { specOf } from "../command-table";
 export const ReplyKind = {
   /** An array with an element for each member. */
   Elements: 0,
-  /** One reply that is right for all. */
+  /** One reply that is correct for all. */
   Same: 1,
-  /** The length of the list behind the last one. */
+  /** The length of the list after the last member. */
   Length: 2,
 } as const;
 export type ReplyKind = (typeof ReplyKind)[keyof typeof ReplyKind];
 
 export interface Form {
-  /** The command that is sent; the transformers of users are for those that they call. */
+  /** The command that is sent, without users' transformers, which apply only to the members. */
   readonly spec: CommandSpec;
-  /** Lower-case name of the commands that it stands for. */
+  /** The lower-case name of the commands that it replaces. */
   readonly single: string;
   /** All members have the same first argument, which is sent once. */
   readonly isOneKey: boolean;
   readonly isWrite: boolean;
   readonly replies: ReplyKind;
-  /** Least number of arguments of a member, and whether it may have more, by so many each. */
+  /** The least number of arguments of a member, and the step by which it may have more (0: none). */
   readonly least: number;
   readonly step: number;
 }
@@ -78,7 +78,7 @@ export function formsOf(names: readonly string[]): ReadonlyMap<string, Form> {
   return new Map(FORMS.filter(({ single }) => names.includes(single)).map((one) => [one.single, one]));
 }
 
-/** A call with so many arguments is one that the form can stand for. */
+/** True if the form can include a call with this many arguments. */
 export function takes({ least, step }: Form, count: number): boolean {
   return count === least || (step > 0 && count > least && (count - least) % step === 0);
 }

@@ -1,8 +1,8 @@
 /**
- * The commands that one command stands for on its way through a connection: the members of a run, or identical
- * reads. It is the completion of that command and gives each member what it would have got by
- * itself. Limits, losses, retries and redirects know only the members: before the command is written,
- * and from the moment it comes back without a reply, they are commands like others.
+ * The commands that one sent command represents: the members of a run, or identical reads. It is the completion
+ * of the sent command and gives each member the reply that it would have got alone. Limits, losses, retries and
+ * redirects act only on the members: before the command is written, and after it has come back without a reply,
+ * they are ordinary commands.
  */
 
 import { ReplyError, UnexpectedReplyError } from "../../errors";
@@ -22,7 +22,7 @@ abstract class MergedRun implements Completion, MergedCommands {
   readonly promise = null;
 
   constructor(
-    /** Null: identical reads, which are sent as one of them. */
+    /** Null: identical reads, of which one is sent. */
     protected readonly form: Form | null,
     protected readonly knowledge: ConnectionKnowledge,
   ) {}
@@ -40,7 +40,7 @@ abstract class MergedRun implements Completion, MergedCommands {
   concernsMembers(error: Error): boolean {
     const { form } = this;
     if (form === null || form.spec.name === form.single) return true;
-    // A reply that could not be read, since it was so large: singly it may be.
+    // An unreadably large reply may be readable for single commands.
     if (!(error instanceof ReplyError)) return form.isWrite;
     return !this.knowledge.learn(form, error);
   }
@@ -49,7 +49,7 @@ abstract class MergedRun implements Completion, MergedCommands {
     return isOvertaken(member, this.form?.isWrite === true, behind);
   }
 
-  /** The command that is sent; its arguments are put together when it is written. */
+  /** The command that is sent; its arguments are collected when it is written. */
   protected makeCommand(spec: CommandSpec, wantsBuffers: boolean, db: number): Command {
     const command = new Command(spec, [], wantsBuffers, this);
     command.ensureExtra().merged = this;
@@ -61,7 +61,7 @@ abstract class MergedRun implements Completion, MergedCommands {
     if (this.form !== null) this.knowledge.allow(this.form);
   }
 
-  /** The answer for each of so many members; an error if the reply is not that of the form. */
+  /** The reply for each of `count` members; an error if it does not fit the form. */
   protected checked(value: Reply, count: number): Reply {
     if (this.form?.replies !== ReplyKind.Elements) return value;
     if (Array.isArray(value) && value.length === count) return value;
@@ -70,9 +70,9 @@ abstract class MergedRun implements Completion, MergedCommands {
   }
 }
 
-/** Commands, some of them perhaps with others that ask the same. */
+/** A run of commands, some of them perhaps with identical reads. */
 export class CommandRun extends MergedRun {
-  /** Those that were written, without those that had been given up before. */
+  /** The members that were written, without those that had been given up before. */
   private live: readonly Command[] = [];
   readonly command: Command;
 
@@ -104,7 +104,7 @@ export class CommandRun extends MergedRun {
 
   begin(passes: (member: Command) => boolean): boolean {
     const { all, twins } = this;
-    // Nearly always all of them go on: then nothing has to be kept beside them.
+    // In most cases all of them are live, and no second list is needed.
     const live = twins === null && all.every(goesOn) ? all : all.filter((one) => this.isAwaited(one, passes));
     const { args } = this.command;
     args.length = 0;
@@ -117,7 +117,10 @@ export class CommandRun extends MergedRun {
     return live.length > 0;
   }
 
-  /** Somebody waits for it: its caller, or one who asks the same. Each of them is asked, for it is noted that it is written. */
+  /**
+   * A caller waits for it or for an identical read. Every twin is tested, because the test records that it is
+   * written.
+   */
   private isAwaited(member: Command, passes: (member: Command) => boolean): boolean {
     let isAwaited = goesOn(member) || passes(member);
     for (const twin of this.twins?.get(member) ?? []) isAwaited = passes(twin) || isAwaited;
@@ -163,7 +166,7 @@ function areBytes({ wantsBuffers }: Command): boolean {
   return wantsBuffers;
 }
 
-/** Marks a member that nothing has to be asked about, as nearly all are. */
+/** True for a member that needs no further test, as nearly all do. */
 function goesOn(member: Command): boolean {
   const { batch, extra } = member;
   if (extra !== null || batch === null || member.state >= CommandState.Settled) return false;
@@ -174,7 +177,7 @@ function goesOn(member: Command): boolean {
   return true;
 }
 
-/** The same command without the transformers of users, which every member applies itself. */
+/** The same command without users' transformers, which every member applies itself. */
 function bare(spec: CommandSpec): CommandSpec {
   const { name, lowerName, flags, keys, encodedName } = spec;
   return { name, lowerName, flags, keys, encodedName, replyMapper: null, argumentMapper: null };
@@ -184,7 +187,7 @@ function elementsOf({ args }: Command): number {
   return args.length - 1;
 }
 
-/** The answer that each push would have got: the length of the list without what came behind it. */
+/** The reply that each push would have got: the length of the list without the later elements. */
 function lengthsOf(reply: Reply, counts: readonly number[]): Reply[] {
   const isText = typeof reply === "string";
   let length = BigInt(reply as string | number);

@@ -1,9 +1,7 @@
 /**
- * Makes fewer commands of a batch as it is handed to a connection. Loaded by those who switch it on.
- *
- * The rule: only rows that follow one another with nothing in between become one command, which takes
- * their place. The server runs it as it may run them: one after the other, with nobody in between. So
- * whatever it answers is something that it could have answered to them (docs/decisions/0016).
+ * Merges commands of a batch when it is handed to a connection. Loaded on first use. Only adjacent rows become
+ * one command, which takes their place. The server may run the single commands in the same way, without others
+ * in between, so its reply is one that the single commands could have got (docs/decisions/0016).
  */
 
 import { BatchKind, type BatchMerging } from "../batch";
@@ -73,7 +71,7 @@ export class Merging implements BatchMerging {
   }
 }
 
-/** @param isFollowed Nobody knows what is sent behind these rows before they are answered. */
+/** @param isFollowed Later commands may be sent behind these rows before they are answered. */
 function mayMerge(
   { form, from, to }: Run,
   rows: CommandList,
@@ -81,11 +79,11 @@ function mayMerge(
   isFollowed: boolean,
 ): boolean {
   if (knowledge.rests(form)) return false;
-  // The word is the same as that of the members, and so is what the server says to it.
+  // The form has the same name as its members, so the server treats it alike.
   if (form.spec.name === form.single) return true;
   const isProven = knowledge.isProven(form);
-  // Refused, the members would go behind what follows: for a right that is missing, or for keys of a
-  // slot that is moving and lie on two nodes.
+  // After a refusal the members would be sent behind later commands. The reason may be a missing right, or keys
+  // of a moving slot that are on two nodes.
   const isRefusable =
     !form.isOneKey && (rows.slotAt(from) !== UNROUTED || !isProven || !knowledge.isForAllKeys(form));
   if (!isRefusable) return form.isWrite || isProven;

@@ -1,6 +1,6 @@
 /**
- * Whether a command may be sent once more behind others. A read may unless one of them may change its
- * keys; a write may unless one of them has anything to do with its keys.
+ * Whether a command may be sent once more behind others: a read unless one of them may change its keys, a write
+ * unless one of them uses its keys.
  */
 
 import type { Command } from "../command";
@@ -14,7 +14,7 @@ export function isOvertaken(member: Command, isWrite: boolean, behind: readonly 
   return behind.some((other) => stands(other, keys, isWrite));
 }
 
-/** True if nothing that names these keys may be sent behind the command in its place. */
+/** True if a command with these keys must not be sent behind the other one. */
 function stands(other: Command, keys: readonly Argument[], isWrite: boolean): boolean {
   const effect = effectOf(other.spec, other.args);
   const isShared = (): boolean => keysOf(other).some((key) => keys.some((one) => isSame(one, key)));

@@ -1,7 +1,7 @@
 /**
- * Identical reads of one batch. A read joins an earlier one unless a command in between may have
- * changed one of its keys, or nobody knows what that command does: its answer is then as old as that
- * of the earlier one, and no command of the client stands between the two that could tell them apart.
+ * Identical reads of one batch. A read joins an earlier one unless a command in between may have changed one of
+ * its keys or has unknown effects. Its reply is then as old as that of the earlier read, but no command of the
+ * client in between could reveal the difference.
  */
 
 import type { Command } from "../command";
@@ -16,17 +16,17 @@ interface Leader {
   isOpen: boolean;
 }
 
-/** Letters, digits and the like are the same bytes in every reading. */
+/** Printable ASCII has the same bytes in every encoding. */
 const PLAIN_TEXT = /^[\x20-\x7e]*$/;
 
 export interface Twins {
-  /** Those that are sent, in order. */
+  /** The commands that are sent, in order. */
   readonly sent: readonly Command[];
-  /** Reads that need not be sent, by the one whose answer they get. */
+  /** Reads that are not sent, by the read whose reply they share. */
   readonly joined: ReadonlyMap<Command, readonly Command[]>;
 }
 
-/** Null if there are none. */
+/** Null without identical reads. */
 export function findTwins(commands: readonly Command[], isFree: (command: Command) => boolean): Twins | null {
   const sent: Command[] = [];
   const joined = new Map<Command, Command[]>();
@@ -48,7 +48,7 @@ export function findTwins(commands: readonly Command[], isFree: (command: Comman
   return joined.size > 0 ? { sent, joined } : null;
 }
 
-/** The read whose answer this one may have as well: itself if there is no other. Null if it names no key. */
+/** The read whose reply this one may share: itself without an earlier one. Null if it has no key. */
 function leaderOf(command: Command, leaders: Map<string, Leader[]>): Command | null {
   const keys = keyNames(command);
   const [first] = keys;
@@ -65,10 +65,10 @@ function leaderOf(command: Command, leaders: Map<string, Leader[]>): Command | n
   return command;
 }
 
-/** The reads of these keys are joined no more. */
+/** Later reads of these keys no longer join the earlier ones. */
 function close(command: Command, leaders: Map<string, Leader[]>): void {
   const keys = keyNames(command);
-  // A script without keys may change any.
+  // A script without keys may change any key.
   if (keys.length === 0) leaders.clear();
   for (const key of keys) {
     for (const leader of leaders.get(key) ?? []) leader.isOpen = false;
@@ -84,7 +84,7 @@ function asksTheSame(one: Command, other: Command): boolean {
   );
 }
 
-/** The keys as texts that are the same for the same bytes. */
+/** The keys as strings that are equal for equal bytes. */
 function keyNames({ spec, args }: Command): string[] {
   return keyPositions(spec, args).map((position) => {
     const key = args[position] as Argument;

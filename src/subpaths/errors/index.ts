@@ -1,4 +1,7 @@
-/** The sub-path `built/errors`: every class of error, the cluster's included, which Node has to find by their names. */
+/**
+ * The sub-path `built/errors`: all error classes, including the cluster's, as exports that Node can detect by
+ * name.
+ */
 
 export {
   AnswersDifferError,
