@@ -72,9 +72,6 @@ export class CommandQueue {
   /** Replies taken so far. */
   answered = 0;
 
-  /** Commands that stand for others may be among them. */
-  mayBeMerged = false;
-
   /** Places that are not empty. */
   private held = 0;
   private sweepAt = FIRST_SWEEP;
@@ -152,13 +149,8 @@ export class CommandQueue {
   }
 
   /** All that is unsent or unanswered, in order. */
-  pending(): Command[] {
-    return withMembers(this.entries());
-  }
-
-  /** As `pending`; a command that stands for others is shown as it is. */
-  entries(): Command[] {
-    return this.stretches.toArray().flatMap((stretch) => stretch.pending());
+  pending(): readonly Command[] {
+    return withMembers(this.stretches.toArray().flatMap((stretch) => stretch.pending()));
   }
 
   /** Bytes of what is in flight, estimated from a few. */
@@ -201,7 +193,7 @@ export class CommandQueue {
     const unsent = all.flatMap(({ places, written, end }) => places.slice(written, end) as Command[]);
     this.restart([]);
     this.inFlight = 0;
-    return this.mayBeMerged ? { sent: withMembers(sent), unsent: withMembers(unsent) } : { sent, unsent };
+    return { sent: withMembers(sent), unsent: withMembers(unsent) };
   }
 
   /** For tests: the counter that does not follow from the commands, or null. */
@@ -324,8 +316,9 @@ function markQueued(command: Command): void {
 }
 
 /** The commands with what the merged ones among them stand for. */
-function withMembers(commands: readonly Command[]): Command[] {
-  return commands.flatMap((command) => mergedIn(command)?.members() ?? command);
+function withMembers(commands: readonly Command[]): readonly Command[] {
+  const isAnyMerged = commands.some((command) => mergedIn(command) !== null);
+  return isAnyMerged ? commands.flatMap((command) => mergedIn(command)?.members() ?? command) : commands;
 }
 
 /** Nothing would be written for it, and no other command depends on it. */

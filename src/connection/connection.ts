@@ -241,7 +241,6 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     const batch = batchOf(commands);
     const merging = batch === null ? null : batch.merging;
     if (batch?.isHeld === true) this.meter.isHeld = true;
-    if (merging !== null) this.queue.mayBeMerged = true;
     this.queue.pushBatch(merging === null ? commands : (merging.plan(commands, this) as readonly Command[]));
     this.writer.onBatchQueued();
   }

@@ -5,7 +5,6 @@
 
 import { type Command, CommandState, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
-import { mergedIn } from "../command/merged-commands";
 import type { Link } from "./link";
 
 export class OpenCommands {
@@ -26,15 +25,9 @@ export class OpenCommands {
   /** Those that wait for a connection, and those at it. */
   addLink({ offline, connection }: Pick<Link, "offline" | "connection">): void {
     this.addAll(offline.pending());
-    for (const command of connection?.queue.entries() ?? []) this.addEntry(command);
-  }
-
-  private addEntry(command: Command): void {
-    const isWritten = command.state === CommandState.Sent;
-    const merged = mergedIn(command);
-    if (merged === null) this.add(command, isWritten);
-    else if (isWritten) this.unanswered += merged.waiting;
-    else this.unsent += merged.waiting;
+    for (const command of connection?.queue.pending() ?? []) {
+      this.add(command, command.state === CommandState.Sent);
+    }
   }
 
   private add({ isSettled, origin, spec, mayHaveRun }: Command, isWritten: boolean): void {

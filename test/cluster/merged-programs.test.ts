@@ -73,6 +73,32 @@ for (const kind of serverKinds()) {
       for (const name of ["mget", "hmget", "mset"]) expect(await callsOf(name), name).to.be.greaterThan(0);
     });
 
+    it("a user of a part of the keys gets what each command gets by itself", async () => {
+      await flush();
+      for (const master of await fixture.cluster.masters()) {
+        await master.command("ACL", "SETUSER", "narrow", "on", ">pw", "~{a}k*", "+@all");
+      }
+      const cluster = fixture.connect({
+        enableAutoPipelining: { merge: ["get", "set"] },
+        redisOptions: { username: "narrow", password: "pw" },
+      });
+      await untilClusterReady(cluster);
+      const outcome = (call: Promise<unknown>) => call.catch((error: Error) => error.message.slice(0, 6));
+      for (let turn = 0; turn < 3; turn++) {
+        const reads = ["{a}k", "{a}l", "{a}k2"].map((key) => outcome(cluster.get(key)));
+        const writes = ["{a}k", "{a}l"].map((key) => outcome(cluster.set(key, String(turn))));
+        const last = turn === 0 ? null : String(turn - 1);
+        expect(await Promise.all([...reads, ...writes])).to.deep.equal([
+          last,
+          "NOPERM",
+          null,
+          "OK",
+          "NOPERM",
+        ]);
+      }
+      for (const master of await fixture.cluster.masters()) await master.command("ACL", "DELUSER", "narrow");
+    });
+
     it("keys of a slot that lies on two nodes are read and written as if singly", async () => {
       await flush();
       const merged = await open(true);

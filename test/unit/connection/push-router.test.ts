@@ -35,7 +35,7 @@ describe("PushRouter", () => {
   beforeEach(() => make());
 
   afterEach(() => {
-    for (const entry of queue.entries())
+    for (const entry of queue.pending())
       if (entry instanceof Command) entry.fail(new Error("the test is over"));
   });
 

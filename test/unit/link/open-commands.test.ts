@@ -20,7 +20,7 @@ function command(origin: Origin, name = "get", state: CommandState = CommandStat
 function linkWith(waiting: Command[], atConnection: Command[] | null): CountedLink {
   return {
     offline: { pending: () => waiting },
-    connection: atConnection === null ? null : { queue: { entries: () => atConnection } },
+    connection: atConnection === null ? null : { queue: { pending: () => atConnection } },
   } as unknown as CountedLink;
 }
 
