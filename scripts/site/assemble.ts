@@ -53,7 +53,7 @@ function decisionIndex(pages: ReadonlyMap<string, string>): Page {
     .map(([page, source]) => `- [${titleOf(read(source))}](${page.slice("decisions/".length)})`);
   return {
     path: "decisions/index.md",
-    content: `# Decisions\n\nWhat was measured, chosen or refused, and why.\n\n${lines.join("\n")}\n`,
+    content: `# Decisions\n\nMeasurements, choices and their reasons.\n\n${lines.join("\n")}\n`,
   };
 }
 
@@ -72,7 +72,7 @@ function examplePages(): Page[] {
     };
   });
   const lines = files.map((name) => `- [${name}](${name.replaceAll(".", "-")}.md)`);
-  const index = `# Examples\n\nEach is a whole program and is run by the tests.\n\n${lines.join("\n")}\n`;
+  const index = `# Examples\n\nEach example is a complete program that the tests run.\n\n${lines.join("\n")}\n`;
   return [{ path: "examples/index.md", content: index }, ...pages];
 }
 
@@ -90,10 +90,10 @@ function componentPage(
 
 /** A page to step through what real programs wrote. */
 function writesPage(all: readonly Recording[]): Page {
-  return componentPage("writes.md", "What leaves in which write", { name: "recordings", value: all }, [
-    "Recorded from real programs on a [test server](./testing-server.md) 5 ms away, when this site was built: each box is one write of the client, or one piece of replies.",
+  return componentPage("writes.md", "Recorded writes", { name: "recordings", value: all }, [
+    "This page shows the writes of real programs, recorded with a [test server](./testing-server.md) 5 ms away when this site was built. Each box is one write of the client, or one read of replies.",
     '<RecordedWrites :recordings="recordings" />',
-    "What one callback issues leaves in one write. On a connection on which a reply is outstanding, so does what other callbacks of the same turn of the event loop issue. More: [pipelining](./pipelining.md), [auto-pipelining](./auto-pipelining.md).",
+    "Commands of one callback share a write. While a reply is outstanding, commands of other callbacks in the same turn of the event loop join this write. See also [pipelining](./pipelining.md), [auto-pipelining](./auto-pipelining.md).",
   ]);
 }
 
@@ -103,10 +103,10 @@ const SHOWN_ONLY = new Set(["writes.md", "playground.md"]);
 /** A page to write programs and see what they send. */
 function playgroundPage(): Page {
   return componentPage("playground.md", "Playground", { name: "programs", value: PLAYGROUND_PROGRAMS }, [
-    "Write a program, run it, and see what it sends in which write. The client and a [test server](./testing-server.md) run in this page: nothing is installed and nothing leaves your browser.",
+    "Write a program, run it, and see its writes. The client and a [test server](./testing-server.md) run in this page. The page installs nothing and sends nothing to a network.",
     '<PlayGround :programs="programs" />',
-    "`redis` is a connected client (a `Cluster` with more than one server), `server` the [TestServer](./testing-server.md), with its `faults`, `state` and `advance()`. `sleep(ms)` waits, `console.log` prints. The program starts anew with an empty server each time, is ended after 20 seconds, and Ctrl+Enter runs it.",
-    "A browser has no `process.nextTick` and no `setImmediate`: a microtask and a message stand in their place. A connection in memory is no socket of the system, so nothing leaves before the end of the run (`early`). Figures of time are those of your browser and tell nothing about a server; see [benchmarks](./benchmarks.md).",
+    "`redis` is a connected client (a `Cluster` with more than one server), `server` the [TestServer](./testing-server.md), with its `faults`, `state` and `advance()`. `sleep(ms)` waits, `console.log` prints. Each run starts with an empty server and ends after 20 seconds. Ctrl+Enter runs the program.",
+    "A browser has no `process.nextTick` and no `setImmediate`, so a microtask and a message replace them. A connection in memory is not a socket, so the client writes only at the end of a task. Times are those of your browser, not of a server. For those, see [benchmarks](./benchmarks.md).",
   ]);
 }
 
@@ -126,7 +126,7 @@ function navigationOf(guide: string, commands: readonly Page[]): Group[] {
   const examples = [
     { text: "Playground", link: "/playground" },
     { text: "All examples", link: "/examples/" },
-    { text: "What leaves in which write", link: "/writes" },
+    { text: "Recorded writes", link: "/writes" },
   ];
   groups.push({ text: "Examples", items: examples });
   const list = commands.map(({ path: page }) => {
