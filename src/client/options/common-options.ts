@@ -115,7 +115,7 @@ export interface SharedOptions {
   /** Appended to the library name in CLIENT SETINFO: `sluice(tag)`. */
   clientInfoTag?: string | undefined;
 
-  // --- Who and where
+  // --- Authentication and database
 
   /**
    * ACL user name.
@@ -218,7 +218,7 @@ export interface SharedOptions {
    */
   reconnectOnError?: ReconnectOnError | null | undefined;
 
-  // --- Time limits
+  // --- Timeouts
 
   /**
    * Time limit of each command, from the call to the reply. For a blocking command (BLPOP, XREAD BLOCK, WAIT) that is
@@ -244,7 +244,7 @@ export interface SharedOptions {
    */
   blockingTimeoutGrace?: number | undefined;
 
-  // --- Load and dead peers
+  // --- Load and dead connections
 
   /**
    * Limit of extra connections for blocking commands (BLPOP, XREAD BLOCK), so that they do not block other commands. With
