@@ -93,6 +93,7 @@ describe("installation", function () {
       "src",
       "scripts",
       "testing",
+      "migrate",
       "package.json",
       "package-lock.json",
       "tsconfig.json",
