@@ -63,7 +63,7 @@ export class SluiceError extends Error {
   readonly code: ErrorCode = "SLUICE";
   /** The command that failed, if the error is the error of a command. */
   declare command?: ErrorCommand;
-  /** The probable reason of the error, and what to do. */
+  /** The probable cause of the error, and a remedy. */
   declare hint?: string;
   static {
     label(SluiceError, "SluiceError", "SluiceError");
@@ -87,7 +87,7 @@ export class ReplyError extends Error {
   readonly code: ErrorCode = "REPLY";
   /** The command that received this reply. */
   declare command?: ErrorCommand;
-  /** The probable reason of the error, and what to do. */
+  /** The probable cause of the error, and a remedy. */
   declare hint?: string;
   /** For a discarded transaction: the errors of its commands that made the server discard it, in order. */
   declare previousErrors?: Error[];

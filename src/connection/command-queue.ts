@@ -1,16 +1,15 @@
 /**
- * The commands of one connection in the order in which they go out and are answered.
+ * The commands of one connection in the order in which they are written and answered.
  *
  *   stretches:  | a b c d e | f g h ... | i j
  *                   ^ next: unanswered  ^ next to be written
  *
- * The oldest command that is written and unanswered is the head; a reply always belongs to it. A lost
- * connection hands back everything from the head on. Commands that settled before they were written
- * keep their place as `Dropped` and are stepped over.
+ * The oldest unanswered command is the head; a reply always belongs to it. A lost connection hands back all
+ * commands from the head on. Commands that settled before they were written keep their place as `Dropped` and
+ * are skipped.
  *
- * Commands stand in stretches: a large batch is one of its own, so that handing over a million
- * commands is one copy, and all others fill stretches of 256. A place is emptied when its command
- * is answered.
+ * Commands are stored in stretches. A large batch has its own stretch, so that queueing a million commands is
+ * one copy; all others share stretches of 256. A place is cleared when its command is answered.
  */
 
 import Denque from "denque";
@@ -19,24 +18,24 @@ import { isForgettable } from "../command/fate";
 import { mergedIn } from "../command/merged-commands";
 import { estimateSum, sizeOf } from "../command/size";
 
-/** Unsent commands at which those that settled meanwhile (time limits) are swept out. */
+/** The number of unsent commands at which settled ones (timeouts) are removed. */
 const FIRST_SWEEP = 8192;
-/** Commands of a stretch that is filled one by one: 2 KiB of places. */
+/** Commands of a shared stretch: 2 KiB of places. */
 const STRETCH_LENGTH = 256;
-/** Stretches, and commands of each, that are looked at when their bytes are asked for. */
+/** The most stretches, and commands of each, that are sampled to estimate bytes. */
 const STRETCH_LOOKED_AT = 16;
 
-/** The unanswered commands, both lists in order: those that were written, and those that were not. */
+/** The unanswered commands, each list in order: those that were written, and those that were not. */
 export interface Left {
   readonly sent: readonly Command[];
   readonly unsent: readonly Command[];
 }
 
-/** Commands that follow one another: `next <= written <= end`. */
+/** Adjacent commands: `next <= written <= end`. */
 class Stretch {
-  /** The first one that is neither answered nor stepped over. */
+  /** The first command that is neither answered nor skipped. */
   next = 0;
-  /** The first one that is not written. */
+  /** The first command that is not written. */
   written = 0;
 
   constructor(
@@ -55,24 +54,24 @@ class Stretch {
 
 export class CommandQueue {
   private readonly stretches = new Denque<Stretch>();
-  /** The first stretch, the one that is written next, and the last one, which may be the same. */
+  /** The first stretch, the one that is written next, and the last one; they may be the same. */
   private first: Stretch;
   private writing: Stretch;
   private last: Stretch;
-  /** Place of `writing` among the stretches. */
+  /** The index of `writing` among the stretches. */
   private writingAt = 0;
 
-  // The counters. They follow from the commands (`contradiction` compares them) and are kept
-  // because the data path reads them; nothing outside of this class changes them.
+  // Counters. They follow from the commands (`contradiction` compares them) and exist because the data path
+  // reads them; only this class changes them.
 
   /** Commands that are not written. */
   unsent = 0;
-  /** Written commands whose reply has not come. */
+  /** Written commands without a reply. */
   inFlight = 0;
   /** Replies taken so far. */
   answered = 0;
 
-  /** Places that are not empty. */
+  /** The number of occupied places. */
   private held = 0;
   private sweepAt = FIRST_SWEEP;
 
@@ -105,8 +104,8 @@ export class CommandQueue {
   }
 
   /**
-   * Steps over the next unsent command and returns it. Undefined at the end, which may come early: what is handed
-   * over meanwhile may sweep.
+   * Moves to the next unsent command and returns it. Undefined at the end, which may be reached early, because
+   * commands queued meanwhile may trigger a sweep.
    */
   advance(): Command | undefined {
     let { writing } = this;
@@ -124,7 +123,7 @@ export class CommandQueue {
     this.inFlight++;
   }
 
-  /** The command that the next reply belongs to. */
+  /** The command to which the next reply belongs. */
   head(): Command | undefined {
     const { first } = this;
     if (first.next < first.written) {
@@ -134,7 +133,7 @@ export class CommandQueue {
     return this.stepToHead();
   }
 
-  /** The command that was handed over last of those that the test is true for. */
+  /** The youngest command that matches the test. */
   lastOf(isWanted: (command: Command) => boolean): Command | undefined {
     for (let at = this.stretches.length - 1; at >= 0; at--) {
       const stretch = this.stretches.peekAt(at) as Stretch;
@@ -148,12 +147,12 @@ export class CommandQueue {
     return undefined;
   }
 
-  /** All that is unsent or unanswered, in order. */
+  /** All unsent and unanswered commands, in order. */
   pending(): readonly Command[] {
     return withMembers(this.stretches.toArray().flatMap((stretch) => stretch.pending()));
   }
 
-  /** Bytes of what is in flight, estimated from a few. */
+  /** The bytes in flight, estimated from a sample. */
   get bytesInFlight(): number {
     return this.bytesOf(
       ({ next, written }) => [next, written],
@@ -161,7 +160,7 @@ export class CommandQueue {
     );
   }
 
-  /** Bytes of what is unsent, estimated from a few. */
+  /** The unsent bytes, estimated from a sample. */
   get unsentBytes(): number {
     return this.bytesOf(
       ({ written, end }) => [written, end],
@@ -169,14 +168,14 @@ export class CommandQueue {
     );
   }
 
-  /** Takes the command that a reply has just arrived for. */
+  /** Removes the command that has just been answered. */
   shift(): Command | undefined {
     const head = this.head();
     if (head !== undefined) this.takeHead();
     return head;
   }
 
-  /** As `shift`, for a command that `head` has just returned. */
+  /** Like `shift`, for the command that `head` has just returned. */
   takeHead(): void {
     const { first } = this;
     first.places[first.next++] = undefined;
@@ -186,7 +185,7 @@ export class CommandQueue {
     if (first.next === first.end) this.leave(first);
   }
 
-  /** Empties the queue: what was written and what was not, both in order. */
+  /** Empties the queue and returns the written and the unwritten commands, both in order. */
   takeAll(): Left {
     const all = this.stretches.toArray();
     const sent = all.flatMap(({ places, next, written }) => places.slice(next, written) as Command[]);
@@ -196,7 +195,7 @@ export class CommandQueue {
     return { sent: withMembers(sent), unsent: withMembers(unsent) };
   }
 
-  /** For tests: the counter that does not follow from the commands, or null. */
+  /** For tests: the counter that does not match the commands, or null. */
   contradiction(): string | null {
     const all = this.stretches.toArray();
     const held = this.count(({ next, end }) => end - next);
@@ -234,7 +233,7 @@ export class CommandQueue {
     this.stretches.push(stretch);
   }
 
-  /** Steps over commands that were never written, and over stretches that are done. */
+  /** Skips commands that were never written, and completed stretches. */
   private stepToHead(): Command | undefined {
     let { first } = this;
     for (;;) {
@@ -251,7 +250,7 @@ export class CommandQueue {
     }
   }
 
-  /** All commands of the first stretch are done. The last one is used again. */
+  /** All commands of the first stretch are done. The last stretch is reused. */
   private leave(first: Stretch): void {
     if (first !== this.last) {
       if (first === this.writing) this.writing = this.stretches.peekAt(1) as Stretch;
@@ -278,7 +277,7 @@ export class CommandQueue {
     this.held = this.count(({ next, end }) => end - next);
   }
 
-  /** A peer that takes nothing must not make the commands pile up whose callers have given up. */
+  /** Commands whose callers have given up must not accumulate behind a peer that accepts no bytes. */
   private sweep(): void {
     const kept: Stretch[] = [];
     for (const { places, next, written, end } of this.stretches.toArray()) {
@@ -315,13 +314,13 @@ function markQueued(command: Command): void {
   if (command.state < CommandState.Settled) command.state = CommandState.Queued;
 }
 
-/** The commands with what the merged ones among them stand for. */
+/** Replaces merged commands by their members. */
 function withMembers(commands: readonly Command[]): readonly Command[] {
   const isAnyMerged = commands.some((command) => mergedIn(command) !== null);
   return isAnyMerged ? commands.flatMap((command) => mergedIn(command)?.members() ?? command) : commands;
 }
 
-/** Nothing would be written for it, and no other command depends on it. */
+/** It would not be written, and no other command depends on it. */
 function isOver(command: Command): boolean {
   return command.isSettled ? isForgettable(command) : mergedIn(command)?.waiting === 0;
 }

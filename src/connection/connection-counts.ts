@@ -1,11 +1,11 @@
 /**
- * The counts of one link over all its connections, taken where it is done anyway: once for a
- * flush, a read, a connection. Plain fields, read by `stats()`; they only grow.
+ * The counters of one link over all its connections, updated once for each flush, read or connection. Plain
+ * fields, read by `stats()`; they only increase.
  */
 
 import { RoundTrips } from "./round-trips";
 
-/** Flushes of 1, of 2 and 3, of 4 to 7 commands, and so on; the last one of 32,768 and more. */
+/** Flushes of 1, of 2 and 3, of 4 to 7 commands, and so on; the last counter is for 32,768 and more. */
 export const FLUSH_SIZES = 16;
 
 const SUMMED = [
@@ -27,25 +27,25 @@ export class ConnectionCounts {
   static flushes = 0;
 
   flushes = 0;
-  /** Commands written, those of the client itself and those that were sent again included. */
+  /** Written commands, including those of the client itself and resent ones. */
   written = 0;
   readonly flushSizes: number[] = new Array<number>(FLUSH_SIZES).fill(0);
   bytesRead = 0;
   bytesWritten = 0;
   readonly roundTrips = new RoundTrips();
-  /** Times that the socket took no more, and for how long in all. */
+  /** How often the socket accepted no more bytes, and for how long in total. */
   stalls = 0;
   stalledMs = 0;
   attempts = 0;
   /** Connections that became ready. */
   opened = 0;
-  /** Of those, the ones that ended without being asked to. */
+  /** Ready connections that ended unexpectedly. */
   lost = 0;
   /** Commands that were written, lost with their connection and queued again. */
   resent = 0;
   probes = 0;
 
-  /** Takes over what another link has done, round trips aside. */
+  /** Adds the counts of another link, except round trips. */
   add(other: ConnectionCounts): void {
     for (const name of SUMMED) this[name] += other[name];
     other.flushSizes.forEach((count, size) => {

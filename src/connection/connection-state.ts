@@ -1,5 +1,5 @@
 /**
- * The life of a connection, and the only moves it may make. Any other move is a bug and throws.
+ * The states of a connection and the allowed transitions. Any other transition is a bug and throws.
  *
  *   dialing -> handshaking -> ready -> draining -> closed
  *      \____________\__________\_________________/
@@ -9,7 +9,7 @@ export const ConnectionState = {
   Dialing: 0,
   Handshaking: 1,
   Ready: 2,
-  /** The socket was half-closed by us; replies may still arrive. */
+  /** The client has half-closed the socket; replies may still arrive. */
   Draining: 3,
   Closed: 4,
 } as const;
@@ -25,7 +25,7 @@ const MOVES: readonly (readonly ConnectionState[])[] = [
   [],
 ];
 
-/** Returns `to`, or throws when the table does not allow the move. */
+/** Returns `to`, or throws if the table does not allow the transition. */
 export function move(from: ConnectionState, to: ConnectionState): ConnectionState {
   if (!MOVES[from]?.includes(to)) {
     throw new Error(`A connection cannot go from ${NAMES[from]} to ${NAMES[to]}`);

@@ -1,8 +1,8 @@
 /**
- * One socket, one life. Takes commands in the order in which they came, matches each reply to the
- * oldest unanswered one, and hands back what was never answered when it closes; never reused.
- * It knows nothing of reconnecting, queues while offline or retry policies: that is the link's.
- * When commands are encoded and leave is the affair of its `Writer`.
+ * One connection over one socket; never reused. Takes commands in order, matches each reply to the oldest
+ * unanswered command, and hands back unanswered commands when it closes. It knows nothing of reconnecting,
+ * offline queues or retry policies, which are the link's. Its `Writer` decides when commands are encoded and
+ * written.
  */
 
 import type { Duplex } from "node:stream";
@@ -25,38 +25,38 @@ import type { SocketTimeout } from "./socket-timeout";
 import { Writer, type WriterOptions, type WriterSource } from "./writer";
 
 export interface ConnectionOptions extends WriterOptions {
-  /** Time that a half-closed socket has to close before it is destroyed. */
+  /** The time that a half-closed socket has to close before it is destroyed. */
   readonly disconnectTimeoutMs: number;
   readonly replyMapping: "legacy" | "resp3";
   readonly stringNumbers: boolean;
-  /** Time without a byte after which a connection with unanswered commands ends; 0 = never. */
+  /** How long a connection with unanswered commands may receive no byte; 0 = unlimited. */
   readonly socketTimeoutMs: number;
 }
 
-/** Is told how the life of a connection goes. */
+/** Receives the lifecycle events of a connection. */
 export interface ConnectionLife {
   /** The socket is connected; the handshake may begin. */
   onOpen(): void;
   /** A socket or protocol error; `onClose` follows. */
   onConnectionError?(error: Error): void;
-  /** Something is about to be written, after nobody has looked after it for a while. */
+  /** Called before a write while the watchdog is not running. */
   onAwake?(): void;
   /** `first` is about to be queued on an idle connection that was silent for longer than `doubtAfterMs`. */
   onSilence?(silentMs: number, first: Command | undefined): void;
   onClose(): void;
 }
 
-/** Judges error replies. True when the command was taken over; otherwise it fails with the error. */
+/** Judges error replies. Returns true when the command was taken over; otherwise it fails with the error. */
 export interface ErrorJudge {
   judge(command: Command, error: Error): boolean;
 }
 
-/** Follows replies without error to commands that change the state of the connection. */
+/** Follows successful replies to commands that change the state of the connection. */
 export interface StateFollower {
   follow(command: Command, reply: Reply): void;
 }
 
-/** Those that a connection works for. Each part goes to the place that needs it. */
+/** The collaborators of a connection. Each one is passed to the part that needs it. */
 export interface ConnectionDeps extends PushDeps {
   readonly life: ConnectionLife;
   /** Null: error replies fail their commands. */
@@ -64,11 +64,11 @@ export interface ConnectionDeps extends PushDeps {
   /** Null: no command changes the state. */
   readonly stateReplies: StateFollower | null;
   readonly tracer: WriteListener | null;
-  /** Those of its link; without them it counts for nobody. */
+  /** The counters of its link; undefined: not counted. */
   readonly counts?: FlushMeter["counts"];
 }
 
-/** Replies to these need more than settling the command. */
+/** Commands whose replies need more than settling. */
 const STATE_FLAGS =
   CommandFlag.Select |
   CommandFlag.Watch |
@@ -83,55 +83,55 @@ const STATE_FLAGS =
 
 const SUBSCRIBING = CommandFlag.EnterSubscriber | CommandFlag.ExitSubscriber;
 
-/** Time after which reading goes on in the next turn of the event loop. */
+/** The time after which reading continues in the next turn of the event loop. */
 const READ_BURST_MS = 5;
 
 export class Connection implements Dispatcher, ReplySink, WriterSource {
   readonly queue = new CommandQueue();
   readonly scripts = new ScriptMemory();
   state: ConnectionState = ConnectionState.Dialing;
-  /** Shape of the replies of this connection; `protocol` follows the handshake. */
+  /** The shape of this connection's replies; `protocol` follows the handshake. */
   shape: ReplyShape;
-  /** When bytes last arrived, and when the socket was last written with nothing in flight. */
+  /** When bytes last arrived, or when the socket was last written with nothing in flight. */
   lastActivityMs = 0;
-  /** When the last bytes came. */
+  /** When bytes last arrived. */
   lastArrivalMs = 0;
   readyAtMs = 0;
-  /** Time from the open socket to the end of the handshake: a few round trips. */
+  /** The time from the open socket to the end of the handshake: a few round trips. */
   handshakeMs = 0;
-  /** Silence after which the next command is announced by `onSilence`; 0: never. */
+  /** The silence after which `onSilence` announces the next command; 0: never. */
   doubtAfterMs = 0;
-  /** The fault of the bytes or replies that arrived, if that is why it closed. */
+  /** The fault in the received bytes or replies, if that closed the connection. */
   protocolError: Error | null = null;
   bytesRead = 0;
   socket: Duplex | null = null;
-  /** Number of this connection on the server, when the handshake told it. */
+  /** The ID of this connection on the server, if the handshake returned it. */
   clientId: number | null = null;
-  /** `standalone`, `cluster` or `sentinel`, when the handshake told it. */
+  /** `standalone`, `cluster` or `sentinel`, if the handshake returned it. */
   serverMode: string | null = null;
-  /** Name and version of the server, as in `redis 8.2.1`, when the handshake told it. */
+  /** The name and version of the server, as in `redis 8.2.1`, if the handshake returned it. */
   serverVersion: string | null = null;
-  /** Tells one run of one server from all others, when the handshake told it. */
+  /** Identifies one run of one server, if the handshake returned it. */
   serverRunId: string | null = null;
   isMonitoring = false;
-  /** The watchdog rests while nothing is due; the next write calls `onAwake`. */
+  /** The watchdog is not running, because no reply is due; the next write calls `onAwake`. */
   isUnwatched = false;
-  /** Commands that are handed over now leave at the end of the run, whatever the policy. */
+  /** Commands queued now are written at the end of the task, with any policy. */
   isGathering = false;
-  /** Null: it may be silent for ever. */
+  /** Null: the server may stay silent without limit. */
   socketTimeout: SocketTimeout | null = null;
 
   private readonly parser = new Parser(this);
   private readonly pushes: PushRouter;
   private readonly decoding: number;
-  /** The way in which the stream itself ends. */
+  /** The original `end` method of the stream. */
   private socketEnd: Duplex["end"] | null = null;
   private readonly meter: FlushMeter;
   private readonly writer: Writer;
   private roomBytes = 0;
   private burstStartMs = 0;
   private openedAtMs = 0;
-  /** The date less `clockMs`: it grows while the system sleeps. */
+  /** The date minus `clockMs`: it grows while the system is suspended. */
   private offsetMs = 0;
   private destroyTimer: NodeJS.Timeout | undefined;
 
@@ -149,7 +149,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.pushes = new PushRouter(this.queue, deps, options.stringNumbers);
   }
 
-  /** Sets how long it may be silent while commands are outstanding; 0 or less: for ever. */
+  /** Sets how long it may be silent while commands are outstanding; 0 or less: unlimited. */
   limitSilence(limitMs: number): void {
     this.socketTimeout?.stop();
     this.socketTimeout = null;
@@ -161,7 +161,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     if (this.queue.inFlight > 0) this.socketTimeout.windUp();
   }
 
-  /** Read hooks for `net.connect({ onread })`: reads land where the parser needs them. */
+  /** Read hooks for `net.connect({ onread })`: reads go directly into the parser's memory. */
   readonly onread = {
     buffer: (): Uint8Array => {
       const room = this.parser.reserve();
@@ -180,7 +180,10 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     },
   };
 
-  /** Takes the socket over. It may still be connecting, or be destroyed already: by `firstError`, if it knows none. */
+  /**
+   * Attaches a socket, which may still be connecting. If it is destroyed already and has no error, `firstError`
+   * is the reason.
+   */
   attach(socket: Duplex & { connecting?: boolean; encrypted?: boolean }, firstError?: Error): void {
     this.socket = socket;
     hideBytes(socket);
@@ -221,7 +224,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.parser.forgetFrames();
   }
 
-  /** For how long it has been ready. */
+  /** How long it has been ready. */
   get livedMs(): number {
     return clockMs() - this.readyAtMs;
   }
@@ -245,29 +248,29 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.writer.onBatchQueued();
   }
 
-  /** Writes a command at once. Those behind it wait until `goOn`, unless the connection is closing. */
+  /** Writes a command immediately. Later commands wait until `goOn`, unless the connection is closing. */
   sendAhead(command: Command): void {
     this.queue.push(command);
     this.writer.writeAhead();
   }
 
-  /** Writes what waits behind `sendAhead`. */
+  /** Writes the commands that wait behind `sendAhead`. */
   goOn(): void {
     this.writer.goOn();
   }
 
-  /** Half-closes: replies that are on their way still arrive, then the socket closes. */
+  /** Half-closes: replies in flight still arrive, then the socket closes. */
   end(): void {
     if (this.beginToDrain()) this.halfClose();
   }
 
-  /** As `end`, behind everything that was handed over before, which is written first. */
+  /** Like `end`, after all queued commands have been written. */
   finish(): void {
     if (!this.beginToDrain()) return;
     this.writer.finish(() => this.halfClose());
   }
 
-  /** Closes at once; `error` is reported first. */
+  /** Closes immediately; `error` is reported first. */
   destroy(error?: Error): void {
     if (this.state === ConnectionState.Closed) return;
     this.parser.stop();
@@ -299,7 +302,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   onErrorReply(error: Error): void {
     const command = this.queue.shift();
     if (command === undefined) {
-      // A server that turns a client away says so before it is asked anything.
+      // A server that rejects a client says so before any request.
       if (this.state < ConnectionState.Ready) this.destroy(error);
       else this.breakOff(new UnexpectedReplyError(`error reply "${error.message}"`));
       return;
@@ -329,7 +332,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   // --- inside ----------------------------------------------------------------------------
 
-  /** False if there is nothing that could drain. */
+  /** Returns false if the connection cannot drain. */
   private beginToDrain(): boolean {
     const { state, socket } = this;
     if (state >= ConnectionState.Draining) return false;
@@ -355,7 +358,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     return this.shape.protocol === 2 ? Decode.Buffers | Decode.Messages : Decode.Buffers;
   }
 
-  /** RESP2 subscriber traffic, lines of MONITOR, and replies that nobody asked for. */
+  /** Handles RESP2 subscriber traffic, lines of MONITOR, and unrequested replies. */
   private onUnusualReply(command: Command | undefined, value: Reply): void {
     if (Array.isArray(value) && this.shape.protocol === 2 && this.pushes.route(value, this.shape)) {
       return;
@@ -377,8 +380,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   }
 
   /**
-   * The runtime reads on, up to 32 times in a turn, while reads fill their room, and so would hold
-   * the event loop for long. After a while the rest is left to the next turn.
+   * The runtime reads up to 32 times in a turn while reads fill their buffer, which would block the event loop
+   * for long. After a while the rest is left to the next turn.
    */
   private mayReadOn(isMoreWaiting: boolean): boolean {
     if (!isMoreWaiting) this.burstStartMs = 0;
@@ -404,7 +407,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.lastActivityMs = this.lastArrivalMs = clockMs();
   }
 
-  /** The stream of replies cannot be trusted any more. */
+  /** The stream of replies is no longer reliable. */
   private breakOff(error: Error): void {
     this.protocolError = error;
     this.destroy(error);
@@ -418,12 +421,12 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     this.deps.life.onOpen();
   }
 
-  /** A user who ends the stream means the end behind what was issued before. */
+  /** A user who ends the stream expects the issued commands to be written first. */
   private interceptEnd(socket: Duplex): void {
     const { end } = socket;
     this.socketEnd = end;
     socket.end = ((...args: unknown[]) => {
-      // A peer that has closed takes nothing more: what is unsent goes to the next connection.
+      // A peer that has closed reads no more: unsent commands go to the next connection.
       if (this.state < ConnectionState.Draining && !socket.readableEnded) this.writer.flushWhole();
       return Reflect.apply(end, socket, args);
     }) as Duplex["end"];

@@ -1,7 +1,7 @@
 /**
- * Field lists that HIMPORT SET refers to by name. A connection forgets them when it closes or is
- * reset, so each new one prepares them in its handshake, before any command of the user. What
- * becomes of a SET whose fieldset is not prepared is told in managed-fieldsets of the link.
+ * Field lists that HIMPORT SET refers to by name. A connection loses them when it closes or is reset, so each
+ * new one prepares them in its handshake, before any command of the user. The link's managed-fieldsets handles
+ * a SET whose fieldset is not prepared.
  */
 
 import type { Command } from "../command/command";
@@ -15,7 +15,7 @@ export interface Fieldset {
   readonly fields: readonly (string | Buffer)[];
 }
 
-/** The answer to the PREPARE of a fieldset, or null when it has failed. */
+/** The outcome of the PREPARE of a fieldset, or null when it has failed. */
 export type Preparation = Promise<Error | null> | null;
 
 const unprepared = new WeakMap<Connection, Map<Fieldset, Preparation>>();
@@ -30,12 +30,12 @@ export function unpreparedFieldsets(connection: Connection): Map<Fieldset, Prepa
 /** HIMPORT SET key name value ... */
 const NAME_POSITION = 2;
 
-/** The arguments of HIMPORT that make the server know a fieldset. */
+/** The arguments of the HIMPORT that prepares a fieldset. */
 export function prepareArgumentsOf(fieldset: Fieldset): Argument[] {
   return ["PREPARE", fieldset.name, ...fieldset.fields];
 }
 
-/** The fieldset that a HIMPORT SET needs, if it is one of ours. */
+/** The fieldset that a HIMPORT SET needs, if it is a managed one. */
 export function fieldsetOf(fieldsets: readonly Fieldset[], command: Command): Fieldset | undefined {
   if (fieldsets.length === 0 || (command.spec.flags & CommandFlag.Fieldsets) === 0) return undefined;
   const [subcommand, , name] = command.args;

@@ -1,6 +1,6 @@
 /**
- * Fills one flush: takes unsent commands in their order, passes each through the gate and encodes
- * it, until enough bytes are together. It never writes to the socket.
+ * Fills one flush: takes unsent commands in order, passes each through the write filter and encodes it, until
+ * the flush has enough bytes. It never writes to the socket.
  */
 
 import { BatchKind } from "../command/batch";
@@ -15,27 +15,30 @@ import type { CommandQueue } from "./command-queue";
 import type { ScriptMemory } from "./script-memory";
 import { beginWriting } from "./write-filter";
 
-/** So few commands share one flush if they are large, up to so many times the usual bytes. */
+/** If at most this many commands are large, they share one flush, of up to this many times the usual bytes. */
 const FEW = 16;
-/** Commands are large from this mean size on. */
+/** The mean size from which commands count as large. */
 const LARGE_BYTES = 16 * 1024;
 
 export interface WriteListener {
-  /** Called for each command as it is encoded, while `isLogging` is true, commands are watched or somebody listens to them. */
+  /**
+   * Called for each command as it is encoded, while `isLogging` is true, commands are watched or commands have
+   * a subscriber.
+   */
   onWrite(command: Command): void;
   readonly isLogging: boolean;
-  /** Address of the server, for those who listen. */
+  /** The address of the server, for subscribers. */
   server?(): ServerContext;
 }
 
 const NOWHERE: ServerContext = { serverAddress: "", serverPort: undefined };
 
-/** The address of the server, as the tracer of a client tells it. */
+/** The address of the server, as a client's tracer reports it. */
 export function serverFor(tracer: Pick<WriteListener, "server"> | null): ServerContext {
   return tracer?.server?.() ?? NOWHERE;
 }
 
-/** Whether commands are to be shown one by one as they are written. */
+/** Whether each written command must be reported. */
 export function isTraced(listener: WriteListener | null): listener is WriteListener {
   return listener !== null && (listener.isLogging || writeWatch.watcher !== null || isCommandTraced());
 }
@@ -47,7 +50,9 @@ export class FlushEncoder {
   constructor(
     source: { readonly queue: CommandQueue; readonly scripts: ScriptMemory },
     private readonly output: OutputBuffer,
-    /** A flush ends at the first command that reaches this many bytes, unless all are few and large. */
+    /**
+     * A flush ends at the first command that reaches this many bytes, unless the commands are few and large.
+     */
     private readonly highWaterBytes: number,
     private readonly listener: WriteListener | null,
   ) {
@@ -56,9 +61,9 @@ export class FlushEncoder {
   }
 
   /**
-   * Returns why a command could not be encoded: half of it is in the buffer, so nothing may go out.
-   *
-   * @param unsent Commands of the queue that are unsent, one at least.
+   * Returns why a command could not be encoded: a part of it is in the buffer, so the flush must not be
+   * written.
+   * @param unsent The number of unsent commands in the queue, at least one.
    */
   fill(unsent: number): Error | null {
     const { queue } = this;
@@ -96,7 +101,7 @@ export class FlushEncoder {
   }
 }
 
-/** Nothing has to be asked or noted before it is written, as for nearly all commands. */
+/** No check and no record is needed before it is written, as for nearly all commands. */
 function mayPass({ batch, extra }: Command): boolean {
   if (extra !== null) return false;
   return (

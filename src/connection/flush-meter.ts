@@ -1,7 +1,7 @@
 /**
- * Measures the flushes of one connection, for the counters of its link and for those who listen:
- * how many commands each had, how long its first reply took, how long the socket took no more. All
- * of it once a flush or once a read; one round trip is measured at a time.
+ * Measures the flushes of one connection, for the counters of its link and for subscribers: the number of
+ * commands, the time to the first reply, the time in which the socket accepted no more bytes. It works once for
+ * each flush or read, and measures one round trip at a time.
  */
 
 import { Batch } from "../command/batch";
@@ -13,9 +13,9 @@ import type { CommandQueue } from "./command-queue";
 import { ConnectionCounts, FLUSH_SIZES } from "./connection-counts";
 import { serverFor, type WriteListener } from "./flush-encoder";
 
-/** Their replies come when the server pleases. */
+/** The server may delay their replies. */
 const UNTIMED = CommandFlag.Blocking | CommandFlag.Waits;
-/** In the place of a command number: no round trip is being measured. */
+/** No round trip is being measured. */
 const UNMEASURED = -1;
 
 const debug = debugLog("flush");
@@ -23,15 +23,15 @@ const debug = debugLog("flush");
 /** A reported flush without a reply. */
 interface Pending {
   readonly context: FlushContext;
-  /** The reply with a higher number is of this flush. */
+  /** The first reply with a higher number belongs to this flush. */
   readonly place: number;
   readonly beganMs: number;
 }
 
 export class FlushMeter {
-  /** Why the next flush happens, if it is not for the usual reason. */
+  /** The cause of the next flush if it is not the usual one. */
   cause: FlushCause | null = null;
-  /** The next flush has an automatic batch that was held back. */
+  /** The next flush contains an automatic batch that was held back. */
   isHeld = false;
   private place = 0;
   private inFlight = 0;
@@ -41,7 +41,7 @@ export class FlushMeter {
   private timedFromMs = 0;
   private stalledFromMs = 0;
   private pending: Pending[] | null = null;
-  /** Looked up once: asking the environment takes longer than a flush may. */
+  /** Read once: reading the environment takes longer than a flush may. */
   private readonly isLogging = debug.enabled;
 
   constructor(
@@ -50,7 +50,7 @@ export class FlushMeter {
     private readonly tracer: Pick<WriteListener, "server"> | null = null,
   ) {}
 
-  /** A flush is about to be filled; the connection has looked at the clock if nothing was in flight. */
+  /** A flush is about to be filled; if nothing was in flight, the connection has read the clock. */
   begin(idleSinceMs: number): void {
     const { queue } = this;
     this.inFlight = queue.inFlight;
@@ -80,7 +80,7 @@ export class FlushMeter {
     this.isHeld = false;
   }
 
-  /** Bytes have been read and what they held has been answered. */
+  /** Bytes have been read and their replies processed. */
   arrived(size: number, nowMs: number): void {
     const { counts, queue } = this;
     counts.bytesRead += size;
@@ -97,7 +97,7 @@ export class FlushMeter {
     this.cause = "drain";
   }
 
-  /** The connection is over. */
+  /** The connection is closed. */
   close(makeError: () => Error): void {
     this.drained();
     const { pending } = this;

@@ -1,20 +1,21 @@
 /**
  * Decides when bytes are written, for all connections of the thread. `writer.ts` asks it and writes. The rule:
  *
- * 1. A command is written at once while nothing is in flight on its connection; otherwise commands gather, and are
- *    written when they are half as many as those in flight and four prices of a write have passed since the last one.
- * 2. What has gathered is written at the end of the run if nothing was in flight before it, and at the end of the
- *    event-loop turn in any case.
- * 3. While other programs or the server compete for the thread's processor, sentence 2 alone applies.
+ * 1. A command is written immediately while nothing is in flight on its connection. Otherwise commands are
+ *    collected, and written early once they are half as many as those in flight and four write costs have passed.
+ * 2. Collected commands are written at the end of the task if nothing was in flight before it, and at the end of
+ *    the event-loop turn in any case.
+ * 3. While other programs or the server compete for the thread's processor, only sentence 2 applies.
  *
- * A run is one callback of the event loop with its microtasks. Sentence 1 lets client and server work at the same
- * time. On a shared processor they cannot, and an early write only makes the kernel switch between them.
+ * A task is one callback of the event loop with its microtasks. Sentence 1 lets client and server work at the
+ * same time. On a shared processor they cannot, and an early write only makes the kernel switch between them.
  *
- * Connections are flushed in the order in which they were first booked. A flush at the end of the run includes the
- * connections that were booked before, so a write of one client leaves the process before a later one of another.
+ * Connections are flushed in the order in which they were first scheduled. A flush at the end of the task
+ * includes the connections that were scheduled before, so a write of one client leaves the process before a
+ * later one of another.
  *
- *   booked:  | busy | busy | idle | busy |
- *            `------- due -------' the rest is flushed at the end of the turn
+ *   scheduled:  | busy | busy | idle | busy |
+ *               `------- due -------' the rest is flushed at the end of the turn
  */
 
 import { atExit, type ExitWork } from "../util/at-exit";
@@ -22,36 +23,39 @@ import { sharesTimers } from "../util/runtime";
 import { atTurnEnd, clockMs, nextTick, threadTimes } from "../util/scheduling";
 
 export interface Flushable {
-  /** Set while it is booked; belongs to the scheduler. */
+  /** Set while a flush is scheduled; owned by the scheduler. */
   isBooked: boolean;
-  /** Writes what has gathered, up to the size of one flush. */
+  /** Writes the collected commands, up to the size of one flush. */
   flush(): void;
-  /** Writes all that the kernel takes at once. */
+  /** Writes as much as the kernel accepts immediately. */
   flushWhole(): void;
 }
 
-/** Prices of a write between two early writes: they take a fifth of the thread's time at most. */
+/** The gap between early writes, in costs of a write: writes then take at most a fifth of the thread's time. */
 const PRICES_APART = 4;
-/** In ms: the highest price that counts, and the one before a write was measured. A loaded machine measured 5 to 25 µs. */
+/**
+ * In ms: the upper limit of the cost of a write, and its value before the first measurement. A loaded machine
+ * measured 5 to 25 µs.
+ */
 const MOST_PRICE_MS = 0.025;
-/** Factor by which the least measured price rises with each write, so that an old one is forgotten. */
+/** The factor by which the least measured cost rises with each write, so that an old one is forgotten. */
 const FORGETTING = 1.01;
-/** In ms: time between two looks whether the processor is shared. A look takes about 2 µs. */
+/** In ms: the interval between checks whether the processor is shared. A check takes about 2 µs. */
 const LOOK_MS = 20;
-/** A thread that computes for less of the time in which it does not wait for events shares its processor (decision 0014). */
+/** A thread that computes in less than this share of its non-idle time shares its processor (decision 0014). */
 const LEAST_SHARE = 0.85;
 
 export class FlushScheduler implements ExitWork {
   private booked: Flushable[] = [];
-  /** So many of them are flushed at the end of the run. */
+  /** The number of them that are flushed at the end of the task. */
   private dueCount = 0;
   private isRunBooked = false;
   private isTurnBooked = false;
   /** When the last write ended. */
   private writtenMs = 0;
-  /** The least time that a write took lately. */
+  /** The least recent cost of a write. */
   private priceMs = MOST_PRICE_MS;
-  /** The processor was shared when the scheduler looked last. */
+  /** The processor was shared at the last check. */
   private isShared = false;
   private lookedMs = 0;
   private computedMs = 0;
@@ -65,26 +69,26 @@ export class FlushScheduler implements ExitWork {
     this.flushFirst(this.booked.length);
   };
 
-  /** @param watchesExit At the exit of the process it writes what was issued before. */
+  /** @param watchesExit At the exit of the process it writes the issued commands. */
   constructor(
     private watchesExit = false,
     private readonly clock: () => number = clockMs,
     private readonly times: { computedMs(): number; idleMs(): number } = threadTimes,
   ) {}
 
-  /** Whether the first command of a flush may be written before the run goes on. */
+  /** Whether the first command of a flush may be written before the task continues. */
   mayWriteFirst(inFlight: number): boolean {
     if (inFlight === 0 && this.booked.length === 0) return !this.isShared;
     return this.mayWriteEarly(1, inFlight);
   }
 
-  /** Whether so many gathered commands may be written before the run goes on. */
+  /** Whether this many collected commands may be written before the task continues. */
   mayWriteEarly(gathered: number, inFlight: number): boolean {
     if (gathered * 2 < inFlight || this.isShared) return false;
     return this.clock() - this.writtenMs >= this.priceMs * PRICES_APART;
   }
 
-  /** A socket has taken what was written to it since `startMs`. */
+  /** A socket has accepted a write that began at `startMs`. */
   noteWrite(startMs: number): void {
     const nowMs = this.clock();
     this.writtenMs = nowMs;
@@ -92,7 +96,7 @@ export class FlushScheduler implements ExitWork {
     if (nowMs - this.lookedMs >= LOOK_MS) this.look(nowMs);
   }
 
-  /** To be called when `one` has something to write and is not booked. */
+  /** Called when `one` has commands to write and is not scheduled. */
   request(one: Flushable, inFlight: number): void {
     if (this.watchesExit) {
       this.watchesExit = false;
@@ -110,7 +114,7 @@ export class FlushScheduler implements ExitWork {
     nextTick(this.onRunEnd);
   }
 
-  /** Books another flush in the next turn, for the rest of what did not fit into this one. */
+  /** Schedules another flush in the next turn, for the commands that exceeded this one. */
   requestNextTurn(one: Flushable): void {
     if (one.isBooked) return;
     one.isBooked = true;
@@ -118,14 +122,17 @@ export class FlushScheduler implements ExitWork {
     this.bookTurn();
   }
 
-  /** Flushes everything that was booked before `one`, which is about to write. */
+  /** Flushes all connections that were scheduled before `one`, which is about to write. */
   flushBefore(one: Flushable): void {
     if (this.booked.length === 0 || this.booked[0] === one) return;
     const place = this.booked.indexOf(one);
     this.flushFirst(place < 0 ? this.booked.length : place);
   }
 
-  /** Flushes what was booked up to `one`. Later commands of `one` are written behind those of other connections. */
+  /**
+   * Flushes the scheduled connections up to `one`. Later commands of `one` are written after those of other
+   * connections.
+   */
   flushThrough(one: Flushable): void {
     this.flushFirst(this.booked.indexOf(one) + 1);
   }
@@ -158,7 +165,7 @@ export class FlushScheduler implements ExitWork {
         one.flush();
       }
     } finally {
-      // A flush that has thrown holds up nobody.
+      // An error in one flush must not stop the others.
       if (next < count) this.putBack(due.slice(next, count));
     }
   }
@@ -169,7 +176,7 @@ export class FlushScheduler implements ExitWork {
     this.bookTurn();
   }
 
-  /** `process.exit()` runs neither ticks nor turns: what was issued before it is written here. */
+  /** `process.exit()` runs neither ticks nor turns: earlier commands are written here. */
   onExit(): void {
     for (const one of this.booked.splice(0)) {
       one.isBooked = false;
@@ -181,7 +188,7 @@ export class FlushScheduler implements ExitWork {
 /** The scheduler of this thread. */
 export const flushScheduler = new FlushScheduler(true);
 
-/** The scheduler of a connection: that of the thread, or one of its own where timers are not shared. */
+/** The scheduler of a connection: the thread's, or a separate one if the runtime does not share timers. */
 export function schedulerOfConnection(): FlushScheduler {
   return sharesTimers ? flushScheduler : new FlushScheduler();
 }

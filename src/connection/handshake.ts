@@ -1,7 +1,7 @@
 /**
- * The first words of a fresh connection, before it is ready: protocol and credentials, database, name,
- * client info, ready check. The whole list leaves in one write; answers are judged afterwards.
- * A server that does not know RESP3 gets the list again in its RESP2 form.
+ * The handshake of a new connection: protocol and credentials, database, name, client info, ready check. All
+ * commands are sent in one write; their replies are evaluated afterwards. A server without RESP3 gets the
+ * commands again in their RESP2 form.
  */
 
 import { normalizeArguments } from "../command/argument-mappers";
@@ -35,7 +35,7 @@ export interface Credentials {
   readonly password?: string | null | undefined;
 }
 
-/** The client's own version, told to the server by CLIENT SETINFO. */
+/** The client's own version, sent to the server with CLIENT SETINFO. */
 export interface ClientIdentity {
   readonly name: string;
   readonly version: string;
@@ -44,17 +44,20 @@ export interface ClientIdentity {
 export type HandshakeOutcome =
   | { kind: "ready"; info: ServerInfo }
   | { kind: "loading"; delayMs: number }
-  /** `isTransient`: the next attempt may succeed without any change, so commands wait for it. `isLogin`: the login was refused. */
+  /**
+   * `isTransient`: the next attempt may succeed without any change, so commands wait for it. `isLogin`: the
+   * login was refused.
+   */
   | { kind: "failed"; error: Error; isTransient: boolean; isLogin?: boolean };
 
-/** `said` is the text of the error as the server sent it; in the error itself credentials are masked. */
+/** `said` is the error text as the server sent it; in the error itself credentials are masked. */
 type Answer = { value: Reply; error: null; said: "" } | { value: null; error: Error; said: string };
 
-/** Completion of the commands that the connection sends on its own account. */
+/** The completion of commands that the connection sends on its own account. */
 class Request implements Completion {
   readonly promise = null;
   readonly answer: Promise<Answer>;
-  /** The text of the error reply before credentials were masked in it. */
+  /** The text of the error reply before its credentials were masked. */
   said: string | null = null;
   private settle!: (answer: Answer) => void;
 
@@ -99,7 +102,7 @@ function dispatchAll(connection: Connection, commands: readonly Command[]): void
   }
 }
 
-/** Makes the server know a fieldset; null when it does. Until then it is among those that are unprepared. */
+/** Prepares a fieldset on the server; resolves with null on success. Until then it counts as unprepared. */
 export function prepareFieldset(connection: Connection, fieldset: Fieldset): Promise<Error | null> {
   return noteFieldset(connection, fieldset, request(connection, "himport", prepareArgumentsOf(fieldset)));
 }
@@ -119,22 +122,25 @@ function noteFieldset(
   return asked;
 }
 
-/** The databases that a connection has to be able to select. */
+/** The databases that a connection must be able to select. */
 export interface Databases {
-  /** Database that it is ready with. */
+  /** The database that is selected when it is ready. */
   readonly db: number;
-  /** Databases of commands that wait for it: a command must not run in another one because its SELECT is refused. */
+  /**
+   * The databases of commands that wait for it: a command must not run in another database because its SELECT
+   * was refused.
+   */
   readonly otherDbs?: readonly number[];
 }
 
-/** The identity of the client and its wishes. */
+/** The identity of the client and its settings. */
 export interface Introduction extends Databases {
   readonly options: HandshakeOptions;
   readonly credentials: Credentials;
   readonly identity: ClientIdentity;
 }
 
-/** Runs the handshake; `onError` receives what does not stop the connection. */
+/** Runs the handshake; `onError` receives errors that do not end the connection. */
 export async function handshake(
   connection: Connection,
   introduction: Introduction,
@@ -153,7 +159,7 @@ export async function handshake(
   return noteServer(connection, judge(second, introduction, onError));
 }
 
-/** Keeps what INFO says about who the server is. */
+/** Records the server's identity from INFO. */
 function noteServer(connection: Connection, outcome: HandshakeOutcome): HandshakeOutcome {
   if (outcome.kind === "ready") {
     const { info } = outcome;
@@ -164,7 +170,7 @@ function noteServer(connection: Connection, outcome: HandshakeOutcome): Handshak
   return outcome;
 }
 
-/** Valkey tells the version of Redis that it is compatible with, too. */
+/** Valkey also reports the version of Redis with which it is compatible. */
 function versionIn(info: ServerInfo): string | null {
   for (const name of ["valkey", "redis"]) {
     const version = info.kept(`${name}_version`);
@@ -207,7 +213,7 @@ async function introduce(
   };
 }
 
-/** The answers to come, in the order in which they were asked for. */
+/** The pending replies, in the order of the requests. */
 interface Said {
   readonly login: Promise<Answer> | null;
   readonly dbs: readonly number[];
@@ -219,9 +225,9 @@ interface Said {
 }
 
 /**
- * Sends the list, in the order of the fields. It is no part of the function that waits for the answers: the engine
- * counts each wait as a call, so that after some hundred connections it would compile all of this. For the same
- * reason the list is handed over once.
+ * Sends the commands, in the order of the fields. It is separate from the function that awaits the replies: the
+ * engine counts each await as a call, and would compile all of this after some hundred connections. For the
+ * same reason the commands are dispatched together.
  */
 function say(connection: Connection, introduction: Introduction, protocol: 2 | 3): Said {
   const { options, credentials } = introduction;
@@ -238,7 +244,7 @@ function say(connection: Connection, introduction: Introduction, protocol: 2 | 3
     dbs,
     selected: dbs.map((db) => ask("select", [String(db)])),
     formalities: new Formalities(introduction, list),
-    // RESP3 has told it already. It is what the server knows this connection by.
+    // With RESP3, HELLO has returned it already. The server identifies this connection by it.
     id: protocol === 2 && !options.disableClientInfo ? ask("client", ["ID"]) : null,
     fieldsets: (options.himportFieldsets ?? []).map((one) =>
       noteFieldset(connection, one, ask("himport", prepareArgumentsOf(one))),
@@ -250,17 +256,17 @@ function say(connection: Connection, introduction: Introduction, protocol: 2 | 3
 }
 
 /**
- * The commands of a handshake that the connection can do without: nobody looks at what they are answered, only
- * that they are, and one promise stands for all.
+ * Commands of a handshake that may fail: their replies are ignored, and one promise reports that all have
+ * arrived.
  */
 class Formalities implements Completion {
   readonly promise = null;
-  /** Null if there are none. */
+  /** Null without such commands. */
   readonly answered: Promise<void> | null = null;
   private unanswered = 0;
   private settle: (() => void) | null = null;
 
-  /** @param list Takes the commands. */
+  /** @param list Receives the commands. */
   constructor(
     { options, identity }: Introduction,
     private readonly list: Command[],
@@ -289,12 +295,12 @@ class Formalities implements Completion {
   }
 }
 
-/** Whether nobody looks at the answer. */
+/** Whether the reply is ignored. */
 export function isFormality({ completion }: Command): boolean {
   return completion instanceof Formalities;
 }
 
-/** Keeps what HELLO tells, a map that arrives as an object or as a flat list. */
+/** Records the reply to HELLO, a map that arrives as an object or as a flat list. */
 function noteHello(connection: Connection, { value, error }: Answer): void {
   if (error !== null) return;
   connection.setProtocol(3);
@@ -313,7 +319,7 @@ function mapOf(list: readonly Reply[]): Record<string, Reply> {
   return map;
 }
 
-/** The databases to be selected, in this order; a fresh connection has 0. */
+/** The databases to select, in this order; a new connection has 0. */
 function databasesOf({ db, otherDbs = [] }: Databases): readonly number[] {
   return db === 0 && otherDbs.length === 0 ? [] : [...otherDbs, db];
 }
@@ -364,7 +370,7 @@ function refused({ error, said }: Answer, hasPassword: boolean, isLogin = false)
   return { kind: "failed", error: error as Error, isTransient: isTransientRefusal(said), isLogin };
 }
 
-/** Judges the answer to INFO: ready, or loading its data and to be asked again. */
+/** Evaluates the reply to INFO: ready, or loading its data and to be asked again. */
 export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeOutcome {
   if (answer.error !== null) {
     if (!answer.said.includes("NOPERM")) {
@@ -382,7 +388,7 @@ export function judgeInfo(answer: Answer, options: HandshakeOptions): HandshakeO
   return { kind: "loading", delayMs: Number.isFinite(etaMs) ? Math.min(etaMs, maxMs) : maxMs };
 }
 
-/** Errors of AUTH that mean that no login was needed; told once and passed over. */
+/** Errors of AUTH that mean that no login was needed; reported once and ignored. */
 function isHarmless(said: string): boolean {
   if (said.includes("no password is set")) {
     console.warn("[WARN] Redis server does not require a password, but a password was supplied.");

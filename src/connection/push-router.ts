@@ -1,10 +1,10 @@
 /**
- * Sorts the messages nobody asked for: pub/sub kinds are dispatched, confirmations settle the
- * subscribe commands that wait for them, everything else goes to the listener by its kind.
- * The same for RESP3 pushes and for the arrays of a RESP2 connection in subscriber mode.
+ * Routes unrequested messages: pub/sub messages are dispatched, confirmations settle the waiting subscribe
+ * commands, and all others go to the listener by their kind. Handles RESP3 pushes and the arrays of a RESP2
+ * connection in subscriber mode.
  *
- * A subscribe command with n names is answered by n confirmations; it sits at the head of the
- * command queue until the last one came.
+ * A subscribe command with n names gets n confirmations; it stays at the head of the command queue until the
+ * last one has arrived.
  */
 
 import { Command, markAnswered } from "../command/command";
@@ -15,11 +15,11 @@ import type { Reply } from "../protocol/resp-types";
 import type { CommandQueue } from "./command-queue";
 import { SubscriptionKind, type Subscriptions } from "./subscriptions";
 
-/** Is told what the server says without having been asked. */
+/** Receives unrequested messages of the server. */
 export interface MessageListener {
-  /** It is over when the call returns. */
+  /** The message is valid until the call returns. */
   onMessage(message: Message): void;
-  /** The server ended a shard subscription by itself: its slot has moved. */
+  /** The server ended a shard subscription: its slot has moved. */
   onShardLost(channel: Buffer): void;
   /** Any other push, by its kind (`invalidate` ...). */
   onOtherPush(kind: string, message: readonly Reply[]): void;
@@ -27,11 +27,11 @@ export interface MessageListener {
   onMonitorLine(line: string): void;
 }
 
-/** The parts that pushes act on. */
+/** The collaborators of the router. */
 export interface PushDeps {
   /** The confirmed subscriptions. They outlive the connection. */
   readonly subscriptions: Subscriptions;
-  /** Null: messages are passed over. */
+  /** Null: messages are ignored. */
   readonly messages: MessageListener | null;
 }
 
@@ -55,7 +55,9 @@ const CONFIRMATIONS: ReadonlyMap<string, Confirmation> = new Map(
 const NO_PATTERN = Buffer.alloc(0);
 
 export class PushRouter {
-  /** Confirmations that the command at head still waits for; 0 = none has come yet. */
+  /**
+   * The number of confirmations that the command at the head still waits for; 0 = the first has not arrived.
+   */
   private left = 0;
 
   constructor(
@@ -64,7 +66,7 @@ export class PushRouter {
     private readonly stringNumbers: boolean,
   ) {}
 
-  /** True when the message was one of the pub/sub kinds. */
+  /** Returns true for a pub/sub message. */
   route(message: readonly Reply[], shape: ReplyShape): boolean {
     const kind = String(message[0]);
     switch (kind) {
@@ -106,11 +108,11 @@ export class PushRouter {
       else this.deps.subscriptions.delete(kind, name);
     }
     if (!isAsked) {
-      // sunsubscribe arrives unasked when a slot moves away from the node
+      // sunsubscribe arrives unrequested when a slot moves away from the node.
       if (!isEntry && kind === SubscriptionKind.Shard && name !== null) this.deps.messages?.onShardLost(name);
       return;
     }
-    // The first confirmation is an answer: what the command is a part of does not go again as a whole.
+    // The first confirmation counts as a reply: the group of the command is no longer sent again as a whole.
     markAnswered(command);
     if (--this.left > 0) return;
     this.queue.shift();
@@ -134,7 +136,7 @@ export class PushRouter {
   }
 }
 
-/** A channel or pattern; a server that sends anything else does not speak the protocol. */
+/** A channel or pattern; a server that sends any other type violates the protocol. */
 function bytesOf(value: Reply, kind: string): Buffer {
   if (Buffer.isBuffer(value)) return value;
   throw new ParserError(`Protocol error: a push of kind "${kind}" without a name`);

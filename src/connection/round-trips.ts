@@ -1,25 +1,25 @@
 /**
- * The round trips of a server, from a flush to its first reply: a moving mean, and the 99th
- * percentile of the last minute from a histogram whose steps are a quarter of a power of two.
+ * The round trips to a server, from a flush to its first reply: a moving mean, and the 99th percentile of the
+ * last minute from a histogram with four steps for each power of two.
  *
- *   periods of ten seconds:  | 0 | 1 | 2 | 3 | 4 | 5 |   the oldest is emptied and used again
+ *   periods of ten seconds:  | 0 | 1 | 2 | 3 | 4 | 5 |   the oldest is cleared and reused
  */
 
 const PERIODS = 6;
 const PERIOD_MS = 10_000;
-/** Four to each power of two, from one microsecond to half an hour. */
+/** Four steps for each power of two, from one microsecond to half an hour. */
 const STEPS_PER_DOUBLING = 4;
 const STEPS = STEPS_PER_DOUBLING * 31;
 const WEIGHT_OF_ONE = 1 / 8;
 const SHARE = 0.99;
-/** So many are kept singly. */
+/** The number of round trips that are stored individually. */
 const FEW = 16;
 
 export class RoundTrips {
-  /** Moving mean in milliseconds, in which the last one counts an eighth; null before the first. */
+  /** The moving mean in milliseconds, with a weight of one eighth for the last one; null before the first. */
   meanMs: number | null = null;
   count = 0;
-  /** Step and period of each of the first few: a connection that is idle needs no table. */
+  /** The step and period of each of the first few: an idle connection needs no table. */
   private first: readonly number[] = [];
   private counts: Uint32Array | null = null;
   private period = 0;
@@ -29,12 +29,14 @@ export class RoundTrips {
       this.meanMs === null ? roundTripMs : this.meanMs + (roundTripMs - this.meanMs) * WEIGHT_OF_ONE;
     this.count++;
     if (this.counts === null && this.first.length < FEW * 2) {
-      // A list that grows by itself makes room for 16 more.
+      // A list that grows in place reserves room for 16 more.
       this.first = this.first.concat(stepOf(roundTripMs), Math.floor(nowMs / PERIOD_MS));
     } else this.add(this.counts ?? this.makeTable(), stepOf(roundTripMs), nowMs);
   }
 
-  /** Upper end of the step in which the 99th percentile of the last minute lies; null when nothing was measured. */
+  /**
+   * The upper end of the step that contains the 99th percentile of the last minute; null without measurements.
+   */
   p99Ms(nowMs: number): number | null {
     if (this.counts === null) return this.greatestMs(nowMs);
     const counts = this.turnTo(this.counts, nowMs);
@@ -66,7 +68,7 @@ export class RoundTrips {
     return table;
   }
 
-  /** Of so few, the greatest one is the percentile. */
+  /** With so few values, the percentile is the largest one. */
   private greatestMs(nowMs: number): number | null {
     const { first } = this;
     const oldest = Math.floor(nowMs / PERIOD_MS) - PERIODS + 1;
@@ -77,7 +79,7 @@ export class RoundTrips {
     return greatest < 0 ? null : upperEndMs(greatest);
   }
 
-  /** Empties the periods that have begun since the last call. */
+  /** Clears the periods that have begun since the last call. */
   private turnTo(counts: Uint32Array, nowMs: number): Uint32Array {
     const period = Math.floor(nowMs / PERIOD_MS);
     const passed = Math.min(period - this.period, PERIODS);

@@ -1,9 +1,8 @@
 /**
- * Which Lua scripts the server has seen on this connection. Decides, at the moment of writing,
- * whether a script goes out as EVAL with its text or as EVALSHA with its hash. In batches that
- * their callers put together the first use is always the text, since the server may have forgotten the script meanwhile: the
- * commands behind an EVALSHA that says NOSCRIPT have run when its text is sent, and an element of
- * EXEC could not be repaired at all.
+ * Remembers which Lua scripts the server has seen on this connection. Decides at the time of writing whether a
+ * script is sent as EVAL with its text or as EVALSHA with its hash. In an explicit batch the first use always
+ * sends the text, because the server may have lost the script meanwhile: commands behind an EVALSHA with
+ * NOSCRIPT would run before its text is sent again, and an element of EXEC could not be repaired at all.
  */
 
 import { type Batch, BatchKind } from "../command/batch";
@@ -11,11 +10,11 @@ import type { Command } from "../command/command";
 
 export class ScriptMemory {
   private known: Set<string> | null = null;
-  /** The explicit batch that is being written, and what it has brought. */
+  /** The explicit batch that is being written, and the scripts that it has sent. */
   private batch: Batch | null = null;
   private inBatch: Set<string> | null = null;
 
-  /** Sets the command word and the first argument of a script command. */
+  /** Sets the name and the first argument of a script command. */
   choose(command: Command): void {
     const script = command.extra?.script;
     if (script === null || script === undefined) return;
@@ -30,7 +29,7 @@ export class ScriptMemory {
     command.become(script.byText, script.lua);
   }
 
-  /** The server answered NOSCRIPT. */
+  /** The server replied NOSCRIPT. */
   forget(sha: string): void {
     this.known?.delete(sha);
     this.inBatch?.delete(sha);

@@ -1,12 +1,12 @@
 /**
- * The answer of a server to INFO. The text is some kilobytes long and a few of its fields are of
- * interest: those are looked up. A piece of a text keeps the whole of it alive, so that one to be kept is copied.
+ * The reply to INFO. The text has some kilobytes, of which few fields are needed, so fields are looked up on
+ * demand. A substring keeps the whole text in memory, so fields to be kept are copied.
  */
 
 export class ServerInfo {
   constructor(private readonly text: string) {}
 
-  /** Undefined if there is no such line. */
+  /** Undefined if the field is missing. */
   field(name: string): string | undefined {
     const { text } = this;
     const line = `${name}:`;
@@ -17,13 +17,13 @@ export class ServerInfo {
     return text.slice(start, end < 0 ? undefined : end);
   }
 
-  /** As `field`, to be kept for longer than the answer. */
+  /** Like `field`, as a copy that may outlive the reply. */
   kept(name: string): string | undefined {
     const value = this.field(name);
     return value === undefined ? undefined : Buffer.from(value).toString();
   }
 
-  /** All of it. */
+  /** All fields. */
   fields(): Record<string, string> {
     const info: Record<string, string> = Object.create(null);
     for (const line of this.text.split("\r\n")) {

@@ -1,16 +1,15 @@
 /**
- * `socketTimeout`: ends a connection on which commands are outstanding and no byte arrives.
- * An idle connection never times out. Its clock is the coarse timer, and it is wound up when
- * something is written, so that reading costs nothing.
+ * `socketTimeout`: ends a connection on which commands are outstanding and no byte arrives. An idle connection
+ * never times out. It uses the coarse timer and starts it on writes, so reading costs nothing.
  */
 
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { clockMs } from "../util/scheduling";
 
-/** The parts of its connection that it needs. */
+/** The members of its connection that it needs. */
 export interface TimedConnection {
   readonly queue: { readonly inFlight: number };
-  /** When bytes last arrived, or when something was written with nothing in flight. */
+  /** When bytes last arrived, or when the socket was last written with nothing in flight. */
   readonly lastActivityMs: number;
 }
 
@@ -23,7 +22,7 @@ export class SocketTimeout implements Expiring {
     private readonly onTimeout: () => void,
   ) {}
 
-  /** Something was written. */
+  /** Starts the timer after a write. */
   windUp(): void {
     this.deadline ??= deadlines.schedule(this, this.timeoutMs);
   }

@@ -1,6 +1,6 @@
 /**
- * The subscriptions that the server has confirmed, per kind. Outlives connections, so that they
- * can be restored; names are kept byte for byte (latin1 text of the bytes as the key).
+ * The confirmed subscriptions, by kind. They outlive connections, so that they can be restored. Names are kept
+ * byte for byte (their latin1 text is the key).
  */
 
 import { clockMs } from "../util/scheduling";
@@ -9,9 +9,9 @@ export const SubscriptionKind = { Channel: 0, Pattern: 1, Shard: 2 } as const;
 export type SubscriptionKind = (typeof SubscriptionKind)[keyof typeof SubscriptionKind];
 
 export class Subscriptions {
-  /** A field, because each reply asks for it. */
+  /** A field, because it is read for each reply. */
   isEmpty = true;
-  /** One of each kind, from the first subscription on. */
+  /** One set of each kind, from the first subscription on. */
   private sets: readonly Set<string>[] | null = null;
 
   constructor(
@@ -19,7 +19,7 @@ export class Subscriptions {
     private readonly onChange: (() => void) | null = null,
   ) {}
 
-  /** Of all kinds. */
+  /** The number of subscriptions of all kinds. */
   get count(): number {
     return (this.sets ?? []).reduce((sum, set) => sum + set.size, 0);
   }
@@ -58,7 +58,7 @@ export class Subscriptions {
   }
 }
 
-/** Subscriptions that were without a connection: messages of that time are lost. */
+/** Subscriptions that had no connection: messages of that period are lost. */
 export interface SubscriptionGap {
   readonly channels: string[];
   readonly patterns: string[];

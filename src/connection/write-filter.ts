@@ -1,6 +1,6 @@
 /**
- * Decides at the moment of writing whether a command is still written, as `command/fate.ts` says, and notes when and
- * where it was written.
+ * Decides at the time of writing whether a command is still written, by `command/fate.ts`, and records the time
+ * and place of the write.
  */
 
 import { BatchKind } from "../command/batch";
@@ -14,10 +14,10 @@ import { userClockMs } from "../util/scheduling";
 
 const WRITING: FateEvent = { kind: "writing" };
 
-/** A faked clock may say 0, which means that the command was not written. */
+/** A faked clock may return 0, which would mean that the command was not written. */
 const JUST_STARTED_MS = Number.EPSILON;
 
-/** True when the command is to be encoded now; `place` is its number in the order of writing. */
+/** Returns true if the command must be encoded now; `place` is its number in the order of writing. */
 export function beginWriting(command: Command, place: number): boolean {
   const merged = mergedIn(command);
   if (merged !== null && !merged.begin((member) => beginWriting(member, place))) {
@@ -25,7 +25,7 @@ export function beginWriting(command: Command, place: number): boolean {
     return false;
   }
   const { group } = command;
-  // Most commands: nobody has given them up, and no others depend on them.
+  // Most commands: not given up, and no other command depends on them.
   const isOrdinary = !command.isSettled && (group === null || group.kind !== BatchKind.Transaction);
   if (!isOrdinary && !goesOn(command)) return false;
   if (command.isSettled) return true;

@@ -1,18 +1,18 @@
 /**
  * Writes the unsent commands of one connection when the rule of `flush-scheduler.ts` says so.
  *
- *   queued --- nothing in flight ---------------------------> written at once
+ *   queued --- nothing in flight ---------------------------> written immediately
  *      |
- *      '--> booked --- end of the run, end of the turn -----> written in one flush
+ *      '--> scheduled --- end of the task or turn ----------> written in one flush
  *              |
- *              '------ half of what is in flight has
- *                      gathered, or 8,192 commands ---------> written before
+ *              '------ half as many as are in flight have been
+ *                      collected, or 8,192 commands --------> written before
  *
- * Commands that were handed over together (an explicit pipeline) count as one command. Streams that are
- * not sockets of the runtime are written by the end of the run only, because they may answer within `write`.
+ * Commands that were dispatched together (an explicit pipeline) count as one command. Custom streams are
+ * written only at the end of the task, because they may answer within `write`.
  *
- * Commands are encoded when they are written, so what is unsent is known exactly. The writer never
- * settles a command, and never writes to a socket that has asked it to wait (`drain`).
+ * Commands are encoded when they are written, so the number of unsent ones is exact. The writer never settles a
+ * command, and never writes to a socket that has asked it to wait (`drain`).
  */
 
 import { Socket } from "node:net";
@@ -27,35 +27,35 @@ import type { FlushMeter } from "./flush-meter";
 import { type Flushable, schedulerOfConnection } from "./flush-scheduler";
 import type { ScriptMemory } from "./script-memory";
 
-/** `adaptive`: commands may leave before the end of the run that issues them; `turn`: they do not. */
+/** `adaptive`: commands may be written before the end of the task that issues them; `turn`: only afterwards. */
 export type FlushPolicy = "adaptive" | "turn";
 
-/** The parts of its connection that a writer needs. */
+/** The members of its connection that a writer needs. */
 export interface WriterSource {
   readonly queue: CommandQueue;
   readonly scripts: ScriptMemory;
   readonly state: ConnectionState;
   /** When bytes last arrived, or when the socket was last written with nothing in flight. */
   lastActivityMs: number;
-  /** Commands that are handed over now leave at the end of the run, whatever the policy. */
+  /** Commands queued now are written at the end of the task, with any policy. */
   readonly isGathering: boolean;
-  /** The watchdog rests: `onAwake` is to be called before something is written. */
+  /** The watchdog is not running: `onAwake` must be called before a write. */
   readonly isUnwatched: boolean;
   onAwake(): void;
-  /** Is wound up when something was written; null: the server may be silent for ever. */
+  /** Started after a write; null: the server may stay silent without limit. */
   readonly socketTimeout: { windUp(): void } | null;
-  /** Half a command is in the buffer, or the socket has thrown: the connection cannot go on. */
+  /** A part of a command is in the buffer, or the socket has thrown: the connection cannot continue. */
   destroy(error: Error): void;
 }
 
 export interface WriterOptions {
-  /** A flush ends at the first command that reaches this many bytes; the rest goes next turn. */
+  /** A flush ends at the first command that reaches this many bytes; the rest is written in the next turn. */
   readonly highWaterBytes: number;
-  /** Whether commands may leave before the end of the run that issues them. */
+  /** Whether commands may be written before the end of the task that issues them. */
   readonly flushPolicy: FlushPolicy;
 }
 
-/** Unsent commands at which a flush starts without waiting for the end of the run. */
+/** The number of unsent commands at which a flush starts before the end of the task. */
 const EARLY_FLUSH_COMMANDS = 8192;
 
 const SOCKET_WRITE = Socket.prototype.write;
@@ -68,19 +68,19 @@ export class Writer implements Flushable {
   private readonly output = new OutputBuffer();
   private readonly encoder: FlushEncoder;
   private socket: Duplex | null = null;
-  /** The socket is one of the runtime's, which does not look at what it has written again. */
+  /** The socket belongs to the runtime, which does not read written memory again. */
   private isOwnSocket = false;
-  /** The socket wants no more before it drains. */
+  /** The socket accepts no more bytes before it drains. */
   private isBlocked = false;
-  /** What is unsent waits for the answer to what was written ahead. */
+  /** Unsent commands wait for the reply to a command that was written ahead. */
   private isHeld = false;
-  /** Commands are being encoded; a tracer that hears of them may issue others meanwhile. */
+  /** Commands are being encoded; a notified tracer may issue others meanwhile. */
   private isFlushing = false;
-  /** Commands may leave before the end of the run. */
+  /** Commands may be written before the end of the task. */
   private isEager = false;
-  /** The last command was written while nothing was in flight, and none was booked since. */
+  /** The last command was written while nothing was in flight, and no flush was scheduled since. */
   private hasLeftIdle = false;
-  /** Called once when nothing is unsent any more. */
+  /** Called once when no command is unsent any more. */
   private onFinished: (() => void) | null = null;
 
   constructor(
@@ -96,7 +96,7 @@ export class Writer implements Flushable {
   attach(socket: Duplex): void {
     this.socket = socket;
     this.isOwnSocket = isSocketOfRuntime(socket);
-    // Any other stream may answer within `write`, in the middle of the caller's code or of other replies.
+    // A custom stream may answer within `write`, in the middle of the caller's code or of other replies.
     this.isEager = this.options.flushPolicy === "adaptive" && this.isOwnSocket;
     socket.on("drain", () => this.onDrain());
   }
@@ -107,12 +107,12 @@ export class Writer implements Flushable {
     else this.look();
   }
 
-  /** Commands that were handed over together were put into the queue. */
+  /** Commands that were dispatched together were put into the queue. */
   onBatchQueued(): void {
     if (!this.isBooked) this.leave();
   }
 
-  /** Writes everything, and calls back once all of it was given to the socket. */
+  /** Writes all commands, and calls back once the socket has accepted all of them. */
   finish(onFinished: () => void): void {
     this.onFinished = onFinished;
     this.meter.cause = "closing";
@@ -121,7 +121,7 @@ export class Writer implements Flushable {
     this.tellFinished();
   }
 
-  /** Writes what is unsent at once. What follows waits until `goOn`, unless the connection is closing. */
+  /** Writes the unsent commands immediately. Later ones wait until `goOn`, unless the connection is closing. */
   writeAhead(): void {
     this.scheduler.flushBefore(this);
     this.writeUnsent();
@@ -150,7 +150,7 @@ export class Writer implements Flushable {
 
   // --- inside ----------------------------------------------------------------------------
 
-  /** Writes at once what the policy lets out, and books what it does not. */
+  /** Writes immediately if the policy allows it, and schedules a flush otherwise. */
   private leave(): void {
     const { inFlight } = this.queue;
     if (this.mayLeave && this.scheduler.mayWriteFirst(inFlight)) {
@@ -158,7 +158,7 @@ export class Writer implements Flushable {
       this.writeEarly();
       return;
     }
-    // A command behind one that has left at once is still of the run that found nothing in flight.
+    // A command after one that was written immediately still belongs to the task that found nothing in flight.
     this.scheduler.request(this, this.hasLeftIdle ? 0 : inFlight);
     this.hasLeftIdle = false;
   }
@@ -169,7 +169,7 @@ export class Writer implements Flushable {
     this.writeUnsent();
   }
 
-  /** Writes what has gathered, if it is time or too much. */
+  /** Writes the collected commands if they are due or too many. */
   private look(): void {
     const { unsent, inFlight } = this.queue;
     const isDue = this.isEager && !this.source.isGathering && this.scheduler.mayWriteEarly(unsent, inFlight);
@@ -178,17 +178,17 @@ export class Writer implements Flushable {
     this.scheduler.flushThrough(this);
   }
 
-  /** Commands may leave before the end of the run. */
+  /** Commands may be written before the end of the task. */
   private get mayLeave(): boolean {
     return this.isEager && !this.source.isGathering && this.mayWriteNow;
   }
 
-  /** Not while commands are encoded: a tracer that hears of them may issue others. */
+  /** Not while commands are encoded, because a notified tracer may issue others. */
   private get mayWriteNow(): boolean {
     return !this.isFlushing && !this.isBlocked && !this.isHeld && this.source.state === ConnectionState.Ready;
   }
 
-  /** @param isLast The connection or the process is about to end: nothing waits. */
+  /** @param isLast The connection or the process is about to end: no command waits. */
   private writeUnsent(isLast = false): void {
     const { queue, output, socket, source } = this;
     if (
@@ -235,7 +235,7 @@ export class Writer implements Flushable {
   }
 
   private write(socket: Duplex, segments: Buffer[]): void {
-    // Any other stream may hold what it was given for as long as it likes.
+    // A custom stream may hold written memory for any length of time.
     const canRecycle = this.isOwnSocket && socket.write === SOCKET_WRITE;
     const onWritten = canRecycle ? (): void => this.output.release(segments) : undefined;
     const last = segments.length - 1;
@@ -249,7 +249,7 @@ export class Writer implements Flushable {
     }
     if (last > 0) socket.uncork();
     this.scheduler.noteWrite(startMs);
-    // The kernel has taken all of it. The stream says so in the next tick, under faked ones never.
+    // The kernel has accepted all bytes. The stream reports that in the next tick, and with faked ticks never.
     if (this.isBlocked && socket.writableLength === 0) this.isBlocked = false;
     this.meter.end(bytes, this.isBlocked);
     if (!canRecycle) this.output.forget(segments);
@@ -269,11 +269,11 @@ export class Writer implements Flushable {
   }
 }
 
-/** A plain or TLS socket as the runtime makes it, not a stream that a user has made or derived. */
+/** A plain or TLS socket created by the runtime, not a custom or derived stream. */
 function isSocketOfRuntime(socket: Duplex & { encrypted?: boolean }): boolean {
   const prototype: unknown = Object.getPrototypeOf(socket);
   if (socket.encrypted !== true) return prototype === Socket.prototype;
-  // Loaded already: something has made this socket.
+  // Loaded already, because this socket was created with it.
   const { TLSSocket } = require("node:tls") as typeof import("node:tls");
   return prototype === TLSSocket.prototype;
 }

@@ -1,8 +1,8 @@
 /**
- * Counts the commands and bytes that have been handed over and are not settled, wherever they
- * wait (offline, gathered, unsent, unanswered), and holds what would exceed the bounds: callers
- * wait in order, or are refused. A dispatcher over a dispatcher; absent when no bound is set.
- * A batch is admitted as a whole, an oversize one when nothing else is outstanding.
+ * Counts the commands and bytes that have been dispatched and are not settled, wherever they wait (offline,
+ * collected, unsent, unanswered), and holds calls that would exceed the bounds: callers wait in order, or are
+ * refused. A dispatcher in front of another; absent without bounds. A batch is admitted as a whole, an
+ * oversized one when nothing else is outstanding.
  */
 
 import Denque from "denque";
@@ -16,9 +16,11 @@ import { microtask } from "../util/scheduling";
 import { isQuit } from "./leftovers";
 
 export interface Bounds {
-  /** Most commands that are not settled. Default unlimited. */
+  /** The most unsettled commands. Default unlimited. */
   readonly maxCommands?: number | undefined;
-  /** Most bytes of memory that they cost: about 850 for each, and their arguments. Default unlimited. */
+  /**
+   * The most memory of unsettled commands in bytes: about 850 for each, plus its arguments. Default unlimited.
+   */
   readonly maxBytes?: number | undefined;
   /** The treatment of a command that would exceed them. Default `"wait"`. */
   readonly policy?: "wait" | "reject" | undefined;
@@ -31,11 +33,11 @@ interface Entry {
   readonly isBatch: boolean;
 }
 
-/** Waiting commands at which those whose callers have given up (time limits) are swept out. */
+/** The number of waiting commands at which given-up ones (timeouts) are removed. */
 const FIRST_SWEEP = 4096;
 
 export class Admission implements Dispatcher {
-  /** Admitted and not settled, and the memory that these cost. */
+  /** Commands that are admitted and not settled, and their memory. */
   commands = 0;
   bytes = 0;
   private waiting = new Denque<Entry>();
@@ -43,9 +45,9 @@ export class Admission implements Dispatcher {
   waitingCount = 0;
   private sweepAt = FIRST_SWEEP;
   private isServing = false;
-  /** A MULTI was admitted by hand, and what ends it was not. */
+  /** A MULTI opened by hand was admitted, and its EXEC or DISCARD was not. */
   private isOpen = false;
-  /** A MULTI has failed at once: its caller cannot know, and goes on. */
+  /** A MULTI has failed immediately: its caller cannot know that yet, and continues. */
   private isRefusing = false;
   private readonly onLeft: SettleHook = { onFulfilled: () => this.serve(), onFailed: () => this.serve() };
   private readonly maxCommands: number;
@@ -55,7 +57,7 @@ export class Admission implements Dispatcher {
     /** Replaced when auto-pipelining is switched on or off. */
     public next: Dispatcher,
     private readonly bounds: Bounds,
-    /** A command was given up while it waited, or refused; it goes no further. */
+    /** A command was given up while it waited, or refused; it is not dispatched. */
     private readonly onGivenUp?: (() => void) | undefined,
   ) {
     this.maxCommands = bounds.maxCommands ?? Number.POSITIVE_INFINITY;
@@ -72,7 +74,7 @@ export class Admission implements Dispatcher {
     this.take({ commands, bytes, isBatch: true });
   }
 
-  /** The client is closing: what waits goes out now or never, whatever the bounds. */
+  /** The client is closing: waiting commands are dispatched now, regardless of the bounds. */
   letGo(): void {
     for (let entry = this.waiting.shift(); entry !== undefined; entry = this.waiting.shift()) {
       this.waitingCount -= entry.commands.length;
@@ -82,7 +84,7 @@ export class Admission implements Dispatcher {
 
   private take(entry: Entry): void {
     if (this.isRefusing) abort(entry);
-    // A client can always be left, a transaction always be ended.
+    // QUIT and the end of a transaction are always admitted.
     const isEnd = entry.commands.every(isQuit) || (this.isOpen && has(entry, TRANSACTION_END));
     const isNext = this.waiting.length === 0 && (isEnd || this.fits(entry));
     if (isNext || entry.commands.every(isSettled)) this.admit(entry);
@@ -93,12 +95,12 @@ export class Admission implements Dispatcher {
   private wait(entry: Entry): void {
     this.waiting.push(entry);
     this.waitingCount += entry.commands.length;
-    // A caller that gives up must not hold up those behind it.
+    // A caller that gives up must not delay those behind it.
     for (const { extra } of entry.commands) extra?.addHook(this.onLeft);
     if (this.waitingCount >= this.sweepAt) this.sweep();
   }
 
-  /** Callers who give up and ask again must not pile up behind a server that answers nothing. */
+  /** Given-up commands must not accumulate behind a server that does not answer. */
   private sweep(): void {
     let isOpen = this.isOpen;
     const kept = this.waiting.toArray().filter((entry) => {
@@ -129,7 +131,8 @@ export class Admission implements Dispatcher {
     if (commands.every(isSettled)) {
       this.onGivenUp?.();
       if (isOpening) this.refuseOpened();
-      // EXEC and DISCARD go on although they were given up: the next transaction begins behind them.
+      // EXEC and DISCARD are dispatched even if they were given up, because the next transaction begins after
+      // them.
       if (!isEnding) return;
     } else if (isOpening) {
       this.isOpen = true;
@@ -142,12 +145,12 @@ export class Admission implements Dispatcher {
       this.bytes += bytes;
       command.ensureExtra().addHook(new Release(this, bytes));
     }
-    // The whole of it, so that a transaction that has lost a member is known for what it is.
+    // The whole batch is dispatched, so that a transaction with a lost member is recognized.
     if (isBatch) this.next.dispatchBatch(commands);
     else this.next.dispatch(first);
   }
 
-  /** MULTI has failed: what waits between it and its EXEC must not run outside of it. */
+  /** MULTI has failed: the commands between it and its EXEC must not run outside a transaction. */
   private refuseOpened(): void {
     const { isServing } = this;
     this.isServing = true;
@@ -164,7 +167,7 @@ export class Admission implements Dispatcher {
     });
   }
 
-  /** Called as each admitted command settles. */
+  /** Called when an admitted command settles. */
   release(bytes: number): void {
     this.commands--;
     this.bytes -= bytes;
@@ -172,7 +175,7 @@ export class Admission implements Dispatcher {
   }
 
   private serve(): void {
-    // An admitted command may settle at once (the client is closed) and come back here.
+    // An admitted command may settle immediately (the client is closed) and call this method again.
     if (this.isServing) return;
     this.isServing = true;
     for (let entry = this.waiting.peekFront(); entry !== undefined; entry = this.waiting.peekFront()) {

@@ -1,9 +1,8 @@
 /**
- * Sends commands that block over connections of their own, so that they never hold up the
- * shared one: each leases a connection from a small pool and gives it back when it is answered.
- * A dispatcher over a dispatcher; absent unless `blockingConnections` asks for it. Blocking
- * commands inside explicit batches and transactions stay where they are, and so do those of a
- * client that is closed: the link below refuses them.
+ * Sends blocking commands over separate connections, so that they never delay the shared one: each leases a
+ * connection from a small pool and returns it when it is answered. A dispatcher in front of another; absent
+ * without `blockingConnections`. Blocking commands inside explicit batches and transactions use the shared
+ * connection, and so do those of a closed client, because the link refuses them.
  */
 
 import Denque from "denque";
@@ -19,22 +18,22 @@ import { ReplyError } from "../errors";
 export interface LeasedConnection extends Dispatcher {
   /** False once it has given up reconnecting. */
   readonly isUsable: boolean;
-  /** Runs what follows on this database. */
+  /** Selects this database for later commands. */
   useDb(db: number): void;
   close(): void;
 }
 
 export interface LeaseOwner {
-  /** `onTaken` is called when the command that has the connection goes on elsewhere. */
+  /** `onTaken` is called when the command on the connection moves to another one. */
   makeConnection(onTaken: () => void): LeasedConnection;
-  /** Database that the next command is issued for. */
+  /** The database of the next command. */
   currentDb(): number;
-  /** The next command belongs on the shared connection, whatever it is. */
+  /** The next command must use the shared connection. */
   isBoundToShared(): boolean;
 }
 
 export class BlockingLease implements Dispatcher {
-  /** All connections, with who has them. */
+  /** All connections, with the current lease of each. */
   private readonly connections = new Map<LeasedConnection, GiveBack | null>();
   private idle: LeasedConnection[] = [];
   private readonly waiting = new Denque<Command>();
@@ -42,7 +41,7 @@ export class BlockingLease implements Dispatcher {
   constructor(
     /** Replaced when auto-pipelining is switched on or off. */
     public next: Dispatcher,
-    /** Most extra connections; further blocking commands wait for one. */
+    /** The most extra connections; further blocking commands wait for one. */
     private readonly maxConnections: number,
     private readonly owner: LeaseOwner,
   ) {}
@@ -54,7 +53,7 @@ export class BlockingLease implements Dispatcher {
 
   dispatchBatch(commands: readonly Command[]): void {
     const only = commands.length === 1 ? commands[0] : undefined;
-    // A single command that passes by the auto-pipeliner.
+    // A single command that bypasses the auto-pipeliner.
     if (only?.batch === null && this.isForLease(only)) this.lend(only);
     else this.next.dispatchBatch(commands);
   }
@@ -64,12 +63,12 @@ export class BlockingLease implements Dispatcher {
     return this.waiting.length;
   }
 
-  /** Bytes of them, estimated from a few. */
+  /** The bytes of the waiting commands, estimated from a sample. */
   get waitingBytes(): number {
     return estimateSum(this.waiting.length, (index) => sizeOf(this.waiting.peekAt(index) as Command));
   }
 
-  /** Ends all extra connections and what blocks on them. `refuse` gets what still waits for one. */
+  /** Ends all extra connections with their commands. `refuse` receives the commands that still wait. */
   close(refuse: (commands: readonly Command[]) => void): void {
     const connections = [...this.connections.keys()];
     const waiting = this.waiting.toArray();
@@ -117,7 +116,8 @@ export class BlockingLease implements Dispatcher {
 
   private makeConnection(): LeasedConnection | null {
     if (this.connections.size >= this.maxConnections) return null;
-    // Commands that go on elsewhere may settle late, or never without a connection: it is free at once.
+    // A command that has moved elsewhere may settle late, or never without a connection: the connection is free
+    // now.
     const connection: LeasedConnection = this.owner.makeConnection(() => {
       const hook = this.connections.get(connection);
       if (hook) this.giveBack(hook, connection.isUsable);
@@ -126,7 +126,7 @@ export class BlockingLease implements Dispatcher {
     return connection;
   }
 
-  /** A command has settled or left; a connection that was closed or lent again meanwhile is left alone. */
+  /** A command has settled or moved; a connection that was closed or leased again meanwhile is ignored. */
   giveBack(hook: GiveBack, isReusable: boolean): void {
     const { connection } = hook;
     if (this.connections.get(connection) !== hook) return;

@@ -1,9 +1,9 @@
-/** Reads the rows of CLIENT LIST: what a server says about one of its connections. */
+/** Parses the rows of CLIENT LIST, which describe the server's connections. */
 
 import type { Socket } from "node:net";
 import type { Connection } from "../connection/connection";
 
-/** The row of a connection: by its number, or else by its address, which a network may have translated. */
+/** The row of a connection: by its ID, or else by its address, which a network may have translated. */
 export function rowOf(rows: readonly string[], { clientId, socket }: Connection): string | undefined {
   if (clientId !== null) return rows.find((row) => numberIn(row, "id") === clientId);
   const { localAddress, localPort } = (socket ?? {}) as Partial<Socket>;
@@ -12,22 +12,22 @@ export function rowOf(rows: readonly string[], { clientId, socket }: Connection)
   return rows.find((row) => row.includes(address));
 }
 
-/** NaN if there is no such field, or it is no number. */
+/** NaN if the field is missing or not a number. */
 export function numberIn(row: string, field: string): number {
   return Number(new RegExp(`(?:^| )${field}=(\\d+)`).exec(row)?.[1] ?? Number.NaN);
 }
 
-/** The server holds it back: in a blocking command, a pause, a script. */
+/** The server holds the connection in a blocking command, a pause or a script. */
 export function isHeld(row: string): boolean {
   return /(?:^| )flags=\S*b/.test(row);
 }
 
-/** Held back in the command of that name. */
+/** The server holds it in the command of that name. */
 export function isHeldIn(row: string, lowerName: string | undefined): boolean {
   return isHeld(row) && / cmd=([^ |]*)/.exec(row)?.[1] === lowerName;
 }
 
-/** A large command is on its way: the server holds a part of it and has just read more. */
+/** A large command is arriving: the server has received a part of it and has just read more. */
 export function isArriving(row: string): boolean {
   return / idle=[01] /.test(row) && / qbuf=[1-9]/.test(row);
 }

@@ -34,31 +34,31 @@ export type ErrorEmitter = (type: string, error: Error) => void;
  * await tunnelled.quit();
  */
 export abstract class AbstractConnector {
-  /** First error of the present attempt; it explains a refused `connect()`. */
+  /** The first error of the current attempt; the reason for a rejected `connect()`. */
   firstError?: Error;
   protected connecting = false;
   protected stream: Duplex | undefined;
 
   constructor(
-    /** Milliseconds that a half-closed socket has before it is destroyed. */
+    /** The time in milliseconds that a half-closed socket has before it is destroyed. */
     readonly disconnectTimeout: number = 2000,
   ) {}
 
   /** Opens a socket (it may still be connecting when the promise resolves). */
   abstract connect(emitError: ErrorEmitter, hooks?: ReadHooks): Promise<Duplex>;
 
-  /** Gives the present attempt up. */
+  /** Cancels the current attempt. */
   disconnect(): void {
     this.connecting = false;
   }
 
-  /** Whether the server that was reached is the right one, by its INFO reply. */
+  /** Whether the connected server is the right one, by its INFO reply. */
   check(_info: Record<string, string>): boolean {
     return true;
   }
 }
 
-/** Any server is right for it: INFO need not be read for `check`. */
+/** Any server is right, so `check` does not need INFO. */
 export function takesAnyServer(connector: AbstractConnector): boolean {
   return connector.check === AbstractConnector.prototype.check;
 }

@@ -1,7 +1,7 @@
 /**
- * Asks the user's function of the option `credentials`. All connections that need credentials at the same time share one
- * call, whichever client they belong to. While the function fails, its last result serves until it expires. It keeps no
- * timer.
+ * Calls the user's function of the option `credentials`. All connections that need credentials at the same time
+ * share one call, across all clients. While the function fails, its last result is used until it expires. It
+ * has no timer.
  */
 
 import { userDateMs } from "../util/scheduling";
@@ -60,7 +60,9 @@ class SharedProvider {
     return (this.last as Obtained).credentials;
   }
 
-  /** The last result has not expired. Without `expiresAt` only the server knows, so it does not serve again. */
+  /**
+   * The last result has not expired. Without `expiresAt` only the server knows that, so it is not used again.
+   */
   private isValid(): boolean {
     return this.last !== null && expiryOf(this.last) > userDateMs();
   }

@@ -1,7 +1,7 @@
 /**
- * Renews credentials that expire: asks their source for new ones before they expire and sends them with AUTH on the live
- * connection. If the source fails, it is asked again, and the connection stays as it is. Each new connection starts with
- * new credentials, so this module does not decide about reconnecting.
+ * Renews credentials that expire: requests new ones from their source before they expire and sends them with
+ * AUTH on the live connection. If the source fails, it is asked again, and the connection stays unchanged. Each
+ * new connection starts with new credentials, so this module never reconnects.
  */
 
 import type { Credentials } from "../connection/handshake";
@@ -11,11 +11,14 @@ import { isThenable } from "../util/user-code";
 
 /** The answer of the source of the credentials. */
 export interface ExpiringCredentials extends Credentials {
-  /** When they stop working: a Date, or milliseconds since 1970. Unknown: they are kept. */
+  /** When they expire: a Date, or milliseconds since 1970. Undefined: never renewed. */
   readonly expiresAt?: Date | number | undefined;
 }
 
-/** `connect`: for a new connection; `renewal`: before the present ones expire; `refused`: the server refused the last ones. */
+/**
+ * `connect`: for a new connection; `renewal`: before the current ones expire; `refused`: the server refused the
+ * last ones.
+ */
 export type CredentialReason = "connect" | "renewal" | "refused";
 
 export interface CredentialSource {
@@ -50,19 +53,22 @@ function isText(value: unknown): boolean {
 }
 
 export interface CredentialHost {
-  /** Sends AUTH on the present connection; null when it cannot be sent now. */
+  /** Sends AUTH on the current connection; null when it cannot be sent now. */
   authenticate(credentials: Credentials): Promise<Error | null> | null;
   onError(error: Error): void;
 }
 
-/** Share of their lifetime after which they are renewed, as the clients of other languages do. */
+/** The share of their lifetime after which they are renewed, as in clients of other languages. */
 const RENEW_AT = 0.8;
-/** Largest share by which a renewal comes earlier, at random: the connections of many processes do not renew at once. */
+/**
+ * The largest random share by which a renewal is earlier, so that connections of many processes do not renew
+ * together.
+ */
 const JITTER = 0.05;
-/** Between two tries of a source that failed. */
+/** The delay between attempts after the source has failed. */
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
-/** While AUTH cannot be sent: inside a transaction opened by hand, or in RESP2 subscriber mode. */
+/** The delay while AUTH cannot be sent: inside a transaction opened by hand, or in RESP2 subscriber mode. */
 const BUSY_RETRY_MS = 200;
 
 export class CredentialRenewal {
@@ -75,7 +81,7 @@ export class CredentialRenewal {
     private readonly source: CredentialSource,
   ) {}
 
-  /** The connection is ready and was opened with these. */
+  /** The connection is ready and was opened with these credentials. */
   start(credentials: ExpiringCredentials): void {
     this.stop();
     this.retryMs = FIRST_RETRY_MS;

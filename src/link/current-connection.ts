@@ -1,6 +1,6 @@
 /**
- * The way from a link to its present connection. Follows the database of the server's side and
- * puts a SELECT before a command that was issued for another one.
+ * Sends a link's commands to its current connection. Tracks the server's selected database and inserts a SELECT
+ * before a command that was issued for another one.
  */
 
 import { BatchKind } from "../command/batch";
@@ -16,18 +16,18 @@ import { DB_WHEN_SENT, SelectedDb, type Selects } from "./selected-db";
 import type { Unblocker, UnblockerDeps } from "./unblocker";
 
 export interface CurrentOwner extends UnblockerDeps {
-  /** True when a command that uses fieldsets is sent later. */
+  /** Returns true if a command that uses fieldsets is sent later. */
   holdsBack(command: Command): boolean;
   onSelect(db: number): void;
 }
 
 export class CurrentConnection {
   connection: Connection | null = null;
-  /** Null until a call is given up that the server may be blocked on. */
+  /** Null until a call is given up that may be blocking on the server. */
   unblocker: Unblocker | null = null;
-  /** Database of the server's side after all that was dispatched. */
+  /** The database that is selected on the server after all dispatched commands. */
   private selected = new SelectedDb(0);
-  /** An EXEC whose reply decides which database is selected. */
+  /** An EXEC whose reply determines the selected database. */
   private deciding: { readonly exec: Command; readonly selects: Selects } | null = null;
 
   constructor(
@@ -40,14 +40,14 @@ export class CurrentConnection {
     this.selected = new SelectedDb(db);
   }
 
-  /** The connection is lost, or is no longer wanted. */
+  /** The connection is lost or being replaced. */
   drop(): void {
     this.unblocker?.stop();
     this.deciding = null;
     this.connection = null;
   }
 
-  /** True while commands may be handed to the connection. */
+  /** Commands may be dispatched to the connection. */
   get isReady(): boolean {
     return this.connection !== null && this.connection.state === ConnectionState.Ready;
   }
@@ -68,19 +68,21 @@ export class CurrentConnection {
     this.connection?.dispatch(command);
   }
 
-  /** Sends a command again on the connection that has just answered it. False when that is not ready. */
+  /**
+   * Sends a command again on the connection that has just answered it. Returns false when that is not ready.
+   */
   resend(command: Command): boolean {
     if (!this.isReady) return false;
     this.send(command);
     return true;
   }
 
-  /** What is sent now would run in a database that only the reply of an EXEC tells. */
+  /** The selected database is unknown until the reply of an EXEC. */
   get isDeciding(): boolean {
     return this.deciding !== null;
   }
 
-  /** Makes sure that what follows runs on `db`. */
+  /** Ensures that later commands run on `db`. */
   select(db: number): void {
     if (db !== this.selected.db) this.selectAnew(db);
   }
@@ -93,7 +95,7 @@ export class CurrentConnection {
     return command;
   }
 
-  /** Before ready, commands of the handshake kind pass when the user issues them one by one. */
+  /** Before ready, handshake commands are sent if the user issues them one by one. */
   mayBypass(command: Command): boolean {
     return (
       command.batch === null &&
@@ -102,7 +104,7 @@ export class CurrentConnection {
     );
   }
 
-  /** An EXEC is refused: a transaction that was opened by hand is still open on the server. */
+  /** An EXEC is refused: a transaction opened by hand is still open on the server. */
   discardInsteadOf(exec: Command): void {
     const isByHand = exec.batch === null || exec.batch.kind === BatchKind.Automatic;
     if (!isByHand || !this.isReady) return;
@@ -116,13 +118,14 @@ export class CurrentConnection {
     this.deciding = null;
     const before = this.selected.db;
     if (reply !== undefined) this.selected.settle(deciding.selects, reply);
-    // Also where the reply tells the database: a command may have gone again meanwhile, in its own.
+    // Also when the reply tells the database, because a command may have been resent in its own database
+    // meanwhile.
     if (this.isReady) this.selectAnew(this.selected.db);
     this.tell(before);
     return this.selected.db;
   }
 
-  /** The transaction that is being sent is none. */
+  /** The transaction that is being sent will not run. */
   abandonOpen(): void {
     if (this.selected.abandonOpen() && this.isReady) this.selectAnew(this.selected.db);
   }

@@ -1,14 +1,14 @@
 /**
- * Judges every error reply: does the command fail with it, or is it taken over? It is taken over when
- * it goes again (the server forgot a script or a fieldset, UNBLOCK met the wrong call, the user's
- * `reconnectOnError` or a server that cannot serve asks for another connection), or when the
- * cluster redirects it. The rules are asked in the order in which they stand in `judge`.
+ * Judges every error reply: does the command fail with it, or is it taken over? A command is taken over when it
+ * is sent again (the server forgot a script or a fieldset, UNBLOCK hit the wrong call, the user's
+ * `reconnectOnError` or an unfit server requires another connection), or when the cluster redirects it. `judge`
+ * applies the rules in order.
  *
- * After a failover a connection may lead to a server that cannot serve: a former master (READONLY),
- * a replica without its master (MASTERDOWN), one that loads its data (LOADING). None of these ran
- * the command, so the link reconnects, resolves the address again and sends it once more. When that
- * does not help, the error goes to the caller, and the next try waits: an application that writes to
- * a replica on purpose sees the error and keeps the connection.
+ * After a failover a connection may lead to a server that cannot serve: a former master (READONLY), a replica
+ * without its master (MASTERDOWN), one that loads its data (LOADING). Such a server has not run the command, so
+ * the link reconnects, resolves the address again and sends it once more. If the error repeats, it goes to the
+ * caller, and the next reconnect waits: an application that writes to a replica on purpose sees the error and
+ * keeps the connection.
  */
 
 import { type Command, CommandState, Origin } from "../command/command";
@@ -36,11 +36,11 @@ export interface ErrorReplyDeps {
   readonly current: CurrentConnection;
   readonly waiting: OfflineQueue;
   readonly databases: DatabaseChanges;
-  /** A command was not sent when its connection was lost: it waits for the next one, or fails. */
+  /** A command was not sent before its connection was lost: it waits for the next one, or fails. */
   keep(command: Command): void;
   /** Half-closes the connection; a new one follows. */
   reconnect(): void;
-  /** The server closes the door in the handshake. */
+  /** The server rejects the client in the handshake. */
   onTurnedAway(error: Error): void;
   onError(error: Error): void;
 }
@@ -61,7 +61,7 @@ export class ErrorReplies implements ErrorJudge {
     this.fieldsets = new ManagedFieldsets(deps.options.himportFieldsets ?? [], deps);
   }
 
-  /** True when the command was taken over; otherwise it fails with the error. */
+  /** Returns true when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean {
     const { deps } = this;
     const merged = command.extra === null ? null : mergedIn(command);
@@ -87,7 +87,7 @@ export class ErrorReplies implements ErrorJudge {
     return false;
   }
 
-  /** An error of a command of the connection itself. One that nobody looks at is not even described. */
+  /** Handles an error of the connection's own command. Ignored errors are not even described. */
   private judgeOwn(command: Command, error: Error): boolean {
     const { current } = this.deps;
     const isEarly = current.connection?.state === ConnectionState.Handshaking;
@@ -102,7 +102,7 @@ export class ErrorReplies implements ErrorJudge {
     return false;
   }
 
-  /** An error of a command that stands for others: each gets it as its own, or goes again by itself. */
+  /** An error of a merged command: each member gets it as its own, or is sent again singly. */
   private judgeMembers(command: Command, merged: MergedCommands, error: Error): void {
     const { connection } = this.deps.current;
     const isOwn = merged.concernsMembers(error);
@@ -122,24 +122,24 @@ export class ErrorReplies implements ErrorJudge {
     }
   }
 
-  /** A connection is ready: leaving the other one was worth it if this one leads to a master. */
+  /** A connection is ready: leaving the previous one was right if this one leads to a master. */
   onArrival(role: string | undefined): void {
     if (role === "master") this.quietMs = FIRST_QUIET_MS;
   }
 
-  /** True when the command goes again. */
+  /** Returns true when the command is sent again. */
   private carryOut(command: Command, { does, endsBatch }: Fate): boolean {
     if (endsBatch) command.group?.refuse();
     if (does === "goes again on the next connection") this.deps.waiting.requeue(command);
     else if (does === "goes again on this connection") {
-      // It goes with the text of its script.
+      // It is sent with the text of its script.
       this.deps.current.connection?.scripts.forget(command.extra?.script?.sha ?? "");
       this.resendNow(command);
     } else return false;
     return true;
   }
 
-  /** The server forgot a fieldset: the command goes again behind what prepares it. */
+  /** The server forgot a fieldset: the command is sent again after a PREPARE. */
   private recoversFieldset(command: Command, error: Error): boolean {
     return (command.spec.flags & CommandFlag.Fieldsets) !== 0 && this.fieldsets.recovers(command, error);
   }
@@ -149,7 +149,10 @@ export class ErrorReplies implements ErrorJudge {
     if (!current.resend(command)) waiting.requeue(command);
   }
 
-  /** Asks `reconnectOnError`, and leaves the connection if it says so. True when the command is to go again. */
+  /**
+   * Asks `reconnectOnError`, and closes the connection if it says so. Returns true when the command must be
+   * sent again.
+   */
   private isAskedAgain(command: Command, error: Error): boolean {
     const decide = this.deps.options.reconnectOnError;
     if (typeof decide !== "function" || (command.spec.flags & CommandFlag.IgnoresReconnectOnError) !== 0)
@@ -159,7 +162,7 @@ export class ErrorReplies implements ErrorJudge {
     return verdict === 2;
   }
 
-  /** The server cannot serve: leaves it for the next connection. */
+  /** The server cannot serve: reconnects to another one. */
   private leavesServer(error: Error): boolean {
     const { options, current } = this.deps;
     const { connection } = current;

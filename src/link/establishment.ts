@@ -1,8 +1,7 @@
 /**
- * One attempt to reach the server: from asking the connector for a socket to a connection that
- * passed its handshake; socket and handshake share `connectTimeout`. A server that is still loading its data is
- * asked again until it is done. Tells its owner how it went; a closed socket ends it silently,
- * because the connection itself reports that.
+ * One attempt to connect: from the connector's socket to a connection that has completed its handshake; both
+ * share `connectTimeout`. A server that is loading its data is asked again until it is ready. Reports the
+ * outcome to its owner; a closed socket ends it silently, because the connection itself reports that.
  */
 
 import type { Socket } from "node:net";
@@ -43,28 +42,31 @@ export interface EstablishmentOptions extends HandshakeOptions {
   readonly connectTimeout?: number | undefined;
 }
 
-/** Those that say who connects. */
+/** The sources of identity and credentials. */
 export interface IdentitySource extends CredentialSource {
   readonly identity: ClientIdentity;
 }
 
-/** That with which an attempt is made. */
+/** The collaborators of an attempt. */
 export interface EstablishmentDeps {
   readonly options: EstablishmentOptions;
   readonly connector: AbstractConnector;
   readonly source: IdentitySource;
-  /** The server has refused the credentials of the attempt before this one. */
+  /** The server has refused the credentials of the previous attempt. */
   isLoginRefused: boolean;
 }
 
 export interface EstablishmentOwner {
-  /** The connector found no way to the server. */
+  /** The connector could not reach the server. */
   onUnreachable(error: Error): void;
-  /** An error with a name of its own, as connectors report them. */
+  /** A named error of a connector. */
   onNamedError(type: string, error: Error): void;
-  /** The handshake is passed. */
+  /** The handshake is complete. */
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
-  /** The attempt failed. With `isTransient` the next one may succeed without any change; otherwise the server refused the client. */
+  /**
+   * The attempt failed. With `isTransient` the next one may succeed without any change; otherwise the server
+   * refused the client.
+   */
   onRefused(error: Error, isTransient: boolean): void;
 }
 
@@ -81,7 +83,7 @@ export class Establishment {
     private readonly owner: EstablishmentOwner,
   ) {}
 
-  /** Dials. The connection tells the link when the socket is open; then comes `introduce`. */
+  /** Connects. The connection notifies the link when the socket is open; `introduce` follows. */
   start(): void {
     this.askForCredentials();
     this.dial().then(
@@ -115,11 +117,11 @@ export class Establishment {
     this.timer = undefined;
   }
 
-  /** Beside the dial, so that a slow source costs no time of its own. */
+  /** In parallel with the connect, so that a slow source adds no delay. */
   private askForCredentials(): void {
     const { source, isLoginRefused } = this.deps;
     this.asked = source.credentials(isLoginRefused ? "refused" : "connect");
-    // `introduce` reports a failure; the dial may fail before.
+    // `introduce` reports a failure; the connect may fail before.
     if (isThenable(this.asked)) this.asked.then(null, ignore);
   }
 
@@ -130,7 +132,7 @@ export class Establishment {
     if (typeof keepAlive === "number") socket?.setKeepAlive?.(true, keepAlive);
   }
 
-  /** The connector may be the user's: it may throw, and give anything. */
+  /** A custom connector may throw, and return anything. */
   private async dial(): Promise<Duplex> {
     const emitError = (type: string, error: Error): void => this.owner.onNamedError(type, error);
     const socket: unknown = await this.deps.connector.connect(emitError, this.connection.onread);
@@ -144,7 +146,7 @@ export class Establishment {
       socket.destroy();
       return;
     }
-    // From here on: asking sentinels for an address may go on as long as their retry strategy says.
+    // From now on, because asking Sentinels for an address may continue as long as their retry strategy allows.
     this.armTimer();
     this.plainPort = new PlainPortCheck(socket, () => this.connection.destroy(plainPortError()));
     this.connection.attach(socket, this.deps.connector.firstError);
@@ -175,7 +177,7 @@ export class Establishment {
     }
   }
 
-  /** A function may have other credentials by now: it is told of the refusal and asked once more. */
+  /** The function may have other credentials by now: it is called once more, with the refusal as the reason. */
   private mayLogInAgain({ isLogin = false }: { readonly isLogin?: boolean }): boolean {
     const { deps } = this;
     deps.isLoginRefused = isLogin && isThenable(this.asked) && !deps.isLoginRefused;
@@ -193,7 +195,7 @@ export class Establishment {
     this.timer = startTimer(() => this.connection.destroy(this.timeoutError()), limitMs);
   }
 
-  /** Says more than "connect ETIMEDOUT" where the port is open. */
+  /** More specific than "connect ETIMEDOUT" if the port is open. */
   private timeoutError(): Error {
     const { state } = this.connection;
     const socket = this.connection.socket as { encrypted?: boolean; connecting?: boolean } | null;
@@ -204,13 +206,16 @@ export class Establishment {
   }
 }
 
-/** Adds to an error reply that refuses the connection why it may do so. True if the next attempt may succeed. */
+/**
+ * Adds the probable reason to an error reply that refuses the connection. Returns true if the next attempt may
+ * succeed.
+ */
 export function explainTurnedAway(error: Error): boolean {
   addHint(error, hintOnRefusal(error.message, false));
   return isTransientRefusal(error.message);
 }
 
-/** Adds to an error of the socket or the parser what it probably means. */
+/** Adds the probable cause to an error of the socket or the parser. */
 export function explainTrouble(error: Error, connection: Connection | null, usesTls: boolean): Error {
   const isGreeting = connection?.state === ConnectionState.Handshaking;
   if (isGreeting && error instanceof ParserError) {
@@ -236,7 +241,7 @@ function isSocket(value: unknown): value is Duplex {
 
 function ignore(): void {}
 
-/** An error that is no news while a connection is being closed on purpose. */
+/** An expected error while a connection is being closed on purpose. */
 export function isConnectionTrouble(error: Error): boolean {
   const { syscall } = error as NodeJS.ErrnoException;
   return error instanceof ConnectionClosedError || syscall === "connect" || syscall === "read";

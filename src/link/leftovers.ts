@@ -1,6 +1,7 @@
 /**
- * The commands of a link that get no reply: issued too late, waiting in vain, or left by a lost connection. Each fails,
- * goes to the cluster, or waits for the next connection, as `command/fate.ts` says, and never two of these.
+ * Handles the commands of a link that get no reply: issued too late, waiting in vain, or left by a lost
+ * connection. Each one fails, goes to the cluster, or waits for the next connection, by `command/fate.ts`:
+ * exactly one of these.
  */
 
 import { type Command, CommandState } from "../command/command";
@@ -24,24 +25,27 @@ import { isCertain } from "../util/error-hint";
 import { type LinkDeps, type LinkOptions, retryPolicyOf, serverOf, type Takeover } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
 
-/** One lost connection, and the rules for what it has left. */
+/** One lost connection, and the rules for its remaining commands. */
 export interface Loss extends ResendPolicy {
-  /** Why the connection closed. */
+  /** The reason why the connection closed. */
   readonly cause: Error | undefined;
-  /** The bytes that arrived were no valid stream of replies: written commands fail with this. */
+  /** The received bytes were not valid replies: written commands fail with this error. */
   readonly protocolError: Error | null;
-  /** Time for which the connection was ready. */
+  /** How long the connection was ready. */
   readonly livedMs: number;
-  /** The server may still run what was written: the client could not reach it any more. */
+  /** The server may still run written commands, because only the network failed. */
   readonly mayStillRun: boolean;
-  /** Address of the server, for messages. */
+  /** The address of the server, for messages. */
   readonly server: string;
-  /** Takes out the commands that wait offline already, issued since the error of the socket or admitted as others fail. */
+  /**
+   * Removes the commands that already wait offline: issued after the socket error, or admitted as others
+   * failed.
+   */
   takeLate(): Command[];
 }
 
 export class LeftoverCommands {
-  /** The last error of the present connection or attempt: the reason that errors name. */
+  /** The last error of the current connection or attempt, which other errors name as their cause. */
   cause: Error | undefined;
 
   constructor(
@@ -55,8 +59,8 @@ export class LeftoverCommands {
   }
 
   /**
-   * Ends commands that come too late for a closing link. All at once: taken over one by one, each member of a
-   * transaction would send all of it again.
+   * Ends commands that are too late for a closing link. They are ended together: taken over one by one, each
+   * member of a transaction would send all of it again.
    */
   turnAway(commands: readonly Command[], makeError: () => Error = () => this.closedError()): void {
     const { takeover } = this.deps;
@@ -64,27 +68,27 @@ export class LeftoverCommands {
     endCommands(commands, isClosed ? takeover : null, makeError, true);
   }
 
-  /** Fails what waits; the link goes on. */
+  /** Fails the waiting commands; the link continues. */
   failWaiting(makeError: () => Error): void {
     endCommands(this.waiting.takeAll(), null, makeError);
   }
 
-  /** Commands do not wait while a mistake is certain, such as an HTTP port. */
+  /** Commands do not wait after a certain mistake, such as an HTTP port. */
   failMistaken(error: Error): void {
     if (isCertain(error)) this.failWaiting(() => error);
   }
 
-  /** The link has ended: what waits fails, unless it is taken over. */
+  /** The link has ended: waiting commands fail, unless they are taken over. */
   endWaiting(makeError: () => Error = () => this.closedError()): void {
     endCommands(this.waiting.takeAll(), this.deps.takeover, makeError);
   }
 
-  /** What a lost connection has left of the users' commands. */
+  /** The users' commands that a lost connection has left. */
   leftBy({ queue }: Connection): Left {
     return withoutRequests(queue.takeAll(), this.cause);
   }
 
-  /** Keeps what goes again on the next connection, and fails the rest. */
+  /** Keeps the commands to send again on the next connection, and fails the others. */
   keep(left: Left, { protocolError, readyAtMs, livedMs }: Connection): void {
     const { options, cause } = this;
     const again = sortLeftovers(left, {
@@ -100,7 +104,9 @@ export class LeftoverCommands {
     this.deps.counts.resent += this.waiting.putBack(this.deps.takeover?.madeWhole(again) ?? again);
   }
 
-  /** Ends what a connection that was closed on purpose has left; returns what will be taken over. */
+  /**
+   * Ends the commands left by a connection that was closed on purpose; returns those that will be taken over.
+   */
   endLeftovers({ sent, unsent }: Left): Left {
     const end = new End(this.deps.takeover, () => this.closedError());
     return {
@@ -114,7 +120,7 @@ export function isQuit({ spec }: Command): boolean {
   return (spec.flags & CommandFlag.Quit) !== 0;
 }
 
-/** The end of a connection or link, for each of its commands. */
+/** The end of a connection or link, applied to each of its commands. */
 class End {
   private readonly errors: EndingErrors;
   private readonly event: Ended;
@@ -128,7 +134,7 @@ class End {
     this.event = { kind: "link ended", isWritten: false, isTakenOver: false, isLate };
   }
 
-  /** True when the command goes to the cluster; otherwise it is settled now. */
+  /** Returns true when the command goes to the cluster; otherwise it is settled now. */
   isTakenOver(command: Command, isWritten: boolean): boolean {
     this.event.isWritten = isWritten;
     this.event.isTakenOver = this.takeover?.takesOver(command) === true;
@@ -138,7 +144,7 @@ class End {
   }
 }
 
-/** Ends commands that are not written, but for those that the cluster takes over, which it gets all at once. */
+/** Ends unwritten commands, except those that the cluster takes over, which it receives together. */
 export function endCommands(
   commands: readonly Command[],
   takeover: Takeover | null,
@@ -151,8 +157,8 @@ export function endCommands(
 }
 
 /**
- * Fails what belonged to a closed connection alone (handshake, restored subscriptions); returns what
- * users had sent. A reply that broke the protocol is the answer that a question got.
+ * Fails the commands that belonged only to a closed connection (handshake, restored subscriptions); returns
+ * those of users. For a request, a reply that violates the protocol counts as the answer.
  */
 export function withoutRequests(left: Left, cause?: Error): Left {
   const event = lossOf(cause instanceof ParserError, false);
@@ -165,7 +171,7 @@ export function withoutRequests(left: Left, cause?: Error): Left {
   return { sent: only(left.sent, isUsers), unsent: only(left.unsent, isUsers) };
 }
 
-/** Fails what may not go again after a loss and returns the rest in order. */
+/** Fails the commands that must not be sent again after a loss and returns the others in order. */
 export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
   const { sent, unsent: notSent } = left;
   const oldest = sent.find((command) => command.state !== CommandState.Dropped);
@@ -184,7 +190,7 @@ export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
     if (event.isWritten) command.noteLossAfterWriting();
     return true;
   };
-  // A transaction that has lost a member is refused before its first member is looked at.
+  // A transaction that has lost a member is refused before its first member is handled.
   for (const all of [sent, unsent]) for (const command of all) if (command.isSettled) goesAgain(command);
   let again = only(sent, goesAgain);
   event.isWritten = false;
@@ -201,7 +207,7 @@ function lossOf(isGarbled: boolean, mayStillRun: boolean): ConnectionLost {
   return { kind: "connection lost", isWritten: true, isGarbled, mayStillRun, isBehindWatch: false };
 }
 
-/** Carries out a fate that ends the command; all others are left to the caller. */
+/** Carries out a fate that ends the command; the caller handles all others. */
 function settle(command: Command, { does, ending, endsBatch }: Fate, errors: EndingErrors): void {
   if (endsBatch) command.group?.refuse();
   if (does === "is answered OK")
@@ -212,7 +218,10 @@ function settle(command: Command, { does, ending, endsBatch }: Fate, errors: End
   command.fail(error);
 }
 
-/** As `filter`; the very array if all of it is wanted, since a lost connection may leave very many commands. */
+/**
+ * Like `filter`, but returns the same array if every entry passes, because a lost connection may leave very
+ * many commands.
+ */
 function only<Entry>(entries: readonly Entry[], isWanted: (entry: Entry) => boolean): readonly Entry[] {
   const unwanted = entries.findIndex((entry) => !isWanted(entry));
   if (unwanted < 0) return entries;

@@ -1,7 +1,7 @@
 /**
- * Asks the server on a connection that was silent for long, before a command is written to it: the process may have been
- * frozen, and the network may have dropped the connection meanwhile. The command is written behind the answer, so it is never in
- * doubt. Without an answer within a few round trips the connection is dead.
+ * Sends a PING on a connection that was silent for long, before a command is written to it: the process may
+ * have been suspended, and the network may have dropped the connection meanwhile. The command is written after
+ * the reply, so its outcome is never in doubt. Without a reply within a few round trips the connection is dead.
  */
 
 import type { Command, Completion } from "../command/command";
@@ -10,7 +10,10 @@ import { ownCommand } from "../connection/handshake";
 import { ReplyError } from "../errors";
 import { atTurnEnd, startTimer, stopTimer } from "../util/scheduling";
 
-/** Time to answer: as long as three handshakes, within these bounds. A server that is far away needs more than the first. */
+/**
+ * The limit for the reply: as long as three handshakes, within these bounds. A distant server needs more than
+ * the lower bound.
+ */
 const LEAST_LIMIT_MS = 200;
 const LONGEST_LIMIT_MS = 2000;
 const HANDSHAKES = 3;
@@ -22,7 +25,7 @@ export class LineCheck implements Completion {
   private readonly timer: NodeJS.Timeout;
   private isOver = false;
 
-  /** @param onSilent There was no answer within so many milliseconds. */
+  /** @param onSilent Called when no reply has arrived within this many milliseconds. */
   constructor(
     private readonly connection: Connection,
     private readonly onSilent: (limitMs: number) => void,
@@ -30,7 +33,7 @@ export class LineCheck implements Completion {
     const wantedMs = connection.handshakeMs * HANDSHAKES;
     this.limitMs = Math.min(Math.max(wantedMs, LEAST_LIMIT_MS), LONGEST_LIMIT_MS);
     this.seenBytes = connection.bytesRead;
-    // A process that was stopped meanwhile finds the timer due and the answer unread: reading comes first.
+    // After a suspension of the process the timer is due while the reply is unread: reading comes first.
     this.timer = startTimer(() => atTurnEnd(() => this.expire()), this.limitMs);
     connection.sendAhead(ownCommand("ping", [], this));
   }
@@ -45,7 +48,7 @@ export class LineCheck implements Completion {
     this.goOn();
   }
 
-  /** Any reply tells that the connection is alive, also that the user has no right to PING. */
+  /** Any reply shows that the connection is alive, also an error about missing rights to PING. */
   reject(_command: Command, error: Error): void {
     if (error instanceof ReplyError) this.goOn();
     else this.stop();

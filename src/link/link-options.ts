@@ -1,6 +1,6 @@
 /**
- * The client's options that a link reads. It reads them when it needs them and keeps no
- * copy, since applications change some (`connectionName`) between connections.
+ * The client's options that a link reads. It reads them on demand and keeps no copy, because applications
+ * change some (`connectionName`) between connections.
  */
 
 import type { Command } from "../command/command";
@@ -16,11 +16,11 @@ import type { LinkStatus } from "./link-state";
 import type { ReconnectionOptions } from "./reconnection";
 import type { SocketOptions } from "./socket-options";
 
-/** When a silent connection is doubted. */
+/** When a silent connection is probed. */
 export interface WatchdogOptions {
-  /** Silence after which the server is asked on a second connection. Default 5000 ms. */
+  /** The silence after which the server is asked on a second connection. Default 5000 ms. */
   readonly idleMs?: number | undefined;
-  /** How long it has to answer there. Default 2000 ms. */
+  /** The time limit for its answer on that connection. Default 2000 ms. */
   readonly probeTimeoutMs?: number | undefined;
 }
 
@@ -31,7 +31,7 @@ export interface LinkOptions extends ReconnectionOptions, SocketOptions {
   readonly db?: number | undefined;
   readonly replyMapping?: "legacy" | "resp3" | undefined;
   readonly stringNumbers?: boolean | undefined;
-  /** Which of a Sentinel group's servers is wanted. */
+  /** The role of the wanted server in a Sentinel group. */
   readonly role?: "master" | "slave" | undefined;
   readonly monitor?: boolean | undefined;
   readonly keepAlive?: number | undefined;
@@ -43,7 +43,7 @@ export interface LinkOptions extends ReconnectionOptions, SocketOptions {
   readonly autoResendUnfulfilledCommands?: boolean | undefined;
   readonly retryPolicy?: RetryPolicy | undefined;
   readonly maxLossesPerCommand?: number | undefined;
-  /** A connector of the user's own: only it knows how the server is reached. */
+  /** A custom connector: only it knows how to reach the server. */
   readonly Connector?: unknown;
   readonly watchdog?: WatchdogOptions | false | null | undefined;
   readonly highWaterBytes?: number | undefined;
@@ -51,26 +51,26 @@ export interface LinkOptions extends ReconnectionOptions, SocketOptions {
   readonly reconnectOnError?: ((error: Error) => unknown) | null | undefined;
 }
 
-/** Is told what happens to a link. */
+/** Receives the events of a link. */
 export interface LinkListener {
   onStatus(status: LinkStatus, argument: unknown): void;
   onNamedError(type: string, error: Error): void;
-  /** The database that the next command runs on has changed. */
+  /** The database of the next command has changed. */
   onSelect(db: number): void;
-  /** All is subscribed again after a lost connection: messages of that time are missing. */
+  /** All subscriptions are restored after a lost connection: messages of that period are lost. */
   onGap(gap: SubscriptionGap): void;
 }
 
 /** Sends commands elsewhere that outlive their link. */
 export interface Takeover {
   takesOver(command: Command): boolean;
-  /** Their fate lets all of them go again. */
+  /** Every one of them may be sent again. */
   takeOver(commands: readonly Command[], error: Error): void;
-  /** The same commands in order, to be sent again here: each transaction of which a part was answered is whole again. */
+  /** The same commands in order, to be sent again here: each partly answered transaction is complete again. */
   madeWhole(commands: readonly Command[]): readonly Command[];
 }
 
-/** Those that a link works for. Each part goes to the place that needs it. */
+/** The collaborators of a link. Each one is passed to the part that needs it. */
 export interface LinkDeps extends IdentitySource {
   readonly listener: LinkListener;
   readonly messages: MessageListener | null;
@@ -78,18 +78,18 @@ export interface LinkDeps extends IdentitySource {
   /** Shared by all links of a client. */
   readonly counts: ConnectionCounts;
   /**
-   * An error reply that neither a script nor `reconnectOnError` took over. True when the command was
-   * taken over (redirects of a cluster); otherwise it fails with the error.
+   * An error reply that was handled neither as a script nor by `reconnectOnError`. Returns true when the
+   * command was taken over (redirects of a cluster); otherwise it fails with the error.
    */
   redirects(command: Command, error: Error): boolean;
-  /** Commands that go on over another link when this one ends. */
+  /** Takes over commands when this link ends, for another link. */
   readonly takeover: Takeover | null;
 }
 
 /** The size of one flush; see docs/decisions on how it was measured. */
 const DEFAULT_HIGH_WATER_BYTES = 256 * 1024;
 
-/** Those of a link, with some in the place of others. */
+/** The collaborators with some replaced. */
 export function withOthers(deps: LinkDeps, others: Partial<LinkDeps>): LinkDeps {
   const { identity, listener, messages, tracer, counts } = deps;
   const credentials: LinkDeps["credentials"] = (reason) => deps.credentials(reason);
@@ -100,7 +100,7 @@ export function withOthers(deps: LinkDeps, others: Partial<LinkDeps>): LinkDeps 
     messages,
     tracer,
     counts,
-    // The cluster that a link is a part of may take it over after it was made.
+    // The cluster may set it after the link was created.
     get takeover() {
       return deps.takeover;
     },

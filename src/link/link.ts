@@ -1,8 +1,8 @@
 /**
- * A lasting bond to one server: it outlives its connections and keeps the public status words.
- * Commands go straight to the ready connection, or wait in the offline queue; after a loss the
- * unanswered ones go again before everything else if `command/fate.ts` lets them. Each settles:
- * by its reply, by these rules, or with "Connection is closed." when the link ends.
+ * A lasting relation to one server: it outlives its connections and holds the public state. Commands go
+ * directly to the ready connection, or wait in the offline queue. After a loss the unanswered ones are sent
+ * again first, if `command/fate.ts` allows it. Each settles: by its reply, by these rules, or with "Connection
+ * is closed." when the link ends.
  *
  *   commands -> Link -> CurrentConnection -> Connection        replies -> ErrorReplies, StateReplies
  *                 \-> OfflineQueue            ^ Reconnection     losses  -> LeftoverCommands
@@ -48,20 +48,23 @@ import { DatabaseChanges, type DatabaseDeps, type UnansweredCommand } from "./se
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
 
-/** Commands that need more than being passed on. */
+/** Commands that need individual handling. */
 const ATTENTION =
   SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking | CommandFlag.Fieldsets;
 
-/** The place of a command on its way to a server; its caller is told when its time is up. */
+/** The position of a command in its queues, for the error of a timeout. */
 export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;
 
-/** Numbers of commands that have not settled. */
+/** The number of unsettled commands. */
 export interface Pending {
   readonly unanswered: number;
   readonly unsent: number;
 }
 
-/** Each part of a link calls it back by an interface of its own. A closure for each of these calls would hold memory for every idle client. */
+/**
+ * Each part of a link calls it back through its own interface. Closures for these calls would cost memory in
+ * every idle client.
+ */
 type CalledByParts = ConnectionLife &
   EstablishmentOwner &
   CurrentOwner &
@@ -85,13 +88,13 @@ export class Link implements Dispatcher, CalledByParts {
   private readonly gap: SubscriptionGap;
   private readonly leftovers: LeftoverCommands;
   private state: LinkStatus = "wait";
-  /** The connection, if it is ready, nothing waits to go before, and no command has to be looked at. */
+  /** The connection, if it is ready, no command waits before it, and no command needs inspection. */
   direct: Connection | null = null;
   /** `disconnect()` was called. */
   isClosing = false;
-  /** QUIT was answered: the server is about to close. */
+  /** QUIT was answered: the server is about to close the connection. */
   private hasQuit = false;
-  /** When the last bytes came over a connection that is gone. */
+  /** When the last bytes arrived over a former connection. */
   private lastArrivalBeforeMs = 0;
   private hasBeenReady = false;
 
@@ -131,7 +134,7 @@ export class Link implements Dispatcher, CalledByParts {
     return this.current.connection;
   }
 
-  /** When the last bytes came from the server; 0: none has come yet. */
+  /** When the last bytes of the server arrived; 0: none yet. */
   get lastArrivalMs(): number {
     return this.connection?.lastArrivalMs || this.lastArrivalBeforeMs;
   }
@@ -161,7 +164,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   // --- life --------------------------------------------------------------------------------
 
-  /** Resolves when ready; rejects when the attempt ends otherwise (retrying may go on). */
+  /** Resolves when ready; rejects when the attempt ends otherwise (retries may continue). */
   connect(): Promise<void> {
     if (isConnected(this.status)) return Promise.reject(new AlreadyConnectingError());
     const outcome = this.reconnection.result();
@@ -173,14 +176,14 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   /**
-   * Writes what was issued before and half-closes the connection; with `isReconnect` a new one
-   * follows and commands are kept.
+   * Writes the issued commands and half-closes the connection; with `isReconnect` a new one follows and
+   * commands are kept.
    */
   disconnect(isReconnect = false): void {
     this.leaveConnection(isReconnect, true);
   }
 
-  /** @param isWritten What is unsent is written to this connection; otherwise the next one has it. */
+  /** @param isWritten Unsent commands are written to this connection; otherwise the next one gets them. */
   private leaveConnection(isReconnect: boolean, isWritten: boolean): void {
     const { status } = this;
     if (status === "end") return;
@@ -204,13 +207,13 @@ export class Link implements Dispatcher, CalledByParts {
     callUser(() => this.connector.disconnect());
   }
 
-  /** Closes the present connection at once with an error; retry and resend follow the options. */
+  /** Closes the current connection immediately with an error; reconnect and resend follow the options. */
   reset(error: Error): void {
     this.connection?.destroy(error);
     this.updateDirect();
   }
 
-  /** True while commands are written as they come. */
+  /** Commands are written as they arrive. */
   get isWritable(): boolean {
     return this.status === "ready" && this.current.isWritable && !this.session.isQuitting;
   }
@@ -222,13 +225,13 @@ export class Link implements Dispatcher, CalledByParts {
 
   get mode(): LinkMode {
     if (this.options.monitor) return "monitor";
-    // Before the handshake has told the protocol, it is the one that was asked for.
+    // Before the handshake has determined the protocol, the configured one applies.
     const isTold = this.current.isReady || this.options.protocol === 2;
     const isResp2 = isTold && this.connection?.shape.protocol === 2;
     return isResp2 && !this.subscriptions.isEmpty ? "subscriber" : "normal";
   }
 
-  /** Commands that have not settled: at the connection, and before it. */
+  /** The unsettled commands: at the connection, and before it. */
   get pending(): Pending {
     const { queue } = this;
     return {
@@ -237,17 +240,17 @@ export class Link implements Dispatcher, CalledByParts {
     };
   }
 
-  /** Undefined before a connection is ready: its queue holds nothing but the handshake. */
+  /** Undefined before a connection is ready: its queue contains only the handshake. */
   get queue(): Connection["queue"] | undefined {
     return this.status === "ready" ? this.connection?.queue : undefined;
   }
 
-  /** Nothing waits, and nothing is due from the server. */
+  /** No command waits, and no reply is due. */
   get isIdle(): boolean {
     return this.offline.length === 0 && (this.connection?.queue.length ?? 0) === 0;
   }
 
-  /** The place of a command of this link. */
+  /** The position of a command of this link. */
   positionOf(command: Command): QueuePosition {
     const { connection, offline, server } = this;
     const queue = connection?.queue;
@@ -259,7 +262,7 @@ export class Link implements Dispatcher, CalledByParts {
     return { commandsAhead: Math.max(0, waiting - 1), bytesAhead, server };
   }
 
-  /** Tells an error under its name. What is no news while the link is being closed is not told. */
+  /** Emits an error under its name. Expected errors while the link is closing are not emitted. */
   report(type: string, error: Error): void {
     this.leftovers.cause = error;
     if (this.isClosing && isConnectionTrouble(error)) return;
@@ -304,7 +307,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   onQuit(): void {
     this.hasQuit = true;
-    // Not every proxy closes after QUIT as servers do.
+    // Unlike servers, some proxies do not close the connection after QUIT.
     this.connection?.end();
   }
 
@@ -331,7 +334,8 @@ export class Link implements Dispatcher, CalledByParts {
 
   onSilence(silentMs: number, first: Command | undefined): void {
     if (this.mode !== "normal" || !this.isWritable) return;
-    // Within a transaction that was opened by hand PING would be a member of it. The session has noted the first one already.
+    // Within a transaction opened by hand PING would be a member of it. The session has recorded the first
+    // command already.
     const { flags } = first?.spec ?? { flags: 0 };
     const isInside = this.session.isInTransaction && (flags & CommandFlag.Multi) === 0;
     const isEnd = (flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0;
@@ -347,7 +351,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   onConnectionError(error: Error): void {
-    // An error reply that nothing had asked for, in front of the handshake.
+    // An unrequested error reply before the handshake.
     if (error instanceof ReplyError) this.onTurnedAway(error);
     else {
       const explained = explainTrouble(error, this.connection, Boolean(this.options.tls));
@@ -356,7 +360,7 @@ export class Link implements Dispatcher, CalledByParts {
     }
   }
 
-  /** The connector failed: no socket, no `close`, no retry of its own. */
+  /** The connector failed: no socket, and therefore no `close` and no retry from it. */
   onUnreachable(error: Error): void {
     this.dropConnection();
     this.report("error", error);
@@ -386,7 +390,10 @@ export class Link implements Dispatcher, CalledByParts {
     if (this.current.isReady) this.renewal.start(credentials);
   }
 
-  /** An attempt failed. Commands go on waiting, unless the server refused the client: then they fail with the reason. */
+  /**
+   * An attempt failed. Commands continue to wait, unless the server refused the client: then they fail with the
+   * reason.
+   */
   onRefused(error: Error, isTransient: boolean): void {
     if (!isTransient) this.leftovers.failWaiting(() => error);
     this.report("error", error);
@@ -411,7 +418,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.session.onLoss((flag) => this.offline.has(flag));
     this.reconnection.fail(this.leftovers.closedError());
     if (this.state !== "close") {
-      // Ended, or begun anew, by code that was told of an outcome.
+      // Ended or connected again by code that received an outcome.
       if (this.state === "end") this.leftovers.endWaiting();
       return;
     }
@@ -442,7 +449,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.deps.listener.onStatus(status, argument);
   }
 
-  /** Whether commands go straight to the connection or are looked at one by one. */
+  /** Whether commands go directly to the connection or are inspected one by one. */
   private updateDirect(): void {
     const { isDelicate, isDbOpen } = this.session;
     const isOpen = this.isWritable && !this.isLeaving && !isDelicate && !isDbOpen && this.mode === "normal";
@@ -464,7 +471,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.end();
   }
 
-  /** disconnect() before the connector came back with a socket. */
+  /** disconnect() before the connector returned a socket. */
   private abandonAttempt(isReconnect: boolean): void {
     this.dropConnection();
     this.reconnection.fail(new ConnectionClosedError());
@@ -502,7 +509,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.updateDirect();
   }
 
-  /** A SELECT of another database than that of the client. */
+  /** A SELECT of a database other than the client's. */
   private movesAway({ args }: Command): boolean {
     return Number(args[0]) !== (this.options.db ?? 0);
   }
@@ -522,9 +529,11 @@ export class Link implements Dispatcher, CalledByParts {
     return refusal;
   }
 
-  /** On ready: subscriptions, then what a lost connection left, then what waited, then the database. */
+  /**
+   * On ready: subscriptions, then the commands of a lost connection, then the waiting ones, then the database.
+   */
   private sendWaiting(connection: Connection): void {
-    // Together: some may have been given up, and others be bound to them.
+    // Together, because some may have been given up, and others depend on them.
     connection.isGathering = true;
     if (!this.subscriptions.isEmpty) {
       this.current.select(this.session.selected.db);
@@ -540,7 +549,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.updateDirect();
   }
 
-  /** Behind an EXEC that decides about the database, the rest waits. */
+  /** The other commands wait for an EXEC that determines the database. */
   private drainWaiting(): void {
     const { current, session } = this;
     this.offline.drain(
@@ -550,7 +559,7 @@ export class Link implements Dispatcher, CalledByParts {
     if (!current.isDeciding && !session.isDbOpen) current.select(session.selected.db);
   }
 
-  /** A command that was taken and not sent when its connection was lost. */
+  /** A command that was dispatched but not sent when its connection was lost. */
   keep(command: Command): void {
     if (this.isLeaving) this.leftovers.turnAway([command]);
     else this.offline.push(command);
@@ -564,9 +573,9 @@ export class Link implements Dispatcher, CalledByParts {
       const options = causeOf(this.leftovers.cause);
       this.leftovers.failWaiting(() => new MaxRetriesPerRequestError(exhausted, options));
     }
-    // Ended, or begun anew, by the retry strategy or by code that was told of an outcome.
+    // Ended or connected again by the retry strategy or by code that received an outcome.
     if (this.state !== state) return;
-    // The caller of QUIT has been told that it is done.
+    // The caller of QUIT has already received its result.
     const hasLeft = this.session.isQuitting && !this.offline.has(CommandFlag.Quit);
     if (delayMs === null || hasLeft) this.end();
     else {
@@ -575,7 +584,9 @@ export class Link implements Dispatcher, CalledByParts {
     }
   }
 
-  /** Status `end` first, so that what takes over sends nothing back here; then what still waits is told. */
+  /**
+   * The state becomes `end` first, so that a takeover sends nothing back here; then the waiting commands end.
+   */
   private end(): void {
     this.session.clear();
     this.finish();
@@ -590,7 +601,7 @@ export class Link implements Dispatcher, CalledByParts {
     if (this.state !== "end") this.setStatus("end");
   }
 
-  /** Commands come too late: behind those that waited before, which are about to be told. */
+  /** Commands that are too late: they end after the earlier waiting ones. */
   private refuseLate(commands: readonly Command[]): void {
     if (this.state !== "end" || this.offline.length === 0) this.leftovers.turnAway(commands);
     else for (const command of commands) this.offline.push(command);

@@ -1,6 +1,6 @@
 /**
- * Whether the present connection of a link is alive: joins the watchdog to the link, probes the peer, asks a silent
- * connection before a command is written to it, resets a dead connection.
+ * Determines whether the current connection of a link is alive: connects the watchdog with the link, probes the
+ * peer, checks a silent connection before a command is written to it, and resets a dead connection.
  */
 
 import type { Command, Completion } from "../command/command";
@@ -17,7 +17,10 @@ import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
 
 const DEFAULT_IDLE_MS = 5000;
 const DEFAULT_PROBE_TIMEOUT_MS = 2000;
-/** After so many times the silence of the watchdog the next command finds out whether the connection is alive. */
+/**
+ * After this many times the watchdog's silence limit, the next command first checks whether the connection is
+ * alive.
+ */
 const SILENCES_BEFORE_DOUBT = 2;
 
 const VERDICTS = ["dead", "busy", "unreachable", "unknown", "served"] as const;
@@ -41,13 +44,13 @@ export interface ProbedLink {
 }
 
 export class Liveness implements WatchdogOwner, Completion {
-  /** As the completion of the PINGs that it sends: nobody waits for them. */
+  /** It is the completion of its own PINGs, whose outcome is ignored. */
   readonly promise = null;
   private readonly watchdog: Watchdog | null;
   private probing: Probing | null = null;
   private check: LineCheck | null = null;
   private readonly idleMs: number;
-  /** The connection that must not be asked: its user has no right to PING. */
+  /** A connection that must not be checked: its user has no right to PING. */
   private refused: Connection | null = null;
 
   constructor(
@@ -73,7 +76,7 @@ export class Liveness implements WatchdogOwner, Completion {
     );
   }
 
-  /** The connection has something to wait for again. */
+  /** A reply may be due on the connection again. */
   wake(): void {
     this.watchdog?.wake();
   }
@@ -119,7 +122,10 @@ export class Liveness implements WatchdogOwner, Completion {
     return !this.link.subscriptions.isEmpty && connection !== this.refused;
   }
 
-  /** A client that only listens waits for no reply: the one to this grows old when the connection is dead. */
+  /**
+   * A client that only listens waits for no reply, so it sends a PING: its reply becomes overdue if the
+   * connection is dead.
+   */
   onQuiet(connection: Connection): void {
     const isIdle = connection.isWritable && connection.queue.length === 0;
     if (isIdle && !this.link.session.isInTransaction) connection.dispatch(ownCommand("ping", [], this));

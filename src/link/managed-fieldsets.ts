@@ -1,10 +1,10 @@
 /**
- * The option `himportFieldsets` on one link. A SET whose fieldset is known not to be prepared is
- * held back until it is; a SET that the server refuses for that reason goes again, once. When the
- * PREPARE fails, the SET fails with that error and is not sent.
+ * The option `himportFieldsets` on one link. A SET with an unprepared fieldset is held back until it is
+ * prepared; a SET that the server refuses for that reason is sent again, once. If the PREPARE fails, the SET
+ * fails with that error and is not sent.
  *
- * A SET that is held back is in no queue. The answer to its PREPARE comes in any case, at the
- * latest when the connection ends, and takes it further.
+ * A SET that is held back is in no queue. The reply to its PREPARE, or at the latest the end of the connection,
+ * continues or ends it.
  */
 
 import { BatchKind } from "../command/batch";
@@ -23,7 +23,7 @@ export interface ManagedFieldsetDeps {
 }
 
 export class ManagedFieldsets {
-  /** Commands that went again because their fieldset was forgotten. */
+  /** Commands that were sent again because their fieldset was forgotten. */
   private repaired: WeakSet<Command> | null = null;
 
   constructor(
@@ -31,14 +31,14 @@ export class ManagedFieldsets {
     private readonly deps: ManagedFieldsetDeps,
   ) {}
 
-  /** Prepares all of them again: the connection has forgotten them. */
+  /** Prepares all fieldsets again, because the connection has lost them. */
   prepareAll(): void {
     const { connection } = this.deps.current;
     if (connection?.state !== ConnectionState.Ready) return;
     for (const fieldset of this.fieldsets) void prepareFieldset(connection, fieldset);
   }
 
-  /** True when the command is sent later, or fails, because its fieldset is not prepared. */
+  /** Returns true when the command is sent later, or fails, because its fieldset is not prepared. */
   holdsBack(command: Command): boolean {
     const { connection } = this.deps.current;
     const fieldset = this.fieldsetOf(command);
@@ -49,7 +49,7 @@ export class ManagedFieldsets {
     return true;
   }
 
-  /** True when the command goes again: the server has forgotten its fieldset (HIMPORT DISCARD). */
+  /** Returns true when the command is sent again: the server has forgotten its fieldset (HIMPORT DISCARD). */
   recovers(command: Command, error: Error): boolean {
     const { connection } = this.deps.current;
     if (!/no such fieldset/i.test(error.message) || this.repaired?.has(command)) return false;
@@ -62,7 +62,7 @@ export class ManagedFieldsets {
     return true;
   }
 
-  /** A member of a transaction stays where it is. */
+  /** A member of a transaction is never moved. */
   private fieldsetOf(command: Command): Fieldset | undefined {
     return command.group?.kind === BatchKind.Transaction ? undefined : fieldsetOf(this.fieldsets, command);
   }

@@ -1,6 +1,6 @@
 /**
- * Commands that wait for a connection, in the order in which they are to be sent. What a lost
- * connection leaves behind goes back to the front.
+ * Commands that wait for a connection, in the order of sending. Commands of a lost connection return to the
+ * front.
  */
 
 import Denque from "denque";
@@ -12,16 +12,16 @@ const FIRST_SWEEP = 4096;
 
 export class OfflineQueue {
   private items = new Denque<Command>();
-  /** Answered with an error that asks for another connection: first on the next one. */
+  /** Commands answered with an error that requires another connection: first on the next one. */
   private requeued: Command[] = [];
-  /** Length at which commands that settled while waiting (time limits) are swept out. */
+  /** The length at which commands that settled while waiting (timeouts) are removed. */
   private sweepAt = FIRST_SWEEP;
 
   get length(): number {
     return this.requeued.length + this.items.length;
   }
 
-  /** Bytes of what waits, estimated from a few. */
+  /** The bytes of the waiting commands, estimated from a sample. */
   get bytes(): number {
     const { requeued, items } = this;
     const at = (index: number): Command | undefined =>
@@ -35,7 +35,7 @@ export class OfflineQueue {
     if (this.items.length >= this.sweepAt) this.sweep();
   }
 
-  /** The youngest command of those that the test is true for. */
+  /** The youngest command that matches the test. */
   lastOf(isWanted: (command: Command) => boolean): Command | undefined {
     for (let i = this.items.length - 1; i >= 0; i--) {
       const command = this.items.peekAt(i) as Command;
@@ -44,14 +44,14 @@ export class OfflineQueue {
     return this.requeued.findLast(isWanted);
   }
 
-  /** Puts a command before all that the present connection will leave behind. */
+  /** Puts a command before all that the current connection will leave. */
   requeue(command: Command): void {
     this.requeued.push(command);
   }
 
   /**
-   * Puts what a lost connection left before everything that waits, behind what was requeued.
-   * Returns how many of those that it left had been written.
+   * Puts the commands of a lost connection before all waiting ones, after the requeued ones. Returns how many
+   * of them had been written.
    */
   putBack(left: readonly Command[]): number {
     let written = 0;
@@ -83,7 +83,9 @@ export class OfflineQueue {
     return [...this.requeued, ...this.items.toArray()];
   }
 
-  /** Empties the queue in order while nothing holds it; what has settled meanwhile is left out. */
+  /**
+   * Sends the commands in order until `isHeld` returns true; commands that have settled meanwhile are skipped.
+   */
   drain(send: (command: Command) => void, isHeld: () => boolean): void {
     while (!isHeld()) {
       const next = this.items.shift();
@@ -92,7 +94,7 @@ export class OfflineQueue {
         this.items = new Denque();
         return;
       }
-      // A WATCH guards what follows, even if its caller has given up.
+      // A WATCH guards later commands, even if its caller has given up.
       if (!next.isSettled || (next.spec.flags & CommandFlag.Watch) !== 0) send(next);
       else next.group?.dropOut();
     }
@@ -108,7 +110,7 @@ export class OfflineQueue {
     this.sweepAt = Math.max(FIRST_SWEEP, waiting.length * 2);
   }
 
-  /** Empties the queue and returns what was in it. */
+  /** Empties the queue and returns its commands. */
   takeAll(): Command[] {
     const requeued = this.requeued;
     this.requeued = [];
@@ -116,7 +118,7 @@ export class OfflineQueue {
     return requeued.length === 0 ? waiting : [...requeued, ...waiting];
   }
 
-  /** Takes out those that the test is true for, in order; the others stay where they are. */
+  /** Removes and returns the commands that match the test, in order. */
   takeThose(isWanted: (command: Command) => boolean): Command[] {
     if (this.length === 0) return [];
     const taken: Command[] = [];
@@ -130,7 +132,7 @@ export class OfflineQueue {
     return taken;
   }
 
-  /** As `takeAll`, without what was requeued. */
+  /** Like `takeAll`, without the requeued commands. */
   takeWaiting(): Command[] {
     const all = this.items.toArray();
     this.items = new Denque();

@@ -1,6 +1,6 @@
 /**
- * Counts the commands of callers that have not settled, for the report of who leaves within a time
- * limit. The client's own commands and those whose callers have given up do not count.
+ * Counts the unsettled commands of callers, for the report of `quit` with a time limit. The client's own
+ * commands and given-up ones do not count.
  */
 
 import { type Command, CommandState, Origin } from "../command/command";
@@ -8,7 +8,7 @@ import { CommandFlag } from "../command/command-spec";
 import type { Link } from "./link";
 
 export class OpenCommands {
-  /** Written, now or to a connection that was lost, and not answered: they may have run. */
+  /** Written, now or to a lost connection, and not answered: they may have run. */
   unanswered = 0;
   /** Never written. */
   unsent = 0;
@@ -17,12 +17,12 @@ export class OpenCommands {
     return this.unanswered === 0 && this.unsent === 0;
   }
 
-  /** Commands that are at no server at present: written before, perhaps, and given back. */
+  /** Commands that are currently at no server: possibly written before, and returned. */
   addAll(commands: Iterable<Command>): void {
     for (const command of commands) this.add(command, false);
   }
 
-  /** Those that wait for a connection, and those at it. */
+  /** Commands that wait for a connection, and those at it. */
   addLink({ offline, connection }: Pick<Link, "offline" | "connection">): void {
     this.addAll(offline.pending());
     for (const command of connection?.queue.pending() ?? []) {

@@ -1,17 +1,18 @@
 /**
- * Finds out whether a port that accepts a connection but does not answer the TLS handshake is a port without TLS. The
- * server waits for the rest of what it takes for a command, so that the handshake alone would end only by its time limit.
+ * Determines whether a port that accepts a connection but does not answer the TLS handshake is a port without
+ * TLS. Such a server takes the handshake for an incomplete command and waits for the rest, so the attempt would
+ * otherwise end only at its time limit.
  */
 
 import type { Duplex } from "node:stream";
 import { startTimer, stopTimer } from "../util/scheduling";
 import { openSocket } from "./tcp-connector";
 
-/** Silence of the server after which it is asked. A TLS handshake takes two round trips. */
+/** The silence after which the server is asked. A TLS handshake takes two round trips. */
 const SILENCE_MS = 1000;
-/** Time for the answer. */
+/** The time limit for the reply. */
 const ANSWER_MS = 1000;
-/** The first bytes of a reply to PING: "PONG", or an error. */
+/** The first byte of a reply to PING: "PONG", or an error. */
 const REPLY = /^[+-]/;
 
 interface OpenSocket extends Duplex {

@@ -1,8 +1,7 @@
 /**
- * Asks a server on a connection of its own how it is, because another connection to it is
- * silent. Says whether that other connection is dead or the server is merely at work. It is dead
- * only by the word of the server itself: its list of clients. What somebody in between answers (a
- * proxy, a limit of connections, an access rule) is no word about it.
+ * Asks a server over a separate connection about another connection that is silent. Determines whether that
+ * connection is dead or the server is merely busy. Only the server itself can declare it dead, with its list of
+ * clients; replies of an intermediary (a proxy, a connection limit, an access rule) prove nothing.
  */
 
 import type { ConnectionLife } from "../connection/connection";
@@ -18,23 +17,25 @@ import { Verdict } from "./watchdog";
 export interface ProbeTarget {
   readonly options: LinkOptions;
   readonly credentials: Credentials;
-  /** The silent connection, and how long it has been so. */
+  /** The silent connection, and the duration of its silence. */
   readonly connection: Connection;
   readonly silentMs: number;
   readonly timeoutMs: number;
 }
 
-/** A probe under way. */
+/** A running probe. */
 export interface Probing {
   /** Never rejects. */
   readonly verdict: Promise<Verdict>;
-  /** The answer is of no interest any more. */
+  /** The result is no longer needed. */
   stop(): void;
 }
 
-/** The errors of sockets whose other side is gone; all else (too many open files, certificates) is about this side. */
+/**
+ * Errors of sockets whose other side is gone; all others (too many open files, certificates) concern this side.
+ */
 const GONE = /^(?:ECONNREFUSED|ECONNRESET|EHOSTUNREACH|ENETUNREACH|EHOSTDOWN|ETIMEDOUT|ENOENT)$/;
-/** Servers count their clients' age and silence in whole seconds, of a clock of their own. */
+/** Servers report the age and idle time of clients in whole seconds of their own clock. */
 const CLOCK_SLACK_MS = 2000;
 
 export function probe(target: ProbeTarget): Probing {
@@ -48,7 +49,7 @@ class Probe implements ConnectionLife, Probing {
   private readonly connection: Connection;
   private settle!: (verdict: Verdict) => void;
   private timer: NodeJS.Timeout | undefined;
-  /** Something has accepted the connection. */
+  /** The connection was accepted. */
   private isAccepted = false;
   private error: NodeJS.ErrnoException | null = null;
   private isDone = false;
@@ -64,7 +65,7 @@ class Probe implements ConnectionLife, Probing {
     const { options, connection } = this.target;
     this.timer = startTimer(() => this.onTimeout(), this.target.timeoutMs);
     const socket = dialAgain(connection.socket as Peer, options, this.connection.onread);
-    // With TLS long before the connection is open.
+    // With TLS, long before the connection is open.
     socket.once("connect", () => {
       this.isAccepted = true;
     });
@@ -76,7 +77,7 @@ class Probe implements ConnectionLife, Probing {
   }
 
   onOpen(): void {
-    // Credentials may be of any kind, since they come from outside.
+    // Credentials come from outside and may be of any type.
     this.ask().catch(() => this.stop());
   }
 
@@ -84,7 +85,7 @@ class Probe implements ConnectionLife, Probing {
     this.error = error;
   }
 
-  /** Ended by the other side without a word, or never accepted. */
+  /** Closed by the other side without a reply, or never accepted. */
   onClose(): void {
     withoutRequests(this.connection.queue.takeAll());
     const isSilent = this.connection.bytesRead === 0;
@@ -93,14 +94,15 @@ class Probe implements ConnectionLife, Probing {
   }
 
   private onTimeout(): void {
-    // Accepted and silent: at work or paused. Not even accepted: gone.
+    // Accepted and silent: busy or paused. Not even accepted: gone.
     this.conclude(this.isAccepted ? Verdict.ServerIsBusy : Verdict.Unreachable);
   }
 
   private async ask(): Promise<void> {
     const { options, credentials, connection } = this.target;
     const outcome = await handshake(this.connection, bareIntroduction(options, credentials), () => {});
-    // It takes no more connections, or not with these credentials: no word about the other one.
+    // It accepts no more connections, or not with these credentials: this says nothing about the other
+    // connection.
     if (outcome.kind !== "ready") this.conclude(verdictOnRefusal(outcome));
     else {
       const isSameRun = await this.isSameRun(connection.serverRunId);
@@ -109,7 +111,7 @@ class Probe implements ConnectionLife, Probing {
     }
   }
 
-  /** Whether the same run of the same server answers here; null when that is not known. */
+  /** Whether the same run of the same server answers here; null if unknown. */
   private async isSameRun(runId: string | null): Promise<boolean | null> {
     if (runId === null) return null;
     const info = await request(this.connection, "info", ["server"]);
@@ -117,7 +119,7 @@ class Probe implements ConnectionLife, Probing {
     return found === null ? null : found[1] === runId;
   }
 
-  /** Null when it cannot be had, or does not show the connection that has asked for it. */
+  /** Null if it is unavailable, or does not contain the connection that requested it. */
   private async listClients(clientId: number | null): Promise<string | null> {
     const list = await this.askForClients(clientId);
     const ownId = this.connection.clientId;
@@ -142,7 +144,7 @@ class Probe implements ConnectionLife, Probing {
     const rows = list.split("\n").filter((row) => row.includes(" qbuf="));
     const row = rowOf(rows, connection);
     if (row === undefined) {
-      // Somebody else may be held back in the command that the silent connection waits for.
+      // The server may hold another client in the command that the silent connection waits for.
       const awaited = connection.queue.head()?.spec.lowerName;
       if (isSameRun === true && connection.clientId !== null) return Verdict.ConnectionIsDead;
       return rows.some((one) => isHeldIn(one, awaited)) ? Verdict.ServerIsBusy : Verdict.Unknown;
@@ -150,9 +152,9 @@ class Probe implements ConnectionLife, Probing {
     const ageMs = numberIn(row, "age") * 1000;
     const idleMs = numberIn(row, "idle") * 1000;
     const livedMs = clockMs() - connection.readyAtMs;
-    // Numbers of clients are each server's own.
+    // Client IDs are unique only within one server.
     if (!(ageMs >= livedMs - CLOCK_SLACK_MS)) return Verdict.Unknown;
-    // Held back (pause, script), or still arriving.
+    // Held (pause, script), or still arriving.
     if (isHeld(row) || isArriving(row)) return Verdict.ServerIsBusy;
     return idleMs >= silentMs - CLOCK_SLACK_MS ? Verdict.ConnectionIsDead : Verdict.Served;
   }

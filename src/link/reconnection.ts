@@ -1,7 +1,7 @@
 /**
- * The attempts of a link to reach its server: dials, waits for the outcome, plans the next try as
- * the retry strategy says, and holds the callers of `connect()` whose attempt is not decided. It
- * decides nothing about commands.
+ * The connection attempts of a link: connects, waits for the outcome, schedules the next attempt by the retry
+ * strategy, and holds the callers of `connect()` until their attempt is decided. It decides nothing about
+ * commands.
  */
 
 import type { Connection } from "../connection/connection";
@@ -19,12 +19,15 @@ import {
 
 export type RetryStrategy = ((times: number) => unknown) | null | undefined;
 
-/** A connection that lives for so many of the delays that preceded it was worth its attempt. */
+/** A connection that lasts this many times the delays before it was worth its attempt. */
 const LIFE_PER_DELAY = 5;
-/** The loss of a connection that lived for so many milliseconds is taken for an accident: it is dialled again at once. */
+/**
+ * After a connection has lasted this many milliseconds, its loss counts as an accident: the client reconnects
+ * immediately.
+ */
 const HEALTHY_LIFE_MS = 3000;
 
-/** Delay in milliseconds, or null when the strategy gives up (anything but a number). */
+/** The delay in milliseconds, or null when the strategy gives up (any value other than a number). */
 export function retryDelay(strategy: RetryStrategy, times: number): number | null {
   if (typeof strategy !== "function") return null;
   const delay = callUser(() => strategy(times));
@@ -41,11 +44,14 @@ interface Waiter {
   reject(error: Error): void;
 }
 
-/** The answer of the retry strategy to a lost connection or a failed attempt. */
+/** The decision of the retry strategy after a lost connection or a failed attempt. */
 export interface Plan {
   /** Null: the strategy gives up. */
   readonly delayMs: number | null;
-  /** Attempts after which what waits is told that no connection could be made; null: not now. */
+  /**
+   * The number of attempts after which waiting commands fail because no connection could be made; null: not
+   * now.
+   */
   readonly exhausted: number | null;
 }
 
@@ -53,9 +59,9 @@ export class Reconnection implements EstablishmentDeps {
   /** Attempts since the link was last ready. */
   attempts = 0;
   isLoginRefused = false;
-  /** The present connection is left on purpose, for another one. */
+  /** The current connection is being replaced on purpose. */
   isMovingOn = false;
-  /** The number that `retryStrategy` was told last, and its delay; kept while connections live shortly. */
+  /** The last number passed to `retryStrategy`, and its delay; kept while connections are short-lived. */
   private times = 0;
   private lastDelayMs = 0;
   /** A healthy connection was lost, and no attempt was made since. */
@@ -71,7 +77,7 @@ export class Reconnection implements EstablishmentDeps {
     private readonly outcome: EstablishmentOwner,
   ) {}
 
-  /** Begins an attempt on a fresh connection. */
+  /** Begins an attempt on a new connection. */
   dial(connection: Connection): void {
     this.delay?.stop();
     this.isMovingOn = false;
@@ -79,18 +85,18 @@ export class Reconnection implements EstablishmentDeps {
     this.establishment.start();
   }
 
-  /** The socket is open; the connection is to use this database. */
+  /** The socket is open; the connection must select these databases. */
   introduce(databases: Databases): void {
     void this.establishment?.introduce(databases);
   }
 
-  /** The attempt is over, whatever still comes of it. */
+  /** The attempt is over; its later events are ignored. */
   stop(): void {
     this.establishment?.stop();
     this.establishment = null;
   }
 
-  /** A server that ends each connection soon after it is ready is not dialled again and again without a pause. */
+  /** A server that ends each connection soon after it is ready is not reconnected without a delay. */
   judgeLife(readyAtMs: number): void {
     if (readyAtMs === 0) return;
     const livedMs = clockMs() - readyAtMs;
@@ -98,13 +104,16 @@ export class Reconnection implements EstablishmentDeps {
     this.isDialledAtOnce = !this.isMovingOn && livedMs >= HEALTHY_LIFE_MS;
   }
 
-  /** There is no connection and none is planned: the next attempt is the first one. */
+  /** No connection exists or is scheduled: the next attempt is the first one. */
   reset(): void {
     this.attempts = 0;
     this.times = 0;
   }
 
-  /** Asks the strategy about the next attempt. Its first delay is left out when a healthy connection was lost. */
+  /**
+   * Asks the strategy about the next attempt. The first delay is skipped after the loss of a healthy
+   * connection.
+   */
   plan(): Plan {
     const { isDialledAtOnce } = this;
     this.isDialledAtOnce = false;
@@ -124,17 +133,17 @@ export class Reconnection implements EstablishmentDeps {
     this.delay = new Delay(onDue, delayMs);
   }
 
-  /** There will be no next attempt. */
+  /** Cancels the next attempt. */
   cancel(): void {
     this.delay?.stop();
   }
 
-  /** Settles with the present attempt, or the one that is about to begin. */
+  /** Settles with the current attempt, or the next one. */
   result(): Promise<void> {
     return new Promise((resolve, reject) => this.waiters.push({ resolve, reject }));
   }
 
-  /** Those who wait are told one tick later, behind the listeners of `ready`. */
+  /** Waiting callers are notified one tick later, after the listeners of `ready`. */
   succeed(): void {
     this.attempts = 0;
     this.establishment = null;

@@ -1,6 +1,6 @@
 /**
- * Restores subscriptions on a new connection: one SUBSCRIBE with all channels, one PSUBSCRIBE
- * with all patterns, SSUBSCRIBE one by one, since shard channels may live in different slots.
+ * Restores subscriptions on a new connection: one SUBSCRIBE with all channels, one PSUBSCRIBE with all
+ * patterns, and one SSUBSCRIBE for each shard channel, because they may be in different slots.
  */
 
 import { Command, type Completion, issuedBy, Origin } from "../command/command";
@@ -13,10 +13,13 @@ import { type PubSubContext, pubSubChannel } from "../observability/work-channel
 import { clockMs } from "../util/scheduling";
 import type { LinkListener } from "./link-options";
 
-/** The time in which no message could arrive, from the last byte of the lost connection on, for those who listen. */
+/**
+ * The period in which no message could arrive, from the last byte of the lost connection on, for subscribers of
+ * the channel.
+ */
 export class SubscriptionGap {
   private context: PubSubContext | null = null;
-  /** When the last bytes came over the connection that had them all. */
+  /** When the last bytes arrived over the connection that had all subscriptions. */
   private sinceMs: number | null = null;
 
   constructor(
@@ -27,7 +30,7 @@ export class SubscriptionGap {
     },
   ) {}
 
-  /** The connection was lost; its last bytes had come at `lastArrivalMs`. */
+  /** The connection was lost; its last bytes had arrived at `lastArrivalMs`. */
   begin(lastArrivalMs: number): void {
     if (this.subscriptions.isEmpty) this.sinceMs = null;
     else this.sinceMs ??= lastArrivalMs;
@@ -37,7 +40,7 @@ export class SubscriptionGap {
     this.context = pubSubChannel.begin({ serverAddress, serverPort, subscriptions });
   }
 
-  /** They are restored, or will not be. */
+  /** The subscriptions are restored, or will not be. */
   end(error?: Error): void {
     const { context, sinceMs } = this;
     this.sinceMs = null;
@@ -76,8 +79,8 @@ export function restoreSubscriptions(
 }
 
 /**
- * Names that the server refuses to restore are no longer subscribed. Whatever else ends the
- * command leaves them in the set: the next connection restores them anew.
+ * Names that the server refuses to restore are no longer subscribed. If the command ends otherwise, they stay
+ * in the set, and the next connection restores them.
  */
 class RestoreCompletion implements Completion {
   readonly promise = null;

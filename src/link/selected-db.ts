@@ -1,16 +1,16 @@
 /**
- * Which database is selected after a row of commands. A SELECT inside a transaction counts only if EXEC runs it, so what
- * is issued behind such an EXEC waits for its reply and runs in the database that is selected then.
+ * Tracks the selected database over a sequence of commands. A SELECT inside a transaction counts only if EXEC
+ * runs it, so commands after such an EXEC wait for its reply and run in the database that is selected then.
  */
 
 import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Reply } from "../protocol/resp-types";
 
-/** The `db` of a command that runs in the database that is selected when it is sent. */
+/** The `db` of a command that runs in whichever database is selected when it is sent. */
 export const DB_WHEN_SENT = -1;
 
-/** The SELECTs of a transaction: place in the reply of EXEC, and database. */
+/** The SELECTs of a transaction: index in the reply of EXEC, and database. */
 export type Selects = readonly (readonly [place: number, db: number])[];
 
 export class SelectedDb {
@@ -22,7 +22,7 @@ export class SelectedDb {
     return this.open !== null;
   }
 
-  /** Follows a command. Returns the SELECTs of the transaction that an EXEC ends; null if there are none. */
+  /** Records a command. Returns the SELECTs of the transaction that an EXEC ends; null without one. */
   note({ spec: { flags }, args }: Command): Selects | null {
     const { open } = this;
     if ((flags & CommandFlag.Multi) !== 0) this.open ??= { size: 0, selects: [] };
@@ -56,7 +56,7 @@ export class SelectedDb {
   }
 }
 
-/** A command, or the calls of a pipeline, that runs on a database. */
+/** A command, or the calls of a pipeline, for a database. */
 export interface UnansweredCommand {
   readonly db: number;
   readonly spec?: Command["spec"];
@@ -66,7 +66,7 @@ export interface UnansweredCommand {
 export interface DatabaseDeps {
   /** In the order of issue. */
   readonly session: { readonly selected: SelectedDb; settleExec(exec: Command, db: number | null): void };
-  /** In the order of sending, on the present connection. */
+  /** In the order of sending, on the current connection. */
   readonly current: {
     settle(exec: Command, reply?: Reply): number | null;
     setDb(db: number): void;
@@ -74,15 +74,15 @@ export interface DatabaseDeps {
   };
   /** The unanswered commands, in order. */
   unanswered(): readonly UnansweredCommand[];
-  /** Commands need not wait for EXEC any more. */
+  /** Commands no longer have to wait for EXEC. */
   onDbKnown(): void;
 }
 
-/** Follows what the server says about databases. */
+/** Follows the server's replies about databases. */
 export class DatabaseChanges {
   constructor(
     private readonly deps: DatabaseDeps,
-    /** Database that the server has last agreed to: the next connection is ready with it only. */
+    /** The database that the server has last confirmed: the next connection is ready only with it. */
     public agreed: number,
   ) {}
 
@@ -90,7 +90,10 @@ export class DatabaseChanges {
     this.agreed = db;
   }
 
-  /** The databases that the next connection will select: the database of the server, and those of commands that wait for others. */
+  /**
+   * The databases that the next connection will select: the server's current one, and those of commands that
+   * wait for others.
+   */
   toCome(): { readonly db: number; readonly otherDbs: readonly number[] } {
     const selected = new SelectedDb(this.agreed);
     const others = new Set<number>();
@@ -104,7 +107,7 @@ export class DatabaseChanges {
     return { db: this.agreed, otherDbs: [...others] };
   }
 
-  /** A SELECT has failed: the database is what it was before, unless another one followed. */
+  /** A SELECT has failed: the previous database is still selected, unless another SELECT followed. */
   onRefused(command: Command): void {
     const { session, current } = this.deps;
     if (session.selected.db !== Number(command.args[0])) return;
@@ -112,9 +115,9 @@ export class DatabaseChanges {
     current.setDb(command.db);
   }
 
-  /** MULTI has failed, so the commands behind it are no transaction. */
+  /** MULTI has failed, so the commands behind it are not a transaction. */
   onMultiRefused(error: Error): void {
-    // Inside a transaction, which goes on.
+    // Inside a transaction, which continues.
     if (error.message.includes("nested")) return;
     this.deps.session.selected.abandonOpen();
     this.deps.current.abandonOpen();

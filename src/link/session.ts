@@ -1,10 +1,8 @@
 /**
- * The session with the server as the commands issued so far have left it: the selected
- * database, guarded keys, an open transaction. Follows the order of issue, not of replies.
- *
- * Two things cannot survive a lost connection and are therefore refused afterwards:
- * EXEC after a WATCH that was answered on the lost connection, and the rest of a transaction
- * that was opened by hand (`multi({ pipeline: false })`) and answered there in part.
+ * The session state after all issued commands: the selected database, guarded keys, an open transaction.
+ * Follows the order of issue, not of replies. Two states cannot survive a lost connection, so the session
+ * refuses commands afterwards: EXEC after a WATCH that was answered on the lost connection, and the rest of a
+ * transaction opened by hand (`multi({ pipeline: false })`) that was partly answered there.
  */
 
 import { Batch, BatchKind } from "../command/batch";
@@ -25,7 +23,7 @@ export const SESSION_FLAGS =
   CommandFlag.Unwatch |
   CommandFlag.Reset;
 
-/** Users that came back for nothing are forgotten from this number on. */
+/** Above this number, entries of users whose WATCH was lost are removed. */
 const MOST_LOST = 1000;
 
 /** The users that guard keys on the connection, and those whose guard another user has ended. */
@@ -86,15 +84,15 @@ export class Session {
   /** The last EXEC of a transaction with a SELECT, until it is settled. */
   private deciding: Command | null = null;
   private isWatching = false;
-  /** Made with the first WATCH or end of a transaction. */
+  /** Created with the first WATCH or end of a transaction. */
   private guards: Guards | null = null;
   private isWatchLost = false;
   /** The transaction opened by hand that the next command belongs to. */
   private openTransaction: Batch | null = null;
   private isMultiLost = false;
-  /** Its MULTI was written and has failed: it is over when the connection is. */
+  /** Its MULTI was written and has failed: the transaction ends with the connection. */
   private isMultiInDoubt = false;
-  /** QUIT was issued: nothing is taken any more. */
+  /** QUIT was issued: further commands are refused. */
   isQuitting = false;
 
   constructor(
@@ -105,23 +103,23 @@ export class Session {
     this.selected = new SelectedDb(db);
   }
 
-  /** Database that the next command is issued for. */
+  /** The database of the next command. */
   get nextDb(): number {
     return this.isDbOpen ? DB_WHEN_SENT : this.selected.db;
   }
 
-  /** Only the reply of an EXEC tells which database is selected. */
+  /** Only the reply of an EXEC determines the selected database. */
   get isDbOpen(): boolean {
     return this.deciding !== null;
   }
 
-  /** An EXEC is settled, and `db` is selected now; null: as before. */
+  /** An EXEC is settled, and `db` is selected now; null: unchanged. */
   settleExec(exec: Command, db: number | null): void {
     if (this.deciding !== null && db !== null) this.selected.db = db;
     if (this.deciding === exec) this.deciding = null;
   }
 
-  /** True while every command must be looked at before it may go on. */
+  /** Every command must be inspected before it is sent. */
   get isDelicate(): boolean {
     return this.isWatchLost || this.isMultiLost || this.openTransaction !== null;
   }
@@ -135,32 +133,32 @@ export class Session {
     return this.guards;
   }
 
-  /** Times that guards of this connection have ended. */
+  /** How often guards of this connection have ended. */
   get endedGuards(): number {
     return this.guards?.ended ?? 0;
   }
 
-  /** A command may have to be refused. */
+  /** The next command may have to be refused. */
   get mayRefuse(): boolean {
     return this.isDelicate || this.isGuardLost;
   }
 
-  /** An EXEC was refused because its guard is lost: its user begins anew. */
+  /** An EXEC was refused because its guard is lost: its user starts over. */
   noteRefused(exec: Command): void {
     this.guards?.forgive(exec);
     const isWhole = exec.batch !== null && exec.batch.kind === BatchKind.Transaction;
-    // Nothing of a whole one was sent, so the guards of others go on.
+    // No part of a complete one was sent, so the guards of others remain.
     if (this.isWatchLost || !isWhole) this.note(exec);
   }
 
-  /** True between a MULTI sent by hand and its EXEC. */
+  /** A MULTI was sent by hand, and its EXEC was not. */
   get isInTransaction(): boolean {
     return this.openTransaction !== null;
   }
 
   /**
-   * Whether commands with these flags have to be followed one by one. While nothing is guarded and no
-   * transaction open, those that come whole, from MULTI to EXEC, leave everything as it was.
+   * Whether commands with these flags must be followed one by one. While no key is guarded and no transaction
+   * open, complete transactions (from MULTI to EXEC) leave the state unchanged.
    */
   isConcerned(commands: readonly Command[], flags: number): boolean {
     if (
@@ -174,7 +172,7 @@ export class Session {
     return last.batch?.kind !== BatchKind.Transaction || (last.spec.flags & CommandFlag.Exec) === 0;
   }
 
-  /** Follows a command that is being handed over. */
+  /** Records a command that is being dispatched. */
   note(command: Command): void {
     const { flags } = command.spec;
     const isSelect = (flags & CommandFlag.Select) !== 0;
@@ -186,20 +184,20 @@ export class Session {
   }
 
   /**
-   * The connection was lost. `goesAgain` tells whether a command with the flag will be sent
-   * anew: a WATCH or MULTI among them opens what it opened before.
+   * The connection was lost. `goesAgain` returns whether a command with the flag will be sent again: such a
+   * WATCH or MULTI restores its state.
    */
   onLoss(goesAgain: (flag: number) => boolean): void {
     if (this.isWatching && !goesAgain(CommandFlag.Watch)) this.isWatchLost = true;
     if (this.openTransaction !== null && !goesAgain(CommandFlag.Multi)) {
       this.selected.abandonOpen();
       this.openTransaction = null;
-      // A caller that was told that MULTI failed does not go on.
+      // A caller that was told that MULTI failed does not continue.
       this.isMultiLost = !this.isMultiInDoubt;
     }
   }
 
-  /** The error that ends a command issued into a broken session, or null when it may go on. */
+  /** The error that ends a command in a broken session, or null if it may be sent. */
   refusal(command: Command): Error | null {
     const { isMultiLost, isWatchLost } = this;
     const isWatchEnded = this.guards?.isLost(command) === true;
@@ -210,7 +208,7 @@ export class Session {
     return ending === null ? null : endingError(ending, command);
   }
 
-  /** A command was given up or refused on its way: a transaction that is open would run without it. */
+  /** A command was given up or refused before it was sent: an open transaction would run without it. */
   loseMember(command?: Command): void {
     if (this.openTransaction === null) return;
     this.openTransaction.isRefused = true;
@@ -229,7 +227,7 @@ export class Session {
   }
 
   /**
-   * It is part of no transaction. Given up before it was written, it has not been issued; a server
+   * A QUIT outside a transaction. If it is given up before it is written, it counts as not issued; a server
    * that refuses it does not close.
    */
   private noteQuit(command: Command): void {
@@ -274,7 +272,7 @@ export class Session {
     this.openTransaction = group;
     this.isMultiInDoubt = false;
     const onFailed = (error: Error): void => {
-      // Members that were issued behind it may come later.
+      // Members that were issued after it may arrive later.
       group.dropOut();
       if (this.openTransaction !== group) return;
       if (group.isStarted && !(error instanceof ReplyError)) this.isMultiInDoubt = true;

@@ -1,7 +1,6 @@
 /**
- * A second connection to the server that another connection has reached, for what has to be said
- * while that one is held up. It dials the same address with the same credentials and says nothing
- * about itself; its owner closes it.
+ * A second connection to the server of another connection, for requests while that one is blocked. It uses the
+ * same address and credentials and sends no client info; its owner closes it.
  */
 
 import type { Duplex } from "node:stream";
@@ -15,7 +14,7 @@ import { connectionOptions, type LinkOptions } from "./link-options";
 import { socketOptionsOf, withServerName } from "./socket-options";
 import { openSocket } from "./tcp-connector";
 
-/** The other end of a socket; other streams do not know theirs. */
+/** The remote end of a socket; other streams do not know theirs. */
 export interface Peer {
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
@@ -25,19 +24,19 @@ const LONGEST_DIAL_MS = 2000;
 
 const nothing = (): void => {};
 
-/** For a connection that works for the code alone that opened it. */
+/** The collaborators of a connection that serves only the code that opened it. */
 export function alone(life: ConnectionLife): ConnectionDeps {
   const subscriptions = new Subscriptions();
   return { life, errorReplies: null, stateReplies: null, subscriptions, messages: null, tracer: null };
 }
 
-/** True when another connection can be made: what a custom connector has reached is known to it alone. */
+/** True when another connection can be opened; only a custom connector knows how to reach its server. */
 export function canReach(options: LinkOptions, socket: Peer | null): boolean {
   if (socket === null || options.Connector) return false;
   return Boolean(options.path) || socket.remoteAddress !== undefined;
 }
 
-/** Opens another socket to the server that a socket leads to. */
+/** Opens another socket to the server of a socket. */
 export function dialAgain(
   { remoteAddress, remotePort }: Peer,
   options: LinkOptions,
@@ -45,18 +44,18 @@ export function dialAgain(
 ): Duplex {
   const { path } = options;
   const address = path ? { path } : { host: remoteAddress, port: remotePort };
-  // The address is an IP address of some family.
+  // The address is an IP address of one family.
   const { localAddress, tls } = socketOptionsOf(options);
   return openSocket({ ...address, localAddress, tls: withServerName(tls, options.host) }, hooks);
 }
 
-/** Says nothing about the client. */
+/** A handshake without client info. */
 export function bareIntroduction({ protocol }: LinkOptions, credentials: Credentials): Introduction {
   const identity = { name: "", version: "" };
   return { options: { protocol, disableClientInfo: true }, db: 0, credentials, identity };
 }
 
-/** Resolves with a connection that is past its handshake, or with null. */
+/** Resolves with a connection that has completed its handshake, or with null. */
 export function openBeside(
   socket: Peer,
   options: LinkOptions,

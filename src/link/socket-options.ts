@@ -1,6 +1,6 @@
 /**
- * The options of a socket. Connections to servers and Sentinels and side connections take them from `socketOptionsOf`, so
- * that an option reaches all of them.
+ * The options of a socket. Connections to servers and Sentinels and side connections take them from
+ * `socketOptionsOf`, so that an option applies to all of them.
  */
 
 import type { ConnectionOptions as TlsOptions } from "node:tls";
@@ -16,7 +16,7 @@ export interface SocketOptions {
   readonly tls?: TlsSource | boolean | null | undefined;
 }
 
-/** All options of a socket but the address. */
+/** All options of a socket except the address. */
 export function socketOptionsOf({ family, localAddress, tls }: SocketOptions): SocketOptions {
   return { family, localAddress, tls };
 }
@@ -31,7 +31,7 @@ export function withServerName(
   return { servername, ...(tls === true ? {} : tls) };
 }
 
-/** The TLS settings for a new socket, or null without TLS. Throws what the user's function throws. */
+/** The TLS settings for a new socket, or null without TLS. Throws the error of the user's function. */
 export function tlsSettings({ tls }: SocketOptions): TlsOptions | null {
   if (!tls) return null;
   if (tls === true) return {};

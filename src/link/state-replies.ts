@@ -13,13 +13,13 @@ export interface StateReplyDeps {
   readonly current: CurrentConnection;
   readonly subscriptions: Subscriptions;
   readonly databases: DatabaseChanges;
-  /** The connection has forgotten the fieldsets. */
+  /** The connection has lost the fieldsets. */
   prepareFieldsets(): void;
   /** The server is about to close. */
   onQuit(): void;
-  /** The server prints what it executes. */
+  /** The server sends the commands that it executes. */
   onMonitoring(): void;
-  /** The reply has been followed. */
+  /** The reply has been processed. */
   onStateFollowed(): void;
 }
 

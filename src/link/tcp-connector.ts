@@ -1,4 +1,4 @@
-/** Reaches one server by TCP, TLS or unix socket. */
+/** Connects to one server over TCP, TLS or a unix socket. */
 
 import * as net from "node:net";
 import type { Duplex } from "node:stream";
@@ -24,7 +24,7 @@ export class TcpConnector extends AbstractConnector {
 
   override async connect(_emitError: ErrorEmitter, hooks?: ReadHooks): Promise<Duplex> {
     this.connecting = true;
-    // One tick later, so that disconnect() in the same run finds no socket to close.
+    // One tick later, so that disconnect() in the same task finds no socket to close.
     await null;
     if (!this.connecting) throw new ConnectionClosedError();
     this.stream = openSocket(this.options, hooks);
@@ -38,7 +38,7 @@ export function openSocket(options: TcpConnectorOptions, hooks?: ReadHooks): Dup
   const { family, localAddress, tls } = socketOptionsOf(options);
   const target: Record<string, unknown> = path ? { path } : { host, port, family };
   if (!path && localAddress) target["localAddress"] = localAddress;
-  // Otherwise the connection takes `data` events.
+  // Otherwise the connection uses `data` events.
   if (hooks !== undefined && readsInPlace) target["onread"] = hooks;
   try {
     const settings = tlsSettings(options);
@@ -63,8 +63,8 @@ function watched(socket: net.Socket): net.Socket {
 }
 
 /**
- * Where nobody listens on a local port, TCP may connect a socket to itself, if it was given that
- * very port for its own end: then each command would be answered by its own words.
+ * If no process listens on a local port, TCP may connect a socket to itself when it gets the same port as its
+ * local one: each command would then be its own reply.
  */
 export function refusingItself(socket: net.Socket): net.Socket {
   return socket.once("connect", () => {

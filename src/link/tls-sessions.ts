@@ -1,30 +1,31 @@
 /**
- * TLS connections that resume the session of an earlier one to the same address, as https.Agent does. A resumed
- * handshake leaves out the certificates: Node does not check them again. A session is therefore used only by connections with
- * equal options, so what they trust is equal as well. A failed connection forgets the session.
+ * TLS connections that resume the session of an earlier one to the same address, like https.Agent. A resumed
+ * handshake contains no certificates, so Node does not check them again. A session is therefore used only by
+ * connections with equal options, and thus equal trust. A failed connection forgets the session.
  */
 
 import type { SecureContext, TLSSocket, ConnectionOptions as TlsOptions } from "node:tls";
 
-/** Addresses that are remembered; as many as https.Agent remembers. */
+/** The most remembered addresses, as in https.Agent. */
 const MAX_ADDRESSES = 100;
 
 /** The last connection to an address. */
 interface Remembered {
   readonly options: TlsOptions;
-  /** Made once: reading certificates and keys costs more than the rest of the connection. */
+  /** Created once: reading certificates and keys costs more than the rest of the connection. */
   readonly context: SecureContext;
   session: Buffer | undefined;
 }
 
 const addresses = new Map<string, Remembered>();
 
-/** @param target Host and port, or path, and what sockets need beside them. */
+/** @param target Host and port, or path, and further options of sockets. */
 export function connectTls(target: Readonly<Record<string, unknown>>, options: TlsOptions): TLSSocket {
-  // Loaded when first needed: of what Node brings, TLS takes the longest to load.
+  // Loaded on first use: TLS is the slowest of Node's modules to load.
   const { connect } = require("node:tls") as typeof import("node:tls");
   const known = remembered(`${target["path"] ?? `${target["host"]}:${target["port"]}`}`, options);
-  // TLS sockets keep their options, and `util.inspect` shows them: the context has the secrets and shows nothing.
+  // TLS sockets keep their options, and `util.inspect` shows them: the context holds the secrets and shows none
+  // of them.
   const { key, pfx, passphrase, ...others } = options;
   const socket = connect({
     ...target,

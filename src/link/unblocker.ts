@@ -1,12 +1,11 @@
 /**
- * Ends blocking calls at the server whose callers have given up. Left alone, the server would hand
- * the next element to a call that is awaited no more. CLIENT UNBLOCK has to come from another
- * connection; it is opened when it is needed and kept for a while.
+ * Ends blocking calls at the server whose callers have given up. Otherwise the server would deliver the next
+ * element to a call that is no longer awaited. CLIENT UNBLOCK must be sent over another connection, which is
+ * opened on demand and kept for a while.
  *
- * Only the oldest unanswered command of the connection can be blocked, and only that one is
- * unblocked. When its element arrives all the same, a call that has not been settled yet gets it.
- * UNBLOCK may come too late and end a blocking call behind it: nothing of that one has run, so it
- * is sent again.
+ * Only the oldest unanswered command of the connection can be blocked, and only that one is unblocked. If its
+ * element arrives nevertheless, a call that has not settled yet receives it. UNBLOCK may arrive too late and
+ * end a later blocking call: that call has not run, so it is sent again.
  */
 
 import type { Command } from "../command/command";
@@ -22,10 +21,10 @@ import type { LinkOptions } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
 import { canReach, openBeside, type Peer } from "./side-connection";
 
-/** The way to the connection whose calls are ended. */
+/** The connection whose calls are ended. */
 interface BlockedWay {
   readonly connection: Connection | null;
-  /** Sends a call again; false when that cannot be done now. */
+  /** Sends a call again; returns false when that is not possible now. */
   resend(command: Command): boolean;
 }
 
@@ -34,9 +33,9 @@ export interface UnblockerDeps {
   readonly waiting: OfflineQueue;
 }
 
-/** Time that the server has to end a call whose caller is told null; then the caller is told anyway. */
+/** The time that the server has to end a call before its caller gets null anyway. */
 const LONGEST_RECALL_MS = 100;
-/** Idle time after which the second connection is closed. */
+/** The idle time after which the second connection is closed. */
 const IDLE_MS = 10_000;
 const LONGEST_PAUSE_MS = 16;
 
@@ -48,7 +47,7 @@ export class Unblocker {
   private isRunning = false;
   private side: ReturnType<typeof openBeside> | null = null;
   private idleTimer: NodeJS.Timeout | undefined;
-  /** Calls that the server was told to end and whose error has not come. */
+  /** Calls that got an UNBLOCK and still lack its error reply. */
   private told = 0;
 
   constructor(
@@ -61,7 +60,7 @@ export class Unblocker {
     return this.current.connection;
   }
 
-  /** The caller of a written command has given up. One that has not settled resolves null. */
+  /** The caller of a written command has given up. A command that has not settled resolves with null. */
   recall(command: Command): void {
     const { connection } = this;
     const isHere = connection?.state === ConnectionState.Ready;
@@ -78,7 +77,7 @@ export class Unblocker {
     if (!this.isRunning) void this.run(connection);
   }
 
-  /** Judges an error reply. True when the command has ended, or goes again. */
+  /** Judges an error reply. Returns true when the command has ended, or is sent again. */
   takes(command: Command, error: Error): boolean {
     if (this.told === 0 || !error.message.startsWith("UNBLOCKED")) return false;
     this.told--;
@@ -88,7 +87,7 @@ export class Unblocker {
     return true;
   }
 
-  /** The connection is gone, and what it held up with it. */
+  /** The connection is gone, and its blocked commands with it. */
   stop(): void {
     this.recalled = [];
     this.told = 0;
@@ -144,7 +143,7 @@ export class Unblocker {
     return value === 1 ? "told" : "not yet";
   }
 
-  /** Number of the connection at the server, if that says that the command blocks there. */
+  /** The ID of the connection at the server, if the server reports that the command blocks there. */
   private async blockedId(
     side: Connection,
     connection: Connection,
@@ -189,7 +188,7 @@ export class Unblocker {
   }
 }
 
-/** The caller is told null in any case, also behind a server that says nothing. */
+/** The caller gets null in any case, even if the server is silent. */
 class Recall implements Expiring {
   constructor(private readonly command: Command) {}
 
@@ -208,7 +207,7 @@ function tellNull(command: Command): void {
   command.fulfil(null, LEGACY_SHAPE);
 }
 
-/** Whether the next reply is that of the command. */
+/** Whether the next reply belongs to the command. */
 function isFirst({ queue }: Connection, { extra }: Command): boolean {
   return extra !== null && extra.place === queue.answered;
 }

@@ -1,11 +1,11 @@
 /**
- * Notices dead connections: when the oldest unanswered command has grown old and no byte came or
- * went, it asks the server on a second connection. The connection is closed only on the server's
- * own word that it is not at work for it, or when nothing accepts connections there any more. In
- * all other cases it waits, says so once, and leaves the rest to TCP. A command that the server
- * holds on purpose (blocking ones, WAIT, CLIENT PAUSE, a slow script) is not taken for a dead
- * connection, nor before its own timeout is over. Where nothing is due, silence says nothing and
- * nobody looks, unless the owner listens: it may ask something that grows old.
+ * Detects dead connections: when the oldest unanswered command is overdue and no byte was received or sent, it
+ * asks the server over a second connection. It closes the connection only if the server itself reports that it
+ * does not work for it, or if the server accepts no connections any more. In all other cases it waits, reports
+ * that once, and leaves the rest to TCP. A command that the server holds on purpose (blocking ones, WAIT,
+ * CLIENT PAUSE, a slow script) is not taken for a dead connection before its own timeout has passed. If no
+ * reply is due, silence proves nothing and no checks run, unless the owner listens: it may send a request that
+ * becomes overdue.
  */
 
 import { blockingTimeMs } from "../command/blocking";
@@ -17,13 +17,13 @@ import { clockMs, startTimer, stopTimer } from "../util/scheduling";
 import { type Looker, sharedIntervals } from "../util/shared-interval";
 
 export const Verdict = {
-  /** The server knows this connection, or that it is gone, and is not at work for it. */
+  /** The server knows this connection, or knows that it is gone, and does not work for it. */
   ConnectionIsDead: 0,
-  /** No answer, or the server itself says that it is at work. */
+  /** No answer, or the server itself reports that it is busy. */
   ServerIsBusy: 1,
   /** No connection could be made: the network or the host is gone. */
   Unreachable: 2,
-  /** Something answers, but no word of the server about this connection is to be had. */
+  /** The peer answers, but the server's view of this connection is unavailable. */
   Unknown: 3,
   /** The server has read from this connection or written to it since it fell silent here. */
   Served: 4,
@@ -34,22 +34,22 @@ export interface WatchdogOwner {
   /** Asks the server on a second connection how it is. Never rejects. */
   probe(connection: Connection, silentMs: number): Promise<Verdict>;
   onDeadConnection(silentMs: number, isReachable: boolean): void;
-  /** It is waited for; `isKnown` tells whether the server is known to be at work. */
+  /** The connection is kept; `isKnown` tells whether the server is known to be busy. */
   onBusyServer(silentMs: number, isKnown: boolean): void;
-  /** Something may come that nothing was sent for. Otherwise nobody looks while nothing is due. */
+  /** Unrequested messages may arrive. Otherwise no checks run while no reply is due. */
   isListening(connection: Connection): boolean;
-  /** It listens, nothing has come for half the time, and nothing is due. */
+  /** It listens, no byte has arrived for half the time, and no reply is due. */
   onQuiet(connection: Connection): void;
 }
 
 /**
- * A server that is overloaded, at its limit of connections or about to leave a load balancer
- * refuses new ones for a moment and still serves those it has.
+ * A server that is overloaded, at its connection limit or about to leave a load balancer refuses new
+ * connections for a moment and still serves existing ones.
  */
 const REFUSALS_IN_A_ROW = 3;
 
 export class Watchdog implements Looker {
-  /** A little less than half the time, so that what is asked at one check has grown old three later. */
+  /** A little less than half the time, so that a request sent at one check is overdue three checks later. */
   private readonly periodMs: number;
   private arrival: NodeJS.Timeout | undefined;
   private connection: Connection | null = null;
@@ -57,12 +57,12 @@ export class Watchdog implements Looker {
   private hasTold = false;
   private refusals = 0;
   private wasServed = false;
-  /** Bytes that the system still had to take when it was last looked, and when that last changed. */
+  /** The bytes that the system had not sent at the last check, and when that number last changed. */
   private queuedBytes = 0;
   private drainedAtMs = 0;
 
   constructor(
-    /** Silence after which the server is asked. */
+    /** The silence after which the server is asked. */
     private readonly idleMs: number,
     private readonly owner: WatchdogOwner,
   ) {
@@ -79,7 +79,7 @@ export class Watchdog implements Looker {
     this.wake();
   }
 
-  /** Begins the checks, or goes on with them. */
+  /** Starts or continues the checks. */
   wake(): void {
     if (this.connection !== null) sharedIntervals.join(this, this.periodMs);
   }
@@ -90,7 +90,9 @@ export class Watchdog implements Looker {
     this.connection = null;
   }
 
-  /** A check. A thousand idle connections are looked at once, and wake the process not once after that. */
+  /**
+   * One check. A thousand idle connections are checked once together, and do not wake the process after that.
+   */
   look(): boolean {
     const { connection } = this;
     if (connection === null) return false;
@@ -132,7 +134,8 @@ export class Watchdog implements Looker {
     this.refusals = verdict === Verdict.Unreachable ? this.refusals + 1 : 0;
     const isLost = verdict === Verdict.Served && this.wasServed;
     this.wasServed = verdict === Verdict.Served;
-    // Bytes that the server has written must come soon. Messages to a subscriber whose connection is dead never do.
+    // Bytes that the server has written must arrive soon. Messages to a subscriber with a dead connection never
+    // do.
     if (this.wasServed && !isLost) {
       this.arrival = startTimer(() => this.look(), this.idleMs / 5);
       this.arrival.unref();
@@ -145,12 +148,15 @@ export class Watchdog implements Looker {
     }
   }
 
-  /** How long nothing has come or gone. */
+  /** How long no byte has been received or sent. */
   private silenceOf({ lastActivityMs }: Connection): number {
     return clockMs() - Math.max(lastActivityMs, this.drainedAtMs);
   }
 
-  /** A large value on a slow network: what the system takes is a sign of life, as for the sockets' own timeouts. */
+  /**
+   * A large value on a slow network: bytes accepted by the system are a sign of life, as for the timeouts of
+   * sockets.
+   */
   private noteDraining({ socket }: Connection): void {
     const { _handle: handle } = (socket ?? {}) as { _handle?: { writeQueueSize?: number } | null };
     const queuedBytes = handle?.writeQueueSize ?? 0;
@@ -164,7 +170,7 @@ function isWaiting({ queue }: Connection): boolean {
   return queue.inFlight > 0 && queue.head() !== undefined;
 }
 
-/** For how long the server may hold the command back on purpose. */
+/** How long the server may hold the command on purpose. */
 function heldMsOf(command: Command | undefined): number {
   if (command === undefined) return 0;
   const flags = flagsFor(command.spec, command.args);

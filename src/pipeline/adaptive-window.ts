@@ -1,30 +1,34 @@
 /**
- * Sets how many automatic batches may be unanswered, by the measured round trip. A window of
- * `FEWEST_BATCHES` never makes callers near the server wait: their batches overlap as without the option. Over a
- * long round trip one batch is sent about every `GAP_MS`, so that commands share writes and reads.
- * The shortest recent round trip counts, because a longer one is the server's own queue, which more
- * batches would only lengthen.
+ * Sets how many automatic batches may be unanswered, from the measured round trip. A window of `FEWEST_BATCHES`
+ * never makes callers near the server wait: their batches overlap as without the option. Over a long round trip
+ * one batch is sent about every `GAP_MS`, so that commands share writes and reads. The shortest recent round
+ * trip counts, because a longer one includes queueing in the server, which more batches would only increase.
  *
- *   round trips:  | earlier period | present period |   smallest of both, so that the window
+ *   round trips:  | earlier period | current period |   smallest of both, so that the window
  *                                                        narrows and widens within two periods
  */
 
 /** In ms: a twentieth of a round trip of 10 ms. Measured, see docs/auto-pipelining.md. */
 const GAP_MS = 0.5;
-/** Batches; with fewer, callers beside the server wait for one another. Measured, see docs/auto-pipelining.md. */
+/**
+ * In batches. With fewer, callers near the server wait for each other. Measured, see docs/auto-pipelining.md.
+ */
 const FEWEST_BATCHES = 16;
-/** Batches; enough for 250 ms: with fewer, batches are sent in a burst and the next commands wait for the first reply. */
+/**
+ * In batches; enough for 250 ms. With fewer, batches are sent in a burst and the next commands wait for the
+ * first reply.
+ */
 const MOST_BATCHES = 512;
 const PERIOD_MS = 1000;
 
 export class AdaptiveWindow {
-  /** Batches that may be unanswered at present. No command waits before a round trip is known. */
+  /** The number of batches that may currently be unanswered. No command waits before a round trip is known. */
   size = MOST_BATCHES;
   private earlierMs = Number.POSITIVE_INFINITY;
   private presentMs = Number.POSITIVE_INFINITY;
   private periodEndMs = 0;
 
-  /** A batch that was sent `roundTripMs` ago has been answered in full. */
+  /** A batch that was sent `roundTripMs` ago has been answered completely. */
   note(roundTripMs: number, nowMs: number): void {
     if (nowMs >= this.periodEndMs) {
       this.earlierMs = this.presentMs;

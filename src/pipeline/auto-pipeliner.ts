@@ -1,18 +1,18 @@
 /**
- * Divides the commands of one connection into batches and limits how many of them are unanswered.
- * A batch is open from its first command until the end of the event-loop turn. Commands of an open
- * batch go on to the connection as they are issued, so the connection decides when they are written.
- * While `maxInFlight` batches are unanswered, commands gather. When the last reply of one arrives,
- * the gathered commands are handed on at once as the next batch, which the callers that were
- * answered by the same read still join: callers that are answered by several reads stay together.
+ * Divides the commands of one connection into batches and limits how many of them are unanswered. A batch is
+ * open from its first command until the end of the event-loop turn. Commands of an open batch are dispatched to
+ * the connection as they are issued, so the connection decides when they are written. While `maxInFlight`
+ * batches are unanswered, commands are collected. When the last reply of a batch arrives, the collected
+ * commands are dispatched immediately as the next batch. Callers whose replies arrive in the same read still
+ * join it, so callers with replies in several reads stay together.
  *
  *   open:      | a b c ... end of the turn |--- unanswered ---| last reply
- *   gathered:                              | d e f            | handed on; g h join until the turn ends
+ *   collected:                             | d e f            | dispatched; g h join until the turn ends
  *
- * With merging, the commands of a turn are handed on at its end, in pieces if there are many hundreds:
- * only commands that are handed on together are merged.
+ * With merging, the commands of a turn are dispatched at its end, in pieces if there are many hundreds, because
+ * only commands that are dispatched together can be merged.
  *
- * A command that may not wait, and every explicit batch, first flushes what is gathered: the order of
+ * A command that must not wait, and every explicit batch, first flushes the collected commands: the order of
  * issue is the order of sending. Each command settles on its own reply.
  */
 
@@ -26,30 +26,33 @@ import { atTurnEnd, clockMs } from "../util/scheduling";
 import { AdaptiveWindow } from "./adaptive-window";
 
 export interface AutoPipelinerOptions {
-  /** Unanswered batches at which it goes on gathering; "adaptive" follows the round trip. */
+  /** The number of unanswered batches from which commands are collected; "adaptive" follows the round trip. */
   readonly maxInFlight: number | "adaptive";
-  /** Most commands of one batch. */
+  /** The most commands of one batch. */
   readonly maxCommands: number;
-  /** Bytes of arguments (characters of strings) at which a batch is full. */
+  /** The bytes of arguments (characters of strings) at which a batch is full. */
   readonly maxBytes: number;
-  /** Commands that leave before the end of their turn when half as many more have gathered; `Infinity`: none do. */
+  /**
+   * The size of a piece that is sent before the end of its turn, once half as many more commands have been
+   * collected; `Infinity`: no pieces.
+   */
   readonly pieceSize: number;
-  /** Lower-case command names that are never gathered. */
+  /** Lower-case command names that are never collected. */
   readonly ignored: ReadonlySet<string>;
-  /** Makes fewer commands of a batch. */
+  /** Merges the commands of a batch. */
   readonly merging?: BatchMerging | null | undefined;
-  /** Commands were given up while they were gathered; they go no further. */
+  /** Commands were given up while they were collected; they are not dispatched. */
   readonly onGivenUp?: (() => void) | undefined;
-  /** A batch leaves that was gathered for so many milliseconds; not called while nobody listens. */
+  /** A batch that was collected for this time is being sent; undefined without a subscriber. */
   readonly onGathered?: ((ms: number) => void) | undefined;
 }
 
-/** A remaining piece is handed on only if it is half as large: commands merge best at the end of what is sent. */
+/** A remaining piece is sent only if it is half as large: commands merge best at the end of a batch. */
 const PIECES_GATHERED = 1.5;
 
 export class AutoPipeliner implements Dispatcher {
   private pending: Command[] = [];
-  /** The batch of the present turn, while it is not full. */
+  /** The batch of the current turn, while it is not full. */
   private open: Batch | null = null;
   private openBytes = 0;
   /** Batches that are open or unanswered. */
@@ -58,7 +61,7 @@ export class AutoPipeliner implements Dispatcher {
   private isHolding = false;
   private isSending = false;
   private isFlushDue = false;
-  /** When the first of the gathered commands was issued; 0 if nobody listened then. */
+  /** The time at which the first collected command was issued; 0 if there was no subscriber. */
   private gatheredFromMs = 0;
   private readonly onTurnEnd = (): void => {
     this.isBooked = false;
@@ -83,35 +86,35 @@ export class AutoPipeliner implements Dispatcher {
     this.window = maxInFlight === "adaptive" ? (this.adaptive as AdaptiveWindow) : { size: maxInFlight };
   }
 
-  /** The youngest of the gathered commands that the test is true for. */
+  /** The youngest collected command that matches the test. */
   lastOf(isWanted: (command: Command) => boolean): Command | undefined {
     return this.pending.findLast(isWanted);
   }
 
-  /** Batches that may be unanswered at present. */
+  /** The number of batches that may currently be unanswered. */
   get windowSize(): number {
     return this.window.size;
   }
 
-  /** The commands gathered and not handed on. */
+  /** The commands that are collected and not dispatched. */
   get gathered(): readonly Command[] {
     return this.pending;
   }
 
-  /** Commands that are gathered, and those of the open batch. */
+  /** The number of collected commands and of those in the open batch. */
   get size(): number {
     return this.pending.length + (this.open?.size ?? 0);
   }
 
   /**
-   * Whether commands may be held back behind unanswered batches: only while the connection is
-   * ready. Otherwise they go on, to wait or fail under the link's rules.
+   * Whether commands may be held back behind unanswered batches: only while the connection is ready. Otherwise
+   * they are dispatched, and wait or fail under the link's rules.
    */
   hold(isHolding: boolean): void {
     // A lazy connection that begins to connect is not ready before and after: the batch of the turn stays open.
     if (isHolding === this.isHolding) return;
     this.isHolding = isHolding;
-    // A link that is woken by a batch says so before it has taken the batch: the rest goes behind it.
+    // A link that a batch wakes reports that before it has taken the batch: the rest is sent after it.
     if (this.isSending) this.isFlushDue = !isHolding;
     else if (!isHolding) this.flush();
   }
@@ -140,13 +143,13 @@ export class AutoPipeliner implements Dispatcher {
     this.next.dispatchBatch(commands);
   }
 
-  /** Hands on all that is gathered, whatever is in flight, and ends the batch. */
+  /** Dispatches all collected commands, regardless of those in flight, and ends the batch. */
   flush(): void {
     while (this.pending.length > 0) this.send();
     this.close();
   }
 
-  /** Another command may be handed on: it joins the open batch, or begins one. */
+  /** Another command may be dispatched: it joins the open batch, or begins one. */
   private get mayJoin(): boolean {
     return this.open !== null || !this.isHolding || this.inFlight < this.window.size;
   }
@@ -162,8 +165,8 @@ export class AutoPipeliner implements Dispatcher {
   }
 
   /**
-   * @param isHeld The commands had to wait for the answer to another batch.
-   * @param most Most commands that are handed on; the rest of the turn follows.
+   * @param isHeld The commands had to wait for the reply to another batch.
+   * @param most The most commands to dispatch; the rest of the turn follows.
    */
   private send(isHeld = false, most = Number.POSITIVE_INFINITY): void {
     const { pending } = this;

@@ -1,8 +1,8 @@
 /**
- * One batch of a bulk: takes commands as they come from the source, so that the caller's arrays
- * need not be kept, and is the completion of all of them. After a loss its commands follow the
- * rules of single ones, those of a transaction its own. Rows are made only for those who read
- * them; failures are kept in any case.
+ * One batch of a bulk: encodes commands as they arrive from the source, so that the caller's arrays need not be
+ * kept, and is the completion of all of them. After a loss its commands follow the rules of single ones, and
+ * those of a transaction the rules of transactions. Rows are created only if they are read; failures are always
+ * kept.
  */
 
 import { BatchKind } from "../command/batch";
@@ -33,26 +33,28 @@ function isOfClosedClient({ code }: Error & { code?: unknown }): boolean {
   return code === "CONNECTION_CLOSED" || code === "CLUSTER_ENDED";
 }
 
-/** In the place of a word while there is none: sources give anything. */
+/** The placeholder while no command name is known; a source may yield any value. */
 const NO_WORD = Symbol("no word");
 
-/** In the place of a row that was handed out. */
+/** The placeholder of a row that was handed out. */
 const TAKEN: Row = [null, null];
 
 export class BulkBatch extends PipelineRun {
-  /** The failures, by their place in the batch. */
+  /** The failures, by their position in the batch. */
   readonly failures: BulkFailure[] = [];
-  /** Sources repeat the same word; it is looked up when it changes. */
+  /** The last command name. Sources repeat names, so a name is looked up only when it changes. */
   private word: unknown = NO_WORD;
   private method!: CommandMethod;
   private isExec = false;
-  /** The word ends a transaction: servers know no nested ones. */
+  /** The name ends a transaction: servers have no nested ones. */
   private isEnd = false;
-  /** Made for the first command that is more than a row of the table, such as MULTI: it queues into this batch. */
+  /**
+   * Created for the first command that needs more than a table row, such as MULTI: it queues into this batch.
+   */
   private pipeline: Pipeline | null = null;
-  /** Size of the replies so far, while rows are kept. */
+  /** The size of the replies so far, while rows are kept. */
   replyBytes = 0;
-  /** Place of the row that the reader waits for. */
+  /** The position of the row that the reader waits for. */
   private awaited = -1;
   private wakeReader: (() => void) | null = null;
 
@@ -63,9 +65,9 @@ export class BulkBatch extends PipelineRun {
   ) {
     super(client[SENDER], client.options.keyPrefix, false);
     this.batch.kind = BatchKind.Automatic;
-    // A source may fill the same memory again for its next command.
+    // A source may reuse the same memory for its next command.
     this.copiesAtOnce = true;
-    // Batches are looked at in order: one that is refused as a whole before its turn is not unheard.
+    // Batches are read in order, so a batch that is rejected before its turn must not be reported as unhandled.
     this.outcome.catch(() => {});
   }
 
@@ -73,7 +75,7 @@ export class BulkBatch extends PipelineRun {
     return "bulk";
   }
 
-  /** A transaction is open, so the batch may not end here. */
+  /** A transaction is open, so the batch must not end here. */
   get isOpen(): boolean {
     return this.openTransactions > 0;
   }
@@ -82,23 +84,23 @@ export class BulkBatch extends PipelineRun {
     return this.isExecuted && this.left === 0;
   }
 
-  /** Why its client takes no commands any more, as none of this batch was taken; null as long as it may. */
+  /** The reason why the client takes no commands, if it took none of this batch; null otherwise. */
   get closedBy(): Error | null {
     const { failures, length } = this;
     if (failures.length < length || !failures.every(({ error }) => isOfClosedClient(error))) return null;
     return failures[0]?.error ?? null;
   }
 
-  /** The row at that place, or null as long as it is not there. It is not kept here any longer. */
+  /** The row at that position, or null while it is missing. The batch no longer keeps the row. */
   takeRow(index: number): Row | null {
     const row = this.rows[index];
     if (row === undefined) return null;
-    // EXEC asks which members of its transaction were refused.
+    // EXEC needs the rows of refused members of its transaction.
     if (row[0] === null) this.rows[index] = TAKEN;
     return row;
   }
 
-  /** Resolves when the row at that place can be taken. */
+  /** Resolves when the row at that position is available. */
   untilRow(index: number): Promise<void> {
     this.awaited = index;
     return new Promise((resolve) => {
@@ -106,7 +108,7 @@ export class BulkBatch extends PipelineRun {
     });
   }
 
-  /** Throws a TypeError for what is no command. */
+  /** Throws a TypeError for an invalid command. */
   add(command: BulkCommand): void {
     if (!Array.isArray(command)) throw new TypeError("A command of a bulk is an array [name, ...args]");
     if (command[0] !== this.word) {
@@ -149,7 +151,7 @@ export class BulkBatch extends PipelineRun {
 
   override fulfil(command: Command, value: Reply, shape: ReplyShape): void {
     super.fulfil(command, value, shape);
-    // All others are answers.
+    // All other values are replies.
     if ((command.spec.flags & CommandFlag.Exec) !== 0) this.noteReply(command.index, value);
   }
 

@@ -1,8 +1,8 @@
 /**
- * The producer's side of a bulk: takes commands from the source into batches and sends them,
- * at most `inFlight` that are not handed out. The source is not asked for more while that many
- * are. A batch leaves when it is full, when the source is at its end, and when an asynchronous
- * source has nothing for a whole turn of the event loop.
+ * The producer's side of a bulk: takes commands from the source into batches and sends them, with at most
+ * `inFlight` batches that are not handed out. At that limit it stops reading the source. A batch is sent when
+ * it is full, at the end of the source, and when an asynchronous source has no command for a whole turn of the
+ * event loop.
  *
  *   source --next()--> batch --send()--> sent: | oldest | ... | newest |   --take--> reader
  */
@@ -17,33 +17,33 @@ export interface FeedLimits {
   readonly batchSize: number;
   readonly maxBytes: number;
   readonly inFlight: number;
-  /** Size of the replies that may be unread, as far as the last ones tell. */
+  /** The size of replies that may be unread, estimated from the last ones. */
   readonly maxReplyBytes: number;
 }
 
-/** Before any reply has come: commands of a batch at most, and what each may bring. */
+/** Before the first reply: the most commands of a batch, and the assumed size of each reply. */
 const FIRST_COMMANDS = 128;
 const FIRST_REPLY_BYTES = 4096;
-/** The next batch is at most so many times as large as the last one: replies may grow. */
+/** The next batch is at most this many times as large as the last one, because replies may grow. */
 const GROWTH = 4;
 
 export class BulkFeed {
-  /** Commands taken from the source, and the size of their arguments. */
+  /** The number of commands taken from the source, and the size of their arguments. */
   issued = 0;
   bytes = 0;
-  /** Sent and not handed out, oldest first. */
+  /** The batches that were sent and not handed out, oldest first. */
   readonly sent: BulkBatch[] = [];
   private batch: BulkBatch | null = null;
   private batchBytes = 0;
   private isStopped = false;
   private isEnded = false;
   private failure: { readonly thrown: unknown } | null = null;
-  /** The source has thrown on being closed. */
+  /** The error that the source threw when it was closed. */
   private refusal: { readonly thrown: unknown } | null = null;
   private isPulling = false;
   private isBooked = false;
   private issuedWhenBooked = 0;
-  /** Commands of the next batch. */
+  /** The number of commands of the next batch. */
   private pace: number;
   private lastMeanBytes = 0;
   private wakeFeeder: (() => void) | null = null;
@@ -64,7 +64,10 @@ export class BulkFeed {
     this.work = this.run();
   }
 
-  /** The oldest batch, which may be unanswered; null at the end. Throws what the source threw, behind what was sent. */
+  /**
+   * The oldest batch, which may be unanswered; null at the end. Throws the error of the source after the
+   * batches before it.
+   */
   async oldest(): Promise<BulkBatch | null> {
     while (this.sent.length === 0 && !this.isEnded && !this.isStopped) {
       await new Promise<void>((resolve) => {
@@ -77,24 +80,29 @@ export class BulkFeed {
     return null;
   }
 
-  /** Nothing is left in the source. */
+  /** The source has no more commands. */
   get isDrained(): boolean {
     return this.isEnded;
   }
 
-  /** The oldest batch has been handed out: there is room for another. Its replies tell how large that may be. */
+  /**
+   * The oldest batch has been handed out, so another one may be sent. Its replies determine the size of the
+   * next.
+   */
   drop(): void {
     const batch = this.sent.shift();
     if (batch !== undefined && batch.replyBytes > 0) this.follow(batch);
     this.wakeFeeder?.();
   }
 
-  /** Takes nothing more from the source and closes it. Throws what the source throws on being closed, once. */
+  /**
+   * Stops reading the source and closes it. Throws the error that the source throws when it is closed, once.
+   */
   async stop(): Promise<void> {
     this.isStopped = true;
     this.wakeFeeder?.();
     this.wakeReader?.();
-    // A producer that is being waited for may never answer.
+    // A pending request to the producer may never be answered.
     if (this.isPulling) this.close().catch(() => {});
     else await this.work;
     const { refusal } = this;
@@ -111,7 +119,7 @@ export class BulkFeed {
     this.pace = Math.min(this.commandsFor(largest), this.pace * GROWTH);
   }
 
-  /** How many replies of that size a batch may bring. */
+  /** How many replies of that size a batch may cause. */
   private commandsFor(replyBytes: number): number {
     const { batchSize, inFlight, maxReplyBytes } = this.limits;
     return Math.min(batchSize, Math.max(1, Math.floor(maxReplyBytes / inFlight / replyBytes)));
@@ -131,7 +139,7 @@ export class BulkFeed {
     this.wakeReader?.();
   }
 
-  /** Takes all of a synchronous source; false when it was stopped before its end. */
+  /** Takes all commands of a synchronous source; returns false when it was stopped before its end. */
   private async draw(): Promise<boolean> {
     if (!(Symbol.iterator in Object(this.source))) {
       throw new TypeError("bulk() takes an iterable or async iterable of [name, ...args] arrays");
@@ -167,7 +175,7 @@ export class BulkFeed {
     return this.sent.length >= this.limits.inFlight;
   }
 
-  /** True when that filled a batch, which has been sent. */
+  /** Returns true if the command filled a batch, which has been sent. */
   private take(command: BulkCommand): boolean {
     this.batch ??= this.openBatch();
     this.batch.add(command);
@@ -192,7 +200,7 @@ export class BulkFeed {
   }
 
   private async untilRoom(): Promise<void> {
-    // A client that is closed answers at once; other work has to have its turn.
+    // A closed client answers immediately; other work needs a turn too.
     if (this.sent.at(-1)?.isSettled) await new Promise<void>((resolve) => atTurnEnd(resolve));
     while (this.isFull && !this.isStopped) {
       await new Promise<void>((resolve) => {
@@ -201,7 +209,7 @@ export class BulkFeed {
     }
   }
 
-  /** Commands that a producer has given do not wait for those that it has not. */
+  /** Commands that the producer has yielded do not wait for later ones. */
   private book(): void {
     if (this.isBooked || this.batch === null) return;
     this.isBooked = true;

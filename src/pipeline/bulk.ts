@@ -1,10 +1,10 @@
 /**
- * Sends any number of commands in batches and never holds more than a window of them: the
- * producer is not asked for more while `inFlight` batches are unanswered, or while rows wait to
- * be read. Works on whatever makes pipelines: one server, sentinels, a cluster.
+ * Sends any number of commands in batches and holds at most a window of them in memory: it stops reading the
+ * source while `inFlight` batches are unanswered, or while rows wait to be read. Works with every client that
+ * creates pipelines: one server, Sentinel, a cluster.
  *
- * It starts when it is first iterated or asked for its `summary()`, so rows are kept only for
- * those who read them. After a loss its commands follow the rules of single ones.
+ * It starts when it is iterated or its `summary()` is called, so rows are kept only if they are read. After a
+ * loss its commands follow the rules of single ones.
  */
 
 import { BulkAbortedError } from "../errors";
@@ -22,16 +22,16 @@ export interface BulkOptions {
   batchSize?: number | undefined;
   /** Characters and bytes of arguments after which a batch is closed early. Default 8 MiB. */
   maxBytes?: number | undefined;
-  /** Batches that may be unanswered. Default 2: one is answered while the next is on its way. */
+  /** The number of batches that may be unanswered. Default 2: one is answered while the next is in flight. */
   inFlight?: number | undefined;
   /**
-   * Size of the replies that may be unread, in characters and bytes, as far as the last ones tell:
-   * batches are smaller while replies are large. Holds while rows are read. Default 64 MiB.
+   * The size of replies that may be unread, in characters and bytes, estimated from the last ones: batches are
+   * smaller while replies are large. Applies while rows are read. Default 64 MiB.
    */
   maxReplyBytes?: number | undefined;
-  /** Errors that the summary keeps. Default 100. */
+  /** The most errors in the summary. Default 100. */
   maxErrors?: number | undefined;
-  /** Ends the bulk early: nothing more is taken from the source, what is unsent is removed. */
+  /** Ends the bulk early: stops reading the source and removes unsent commands. */
   signal?: AbortSignal | undefined;
   /** Called after each answered batch. */
   onProgress?: ((progress: Readonly<BulkProgress>) => void) | undefined;
@@ -43,7 +43,7 @@ export interface BulkProgress {
   /** Commands that are answered or have failed. */
   settled: number;
   failed: number;
-  /** Size of the arguments taken, in characters and bytes. */
+  /** The size of the taken arguments, in characters and bytes. */
   bytes: number;
 }
 
@@ -95,12 +95,12 @@ export class Bulk implements AsyncIterable<Row> {
     return { issued: this.feed.issued, settled, failed, bytes: this.feed.bytes };
   }
 
-  /** Commands that are to be sent are not shown. */
+  /** Hides the unsent commands. */
   [INSPECT](_depth: number, ...[style, inspect]: InspectArguments): string {
     return `Bulk ${inspect(this.progress, style)}`;
   }
 
-  /** Runs to the end without keeping rows (unless it is being iterated) and tells how it went. */
+  /** Runs to the end without keeping rows (unless the bulk is being iterated) and resolves with a summary. */
   summary(): Promise<BulkSummary> {
     this.outcome ??= this.drain();
     return this.outcome;
@@ -119,9 +119,9 @@ export class Bulk implements AsyncIterable<Row> {
     this.outcome.catch(() => {});
     try {
       for await (const batch of this.run()) {
-        // A batch of which nothing could be sent may be refused as a whole.
+        // A batch without any sent command may be rejected as a whole.
         if (batch.isSettled) await batch.outcome;
-        // Each row as it comes, so that those that were read need not be kept for the rest of their batch.
+        // Rows are returned as they arrive, so that read rows are not kept for the rest of their batch.
         for (let index = 0; index < batch.length; index++) {
           if (this.options.signal?.aborted) throw this.abortError();
           yield batch.takeRow(index) ?? (await this.rowOf(batch, index));
@@ -131,7 +131,7 @@ export class Bulk implements AsyncIterable<Row> {
       finish(Promise.reject(error));
       throw error;
     } finally {
-      // A reader who left early: what is under way settles on its own.
+      // The reader has stopped early: the commands in flight settle on their own.
       const rest = this.settleRest();
       rest.catch(() => {});
       finish(rest);
@@ -158,7 +158,7 @@ export class Bulk implements AsyncIterable<Row> {
     return this.summarize();
   }
 
-  /** The batches in order, each accounted for when it has settled; one that is being read has its place in the window. */
+  /** The batches in order, each counted when it has settled; a batch that is being read occupies the window. */
   private async *run(): AsyncGenerator<BulkBatch> {
     const { feed } = this;
     const { signal } = this.options;
@@ -181,12 +181,12 @@ export class Bulk implements AsyncIterable<Row> {
         feed.drop();
         this.account(batch);
         const { closedBy } = batch;
-        // The source may be endless, and nothing of it would be taken.
+        // The source may be endless, and the client would take no more of its commands.
         if (closedBy !== null && !feed.isDrained)
           throw new BulkAbortedError(this.settled, { cause: closedBy });
       }
     } catch (error) {
-      // What it has failed with is told, not what the source throws on being closed.
+      // The source's own error is reported, not the one that it throws when it is closed.
       await feed.stop().catch(() => {});
       throw error;
     } finally {
@@ -196,7 +196,7 @@ export class Bulk implements AsyncIterable<Row> {
   }
 
   private account({ length, failures }: BulkBatch): void {
-    // A command that could not be sent has failed first, wherever it stands.
+    // A command that could not be sent has failed first, at any position.
     for (const { index, error } of failures.sort((a, b) => a.index - b.index)) {
       if (this.errors.length >= this.maxErrors) break;
       this.errors.push({ index: this.settled + index, error });

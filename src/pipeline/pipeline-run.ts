@@ -1,6 +1,6 @@
 /**
- * The inside of a pipeline: the queued commands, their rows, and how it ends. It is itself the
- * completion of all its commands, so a thousand commands cost one promise.
+ * The internal state of a pipeline: the queued commands, their rows, and the outcome. It is the completion of
+ * all its commands, so a thousand commands cost one promise.
  */
 
 import { captureArguments } from "../command/argument-mappers";
@@ -34,14 +34,14 @@ import {
   transactionOutcome,
 } from "./transaction";
 
-/** Code of commands that waited for a cluster which then could not be reached. */
+/** The code of commands that waited for a cluster which then could not be reached. */
 const NO_NODE = "CLUSTER_UNAVAILABLE";
 
-/** Key of the sender of a client, and of the pipeline class with the methods that the client was given. */
+/** The keys of a client's sender, and of the pipeline class with the client's own methods. */
 export const SENDER: unique symbol = Symbol("sender");
 export const PIPELINE_CLASS: unique symbol = Symbol("pipelineClass");
 
-/** The parts of its client that a pipeline needs. */
+/** The members of its client that a pipeline needs. */
 export interface PipelineHost {
   readonly options: { readonly keyPrefix?: KeyPrefix | undefined };
   readonly isCluster: boolean;
@@ -51,50 +51,50 @@ export interface PipelineHost {
 
 type Preparation = (command: Command) => void;
 
-/** How a pipeline reaches the layers below; the client gives it. */
+/** The interface of a pipeline to the layers below; the client provides it. */
 export interface BatchSender {
-  /** Arguments without a text of their own are refused. */
+  /** Rejects arguments without a text form. */
   isStrict?(): boolean;
-  /** Hands the batch on; nothing is returned, outcomes travel with the commands. */
+  /** Sends the batch; commands carry their outcomes. */
   sendBatch(commands: readonly Command[]): void;
-  /** The work that each command needs as it is queued. */
+  /** The work that each command needs when it is queued. */
   preparation(): Preparation | null;
-  /** Counts what becomes of the commands. */
+  /** Counts the outcomes of the commands. */
   readonly tally?: Tally;
-  /** Called before anything is sent; null while nobody listens. */
+  /** Called before a batch is sent; null without a subscriber. */
   trace?(run: BatchFacts): PipelineObserver | null;
-  /** Called before a transaction of so many commands is sent. */
+  /** Called before a transaction with this many commands is sent. */
   observe(size: number): BatchObserver | null;
 }
 
-/** Is told how a batch goes; sending it happens inside of `around`. */
+/** Receives the progress of a batch, which is sent inside `around`. */
 export interface PipelineObserver extends BatchTrace {
   around(send: () => void): void;
-  /** @param refusal What `exec()` rejects with. */
+  /** @param refusal The error with which `exec()` rejects. */
   onEnd(rows: Rows, failures: number, refusal: Error | null): void;
 }
 
-/** Is told how a transaction ends; sending it happens inside of `around`. */
+/** Receives the outcome of a transaction, which is sent inside `around`. */
 export interface BatchObserver extends SettleHook {
   around(send: () => void): unknown;
 }
 
-/** Makes the command of one call: a script. */
+/** Creates the command of one call: a script. */
 export interface CommandMaker {
   makeCommand(args: unknown[], wantsBuffers: boolean, completion: Completion, copies: boolean): Command;
 }
 
-/** A pipeline that goes out in parts. */
+/** A pipeline that is sent in parts. */
 interface Parts {
   readonly commands: readonly Command[];
   readonly size: number;
-  /** The first command that is not sent. */
+  /** The index of the first unsent command. */
   next: number;
   isSending: boolean;
 }
 
 export class PipelineRun implements Completion, BatchFacts {
-  /** Commands that wait or are under way. */
+  /** Queued commands, and later those in flight. */
   protected commands: Command[] = [];
   private readonly prepare: Preparation | null;
   /** A replaced `sendCommand` of the pipeline. */
@@ -102,9 +102,9 @@ export class PipelineRun implements Completion, BatchFacts {
   /** Commands queued so far. */
   length = 0;
   readonly outcome: Promise<Rows | null>;
-  /** As a completion of single commands it has no promise. */
+  /** It is a completion without a promise for the single commands. */
   readonly promise = null;
-  /** MULTIs without their EXEC. */
+  /** The number of MULTIs without EXEC. */
   openTransactions = 0;
   isExecuted = false;
   /** Bytes are copied when a command is queued, not at `exec()`. */
@@ -113,10 +113,10 @@ export class PipelineRun implements Completion, BatchFacts {
   private readonly isStrict: boolean;
   protected readonly rows: Rows = [];
   protected callbacks: Map<number, Teller> | null = null;
-  /** Commands that could not be encoded: never sent, their row is the error. */
+  /** Commands that could not be encoded: they are never sent, and their row is the error. */
   protected broken: Map<Command, Error> | null = null;
   protected left = 0;
-  /** Commands left when the next thing is due: the next part, or the end. */
+  /** The number of remaining commands at which the next part is sent, or the pipeline ends. */
   private pauseAt = 0;
   private parts: Parts | null = null;
   protected readonly batch = new Batch(BatchKind.Pipeline, 0, null);
@@ -129,7 +129,7 @@ export class PipelineRun implements Completion, BatchFacts {
   constructor(
     protected readonly sender: BatchSender,
     private readonly prefix: KeyPrefix | undefined,
-    /** The pipeline is one transaction and reports only what EXEC brought. */
+    /** The pipeline is one transaction and reports only the reply of EXEC. */
     readonly isTransaction: boolean,
   ) {
     this.outcome = new Promise((resolve, reject) => {
@@ -155,7 +155,7 @@ export class PipelineRun implements Completion, BatchFacts {
     }
   }
 
-  /** Names and arguments of the first commands, for people to read: credentials are masked. */
+  /** Names and arguments of the first commands, for display: credentials are masked. */
   describe(most: number): unknown[][] {
     return this.commands.slice(0, most).map(({ name, args }) => {
       const shown = describeCommand(name, args);
@@ -187,7 +187,7 @@ export class PipelineRun implements Completion, BatchFacts {
       this.appendBroken(command.spec, refusal);
       return;
     }
-    // The row tells its outcome; the promise is a second look at it.
+    // The row already reports the outcome, so this promise must not report it as unhandled.
     command.promise.catch(() => {});
     command.pipelineIndex = this.length;
     command.inTransaction = this.openTransactions > 0;
@@ -195,12 +195,12 @@ export class PipelineRun implements Completion, BatchFacts {
     command.ensureExtra().addHook(new RowOf(this, command.index));
   }
 
-  /** Commands that follow one another may become one. */
+  /** Adjacent commands may be merged. */
   mergeBy(merging: BatchMerging | null): void {
     this.batch.merging = merging;
   }
 
-  /** Every command goes through this from now on, which hands it to `queueCommand` or keeps it. */
+  /** From now on every command passes through this function, which passes it to `queueCommand` or keeps it. */
   passThrough(send: (command: Command) => unknown): void {
     this.replacedSend = send;
   }
@@ -259,7 +259,7 @@ export class PipelineRun implements Completion, BatchFacts {
     return (this.commands[index] as Command).spec.lowerName;
   }
 
-  /** Sends everything, at once or `batchSize` commands after another. */
+  /** Sends all commands, together or in parts of `batchSize`. */
   start(batchSize = Number.POSITIVE_INFINITY): void {
     this.isExecuted = true;
     this.left = this.length;
@@ -300,12 +300,12 @@ export class PipelineRun implements Completion, BatchFacts {
     this.batch.caller = presentCaller() ?? null;
   }
 
-  /** Fails what has not settled. */
+  /** Fails the unsettled commands. */
   abort(error: Error): void {
     for (const command of this.commands) {
       const isUnwritten = command.state < CommandState.Sent;
       command.fail(error);
-      // It may wait for long behind a peer that takes nothing.
+      // It may stay in the queue for long if the peer accepts no bytes.
       if (isUnwritten && isForgettable(command)) command.release();
     }
   }
@@ -319,8 +319,8 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   /**
-   * Sends part after part; a cluster takes the batch away from its commands, so it is `left` that
-   * tells when one is over. A loop where that is at once (the client is closed), not a recursion.
+   * Sends part after part. A cluster detaches commands from the batch, so `left` shows when a part is complete.
+   * A loop instead of a recursion, because a closed client completes parts immediately.
    */
   private sendParts(): void {
     const { parts } = this;
@@ -361,7 +361,7 @@ export class PipelineRun implements Completion, BatchFacts {
     else this.answerMapped(command.index, value);
   }
 
-  /** What a transformer has made of a reply: a promise is waited for, as by the caller of a single command. */
+  /** Delivers the result of a transformer. A promise is awaited, as for the caller of a single command. */
   answerMapped(index: number, value: Reply): void {
     if (!isThenable(value)) {
       this.answer(index, value);
@@ -385,7 +385,7 @@ export class PipelineRun implements Completion, BatchFacts {
     this.sender.tally?.onFailed(error);
   }
 
-  /** The replies of EXEC for the members: an error is not thrown by the command that was answered QUEUED. */
+  /** Counts the errors in the reply of EXEC; the members themselves were only answered QUEUED. */
   private noteMembers(rows: unknown): void {
     if (!Array.isArray(rows)) return;
     for (const row of rows) if (row instanceof Error) this.noteFailure(row);
@@ -405,7 +405,7 @@ export class PipelineRun implements Completion, BatchFacts {
 
   protected finish(): void {
     if (this.sender.tally !== undefined) this.sender.tally.fulfilled += this.rows.length - this.failedCount;
-    // A caller that keeps the pipeline need not keep its commands.
+    // A caller that keeps the pipeline does not keep its commands.
     this.commands = [];
     this.broken = null;
     this.parts = null;
@@ -428,7 +428,7 @@ export class PipelineRun implements Completion, BatchFacts {
     }
   }
 
-  /** Fails commands that cannot be sent, and with them the transaction they are part of. */
+  /** Fails the commands that cannot be sent, together with their transactions. */
   private withoutBroken(broken: ReadonlyMap<Command, Error>): Command[] {
     const ready: Command[] = [];
     let group: Command[] | null = null;
@@ -456,7 +456,7 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 }
 
-/** Writes the outcome of a command that has a completion of its own into its row. */
+/** Copies the outcome of a command with its own completion into its row. */
 class RowOf implements SettleHook {
   constructor(
     private readonly run: PipelineRun,
@@ -472,7 +472,7 @@ class RowOf implements SettleHook {
   }
 }
 
-/** The API rejects a pipeline of which nothing left because no node of the cluster could be reached. */
+/** The API rejects a pipeline if no command was sent because no node of the cluster could be reached. */
 function refusalOfAll(rows: Rows): Error | null {
   const first = rows[0]?.[0] ?? null;
   if (first === null || codeOf(first) !== NO_NODE) return null;

@@ -1,8 +1,7 @@
 /**
- * The public class of a pipeline: collects commands, sends them as one batch with `exec()`.
- * Knows only the sender its client gives it: whether one server or a cluster is below is not its
- * affair. Its state sits in a `PipelineRun` under a symbol, because scripts of users become
- * methods here under any name.
+ * The public class of a pipeline: collects commands and sends them as one batch with `exec()`. It knows only
+ * the sender of its client, whether that is one server or a cluster. Its state is in a `PipelineRun` under a
+ * symbol, because scripts of users become methods of this class under any name.
  *
  * `multi()` opens a transaction inside it; the next `exec()` closes it and returns the pipeline.
  */
@@ -36,7 +35,7 @@ import { INSPECT, type InspectArguments } from "../util/inspect";
 import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun, SENDER } from "./pipeline-run";
 import type { Rows } from "./transaction";
 
-/** Commands of a pipeline that are shown. */
+/** The most commands of a pipeline that are displayed. */
 const MOST_SHOWN = 50;
 
 const RUN: unique symbol = Symbol("run");
@@ -47,7 +46,7 @@ const FOLLOW: unique symbol = Symbol("follow");
 export interface Pipeline extends ChainableCommander {}
 
 export class Pipeline implements Commander {
-  /** Tells a pipeline from a client. */
+  /** Distinguishes a pipeline from a client. */
   readonly isPipeline = true;
   /** Its client is a `Cluster`. */
   readonly isCluster: boolean;
@@ -56,12 +55,12 @@ export class Pipeline implements Commander {
   /** The outcome of the first `exec()`. */
   readonly promise: Promise<Rows | null>;
   readonly [RUN]: PipelineRun;
-  /** The `sendCommand` that commands pass at present. */
+  /** The current `sendCommand` through which commands pass. */
   private [SEND]: unknown = OWN_SEND_COMMAND;
 
-  /** @param isTransaction It is one transaction, opened here and closed by `exec()`. */
+  /** @param isTransaction The pipeline is one transaction, opened here and closed by `exec()`. */
   constructor(
-    /** The client it belongs to. */
+    /** Its client. */
     readonly redis: PipelineHost,
     isTransaction = false,
     run: PipelineRun = new PipelineRun(redis[SENDER], redis.options.keyPrefix, isTransaction),
@@ -71,7 +70,7 @@ export class Pipeline implements Commander {
     this[RUN] = run;
     this[FOLLOW]();
     this.promise = this[RUN].outcome;
-    // Made by hand, or of another class: the scripts of the client are attached to it alone.
+    // Created by hand, or of another class: the scripts of the client are attached to this object only.
     const own = redis[PIPELINE_CLASS]?.().prototype;
     if (own !== undefined && own !== new.target.prototype && own !== Pipeline.prototype) {
       Object.defineProperties(this, methodsOf(own));
@@ -86,13 +85,13 @@ export class Pipeline implements Commander {
     return `Pipeline(${this.length}) ${list}${more > 0 ? ` and ${more} that are not shown` : ""}`;
   }
 
-  /** Loggers call it for anything. Arguments and options may be secrets. */
+  /** Loggers call it for any object. Arguments and options may be secret. */
   toJSON(): object {
     const names = this[RUN].describe(MOST_SHOWN).map(([name]) => name);
     return { length: this.length, commands: names };
   }
 
-  /** Commands queued so far, MULTI and EXEC included. */
+  /** The number of queued commands, including MULTI and EXEC. */
   get length(): number {
     return this[RUN].length;
   }
@@ -101,7 +100,7 @@ export class Pipeline implements Commander {
   addBatch(commands: readonly (readonly unknown[])[]): this {
     this[FOLLOW]();
     for (const command of commands) {
-      // Looked up as a property, since methods of a single pipeline may have been replaced.
+      // Looked up as a property, because methods of a single pipeline may have been replaced.
       const method = methodOf(this, command[0]);
       const args = command.slice(1);
       if (method.command === undefined) method.apply(this, args);
@@ -124,30 +123,33 @@ export class Pipeline implements Commander {
     return callByName(this, name, args, false) as this;
   }
 
-  /** Queues a command that was built by hand. Its row and its own promise tell the outcome. */
+  /** Queues a command that was built by hand. Its row and its own promise report the outcome. */
   sendCommand(command: Command): this {
     this[RUN].queueCommand(command);
     return this;
   }
 
-  /** Tracers and wrappers replace `sendCommand`, on the prototype or on one pipeline: commands pass it from then on. */
+  /**
+   * Tracers and wrappers replace `sendCommand`, on the prototype or on one pipeline: later commands pass
+   * through it.
+   */
   private [FOLLOW](): void {
     if (this.sendCommand === this[SEND]) return;
     this[SEND] = this.sendCommand;
     this[RUN].passThrough((command) => this.sendCommand(command));
   }
 
-  /** Gives a Lua script a name on this pipeline alone. */
+  /** Defines a named Lua script on this pipeline only. */
   defineCommand(name: string, definition: ScriptDefinition): void {
     defineInPipeline(this, name, new Script(definition, this.options.keyPrefix));
   }
 
-  /** Adds `this[name]` and `this[name + "Buffer"]` on this pipeline alone. */
+  /** Adds `this[name]` and `this[name + "Buffer"]` on this pipeline only. */
   addBuiltinCommand(name: string): void {
     addToPipeline(this, name);
   }
 
-  /** Two methods that queue the command on the pipeline they are called on. */
+  /** Two methods that queue the command on the pipeline on which they are called. */
   createBuiltinCommand(name: string): { string: CommandMethod; buffer: CommandMethod } {
     return { string: commandMethod(specOf(name), false), buffer: commandMethod(specOf(name), true) };
   }
@@ -171,9 +173,9 @@ export class Pipeline implements Commander {
   }
 
   /**
-   * Closes the open transaction and returns the pipeline, or sends everything and returns the
-   * promise of one row for each command, in order. Errors of commands are in their rows. It rejects if a transaction
-   * was discarded or aborted, if no node of a cluster can be reached, and if it is called again.
+   * Closes the open transaction and returns the pipeline, or sends all commands and returns the promise of one
+   * row for each command, in order. Errors of commands are in their rows. It rejects if a transaction was
+   * discarded or aborted, if no node of a cluster can be reached, and if it is called again.
    */
   exec<Each extends ReplyRows, Own extends "resp2" | "resp3">(
     this: ChainableCommander<Own, Known<Each>>,
@@ -204,11 +206,11 @@ export class Pipeline implements Commander {
     return asCallback(run.outcome, callback);
   }
 
-  /** Deprecated: as `exec` in a transaction; otherwise queues a bare EXEC and returns the pipeline. */
+  /** Deprecated: like `exec` in a transaction; otherwise queues a bare EXEC and returns the pipeline. */
   execBuffer(callback?: Callback<ReplyRows | null>): Promise<ReplyRows | null> {
     warnOnce();
     if (this[RUN].openTransactions > 0) return this.exec(callback);
-    // Typed as what it stands for; the API returns the pipeline here.
+    // Has the type of `exec`, although the API returns the pipeline here.
     return this[EXECUTE](specOf("exec"), [], true) as unknown as Promise<ReplyRows | null>;
   }
 }
@@ -221,7 +223,7 @@ function callByName(pipeline: Pipeline, name: unknown, args: unknown[], wantsBuf
   return pipeline;
 }
 
-/** Gives pipelines the methods of a script. */
+/** Adds the methods of a script to pipelines. */
 export function defineInPipeline(target: object, name: string, script: CommandMaker): void {
   for (const [method, wantsBuffers] of bothForms(name)) {
     attachMethod(target, method, function (this: Pipeline, ...args: unknown[]): Pipeline {
@@ -231,7 +233,7 @@ export function defineInPipeline(target: object, name: string, script: CommandMa
   }
 }
 
-/** Gives pipelines the methods of a command that the table does not know. */
+/** Adds the methods of a command that the built-in table does not know to pipelines. */
 export function addToPipeline(target: object, name: string): void {
   for (const [method, wantsBuffers] of bothForms(name)) {
     attachMethod(target, method, commandMethod(specOf(name), wantsBuffers));
@@ -243,7 +245,7 @@ function methodsOf(prototype: object): PropertyDescriptorMap {
   return methods;
 }
 
-/** The method that a name stands for in a list of commands. */
+/** The method for a name in a list of commands. */
 export function methodOf(pipeline: Pipeline, given: unknown): CommandMethod {
   const name = String(given);
   const method = ownMethod(pipeline, name) ?? ownMethod(pipeline, name.toLowerCase());
@@ -253,7 +255,7 @@ export function methodOf(pipeline: Pipeline, given: unknown): CommandMethod {
   return method;
 }
 
-/** Names may come from data: `constructor` and the like are no commands. */
+/** Names may come from data: `constructor` and similar names are not commands. */
 function ownMethod(pipeline: Pipeline, name: string): CommandMethod | undefined {
   const method = (pipeline as unknown as Record<string, CommandMethod | undefined>)[name];
   return typeof method === "function" && !(name in Object.prototype) ? method : undefined;

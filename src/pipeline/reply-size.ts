@@ -1,4 +1,4 @@
-/** How much memory a reply takes, roughly: characters and bytes, and a word for all else. */
+/** Estimates the memory of a reply: characters and bytes, and one word for every other value. */
 
 const WORD_BYTES = 8;
 

@@ -1,4 +1,4 @@
-/** The rows of a pipeline, and what the reply of EXEC means to them. */
+/** The rows of a pipeline, and how the reply of EXEC maps to them. */
 
 import type { Command } from "../command/command";
 import { CommandFlag, type ReplyShape } from "../command/command-spec";
@@ -13,8 +13,8 @@ export type Row = [error: null, result: unknown] | [error: Error];
 export type Rows = Row[];
 
 /**
- * Maps the elements of an EXEC reply as their commands would have mapped them. `null` (a watched
- * key has changed) stays null; errors stay Error elements.
+ * Maps the elements of an EXEC reply like the replies to single commands. `null` (a watched key has changed)
+ * stays null; errors stay Error elements.
  */
 export function mapExecReply(
   members: readonly Command[],
@@ -30,8 +30,8 @@ export function mapExecReply(
 }
 
 /**
- * The commands that EXEC has run: what the server refused before (WATCH, a second MULTI) was not
- * queued. A reply transformer that threw at QUEUED has refused nothing.
+ * The commands that EXEC has run. Commands that the server refused before (WATCH, a second MULTI) were not
+ * queued; a reply transformer that threw at QUEUED does not count as a refusal.
  */
 export function membersOf(commands: readonly Command[], rows: Rows, exec: Command): readonly Command[] {
   const members: Command[] = [];
@@ -55,7 +55,7 @@ function mapElement(member: Command, element: Reply, isBuffers: boolean, shape: 
   }
 }
 
-/** The outcome of a pipeline that is one transaction: rows, null, or the error it rejects with. */
+/** The outcome of a pipeline that is one transaction: rows, null, or the error with which it rejects. */
 export function transactionOutcome(rows: Rows): Rows | null | Error {
   const exec = rows[rows.length - 1] as Row;
   if (exec[0] !== null) {
@@ -72,7 +72,7 @@ export function wrapExecReply(reply: Reply): Rows | null {
   return reply.map((element): Row => (element instanceof Error ? [element] : [null, element]));
 }
 
-/** Ends the commands of a transaction one of whose members could not be sent. */
+/** The error that ends the commands of a transaction if one of them could not be sent. */
 export function abortedTransaction(): AbortError {
   return new AbortError("EXECABORT Transaction discarded because of previous errors.");
 }
