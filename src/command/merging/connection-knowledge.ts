@@ -4,7 +4,8 @@
  * refused merged command would have to be sent again singly, behind later commands.
  *
  * MGET and MSET contain keys of several callers, and a server refuses the whole command for one key that the
- * user may not use. The proof therefore names a key that only a right to all keys covers.
+ * user may not use. The proof therefore names a key that only a right to all keys covers. MSET is proven with a
+ * value missing: servers check rights first and the number of arguments last, and write nothing.
  *
  *   unknown --ask--> asked --reply--> proven --NOPERM--> resting --so many runs--> unknown
  */
@@ -13,7 +14,6 @@ import type { Reply } from "../../protocol/resp-types";
 import { debugLog } from "../../util/debug";
 import { Command, type Completion, issuedBy, Origin } from "../command";
 import type { Argument } from "../command-spec";
-import { specOf } from "../command-table";
 import type { Form } from "./forms";
 
 const debug = debugLog("merging");
@@ -24,6 +24,8 @@ const FORBIDDEN = /^NOPERM/;
 const UNSUPPORTED = /^(CROSSSLOT|ERR unknown command|ERR wrong number of arguments|ERR unsupported command)/i;
 /** Only a merged form gets this reply: its keys are currently on two nodes. */
 const DIVIDED = /^TRYAGAIN/;
+/** The reply to MSET with a value missing, if the user may use MSET. */
+const MISCOUNTED = /^ERR wrong number of arguments/i;
 /** Another node serves the key. Servers check rights before that. */
 const ELSEWHERE = /^(MOVED|ASK) /;
 
@@ -38,38 +40,33 @@ const LONGEST_REST = 1024;
 
 /** The state of one form. */
 class Knowledge {
-  /** The server has accepted it, or would have. */
+  /** The server would run it for this user: with every key, if the form has keys of several callers. */
   isProven = false;
-  /** The user may use every key, or the form needs only one. */
-  isForAllKeys: boolean;
   isAsked = false;
   /** The number of runs that are still sent singly. */
   resting = 0;
   private nextRest = SHORTEST_REST;
 
-  constructor(private readonly form: Form) {
-    this.isForAllKeys = form.isOneKey;
-  }
+  constructor(private readonly form: Form) {}
 
   prove(): void {
     this.isProven = true;
     this.nextRest = SHORTEST_REST;
   }
 
-  /** Rights may be granted again. A write cannot be proven without being sent, so it is not tried again. */
-  refuse(error: Error): void {
-    const { spec, single, isOneKey, isWrite } = this.form;
+  /** Rights may be granted again; a server does not learn a command. */
+  refuse(message: string): void {
+    const { spec, single } = this.form;
     this.isProven = false;
-    this.isForAllKeys = isOneKey;
     this.isAsked = false;
-    this.resting = isWrite || !FORBIDDEN.test(error.message) ? Number.POSITIVE_INFINITY : this.nextRest;
+    this.resting = FORBIDDEN.test(message) ? this.nextRest : Number.POSITIVE_INFINITY;
     this.nextRest = Math.min(this.nextRest * 2, LONGEST_REST);
     debug(
       '"%s" is not merged in the next %s runs of this connection: "%s" was refused: %s',
       single,
       this.resting,
       spec.name,
-      error,
+      message,
     );
   }
 }
@@ -84,13 +81,13 @@ class Answer implements Completion {
   ) {}
 
   fulfil(_command: Command, _value: Reply): void {
-    this.knowledge.isForAllKeys = true;
-    if (!this.form.isWrite) this.knowledge.prove();
+    this.knowledge.prove();
   }
 
-  reject(command: Command, error: Error): void {
-    if (ELSEWHERE.test(error.message)) this.fulfil(command, null);
-    else if (isRefusal(error)) this.knowledge.refuse(error);
+  reject(command: Command, { message }: Error): void {
+    const isYes = ELSEWHERE.test(message) || (this.form.isWrite && MISCOUNTED.test(message));
+    if (isYes) this.fulfil(command, null);
+    else if (isRefusal(message)) this.knowledge.refuse(message);
     // Any other error means that the form may be used, or says nothing about it.
     else this.knowledge.isAsked = false;
   }
@@ -101,10 +98,6 @@ export class ConnectionKnowledge {
 
   isProven(form: Form): boolean {
     return this.of(form).isProven;
-  }
-
-  isForAllKeys(form: Form): boolean {
-    return this.of(form).isForAllKeys;
   }
 
   /** Called once for each run, which is sent singly if it returns true. */
@@ -120,23 +113,18 @@ export class ConnectionKnowledge {
   }
 
   /** True if the error concerns the form: its members may succeed singly. Remembers a refusal. */
-  learn(form: Form, error: Error): boolean {
-    if (isRefusal(error)) this.of(form).refuse(error);
-    return isRefusal(error) || DIVIDED.test(error.message);
+  learn(form: Form, { message }: Error): boolean {
+    if (isRefusal(message)) this.of(form).refuse(message);
+    return isRefusal(message) || DIVIDED.test(message);
   }
 
-  /** The command that proves a form: a read, or a write that changes nothing; null if none is possible now. */
+  /** The command that proves a form and changes nothing; null if none is needed or possible now. */
   ask(form: Form, args: readonly Argument[]): Command | null {
     const knowledge = this.of(form);
-    const isKnown = knowledge.isForAllKeys && (knowledge.isProven || form.isWrite);
-    if (isKnown || knowledge.isAsked || knowledge.resting > 0) return null;
+    if (knowledge.isProven || knowledge.isAsked || knowledge.resting > 0) return null;
     knowledge.isAsked = true;
-    const answer = new Answer(form, knowledge);
-    if (form.isWrite) {
-      return issuedBy(Origin.Connection, new Command(specOf("setrange"), [ODD_KEY, "0", ""], false, answer));
-    }
-    const asked = form.isOneKey ? [...args] : [ODD_KEY];
-    return issuedBy(Origin.Connection, new Command(form.spec, asked, false, answer));
+    const proof = new Command(form.spec, proofOf(form, args), false, new Answer(form, knowledge));
+    return issuedBy(Origin.Connection, proof);
   }
 
   private of(form: Form): Knowledge {
@@ -149,7 +137,12 @@ export class ConnectionKnowledge {
   }
 }
 
-function isRefusal({ message }: Error): boolean {
+function proofOf({ isOneKey, isWrite }: Form, args: readonly Argument[]): Argument[] {
+  if (isOneKey) return [...args];
+  return isWrite ? [ODD_KEY, "", ODD_KEY] : [ODD_KEY];
+}
+
+function isRefusal(message: string): boolean {
   return FORBIDDEN.test(message) || UNSUPPORTED.test(message);
 }
 

@@ -58,12 +58,15 @@ export class Merging implements BatchMerging {
     let done = 0;
     for (const run of runs) {
       const { form, from, to } = run;
-      const isMerged = mayMerge(run, rows, knowledge, isFollowed);
-      const question = knowledge.ask(form, (commands[from] as Command).args);
-      if (!isMerged && question === null) continue;
-      keep(done, isMerged ? from : to);
-      if (isMerged) planned.push(new CommandRun(form, commands.slice(from, to), twins, knowledge).command);
-      if (question !== null) planned.push(question);
+      if (mayMerge(run, rows, knowledge, isFollowed)) {
+        keep(done, from);
+        planned.push(new CommandRun(form, commands.slice(from, to), twins, knowledge).command);
+      } else {
+        const proof = knowledge.ask(form, (commands[from] as Command).args);
+        if (proof === null) continue;
+        keep(done, to);
+        planned.push(proof);
+      }
       done = to;
     }
     keep(done, commands.length);
@@ -81,14 +84,11 @@ function mayMerge(
   if (knowledge.rests(form)) return false;
   // The form has the same name as its members, so the server treats it alike.
   if (form.spec.name === form.single) return true;
-  const isProven = knowledge.isProven(form);
-  // After a refusal the members would be sent behind later commands. The reason may be a missing right, or keys
-  // of a moving slot that are on two nodes.
-  const isRefusable =
-    !form.isOneKey && (rows.slotAt(from) !== UNROUTED || !isProven || !knowledge.isForAllKeys(form));
-  if (!isRefusable) return form.isWrite || isProven;
+  if (!knowledge.isProven(form)) return false;
+  if (form.isOneKey || rows.slotAt(from) === UNROUTED) return true;
+  // Keys of a moving slot may be on two nodes. After that refusal the members would be sent behind later commands.
   if (isFollowed) return false;
-  return form.isWrite ? to === rows.length : isProven && isFollowedByReads(rows, to);
+  return form.isWrite ? to === rows.length : isFollowedByReads(rows, to);
 }
 
 function isFollowedByReads(rows: CommandList, from: number): boolean {
