@@ -4,7 +4,7 @@
 
 import type { Duplex } from "node:stream";
 
-/** Of every client's own type: what it makes is said to be nothing, which fits everywhere. */
+/** Compatible with every client's own type: the declared result `never` is assignable to all of them. */
 export type MemoryConnectorClass = new (options: object) => never;
 
 export function memoryConnector(open: (options: object) => Duplex): MemoryConnectorClass {

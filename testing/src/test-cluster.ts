@@ -1,6 +1,4 @@
-/**
- * A cluster of test servers: its nodes, made and joined, and what is done to them on command.
- */
+/** A cluster of test servers: creates and joins its nodes, and changes them on command. */
 
 import { Cluster, type ClusterNode } from "./cluster/cluster";
 import { Shard } from "./cluster/shard";
@@ -45,7 +43,7 @@ export class TestNode {
     return !this.node.isReplica;
   }
 
-  /** The data of the node; a replica holds what its master does. */
+  /** The data of the node; a replica has the data of its master. */
   get state(): ServerState {
     return stateOf(this.engine, 0);
   }

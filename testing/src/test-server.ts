@@ -19,7 +19,7 @@ import type { TestCluster, TestNode } from "./test-cluster";
 export interface TestServerOptions {
   /** Which server it answers as. Default: "8.2". */
   readonly version?: VersionName;
-  /** TCP port on 127.0.0.1; 0 for a free one. Default: 0, or none if there is a `path`. */
+  /** TCP port on 127.0.0.1; 0 for a free one. Default: 0, or no port if `path` is given. */
   readonly port?: number;
   /** Listens on a unix socket; on a port as well only if that is given. */
   readonly path?: string;
@@ -98,8 +98,8 @@ export class TestServer {
   }
 
   /**
-   * Loads at once what is otherwise loaded with the first command that needs it, the interpreter of scripts included
-   * if it is installed: for tests that replace the file system (mock-fs) or the loader of modules afterwards.
+   * Loads immediately all modules that are otherwise loaded on first use, including the script interpreter if
+   * it is installed. For tests that later replace the file system (mock-fs) or the module loader.
    */
   static async preload(): Promise<void> {
     loadFamilies();
@@ -108,7 +108,7 @@ export class TestServer {
     await new Engine(serverVersion(DEFAULT_VERSION)).scripting.load().catch(() => {});
   }
 
-  /** A server at once, without any socket: clients connect with `Connector`. */
+  /** A server without any socket, available immediately: clients connect with `Connector`. */
   static inMemory(options: TestServerOptions = {}): TestServer {
     const server = TestServer.make({ ...options, listen: false });
     void server.listen(undefined);
@@ -214,7 +214,7 @@ export class TestServer {
     for (const database of this.databases) database.flush();
   }
 
-  /** Remembers keys, configuration and clock. Takes microseconds, whatever the number of keys. */
+  /** Remembers keys, configuration and clock. Takes microseconds for any number of keys. */
   snapshot(): ServerSnapshot {
     const { engine } = this;
     return {
@@ -242,7 +242,7 @@ export class TestServer {
     engine.configuration.restore(snapshot.configuration);
   }
 
-  /** Cuts all connections, as a network does; clients may come back at once. */
+  /** Cuts all connections, as a network does; clients may reconnect immediately. */
   disconnectAll(): void {
     for (const listener of this.listeners) listener.cutAll();
   }
@@ -279,7 +279,7 @@ export class TestServer {
 
   private async listen(port: number | undefined): Promise<void> {
     if (this.options.listen === false) {
-      // Nodes of a cluster in memory are told apart by ports that nobody listens on.
+      // Nodes of a cluster in memory are distinguished by unused port numbers.
       for (const [index, { engine }] of this.nodes.entries()) engine.port = MEMORY_PORT + index;
       return;
     }

@@ -1,7 +1,6 @@
 /**
- * A cluster inside one process: which shard has which slot, which node of a shard is the master,
- * and which slots are on their way. All nodes know of a change at once. A node says whether a
- * command is for it.
+ * A cluster inside one process: the owner of each slot, the master of each shard, and the slots that are
+ * moving. All nodes learn of a change immediately. A node decides whether a command is for it.
  */
 
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
@@ -11,7 +10,7 @@ import type { ClientSession, ClusterPlace, CommandEntry, ServerEngine } from "..
 import type { Shard } from "./shard";
 import { ask, moved, SLOTS, slotOf } from "./slots";
 
-/** A slot between two shards: keys of it are at either. */
+/** A slot that is moving between two shards: either of them may have its keys. */
 export interface Migration {
   readonly from: Shard;
   readonly to: Shard;
@@ -88,7 +87,7 @@ export class ClusterNode implements ClusterPlace {
     return session.transaction?.commands.flatMap((queued) => keysOf(queued.entry, queued.args)) ?? [];
   }
 
-  /** Keys of a slot that is leaving may have left. */
+  /** Keys of a slot that is moving away may have left. */
   private checkMigration(slot: number, entry: CommandEntry, keys: readonly string[]): void {
     const migration = this.cluster.migrations.get(slot);
     if (migration?.from !== this.shard || entry.group === "pubsub") return;
@@ -99,7 +98,7 @@ export class ClusterNode implements ClusterPlace {
     if (target !== null) throw ask(slot, target);
   }
 
-  /** Of a slot that is arriving several keys must all be there. */
+  /** If a command on an arriving slot has several keys, all of them must have arrived. */
   private checkImport(keys: readonly string[]): void {
     const isMissing = keys.some((key) => this.engine.database(0).find(key) === undefined);
     if (keys.length > 1 && isMissing) throw new ErrorReply(TRY_AGAIN);
@@ -142,7 +141,7 @@ export class Cluster {
     return shard === null ? null : this.masterOf(shard);
   }
 
-  /** Gives slots to a shard that had another one or none; no keys are moved. */
+  /** Assigns a slot to a shard; null removes its owner. No keys are moved. */
   assign(slot: number, shard: Shard | null): void {
     this.owners[slot] = shard;
     this.migrations.delete(slot);
@@ -174,13 +173,13 @@ export class Cluster {
     return database === undefined ? [] : [...database.liveKeys()].filter((key) => slotOf(key) === slot);
   }
 
-  /** From now on the slot is on its way: both answer for the keys that they have. */
+  /** Starts to move the slot: both shards answer for the keys that they have. */
   beginMove(slot: number, to: Shard): void {
     const from = this.shardOf(slot);
     if (from !== null && from !== to) this.migrations.set(slot, { from, to });
   }
 
-  /** Keys go over to the shard that their slot is on its way to. */
+  /** Moves keys to the shard to which their slot is moving. */
   moveKeys(slot: number, keys: readonly string[]): void {
     const migration = this.migrations.get(slot);
     const [from, to] = [migration?.from.databases[0], migration?.to.databases[0]];
@@ -196,7 +195,7 @@ export class Cluster {
     }
   }
 
-  /** The slot has arrived: keys that were left go with it, and callers that waited for them are sent on. */
+  /** The slot has arrived: its remaining keys move too, and blocked callers are redirected. */
   endMove(slot: number): void {
     const migration = this.migrations.get(slot);
     if (migration === undefined) return;
@@ -208,7 +207,7 @@ export class Cluster {
     for (const node of this.nodes) if (node.shard === migration.from) this.sendOn(node, slot, owner);
   }
 
-  /** A replica becomes the master of its shard; callers that waited at the old one are told. */
+  /** A replica becomes the master of its shard; callers blocked at the old master are notified. */
   promote(node: ClusterNode): void {
     const old = this.masterOf(node.shard);
     if (old === node || old === null) return;

@@ -1,6 +1,6 @@
 /**
- * A master and its replica: both have the same databases, so that a replica knows at once what its
- * master wrote. What happens to a key is told to both.
+ * A master and its replicas. They share their databases, so a replica sees each write of its master
+ * immediately. All of them are notified of changed keys.
  */
 
 import type { Clock } from "../keyspace/clock";

@@ -24,7 +24,9 @@ export function commandText(caller: Caller, permissions: Permissions): string {
     .join(" ");
 }
 
-/** From all commands, or from none, by whole categories and then by single commands. */
+/**
+ * Starts with all commands allowed, or with all denied, and changes whole categories and then single commands.
+ */
 function bestFit(commands: readonly CommandEntry[], permissions: Permissions): string {
   const startsWithAll = permissions.commandRules[0]?.isAllowed === true;
   const [toBase, fromBase] = startsWithAll ? ["+", "-"] : ["-", "+"];
@@ -54,7 +56,7 @@ function bestFit(commands: readonly CommandEntry[], permissions: Permissions): s
   return words.join(" ");
 }
 
-/** The category with the fewest commands that are not wanted, of those more than half of which are. */
+/** The category with the fewest unwanted commands, among those with mostly wanted ones. */
 function bestCategory(
   commands: readonly CommandEntry[],
   wanted: ReadonlySet<CommandEntry>,

@@ -1,6 +1,4 @@
-/**
- * ACL: users, their rules, what they may do and what they were refused. Files are not kept.
- */
+/** ACL: users, their rules and permissions, and the log of refusals. ACL files are not supported. */
 
 import { integerOf } from "../protocol/numbers";
 import { DoubleReply, ErrorReply, MapReply, OK, type ReplyValue, SetReply } from "../protocol/reply";

@@ -1,6 +1,4 @@
-/**
- * CLUSTER: what the nodes and slots are, keys of slots, and changes by hand.
- */
+/** CLUSTER: descriptions of nodes and slots, keys of slots, and manual changes. */
 
 import type { ClusterNode } from "../cluster/cluster";
 import { SLOTS, slotOf } from "../cluster/slots";
@@ -42,7 +40,7 @@ function flagsOf(node: ClusterNode, self: ClusterNode): string {
   return flags.join(",");
 }
 
-/** A slot on its way, as the two that it concerns say it. */
+/** A moving slot, as its source and its target report it. */
 function migrationsOf(node: ClusterNode, self: ClusterNode): string[] {
   if (node !== self || node.isReplica) return [];
   const { cluster } = node;

@@ -61,7 +61,7 @@ export function growHash(hash: HashValue, field: string, value: string, engine: 
   if (field.length > limit || value.length > limit || hash.size > entries) hash.isBig = true;
 }
 
-/** Notes what a new member does to the form of a set. */
+/** Updates the encoding of a set for a new member. */
 export function growSet(set: SetValue, member: string, engine: ServerEngine): void {
   const { configuration, version } = engine;
   if (set.encoding === "hashtable") return;
@@ -75,7 +75,7 @@ export function growSet(set: SetValue, member: string, engine: ServerEngine): vo
   if (isTooLong || set.size > configuration.number("set-max-listpack-entries")) set.encoding = "hashtable";
 }
 
-/** The members of a former intset go over in their order; the new member follows. */
+/** The members of a former intset keep their order; the new member follows. */
 function reorder(set: SetValue, last: string): void {
   const members = [...set.members].filter((member) => member !== last);
   if (members.length < 2) return;

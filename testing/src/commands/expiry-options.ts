@@ -34,7 +34,7 @@ function integerOf(text: string): Integer {
   return parsed;
 }
 
-/** Milliseconds since 1970. What does not fit into 64 bits is no time. */
+/** Milliseconds since 1970. A value of more than 64 bits is invalid. */
 export function expiryTime(text: string, unit: ExpiryUnit, { now, command }: ExpiryContext): number {
   let value = BigInt(integerOf(text));
   if (unit.isSeconds) value *= 1000n;

@@ -76,12 +76,12 @@ function coordinates(caller: Caller, { longitude, latitude }: Place): ReplyValue
   return [coordinate(caller, longitude), coordinate(caller, latitude)];
 }
 
-/** How a search command is called: what stands where, and whether it may store. */
+/** The form of a search command: the positions of its arguments, and whether it may store. */
 interface Dialect {
   /** GEOSEARCH and its store, or GEORADIUS (around a place) or GEORADIUSBYMEMBER. */
   readonly kind: "search" | "place" | "member";
   readonly mayStore: boolean;
-  /** GEOSEARCHSTORE: the target stands before the source. */
+  /** GEOSEARCHSTORE: the target precedes the source. */
   readonly isStore: boolean;
 }
 

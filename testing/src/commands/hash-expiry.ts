@@ -34,7 +34,7 @@ interface FieldList {
 /** `[NX | XX | GT | LT] FIELDS count field …` from a place on. */
 function fieldList(caller: Caller, args: readonly string[], from: number): FieldList {
   const isValkey = caller.engine.version.product === "valkey";
-  // Redis looks at the key first.
+  // Redis checks the key first.
   if (!isValkey) caller.database.read(at(args, 1), HashValue);
   let place = from;
   let condition = "";
@@ -93,7 +93,7 @@ function expire(command: string, unit: ExpiryUnit): Handler {
     const { fields, condition } = fieldList(caller, args, 3);
     if (liveHash(database, key, now) === undefined) return fields.map(() => NO_FIELD);
     const hash = database.write(key, HashValue) as HashValue;
-    // Redis takes the form with times in it whatever becomes of the fields.
+    // Redis switches to the encoding with times even if no field gets one.
     if (!isValkey) hash.expiries ??= new Map();
     const replies = fields.map((field) => {
       if (!hash.fields.has(field)) return NO_FIELD;

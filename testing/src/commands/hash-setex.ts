@@ -43,7 +43,7 @@ const VALKEY_HSETEX: Dialect = { ...HSETEX, conditions: new Set(["FNX", "FXX", "
 const NOT_AT_ITS_PLACE = "ERR Mandatory argument FIELDS is missing or not at the right position";
 const VALKEY_COUNT = "ERR numfields should be greater than 0 and match the provided number of fields";
 
-/** The complaints of a product, by what is wrong. */
+/** The error messages of a product, by mistake. */
 function unknownWord(isValkey: boolean, { command }: Dialect, text: string): ErrorReply {
   if (isValkey) return syntaxError();
   return new ErrorReply(command === "hgetex" ? NOT_AT_ITS_PLACE : `ERR unknown argument: ${text}`);
@@ -102,7 +102,7 @@ function requestOf(caller: Caller, args: readonly string[], dialect: Dialect): R
         const text = at(args, ++place);
         const context = { now: clock.now, command: dialect.command, isValkey };
         readTime = () => fieldTime(text, unit, context);
-        // Valkey looks at it last.
+        // Valkey checks it last.
         request.time = isValkey ? 0 : readTime();
       }
     } else if (dialect.conditions.has(name)) {
@@ -117,7 +117,7 @@ function requestOf(caller: Caller, args: readonly string[], dialect: Dialect): R
   }
   request.words = readFields(isValkey, dialect, args.slice(place + 1));
   if (isValkey && readTime !== null) {
-    // Before the time, it looks at what the key holds.
+    // Checks the type of the key before it reads the time.
     caller.database.read(at(args, 1), HashValue);
     request.time = readTime();
   }

@@ -1,6 +1,4 @@
-/**
- * HELP of every command with subcommands: what there is, and what the test server does not support.
- */
+/** HELP of every command with subcommands: the supported ones and the unsupported ones. */
 
 import { type ReplyValue, Status } from "../protocol/reply";
 import type { Caller } from "../server/model";

@@ -177,7 +177,7 @@ function ltrim(caller: Caller, args: readonly string[]): ReplyValue {
   const before = list.size;
   list.replaceAll(range === null ? [] : list.slice(range.start, range.end));
   database.event(key, "l", "ltrim");
-  // Valkey tells nobody who watches the key of a list that stays as it is.
+  // Valkey does not notify watchers of a list that stays unchanged.
   if (list.size < before || caller.engine.version.product === "redis") database.touched(key);
   database.removeIfEmpty(key, list);
   return OK;

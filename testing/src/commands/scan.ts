@@ -1,6 +1,6 @@
 /**
- * SCAN and its kind. A cursor is a place in the order of hashes, not an index: whatever is there
- * from the first to the last call is returned, whatever was added or removed meanwhile.
+ * SCAN, HSCAN, SSCAN and ZSCAN. A cursor is a position in the order of hashes, not an index: elements that
+ * exist from the first to the last call are returned, even if others are added or removed meanwhile.
  */
 
 import { integerOf } from "../protocol/numbers";
@@ -25,7 +25,7 @@ const CURSOR = /^\d{1,20}$/;
 const MAX_CURSOR = 2n ** 64n;
 const DEFAULT_COUNT = 10;
 
-/** The cursor is looked at before the key, the options after it. */
+/** The cursor is checked before the key, the options after it. */
 export function cursorOf(text: string): bigint {
   if (!CURSOR.test(text) || BigInt(text) >= MAX_CURSOR) throw new ErrorReply("ERR invalid cursor");
   return BigInt(text);

@@ -90,7 +90,7 @@ function debugObject(caller: Caller, args: readonly string[]): ReplyValue {
   );
 }
 
-/** DEBUG of the servers has dozens of forms; these are what tests use. */
+/** DEBUG of real servers has dozens of forms; these are the ones that tests use. */
 function debug(caller: Caller, args: readonly string[]): ReplyValue {
   const { engine } = caller;
   switch (word(args, 1)) {
@@ -146,7 +146,7 @@ function wait(caller: Caller, args: readonly string[]): ReplyValue {
   return caller.engine.cluster?.replicaCount ?? 0;
 }
 
-/** The server writes no file and its replicas none; who waits for them gets zeros when the time is over. */
+/** The server has no file to write and no replicas; a waiting caller gets zeros when its timeout is over. */
 function waitaof(_caller: Caller, args: readonly string[]): ReplyValue {
   const local = integerOf(at(args, 1));
   if (local !== 0 && local !== 1) {

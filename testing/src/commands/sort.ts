@@ -1,6 +1,4 @@
-/**
- * SORT and SORT_RO: lists, sets and sorted sets by themselves or by keys made of their elements.
- */
+/** SORT and SORT_RO: sorts lists, sets and sorted sets by their elements or by keys derived from them. */
 
 import type { Database } from "../keyspace/database";
 import { WRONG_TYPE } from "../keyspace/database";

@@ -1,6 +1,4 @@
-/**
- * ZUNION, ZINTER, ZDIFF and what they store: sets and sorted sets, weights and aggregates.
- */
+/** ZUNION, ZINTER, ZDIFF and their STORE forms: sets and sorted sets, weights and aggregates. */
 
 import { WRONG_TYPE } from "../keyspace/database";
 import { type ScoredMember, SortedSetValue } from "../keyspace/sorted-set-value";
@@ -35,7 +33,7 @@ function scoresOf(caller: Caller, key: string): Scores {
 function add(a: number, b: number, aggregate: Aggregate): number {
   if (aggregate === "MIN") return Math.min(a, b);
   if (aggregate === "MAX") return Math.max(a, b);
-  // +inf and -inf make nothing.
+  // The sum of +inf and -inf is 0.
   const sum = a + b;
   return Number.isNaN(sum) ? 0 : sum;
 }

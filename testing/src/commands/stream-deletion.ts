@@ -1,6 +1,5 @@
 /**
- * XACKDEL and XDELEX of Redis 8.2: entries are deleted with a say in what becomes of their references in consumer
- * groups.
+ * XACKDEL and XDELEX of Redis 8.2: deletes entries, with a strategy for their references in consumer groups.
  */
 
 import { type StreamId, StreamValue } from "../keyspace/stream-value";

@@ -1,8 +1,11 @@
-/** References to entries of a stream in its consumer groups, and what Redis 8.2 lets become of them when an entry goes. */
+/**
+ * References to entries of a stream in its consumer groups, and the strategies of Redis 8.2 for the references
+ * of a deleted entry.
+ */
 
 import type { StreamId, StreamValue } from "../keyspace/stream-value";
 
-/** Keep them, delete them too, or delete only what no group needs any more. */
+/** Keep the references, delete them too, or delete only entries that no group needs any more. */
 export type ReferenceStrategy = "KEEPREF" | "DELREF" | "ACKED";
 
 export function isReferenceStrategy(text: string): text is ReferenceStrategy {

@@ -57,7 +57,7 @@ function setOptions(caller: Caller, args: readonly string[]): SetOptions {
     } else if (unit !== undefined) {
       if (options.hasExpiry) throw syntaxError();
       options.hasExpiry = true;
-      // The value of the option is looked at when all options are known to be right.
+      // The value of the option is checked after all options are known to be valid.
       options.expireAt = -(index + 1);
       following(args, index++);
     } else throw syntaxError();
@@ -112,7 +112,7 @@ function store(caller: Caller, { key, value, expireAt }: NewString): void {
   database.set(key, value, { expireAt });
   database.modified(key, "$", "set");
   if (typeof expireAt === "number" && expireAt !== 0) database.event(key, "g", "expire");
-  // It expires at once.
+  // It expires immediately.
   if (isPast) database.find(key);
 }
 
@@ -157,7 +157,7 @@ function getex(caller: Caller, args: readonly string[]): ReplyValue {
     if (unit === undefined || place === 0) return 0;
     return positiveExpiryTime(at(args, place + 1), unit, { now: engine.clock.now, command: "getex" });
   };
-  // Valkey looks at the time before it looks at the key.
+  // Valkey checks the time before the key.
   if (engine.version.product === "valkey") timeOf();
   const value = database.readString(key);
   if (value === undefined) return null;

@@ -1,8 +1,8 @@
 /**
- * A TCP proxy that does to a connection what networks do: cuts it after a given byte, slows it
- * down, hands the bytes over in small pieces, falls silent without closing, stops reading. Rules
- * hold for connections that come later and, except for `cutAfter`, at once for those there are.
- * It counts what passes, so that tests can ask how many writes a client made.
+ * A TCP proxy that simulates network faults: cuts a connection after a given byte, slows it down, forwards
+ * bytes in small pieces, falls silent without closing, stops reading. Rules apply to later connections and,
+ * except `cutAfter`, immediately to existing ones. It records the traffic, so that tests can count the writes
+ * of a client.
  */
 
 import {
@@ -18,7 +18,7 @@ import Denque from "denque";
 import { checkOptions, checkTarget } from "../check-options";
 import { type RecordedCommand, WireRecord } from "./wire-record";
 
-/** Which way bytes travel. */
+/** The direction of the bytes. */
 export const Direction = { ToServer: "toServer", ToClient: "toClient" } as const;
 export type Direction = (typeof Direction)[keyof typeof Direction];
 
@@ -40,7 +40,7 @@ export interface LaneCounters {
   chunks: number;
 }
 
-/** Alters a piece on its way. */
+/** Changes a piece before it is forwarded. */
 export type Corruption = (chunk: Buffer) => Buffer;
 
 interface LaneRules {
@@ -64,15 +64,15 @@ const NO_RULES: LaneRules = {
 };
 const LAST_BYTES_MS = 5;
 
-/** One direction of one connection. Pieces leave in the order in which they came, whatever the delay. */
+/** One direction of one connection. Pieces keep their order with any delay. */
 class Lane {
   bytes = 0;
-  /** Where the bytes of a cut are counted from. */
+  /** The byte from which a cut is counted. */
   cutBase = 0;
   private isIsolated = false;
-  /** When the line is free again, where its rate is limited. */
+  /** When the connection is free again, if its rate is limited. */
   private freeAt = 0;
-  /** The bytes that wait for their time, in the order in which it came: timers of their own would overtake one another. */
+  /** Pieces that wait for their time, in order: separate timers would overtake each other. */
   private readonly waiting = new Denque<{ readonly at: number; readonly work: () => void }>();
   private timer: NodeJS.Timeout | undefined;
   private awaitsDrain = false;
@@ -104,7 +104,7 @@ class Lane {
     });
   }
 
-  /** Swallows everything from now on, whatever the rules say. */
+  /** Drops all bytes from now on, regardless of the rules. */
   isolate(): void {
     this.isIsolated = true;
   }
@@ -114,7 +114,7 @@ class Lane {
     this.waiting.clear();
   }
 
-  /** How long it takes until these bytes are through a line of limited rate. */
+  /** The time that these bytes take at the limited rate. */
   private transferMs(bytes: number): number {
     const { bytesPerSecond } = this.rules;
     if (bytesPerSecond === 0) return 0;
@@ -214,8 +214,8 @@ class ProxiedConnection {
         return;
       }
       lane.take(chunk.subarray(0, Math.max(0, cut.bytes - passed)));
-      // The peer is to read the last bytes first: together with a reset they look like an end to it. Most peers are in
-      // this process: however late the timer is, they read before the turn has ended.
+      // The peer must read the last bytes first, because together with a reset it would see an ordinary end.
+      // Most peers are in this process: even if the timer is late, they read before the turn has ended.
       const { delayMs } = proxy.rules[direction];
       const cutNow = (): void => this.cut(cut.style ?? "reset");
       this.cutTimer = setTimeout(() => setImmediate(cutNow), delayMs + LAST_BYTES_MS);
@@ -245,7 +245,7 @@ export class FaultProxy {
     toServer: { ...NO_RULES },
     toClient: { ...NO_RULES },
   };
-  /** Not for tests: what went towards the server; null if nothing is kept. */
+  /** Not for tests: the bytes towards the server; null if they are not recorded. */
   readonly record: WireRecord | null;
   private cutRule: CutRule | null = null;
   private cutsLeft = 0;
@@ -317,7 +317,7 @@ export class FaultProxy {
     this.cutNext({ bytes: afterBytes, direction }, true);
   }
 
-  /** The other side is gone without a word: everything is swallowed, nothing is closed. */
+  /** The peer disappears without notice: all bytes are dropped, and no socket is closed. */
   halfOpen(): void {
     this.fallSilent();
   }
@@ -327,7 +327,7 @@ export class FaultProxy {
     this.rechunk(bytes);
   }
 
-  /** Alters what passes; null ends it. */
+  /** Changes forwarded bytes; null ends it. */
   corrupt(corruption: Corruption | null, direction: Direction = Direction.ToClient): void {
     this.rules[direction].corruption = corruption;
   }
@@ -357,7 +357,7 @@ export class FaultProxy {
     for (const rules of this.rulesOf(direction)) rules.chunkBytes = bytes;
   }
 
-  /** Swallows everything and closes nothing: a peer that is gone without a word. */
+  /** Drops all bytes and closes no socket: a peer that disappeared without notice. */
   fallSilent(direction?: Direction): void {
     for (const rules of this.rulesOf(direction)) rules.isSilent = true;
   }
@@ -389,12 +389,12 @@ export class FaultProxy {
     }
   }
 
-  /** New connections are reset at once. */
+  /** New connections are reset immediately. */
   refuse(): void {
     this.mayConnect = false;
   }
 
-  /** No rule holds any more. What was swallowed stays lost. */
+  /** Ends all rules. Dropped bytes stay lost. */
   heal(): void {
     this.mayConnect = true;
     clearTimeout(this.stallTimer);
@@ -416,7 +416,7 @@ export class FaultProxy {
     }
   }
 
-  /** Cuts what is open and stops listening. */
+  /** Cuts the open connections and stops listening. */
   async stop(): Promise<void> {
     clearTimeout(this.stallTimer);
     this.cutAll("reset");

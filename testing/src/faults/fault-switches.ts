@@ -1,6 +1,6 @@
 /**
- * Faults on command: replies that are errors, replies that come late, a server that is full or
- * read-only. What goes wrong on the wire is the proxy's (fault-proxy.ts).
+ * Faults on command: error replies, late replies, a server that is full or read-only. Network faults belong to
+ * the proxy (fault-proxy.ts).
  */
 
 import { toBytes } from "../protocol/numbers";
@@ -8,7 +8,7 @@ import { ErrorReply } from "../protocol/reply";
 import { Flag } from "../server/flags";
 
 export interface ReplyFault {
-  /** How many times; without it until `clear`. */
+  /** How many times; by default until `clear`. */
   readonly times?: number;
 }
 
@@ -35,7 +35,7 @@ export class FaultSwitches {
   private isFull = false;
   private isReadonly = false;
 
-  /** Whether anything is switched on: asked for each command. */
+  /** Whether any fault is active: read for each command. */
   isActive = false;
 
   /**
@@ -75,8 +75,8 @@ export class FaultSwitches {
   }
 
   /**
-   * A slot is on its way to another master: these keys have arrived, the others are where they were, so that clients
-   * meet ASK and TRYAGAIN. `move` completes it.
+   * Starts to move a slot to another master: these keys have arrived, the others have not, so that clients meet
+   * ASK and TRYAGAIN. `move` completes it.
    */
   beginMove(slot: number, node: NodeChoice, keys: readonly string[] = []): void {
     this.control().beginMove(slot, node, keys);
@@ -118,7 +118,7 @@ export class FaultSwitches {
     return this.latencyMs;
   }
 
-  /** Not for tests: throws what a full or read-only server answers. */
+  /** Not for tests: throws the error of a full or read-only server. */
   refuse(flags: number): void {
     if (this.isFull && (flags & Flag.DenyOom) !== 0) {
       throw new ErrorReply("OOM command not allowed when used memory > 'maxmemory'.");

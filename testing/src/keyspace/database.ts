@@ -1,11 +1,9 @@
 /**
- * One database: keys, values, times of expiry. Who writes asks here for the value to write, and
- * says afterwards that the key was modified, so that WATCH, blocked callers, notifications and
- * client tracking learn of it in one place.
+ * One database: keys, values, expiry times. Writers request the value here, and report each modified key
+ * afterwards, so that WATCH, blocked callers, notifications and client tracking learn of it in one place.
  *
- * Snapshots cost nothing when they are taken. From then on writes go into a layer above what is
- * there (see KeyTable), and a container is cloned before it is altered (its epoch is older than
- * the database's); restoring drops the layer.
+ * Snapshots cost nothing when they are taken. Later writes go into a new layer (see KeyTable), and a container
+ * is cloned before it is changed (its epoch is older than the database's); restoring drops the layer.
  */
 
 import { ErrorReply } from "../protocol/reply";
@@ -131,7 +129,7 @@ export class Database {
     return true;
   }
 
-  /** Tells everybody who watches the key, and the notification. */
+  /** Notifies everyone who watches the key, and publishes the notification. */
   modified(key: string, kind: EventClass, name: string): void {
     this.listener.onModified(this, key);
     this.listener.onEvent(this, key, { kind, name });
@@ -180,7 +178,7 @@ export class Database {
     this.listener.onSwap(this, other);
   }
 
-  /** Removes what has expired. */
+  /** Removes the expired keys. */
   expireDue(): void {
     while (this.expiries.next <= this.clock.now) {
       const due = this.expiries.take();

@@ -59,7 +59,7 @@ export class ExpiryQueue {
     this.heap = [];
   }
 
-  /** Forgets what no longer holds. */
+  /** Removes outdated entries. */
   keepOnly(holds: (expiry: Expiry) => boolean): void {
     this.heap = this.heap.filter(holds).sort((a, b) => a.at - b.at);
   }

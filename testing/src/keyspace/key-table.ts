@@ -1,7 +1,6 @@
 /**
- * The keys of one database. A snapshot freezes the table as it is; what is written later lies in a
- * layer above it, and going back drops that layer. Both take the same time for one key as for a
- * million.
+ * The keys of one database. A snapshot freezes the current table; later writes go into a new layer above it,
+ * and restoring drops that layer. Both take the same time for one key as for a million.
  */
 
 import type { Entry } from "./entry";
@@ -65,7 +64,7 @@ export class KeyTable {
     this.push({ entries, isWhole: true, size: entries.size, id });
   }
 
-  /** Freezes what is there. */
+  /** Freezes the current keys. */
   snapshot(id: number): void {
     const depth = this.layers.length - this.layers.findLastIndex(({ isWhole }) => isWhole);
     const isWhole = depth >= MAX_DEPTH;

@@ -67,7 +67,7 @@ export class ListValue {
     this.back = values;
   }
 
-  /** Half of what one side holds goes to the other. */
+  /** Moves half of one side's elements to the other side. */
   private balance(): void {
     const all = this.toArray();
     const half = all.length >> 1;

@@ -1,7 +1,4 @@
-/**
- * The server's randomness: a small generator with a seed (mulberry32), so that what a test saw
- * once it sees again.
- */
+/** The server's randomness: a small generator with a seed (mulberry32), which makes tests repeatable. */
 
 const STEP = 0x6d2b79f5;
 const DEFAULT_SEED = 20_260_601;

@@ -54,7 +54,7 @@ const powers = new Map<number, Float>();
 function powerOfTen(power: number): Float {
   let found = powers.get(power);
   if (found === undefined) {
-    // So many bits that what is cut off decides nothing.
+    // Enough bits that the truncated ones have no effect.
     const scaled = power >= 0 ? (10n ** BigInt(power)) << 128n : (1n << 1400n) / 10n ** BigInt(-power);
     const size = scaled.toString(2).length;
     const rest = BigInt(size) - WORD;

@@ -81,5 +81,5 @@ export const PONG = new Status("PONG");
 export const NULL_ARRAY = new NullArray();
 /** The caller waits for data or a time limit; see server/blocking.ts. */
 export const BLOCKED = new NoReply();
-/** The handler has written its replies itself (SUBSCRIBE and its kind), or none is due. */
+/** The handler has written its replies itself (SUBSCRIBE and similar commands), or the command has no reply. */
 export const ANSWERED = new NoReply();

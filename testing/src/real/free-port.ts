@@ -21,7 +21,7 @@ function isFree(port: number): Promise<boolean> {
   });
 }
 
-/** A TCP port of 127.0.0.1 that nobody listens on. */
+/** An unused TCP port of 127.0.0.1. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
     const port = LOWEST_PORT + Math.floor(Math.random() * (HIGHEST_PORT - LOWEST_PORT + 1));

@@ -1,8 +1,8 @@
 /**
- * No server outlives the process that started it, and no directory of one stays. A normal end is
- * handled by an exit hook; for the other ends (SIGKILL, a crash of the engine) a small shell
- * holds the lists on a pipe, and kills and removes what is left when the pipe breaks. It has a
- * process group of its own: whoever kills ours as a whole does not kill the guard with it.
+ * Ensures that no server and no directory of one outlives the process that started it. An exit hook handles a
+ * normal end. For other ends (SIGKILL, a crash of the engine) a small shell receives the lists over a pipe, and
+ * cleans up when the pipe breaks. The shell has its own process group, so a signal to the group of this process
+ * does not kill it.
  */
 
 import type { ChildProcess } from "node:child_process";

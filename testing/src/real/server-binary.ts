@@ -26,7 +26,10 @@ export async function describeBinary(path: string, source: string): Promise<Serv
 
 const tlsSupport = new Map<string, Promise<boolean>>();
 
-/** Whether the binary was built with TLS. Without certificates it ends at once either way, with different words. */
+/**
+ * Whether the binary was built with TLS. Without certificates it exits immediately either way, with different
+ * messages.
+ */
 export function supportsTls(path: string): Promise<boolean> {
   let known = tlsSupport.get(path);
   if (known === undefined) {

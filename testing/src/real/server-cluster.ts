@@ -1,7 +1,7 @@
 /**
- * A real cluster of child processes: masters with their share of the 16,384 slots and replicas,
- * made with CLUSTER commands alone. What happens to it later (slots moved, nodes killed, added,
- * removed) is done through the nodes themselves; nothing here remembers who is master.
+ * A real cluster of child processes: masters with their share of the 16,384 slots and replicas, built only with
+ * CLUSTER commands. Later changes (slots moved, nodes killed, added, removed) are made on the nodes themselves;
+ * this class does not record which node is master.
  */
 
 import { freePort } from "./free-port";
@@ -144,7 +144,8 @@ export class ServerCluster {
   async endMigration(slot: number, target: ServerProcess): Promise<void> {
     await this.assignSlot(slot, target);
     await this.untilAllAgree(slot, target).catch(async () => {
-      // Late gossip took it back, and now nobody claims it. With an epoch above all others the target is believed.
+      // Late gossip has reverted the move, and no node claims the slot. With the highest epoch the target is
+      // believed.
       await target.command("CLUSTER", "BUMPEPOCH");
       await this.assignSlot(slot, target);
       await this.untilAllAgree(slot, target);
@@ -270,8 +271,9 @@ export class ServerCluster {
   }
 
   /**
-   * Waits until every running node holds `target` for the owner, and knows its epoch: whoever does not would take the
-   * slot next without an epoch above it, and lose it to a late word of `target` that has given it away by then.
+   * Waits until every running node considers `target` the owner, and knows its epoch. A node that does not
+   * would later take the slot without a higher epoch, and lose it to a late message of `target`, which has
+   * given it away by then.
    */
   private async untilAllAgree(slot: number, target: ServerProcess): Promise<void> {
     const allAgree = async (): Promise<boolean> => {

@@ -1,7 +1,7 @@
 /**
- * One real server as a child process: started on a free port in a directory of its own, paused,
- * killed, restarted on the same port. It keeps its directory until `stop`, so that what a server
- * wrote down (cluster configuration, data) is there again after `kill` and `start`.
+ * One real server as a child process: started on a free port in its own directory, paused, killed, restarted on
+ * the same port. It keeps its directory until `stop`, so that its files (cluster configuration, data) exist
+ * again after `kill` and `start`.
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
@@ -140,7 +140,7 @@ export class ServerProcess {
     this.isPaused = false;
   }
 
-  /** Ends it at once (SIGKILL); `start` brings it back. */
+  /** Ends it immediately (SIGKILL); `start` brings it back. */
   kill(): Promise<void> {
     return this.end("SIGKILL");
   }
@@ -150,7 +150,7 @@ export class ServerProcess {
     return this.end("SIGTERM");
   }
 
-  /** Ends it at once and starts it again, on the same port. */
+  /** Ends it immediately and starts it again, on the same port. */
   async restart(): Promise<void> {
     await this.kill();
     await this.start();

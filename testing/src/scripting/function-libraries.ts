@@ -37,7 +37,7 @@ export interface Interpreter {
   run(chunk: number, args: readonly LuaValue[]): Outcome;
 }
 
-/** Name and code of `#!lua name=lib` and what follows. */
+/** The name and the code of a library: `#!lua name=lib` and the following lines. */
 function metadata(code: string): { name: string; body: string } {
   const end = code.indexOf("\n");
   if (!code.startsWith("#!")) throw new ErrorReply("ERR Missing library metadata");

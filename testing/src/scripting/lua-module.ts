@@ -1,6 +1,6 @@
 /**
- * The interpreter: Lua 5.1 itself, compiled to WebAssembly (docs/decisions/0013-lua-interpreter.md).
- * Loaded when the first script comes; whoever runs scripts installs the package.
+ * The interpreter: Lua 5.1 itself, compiled to WebAssembly (docs/decisions/0013-lua-interpreter.md). Loaded
+ * with the first script; users who run scripts install the package.
  */
 
 import { runInThisContext } from "node:vm";
@@ -59,8 +59,8 @@ export function loadedLua(): LuaModule | null {
 }
 
 /**
- * Jest runs tests in a context of its own in which nothing can be imported late, neither this package
- * nor what it imports itself. The loader of Node, which is outside of that context, can.
+ * Jest runs tests in a separate context in which late imports fail, both of this package and of its
+ * dependencies. The loader of Node, which is outside that context, still works.
  */
 function requireOutside(): LuaPackage {
   const createRequire = runInThisContext(OUTER_LOADER) as typeof import("node:module").createRequire;
@@ -80,7 +80,7 @@ function failureOf(error: NodeJS.ErrnoException): Error {
   return new Error(message, { cause: error });
 }
 
-/** Loads it once in a process. Rejects with what to install. */
+/** Loads it once in a process. Rejects with installation advice. */
 export function loadLua(): Promise<LuaModule> {
   loading ??= initialize().then(
     (module) => {

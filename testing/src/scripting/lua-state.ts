@@ -1,7 +1,7 @@
 /**
- * One state of the interpreter: values on and off its stack as bytes, chunks loaded and run. All
- * host functions are one C function; what it is to do is in its upvalue. They are no Lua functions,
- * because the place of an error is that of the script that called them, also in a tail call.
+ * One state of the interpreter: moves values to and from its stack as bytes, loads and runs chunks. All host
+ * functions are one C function, with the operation in its upvalue. They are not Lua functions, because an error
+ * must have the position of the calling script, also in a tail call.
  */
 
 import { sliceLatin1 } from "../../../src/protocol/native-slices";
@@ -23,12 +23,12 @@ const REGISTRY = -10000;
 const FIRST_UPVALUE = -10003;
 const STACK_ROOM = 40;
 
-/** Does what a script asks for; the values are what the script gets. Throws `LuaProblem`. */
+/** Runs an operation for a script and returns the results. Throws `LuaProblem`. */
 export type Host = (operation: string, args: readonly LuaValue[]) => readonly LuaValue[];
 
 export interface Outcome {
   readonly isGood: boolean;
-  /** The result, or what was raised. */
+  /** The result, or the raised value. */
   readonly value: LuaValue;
 }
 

@@ -1,6 +1,4 @@
-/**
- * A script as a caller of commands: what it may not run, and how errors of its calls read.
- */
+/** A script as a caller of commands: the commands that it must not run, and the text of its errors. */
 
 import { scoreTextOf } from "../protocol/numbers";
 import { ErrorReply, type ReplyValue } from "../protocol/reply";
@@ -33,7 +31,7 @@ export class ScriptCaller extends CallerState {
     this.isBatch = true;
   }
 
-  /** Runs a command; what goes wrong is a reply. */
+  /** Runs a command; errors are returned as replies. */
   callCommand(values: readonly LuaValue[]): ReplyValue {
     if (values.length === 0) return new ErrorReply(NO_ARGUMENTS[this.engine.version.product]);
     const args = this.wordsOf(values);

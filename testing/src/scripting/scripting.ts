@@ -20,7 +20,7 @@ import { packStruct, sizeOfStruct, unpackStruct } from "./struct";
 
 const SCRIPT_NAME = "@user_script";
 const FUNCTION_NAME = "@user_function";
-/** Calls what redis.register_function has kept. */
+/** Calls a function that redis.register_function has stored. */
 const CALL_FUNCTION = "local id, keys, args = ...; return __functions[id](keys, args)";
 const NO_SCRIPT = "NOSCRIPT No matching script. Please use EVAL.";
 
@@ -76,7 +76,7 @@ export class Scripting implements ScriptHost {
     this.compiled.clear();
   }
 
-  /** The error for a script that nobody has defined. */
+  /** The error for an unknown script. */
   noScript(): ErrorReply {
     return new ErrorReply(this.isValkey ? "NOSCRIPT No matching script." : NO_SCRIPT);
   }
@@ -194,7 +194,7 @@ export class Scripting implements ScriptHost {
   }
 }
 
-/** redis.call raises what redis.pcall returns. */
+/** redis.call raises the error that redis.pcall would return. */
 function raised(value: LuaValue): LuaValue {
   const problem = value instanceof LuaTable ? value.get("err") : null;
   if (typeof problem === "string") throw new RaisedReply(problem);

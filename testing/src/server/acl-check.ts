@@ -9,7 +9,7 @@ import type { Denial } from "./acl-log";
 import { Flag } from "./flags";
 import type { Permissions, User } from "./user";
 
-/** Whether the rules allow a command, whatever its keys. */
+/** Whether the rules allow a command, regardless of its keys. */
 export function mayRun(user: Permissions, entry: AclSubject): boolean {
   let isAllowed = false;
   for (const rule of user.commandRules) {
@@ -61,7 +61,7 @@ export interface Refused {
   readonly object: string;
 }
 
-/** A refusal further on in the check says more about what is missing. */
+/** A refusal late in the check describes best which permission is missing. */
 const WEIGHT: Readonly<Record<Refused["reason"], number>> = { command: 1, key: 2, channel: 3 };
 
 function refusalBy(permissions: Permissions, entry: AclSubject, { args, keys }: AclRequest): Refused | null {

@@ -44,7 +44,7 @@ export class Acl {
     this.users.set(name, user);
   }
 
-  /** `requirepass`: the only password of the default user; empty for none. */
+  /** `requirepass`: the only password of the default user; an empty one removes it. */
   setDefaultPassword(password: string): void {
     this.defaultUser.passwords.clear();
     this.defaultUser.needsNoPassword = password === "";

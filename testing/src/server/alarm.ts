@@ -13,7 +13,7 @@ export class EngineAlarm {
 
   constructor(private readonly engine: ServerEngine) {}
 
-  /** Looks what is due next; after commands have run, or the clock was moved. */
+  /** Finds the next due time; called after commands have run, or the clock was moved. */
   set(): void {
     const dueAt = this.next();
     if (dueAt === this.dueAt && this.timer !== null) return;
@@ -32,7 +32,7 @@ export class EngineAlarm {
     this.dueAt = Number.POSITIVE_INFINITY;
   }
 
-  /** Does what is due. */
+  /** Runs the work that is due. */
   ring(): void {
     this.stop();
     const { engine } = this;

@@ -23,7 +23,7 @@ export interface Wait {
   readonly keys: readonly string[];
   /** Milliseconds to wait; 0 for ever. */
   readonly timeoutMs: number;
-  /** The answer where nobody may wait, in transactions and scripts. Default: a null array, as when the time is over. */
+  /** The reply in transactions and scripts, which cannot wait. Default: a null array, as after the timeout. */
   readonly batchReply?: ReplyValue;
   /** Tries again; `BLOCKED` if there is still nothing. */
   readonly attempt: () => ReplyValue;
@@ -54,7 +54,7 @@ export class Blocking {
     return next;
   }
 
-  /** Answers at once if something is there or the caller cannot wait; else the caller is blocked. */
+  /** Answers immediately if the key has data or the caller cannot wait; otherwise blocks the caller. */
   attemptOrWait(caller: BlockingCaller, wait: Wait): ReplyValue {
     const reply = wait.attempt();
     if (reply !== BLOCKED) return reply;
@@ -138,7 +138,7 @@ export class Blocking {
       reply = waiter.attempt();
     } catch (error) {
       if (!(error instanceof ErrorReply)) throw error;
-      // A key of another kind is not what it waits for.
+      // A key of another type: the command continues to wait.
       if (error.message.startsWith("WRONGTYPE")) return;
       reply = error;
     }

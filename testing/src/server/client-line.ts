@@ -59,7 +59,7 @@ export function describeClient(session: ClientSession): string {
   return facts.map(([name, value]) => `${name}=${value}`).join(" ");
 }
 
-/** Notes in ACL LOG what a connection was refused. */
+/** Records in ACL LOG a refusal of a connection. */
 export function logRefusal(
   engine: ServerEngine,
   session: ClientSession,

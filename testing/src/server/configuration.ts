@@ -56,7 +56,7 @@ export class Configuration {
     return found;
   }
 
-  /** All or none. */
+  /** Sets all parameters, or, after an error, none of them. */
   set(pairs: readonly (readonly [string, string])[]): void {
     const seen = new Set<string>();
     const parsed = pairs.map(([word, value]) => {

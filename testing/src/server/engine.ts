@@ -122,7 +122,7 @@ export class Engine implements ServerEngine, DatabaseListener {
     return this.scriptHost;
   }
 
-  /** Gives back what scripts hold. */
+  /** Releases the resources of scripts. */
   close(): void {
     this.scriptHost?.close();
   }
@@ -131,7 +131,7 @@ export class Engine implements ServerEngine, DatabaseListener {
     return this.nextSessionId++;
   }
 
-  /** The time goes on and what is due expires; once for each batch of bytes that comes in. */
+  /** Advances the time and expires keys; called once for each received batch of bytes. */
   tick(): void {
     const now = this.clock.tick();
     for (const database of this.databases) if (database.nextExpiry <= now) database.expireDue();
@@ -277,7 +277,10 @@ function notSupported(entry: CommandEntry, version: ServerVersion): string {
   return `ERR TestServer does not support ${name} of version ${version.name}; test it with RealServer`;
 }
 
-/** A defect of the test server itself is told, with its place, by the reply: others go on, and nobody waits. */
+/**
+ * A defect of the test server itself is reported, with its place, in the reply, so that no client hangs and
+ * other commands work.
+ */
 function defectOf({ name }: CommandEntry, error: Error): ErrorReply {
   const [place = ""] = /[^/\\(]+:\d+:\d+/.exec(error.stack ?? "") ?? [];
   const what = `${error.message} (${place})`.replaceAll(/\s+/g, " ");

@@ -67,7 +67,7 @@ function handlersOf(family: string): Handlers {
   return handlers;
 }
 
-/** Every family at once. */
+/** Every family, immediately. */
 export function loadFamilies(): void {
   for (const family of Object.keys(FAMILIES)) handlersOf(family);
 }

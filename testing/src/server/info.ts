@@ -1,6 +1,4 @@
-/**
- * The text of INFO: what clients and tools look at. Figures that a test server does not have are 0.
- */
+/** The text of INFO: the fields that clients and tools read. Metrics that a test server does not have are 0. */
 
 import type { ServerEngine } from "./model";
 

@@ -1,6 +1,6 @@
 /**
- * How the parts of a server see one another: what a command is, who calls it, and what the server
- * and its connections offer to handlers. Types only; the classes are in files of their own.
+ * The interfaces between the parts of a server: commands, their callers, and the members of servers and
+ * connections for handlers. Types only; the classes are in separate files.
  */
 
 import type { FaultSwitches } from "../faults/fault-switches";
@@ -167,7 +167,7 @@ export interface ServerEngine {
   call(caller: Caller, entry: CommandEntry, args: readonly string[]): ReplyValue;
 }
 
-/** The timer for what is due on the server's clock. */
+/** The timer for due work on the server's clock. */
 export interface Alarm {
   set(): void;
 }
@@ -224,7 +224,7 @@ export interface LibraryStore {
 
 /** Scripts and functions. */
 export interface ScriptHost {
-  /** The error for a script that nobody has defined. */
+  /** The error for an unknown script. */
   noScript(): Error;
   /** The interpreter is there. */
   readonly isLoaded: boolean;

@@ -17,7 +17,7 @@ export class PubSub {
   readonly patterns = new Map<string, Set<Subscriber>>();
   readonly shardChannels = new Map<string, Set<Subscriber>>();
 
-  /** Other nodes of the cluster, which get what is published here. */
+  /** Other nodes of the cluster, which receive the messages published here. */
   readonly peers: PubSub[] = [];
   /** Those of the same shard. */
   readonly shardPeers: PubSub[] = [];

@@ -22,7 +22,7 @@ export interface Transport {
   readonly remoteAddress: string;
   readonly localAddress: string;
   write(bytes: string): void;
-  /** Sends what is written, then ends the connection. */
+  /** Sends the written bytes, then ends the connection. */
   end(): void;
   destroy(): void;
 }
@@ -48,7 +48,7 @@ const MAY_REPLICATE: ReadonlySet<string> = new Set([
   "publish",
   "spublish",
 ]);
-/** Commands that run at once inside MULTI. */
+/** Commands that run immediately inside MULTI. */
 const NEVER_QUEUED: ReadonlySet<string> = new Set(["exec", "discard", "multi", "watch", "quit", "reset"]);
 
 export class Session extends CallerState implements ClientSession {
@@ -124,7 +124,7 @@ export class Session extends CallerState implements ClientSession {
     this.engine.alarm.set();
   }
 
-  /** Runs what has come and may run now. */
+  /** Runs the received requests that may run now. */
   goOn(): void {
     while (!this.isClosing && this.holds === 0 && !this.engine.blocking.isWaiting(this)) {
       const args = this.postponed ?? this.nextRequest();
@@ -138,7 +138,7 @@ export class Session extends CallerState implements ClientSession {
     this.flush();
   }
 
-  /** Whether a pause holds this request: every one, or what may write. */
+  /** Whether a pause holds this request: all requests, or those that may write. */
   private mustWait(args: readonly string[]): boolean {
     if (this.engine.pause?.onlyWrites === false) return true;
     const { transaction } = this;
@@ -164,7 +164,7 @@ export class Session extends CallerState implements ClientSession {
     if (!this.isRunning) this.flush();
   }
 
-  /** A message that nobody asked for; it goes out at once, or behind the replies of this run. */
+  /** An unrequested message; sent immediately, or after the replies of the current run. */
   push(values: readonly ReplyValue[]): void {
     this.write(writePush(values, this.protocol));
   }
@@ -208,7 +208,7 @@ export class Session extends CallerState implements ClientSession {
     };
   }
 
-  /** Answers what it has, then ends the connection. */
+  /** Sends the pending replies, then ends the connection. */
   close(): void {
     if (this.isClosing) return;
     this.isClosing = true;
@@ -217,7 +217,7 @@ export class Session extends CallerState implements ClientSession {
     this.forget();
   }
 
-  /** Ends the connection at once. */
+  /** Ends the connection immediately. */
   kill(): void {
     this.isClosing = true;
     this.transport.destroy();

@@ -1,6 +1,6 @@
 /**
- * A user of the access control list: passwords, and what it may do. Beside its own permissions a user
- * may have selectors: a command is allowed if any of them allows all of it.
+ * A user of the access control list: passwords and permissions. In addition to its own permissions a user may
+ * have selectors: a command is allowed if any of them allows all of it.
  */
 
 export interface KeyPattern {
