@@ -51,7 +51,10 @@ export default defineConfig({
               const isReference =
                 /\/commands\/|testing-commands|benchmark-record|changelog|decisions|differences|readme|examples|api|architecture/;
               if (isReference.test(id)) return 0.2;
-              return /options|connecting|getting|production|recipes|streams/.test(id) ? 1.5 : 1;
+              if (/\/options/.test(id)) return 3;
+              return /connecting|getting|pipelining|production|recipes|streams|troubleshooting/.test(id)
+                ? 2
+                : 1;
             },
           },
         },
