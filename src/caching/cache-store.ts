@@ -155,7 +155,7 @@ export class CacheStore {
     return null;
   }
 
-  /** The node of a key, made if there is none. */
+  /** The node of a key, created if it is missing. */
   openNode(key: string): KeyNode {
     let node = this.nodes.get(key);
     if (node === undefined) {
@@ -388,7 +388,7 @@ function sizeOfQuestion({ args }: Question): number {
   return bytes;
 }
 
-/** A text of its own: parts of a long text would keep all of it in memory. */
+/** A copy of a text: a substring would keep the whole long text in memory. */
 function copyOfText(text: string): string {
   return text.length < LEAST_SLICE ? text : Buffer.from(text).toString();
 }

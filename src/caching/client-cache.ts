@@ -478,7 +478,7 @@ function isPast(timeMs: number, { nowMs }: TrackedConnection): boolean {
   return nowMs >= timeMs && clockMs() >= timeMs;
 }
 
-/** Keys as bytes or texts; null stands for all keys. */
+/** Keys as bytes or texts; null means all keys. */
 function namesKeys(keys: Reply | undefined): keys is Argument[] | null {
   if (!Array.isArray(keys)) return keys === null;
   return keys.every((key) => typeof key === "string" || Buffer.isBuffer(key));

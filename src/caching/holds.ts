@@ -118,7 +118,7 @@ export class Hold implements SettleHook {
   }
 }
 
-/** The keys that a command may change, as far as answers could be kept for them. */
+/** The keys that a command may change, as far as replies about them can be stored. */
 function changedKeys({ spec, args }: Command): string[] {
   return keyPositions(spec, args).map((position) => sentTextOf(args[position] as Argument));
 }

@@ -1,6 +1,6 @@
 /**
- * Keys and arguments as a cache compares them. The server names keys by their bytes; only those
- * that are UTF-8 have one text, so all others are not kept.
+ * Keys and arguments in the form in which a cache compares them. The server names keys by their bytes; only
+ * valid UTF-8 has a unique text, so keys with other bytes are not cached.
  */
 
 import { isUtf8 } from "node:buffer";

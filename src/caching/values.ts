@@ -55,7 +55,7 @@ export function keptFrom(value: unknown, kind: ValueKind): unknown {
   return kind === ValueKind.Bytes || kind === ValueKind.Nested ? packed(value) : copyOf(value, kind);
 }
 
-/** A copy for one caller of a value that is kept. */
+/** A copy of a stored value for one caller. */
 export function copyOf(kept: unknown, kind: ValueKind): unknown {
   switch (kind) {
     case ValueKind.Shared:

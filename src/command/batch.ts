@@ -58,7 +58,7 @@ export class Batch {
   caller: Caller | null = null;
   /** A reply to one of its commands has arrived. */
   isAnswered = false;
-  /** Its first command has been encoded for the present connection. */
+  /** Its first command has been encoded for the current connection. */
   isStarted = false;
   /** One of its commands must not be sent again, so none is. */
   isRefused = false;

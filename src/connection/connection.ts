@@ -302,7 +302,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   onErrorReply(error: Error): void {
     const command = this.queue.shift();
     if (command === undefined) {
-      // A server that rejects a client says so before any request.
+      // A server that rejects a client sends this error before any request.
       if (this.state < ConnectionState.Ready) this.destroy(error);
       else this.breakOff(new UnexpectedReplyError(`error reply "${error.message}"`));
       return;

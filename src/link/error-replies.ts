@@ -150,8 +150,8 @@ export class ErrorReplies implements ErrorJudge {
   }
 
   /**
-   * Asks `reconnectOnError`, and closes the connection if it says so. Returns true when the command must be
-   * sent again.
+   * Asks `reconnectOnError`, and closes the connection if the result requires it. Returns true when the command
+   * must be sent again.
    */
   private isAskedAgain(command: Command, error: Error): boolean {
     const decide = this.deps.options.reconnectOnError;

@@ -34,7 +34,7 @@ export interface WatchdogOwner {
   /** Asks the server on a second connection how it is. Never rejects. */
   probe(connection: Connection, silentMs: number): Promise<Verdict>;
   onDeadConnection(silentMs: number, isReachable: boolean): void;
-  /** The connection is kept; `isKnown` tells whether the server is known to be busy. */
+  /** The connection stays open; `isKnown` tells whether the server is known to be busy. */
   onBusyServer(silentMs: number, isKnown: boolean): void;
   /** Unrequested messages may arrive. Otherwise no checks run while no reply is due. */
   isListening(connection: Connection): boolean;

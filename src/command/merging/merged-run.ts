@@ -79,19 +79,19 @@ export class CommandRun extends MergedRun {
   constructor(
     form: Form | null,
     private readonly all: readonly Command[],
-    private readonly twins: ReadonlyMap<Command, readonly Command[]> | null,
+    private readonly duplicates: ReadonlyMap<Command, readonly Command[]> | null,
     knowledge: ConnectionKnowledge,
   ) {
     super(form, knowledge);
     const first = all[0] as Command;
-    const wantsBuffers = all.some((one) => one.wantsBuffers || twins?.get(one)?.some(areBytes) === true);
+    const wantsBuffers = all.some((one) => one.wantsBuffers || duplicates?.get(one)?.some(areBytes) === true);
     this.command = this.makeCommand(form?.spec ?? bare(first.spec), wantsBuffers, first.db);
     this.command.slot = first.slot;
   }
 
   members(): readonly Command[] {
-    const { twins } = this;
-    return twins === null ? this.all : this.all.flatMap((one) => [one, ...(twins.get(one) ?? [])]);
+    const { duplicates } = this;
+    return duplicates === null ? this.all : this.all.flatMap((one) => [one, ...(duplicates.get(one) ?? [])]);
   }
 
   lastOf(isWanted: (member: Command) => boolean): Command | undefined {
@@ -103,9 +103,10 @@ export class CommandRun extends MergedRun {
   }
 
   begin(passes: (member: Command) => boolean): boolean {
-    const { all, twins } = this;
+    const { all, duplicates } = this;
     // In most cases all of them are live, and no second list is needed.
-    const live = twins === null && all.every(goesOn) ? all : all.filter((one) => this.isAwaited(one, passes));
+    const live =
+      duplicates === null && all.every(goesOn) ? all : all.filter((one) => this.isAwaited(one, passes));
     const { args } = this.command;
     args.length = 0;
     let from = 0;
@@ -118,12 +119,12 @@ export class CommandRun extends MergedRun {
   }
 
   /**
-   * A caller waits for it or for an identical read. Every twin is tested, because the test records that it is
+   * A caller waits for it or for an identical read. Every duplicate is tested, because the test records that it is
    * written.
    */
   private isAwaited(member: Command, passes: (member: Command) => boolean): boolean {
     let isAwaited = goesOn(member) || passes(member);
-    for (const twin of this.twins?.get(member) ?? []) isAwaited = passes(twin) || isAwaited;
+    for (const duplicate of this.duplicates?.get(member) ?? []) isAwaited = passes(duplicate) || isAwaited;
     return isAwaited;
   }
 
@@ -135,12 +136,13 @@ export class CommandRun extends MergedRun {
       return;
     }
     this.noteSuccess();
-    const { twins } = this;
+    const { duplicates } = this;
     const lengths = this.form?.replies === ReplyKind.Length ? lengthsOf(reply, live.map(elementsOf)) : null;
     for (let index = 0; index < live.length; index++) {
       const own = this.ownOf(reply, index, lengths);
       const member = live[index] as Command;
-      if (twins !== null) for (const twin of twins.get(member) ?? []) this.give(twin, copyReply(own), shape);
+      if (duplicates !== null)
+        for (const duplicate of duplicates.get(member) ?? []) this.give(duplicate, copyReply(own), shape);
       this.give(member, own, shape);
     }
   }

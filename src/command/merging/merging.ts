@@ -10,9 +10,9 @@ import { CommandFlag } from "../command-spec";
 import { UNROUTED } from "../slot";
 import { CommandList, findRuns, type Run } from "./command-list";
 import { type ConnectionKnowledge, knowledgeOf } from "./connection-knowledge";
+import { findDuplicateReads } from "./duplicate-reads";
 import { type Form, formsOf } from "./forms";
 import { CommandRun } from "./merged-run";
-import { findTwins } from "./twins";
 
 export interface MergingSettings {
   /** Lower-case names of the commands that are merged. */
@@ -40,19 +40,19 @@ export class Merging implements BatchMerging {
 
   plan(given: readonly Command[], connection: object): readonly Command[] {
     const knowledge = knowledgeOf(connection);
-    const found = this.coalesces ? findTwins(given, this.isFree) : null;
-    const twins = found === null ? null : found.joined;
+    const found = this.coalesces ? findDuplicateReads(given, this.isFree) : null;
+    const duplicates = found === null ? null : found.joined;
     const commands = found === null ? given : found.sent;
     const rows = new CommandList(commands, this.isFree);
     const isFollowed = batchOf(given)?.isFollowed === true;
     const runs = this.forms.size === 0 ? [] : findRuns(rows, this.forms);
-    if (runs.length === 0 && twins === null) return given;
+    if (runs.length === 0 && duplicates === null) return given;
     const planned: Command[] = [];
     const keep = (from: number, to: number): void => {
       for (let row = from; row < to; row++) {
         const command = commands[row] as Command;
-        const isOne = twins?.has(command) !== true;
-        planned.push(isOne ? command : new CommandRun(null, [command], twins, knowledge).command);
+        const isOne = duplicates?.has(command) !== true;
+        planned.push(isOne ? command : new CommandRun(null, [command], duplicates, knowledge).command);
       }
     };
     let done = 0;
@@ -60,7 +60,7 @@ export class Merging implements BatchMerging {
       const { form, from, to } = run;
       if (mayMerge(run, rows, knowledge, isFollowed)) {
         keep(done, from);
-        planned.push(new CommandRun(form, commands.slice(from, to), twins, knowledge).command);
+        planned.push(new CommandRun(form, commands.slice(from, to), duplicates, knowledge).command);
       } else {
         const proof = knowledge.ask(form, (commands[from] as Command).args);
         if (proof === null) continue;

@@ -67,13 +67,13 @@ describe("CommandRun", () => {
   });
 
   it("is sent for those who ask the same when its first asker has given up, and shares no list among them", async () => {
-    const [first, twin] = [command("lrange", "k", "0", "-1"), command("lrange", "k", "0", "-1")];
-    const run = new CommandRun(null, [first], new Map([[first, [twin]]]), knowledge);
+    const [first, duplicate] = [command("lrange", "k", "0", "-1"), command("lrange", "k", "0", "-1")];
+    const run = new CommandRun(null, [first], new Map([[first, [duplicate]]]), knowledge);
     first.fail(new Error("timed out"));
     expect(run.begin((member) => !member.isSettled)).to.equal(true);
     const reply = ["x"];
     run.fulfil(run.command, reply, SHAPE);
-    const [, told] = await outcomes([first, twin]);
+    const [, told] = await outcomes([first, duplicate]);
     expect(told).to.deep.equal(reply);
     expect(told).to.not.equal(reply);
   });

@@ -19,7 +19,7 @@ interface Leader {
 /** Printable ASCII has the same bytes in every encoding. */
 const PLAIN_TEXT = /^[\x20-\x7e]*$/;
 
-export interface Twins {
+export interface DuplicateReads {
   /** The commands that are sent, in order. */
   readonly sent: readonly Command[];
   /** Reads that are not sent, by the read whose reply they share. */
@@ -27,7 +27,10 @@ export interface Twins {
 }
 
 /** Null without identical reads. */
-export function findTwins(commands: readonly Command[], isFree: (command: Command) => boolean): Twins | null {
+export function findDuplicateReads(
+  commands: readonly Command[],
+  isFree: (command: Command) => boolean,
+): DuplicateReads | null {
   const sent: Command[] = [];
   const joined = new Map<Command, Command[]>();
   const leaders = new Map<string, Leader[]>();
@@ -36,9 +39,9 @@ export function findTwins(commands: readonly Command[], isFree: (command: Comman
     if (effect === Effect.Cacheable) {
       const leader = isFree(command) ? leaderOf(command, leaders) : null;
       if (leader !== null && leader !== command) {
-        const twins = joined.get(leader);
-        if (twins === undefined) joined.set(leader, [command]);
-        else twins.push(command);
+        const duplicates = joined.get(leader);
+        if (duplicates === undefined) joined.set(leader, [command]);
+        else duplicates.push(command);
         continue;
       }
     } else if (effect === Effect.Keys) close(command, leaders);

@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import { Command } from "../../../../src/command/command";
 import { specOf } from "../../../../src/command/command-table";
-import { findTwins } from "../../../../src/command/merging/twins";
+import { findDuplicateReads } from "../../../../src/command/merging/duplicate-reads";
 import { IGNORED } from "../../../../src/command/promise-completion";
 
 type Words = readonly (string | Buffer)[];
@@ -13,11 +13,11 @@ function joinedIn(calls: readonly (string | Words)[], isFree: (index: number) =>
     const [name, ...args] = typeof call === "string" ? call.split(" ") : call;
     return new Command(specOf(String(name)), args as string[], false, IGNORED);
   });
-  const twins = findTwins(commands, (command) => isFree(commands.indexOf(command)));
-  if (twins === null) return null;
-  const all = new Set([...twins.sent, ...[...twins.joined.values()].flat()]);
+  const duplicates = findDuplicateReads(commands, (command) => isFree(commands.indexOf(command)));
+  if (duplicates === null) return null;
+  const all = new Set([...duplicates.sent, ...[...duplicates.joined.values()].flat()]);
   expect(all.size, "each is sent or joined").to.equal(commands.length);
-  return [...twins.joined].map(([leader, joined]) => [
+  return [...duplicates.joined].map(([leader, joined]) => [
     commands.indexOf(leader),
     ...joined.map((one) => commands.indexOf(one)),
   ]);
