@@ -65,7 +65,7 @@ export class SubscriberConnection implements SubscriberListener {
   readonly client: SubscriberClient;
   readonly openedAtMs = clockMs();
   /** Requested by the client itself and not answered. */
-  readonly asked = new Set<NameKey>();
+  readonly asked = new Map<NameKey, Command>();
   /** When the client's own command was confirmed. */
   readonly confirmedAtMs = new Map<NameKey, number>();
   wasReady = false;

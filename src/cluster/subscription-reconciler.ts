@@ -12,7 +12,7 @@
  * successor.
  */
 
-import type { Command } from "../command/command";
+import { type Command, CommandState } from "../command/command";
 import { LEGACY_SHAPE } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { IGNORED } from "../command/promise-completion";
@@ -357,7 +357,10 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     const { waiting } = this;
     this.waiting = [];
     for (const command of waiting) if (!command.isSettled) this.send(command, false);
-    for (const connection of [...this.connections.values()]) this.leaveStrays(connection);
+    for (const connection of [...this.connections.values()]) {
+      this.withdrawStrays(connection);
+      this.leaveStrays(connection);
+    }
     let missing = 0;
     for (const kind of this.placement.kinds) missing += this.askForMissing(kind);
     const isSilent = [...this.connections.values()].some((one) => one.isSilent);
@@ -365,6 +368,17 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     else this.illSinceMs ??= clockMs();
     if (missing > 0) this.isUnsettled = true;
     else this.settle();
+  }
+
+  /**
+   * Drops the client's own requests that wait at the wrong node for its connection. A former master that is a replica
+   * by then would accept them, and each message would arrive twice.
+   */
+  private withdrawStrays({ node, asked }: SubscriberConnection): void {
+    for (const command of new Set(asked.values())) {
+      const isMisplaced = command.args.every((name) => this.placement.nodeOf(name as Buffer) !== node);
+      if (isMisplaced && command.state !== CommandState.Sent) command.fail(new NoSubscriberError());
+    }
   }
 
   /** Ends subscriptions at the wrong node, and those that are no longer wanted. */
@@ -432,7 +446,6 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
   }
 
   private ask(connection: SubscriberConnection, kind: SubscriptionKind, names: Buffer[]): void {
-    for (const name of names) connection.asked.add(keyOf(kind, name));
     const completion = new Resubscription((error) => {
       for (const name of names) {
         connection.asked.delete(keyOf(kind, name));
@@ -440,7 +453,9 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
       }
       if (this.isCurrent(connection) && this.isActive) this.onAnswered(connection, kind, names, error);
     });
-    connection.client.dispatch(ownCommand(WORDS[kind].enter, names, completion));
+    const command = ownCommand(WORDS[kind].enter, names, completion);
+    for (const name of names) connection.asked.set(keyOf(kind, name), command);
+    connection.client.dispatch(command);
   }
 
   private onAnswered(

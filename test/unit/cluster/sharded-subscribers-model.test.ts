@@ -114,12 +114,20 @@ describe("the connections for shard channels, on random programs", () => {
       this.takeTable();
     }
 
-    async run(program: readonly Step[]): Promise<void> {
+    /** The requests that a node has not answered. */
+    requestsAt(index: number): string[] {
+      const open = this.connectionAt(index)?.given.filter((one) => !one.isSettled) ?? [];
+      return open.map(({ spec, args }) => `${spec.lowerName} ${args.join(" ")}`);
+    }
+
+    /** @param check Called behind the program, before the connections answer everything. */
+    async run(program: readonly Step[], check?: () => void): Promise<void> {
       this.subscribers.start();
       for (const step of program) {
         await this.step(step);
         this.checkOnce();
       }
+      check?.();
       this.subscribers.start();
       this.takeTable();
       this.subscribers.onTopology();
@@ -237,5 +245,28 @@ describe("the connections for shard channels, on random programs", () => {
     await home.liveAlone(() =>
       new Bench().run([...subscribed, ...lost, ...moved(1), ...second, ...moved(0)]),
     );
+  });
+
+  it("does not subscribe at a former master that is dialled again: it may be a replica, and messages come twice", async () => {
+    const name = "{c}1";
+    const subscribed: Step[] = [
+      { do: "ssubscribe", names: [name] },
+      { do: "open", at: 0 },
+      { do: "answer", at: 0 },
+    ];
+    const dialled: Step[] = [
+      { do: "end", at: 0 },
+      { do: "wait", ms: 150 },
+    ];
+    const moved: Step[] = [{ do: "move", channel: name, to: 1, isTold: false }, { do: "table" }];
+    const requests = [`ssubscribe ${name}`];
+    await home.liveAlone(async () => {
+      const first = new Bench();
+      await first.run([...subscribed, ...dialled], () => expect(first.requestsAt(0)).to.deep.equal(requests));
+      const second = new Bench();
+      await second.run([...subscribed, ...dialled, ...moved], () => {
+        expect([second.requestsAt(0), second.requestsAt(1)]).to.deep.equal([[], requests]);
+      });
+    });
   });
 });
