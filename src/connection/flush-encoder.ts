@@ -106,8 +106,8 @@ function mayPass({ batch, extra }: Command): boolean {
   if (extra !== null) return false;
   return (
     batch === null ||
-    batch.kind === BatchKind.Automatic ||
-    (batch.isStarted && batch.kind === BatchKind.Pipeline)
+    (batch.kind === BatchKind.Automatic && batch.trace === null) ||
+    (batch.isStarted && batch.kind !== BatchKind.Transaction)
   );
 }
 
