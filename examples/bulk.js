@@ -1,9 +1,8 @@
-// Loads a CSV of a million lines (fewer with LINES=...) with flat memory and a progress bar.
+// Loads a CSV of a million lines (fewer with LINES=...) with flat memory and a progress line.
 const { createReadStream, rmSync, writeFileSync, openSync, writeSync, closeSync } = require("node:fs");
 const { createInterface } = require("node:readline");
 const { tmpdir } = require("node:os");
 const { join } = require("node:path");
-const { SingleBar } = require("cli-progress");
 const Redis = require("sluice");
 
 const LINES = Number(process.env.LINES ?? 1_000_000);
@@ -29,18 +28,16 @@ async function* commands() {
 async function main() {
   writeCsv();
   const redis = new Redis(process.env.REDIS_URL);
-  // The bar draws itself where somebody is looking.
-  const bar = new SingleBar({ format: "{bar} {percentage} % | {value} of {total} lines | {mebibytes} MiB" });
-  bar.start(LINES, 0, { mebibytes: 0 });
   const bulk = redis.bulk(commands(), {
     batchSize: 10_000,
-    onProgress: ({ settled, bytes }) => bar.update(settled, { mebibytes: Math.round(bytes / 2 ** 20) }),
+    onProgress: ({ settled, bytes }) => {
+      process.stderr.write(`\r${settled} of ${LINES} lines, ${Math.round(bytes / 2 ** 20)} MiB`);
+    },
   });
   const summary = await bulk.summary();
-  bar.stop();
-  console.log(`${summary.succeeded} lines, ${summary.failed} errors, ${Math.round(summary.durationMs)} ms`);
+  console.log(`\n${summary.succeeded} lines, ${summary.failed} errors, ${Math.round(summary.durationMs)} ms`);
 
-  // Whoever wants the rows iterates instead.
+  // Iterate to get the rows.
   let seen = 0;
   for await (const [error, value] of redis.bulk([
     ["set", "k", "v"],

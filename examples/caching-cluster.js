@@ -4,7 +4,7 @@ const { once } = require("node:events");
 const { Cluster } = require("sluice");
 
 async function main() {
-  const nodes = process.env.CLUSTER_NODES.split(",");
+  const nodes = (process.env.CLUSTER_NODES ?? "localhost:7000").split(",");
   // What may speak of a missing key is believed for two seconds: nobody tells when its slot moves.
   const cluster = new Cluster(nodes, { cache: { maxBytes: 16 * 1024 * 1024, maxStale: 2000 } });
   const other = new Cluster(nodes);

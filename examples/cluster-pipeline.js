@@ -3,7 +3,7 @@
 const { Cluster } = require("sluice");
 
 async function main() {
-  const cluster = new Cluster(process.env.CLUSTER_NODES.split(","));
+  const cluster = new Cluster((process.env.CLUSTER_NODES ?? "localhost:7000").split(","));
 
   const pipeline = cluster.pipeline();
   for (let i = 0; i < 1000; i++) pipeline.set(`item:${i}`, i);

@@ -3,7 +3,7 @@
 const { Cluster } = require("sluice");
 
 async function main() {
-  const cluster = new Cluster(process.env.CLUSTER_NODES.split(","));
+  const cluster = new Cluster((process.env.CLUSTER_NODES ?? "localhost:7000").split(","));
   cluster.on("node error", (error, node) => console.log(`${node}: ${error.message}`));
 
   // Each command goes to the node that serves the slot of its key.

@@ -4,7 +4,7 @@ const { setTimeout: sleep } = require("node:timers/promises");
 const { Cluster } = require("sluice");
 
 async function main() {
-  const nodes = process.env.CLUSTER_NODES.split(",");
+  const nodes = (process.env.CLUSTER_NODES ?? "localhost:7000").split(",");
   const master = new Cluster(nodes);
   const replicas = new Cluster(nodes, { scaleReads: "slave" });
   const anywhere = new Cluster(nodes, { scaleReads: "all" });

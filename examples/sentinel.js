@@ -3,11 +3,11 @@
 const Redis = require("sluice");
 
 async function main() {
-  const sentinels = process.env.SENTINELS.split(",").map((address) => {
+  const sentinels = (process.env.SENTINELS ?? "localhost:26379").split(",").map((address) => {
     const [host, port] = address.split(":");
     return { host, port: Number(port) };
   });
-  const group = { sentinels, name: process.env.GROUP_NAME };
+  const group = { sentinels, name: process.env.GROUP_NAME ?? "mymaster" };
 
   const master = new Redis({ ...group, failoverDetector: true });
   const replica = new Redis({ ...group, role: "slave" });

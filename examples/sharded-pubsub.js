@@ -3,7 +3,7 @@
 const { Cluster } = require("sluice");
 
 async function main() {
-  const nodes = process.env.CLUSTER_NODES.split(",");
+  const nodes = (process.env.CLUSTER_NODES ?? "localhost:7000").split(",");
   const publisher = new Cluster(nodes);
   const subscriber = new Cluster(nodes, { shardedSubscribers: true });
 

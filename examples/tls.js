@@ -1,5 +1,6 @@
 // needs: tls
-// TLS with an authority of your own and a client certificate.
+// TLS with an authority of your own and a client certificate. Set REDIS_URL (rediss://...), and the paths of the
+// files in TLS_CA, TLS_CERT and TLS_KEY.
 const { readFileSync } = require("node:fs");
 const Redis = require("sluice");
 

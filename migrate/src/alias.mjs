@@ -153,7 +153,7 @@ export function planAlias(project, wanted, version, plan) {
   if (present === spec) plan.isMoved = true;
   if (field !== undefined && !plan.isMoved) {
     plan.notes.push({
-      text: 'everything of the client is imported from "ioredis", also what only it has: import { mayHaveRun } from "ioredis"; tracing is "ioredis/otel"; the test kit is a package of its own, sluice-testing',
+      text: 'import everything from "ioredis", also names that only sluice exports, such as mayHaveRun. Tracing is "ioredis/otel". The test kit is the package sluice-testing',
       link: "moving-from-ioredis.md",
     });
   }
@@ -162,7 +162,7 @@ export function planAlias(project, wanted, version, plan) {
   planLock(project, plan);
   if (dependants?.length > 0 && plan.edits.length > 0) {
     plan.notes.push({
-      text: `brought an ioredis of their own, or want one as a peer: ${dependants.join(", ")}`,
+      text: `packages that depend on ioredis, and need the override: ${dependants.join(", ")}`,
       link: "moving-from-ioredis.md#packages-with-their-own-ioredis",
     });
   }

@@ -14,12 +14,12 @@ const RULES = [
   },
   {
     pattern: /\bmulti\(\s*\{\s*pipeline:\s*false/g,
-    text: "a transaction by hand: it rejects on a cluster",
+    text: "a transaction without a pipeline: it rejects on a cluster",
     link: "differences.md#cluster",
   },
   {
     pattern: /\b(?:offlineQueue|commandQueue|dropBufferSupport|parser)\s*:/g,
-    text: "an option without effect",
+    text: "an option without effect in sluice",
     link: "options.md#internal-or-without-effect",
     needsClient: true,
   },
@@ -30,7 +30,7 @@ const RULES = [
   },
   {
     pattern: /\breconnectOnError\b/g,
-    text: "2 for the error of a member of a transaction reconnects and runs nothing again",
+    text: "2 for the error of a transaction member reconnects and does not run it again",
     link: "differences.md#after-a-lost-connection",
   },
   {
@@ -40,7 +40,7 @@ const RULES = [
   },
   {
     pattern: /\bcommandTimeout\s*:/g,
-    text: "does not end commands that the server was asked to hold (BLPOP, XREAD BLOCK)",
+    text: "does not end blocking commands (BLPOP, XREAD BLOCK); set blockingTimeout for them",
     link: "differences.md#connection",
     needsClient: true,
   },
@@ -51,7 +51,7 @@ const RULES = [
   },
   {
     pattern: /["'](?:ioredis-mock)["']|\.mock\(\s*["']ioredis["']/g,
-    text: "a mock of ioredis works on; the package sluice-testing has one that answers like a real server (sluice-testing/mock)",
+    text: "a mock of ioredis continues to work; sluice-testing/mock answers like a real server",
     link: "testing-your-service.md",
   },
   {

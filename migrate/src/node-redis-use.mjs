@@ -27,7 +27,7 @@ export async function planNodeRedis(project, wanted, version, plan) {
     plan.notes.push(...notes.map((note) => ({ file, link: PAGE, ...note })));
   }
   plan.notes.push({
-    text: `when nothing of it is left: take ${used.join(", ")} out of package.json`,
+    text: `when no call is left, remove ${used.join(", ")} from package.json`,
     link: PAGE,
   });
 }

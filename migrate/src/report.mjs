@@ -43,11 +43,12 @@ function groupedBy(notes) {
 
 export function report({ manager }, { edits, removals, notes, isMoved }, isWritten) {
   if (edits.length === 0) {
-    if (isMoved) print("ioredis is sluice here already: there is nothing to write.");
-    else if (notes.length === 0) print("Neither ioredis nor node-redis is used here.");
+    if (isMoved) print("ioredis is already sluice in this project. Nothing to write.");
+    else if (notes.length === 0) print("This project uses neither ioredis nor node-redis.");
     if (notes.length === 0) return;
   }
-  if (edits.length > 0) print(isWritten ? "Written:" : "Would be written (--write does it):");
+  if (edits.length > 0)
+    print(isWritten ? "Changes written:" : "Changes (run again with --write to write them):");
   for (const { file, lines } of edits) {
     print(`  ${file}`);
     for (const line of lines) print(`    ${line}`);
@@ -55,11 +56,11 @@ export function report({ manager }, { edits, removals, notes, isMoved }, isWritt
   for (const path of removals) print(`  ${isWritten ? "removed" : "would be removed"}: ${path}`);
   if (notes.length > 0) {
     print();
-    print("To look at:");
+    print("Check these places:");
     printNotes(notes);
   }
   if (edits.length > 0) {
     print();
-    print(`Then: ${INSTALL[manager]}, and your tests.`);
+    print(`Next: run ${INSTALL[manager]}, then your tests.`);
   }
 }

@@ -16,24 +16,46 @@ const SET_FLAGS = new Set(["NX", "XX", "GET", "KEEPTTL"]);
 const STATES = new Set(["isOpen", "isReady"]);
 const OLD_IMPORT = /["'](?:redis|@redis\/client)["']/;
 const ENDINGS = { close: "quit", quit: "quit", destroy: "disconnect", disconnect: "disconnect" };
-/** Spelled otherwise, or with other replies: people decide. */
+/** Methods with another name or another reply, which a person has to change. */
 const OTHERWISE = {
   scanIterator: "scanStream(), an async iterable of arrays",
   hScanIterator: "hscanStream()",
   sScanIterator: "sscanStream()",
   zScanIterator: "zscanStream()",
-  zRangeWithScores: 'zrange(…, "WITHSCORES") gives a flat list',
-  subscribe: 'subscribe(channel), and on("message", (channel, message) => …)',
-  pSubscribe: 'psubscribe(pattern), and on("pmessage", …)',
-  sSubscribe: 'ssubscribe(channel), and on("smessage", …)',
-  exec: "exec() gives a row [error, value] for each command; look at each error",
-  execTyped: "exec() gives a row [error, value] for each command; look at each error",
-  execAsPipeline: "pipeline() … exec(), with a row [error, value] for each command",
+  zRangeWithScores: 'zrange(…, "WITHSCORES"), which returns a flat list',
+  subscribe: 'subscribe(channel) and on("message", (channel, message) => …)',
+  pSubscribe: 'psubscribe(pattern) and on("pmessage", …)',
+  sSubscribe: 'ssubscribe(channel) and on("smessage", …)',
+  exec: "the rows: exec() returns [error, value] for each command. Check each error",
+  execTyped: "the rows: exec() returns [error, value] for each command. Check each error",
+  execAsPipeline: "pipeline() … exec(), which returns a row [error, value] for each command",
   withTypeMapping: "the ...Buffer methods",
   withCommandOptions: "with({ timeout, signal })",
   withAbortSignal: "with({ signal })",
-  legacy: "callbacks are the last argument of every method",
+  legacy: "a callback as the last argument of any method",
   executeIsolated: "duplicate()",
+};
+const ENTRIES = "[[id, [field, value, …]], …]";
+const STREAMS = `[[stream, ${ENTRIES}], …]`;
+const SCORES = "[member, score, …]";
+/** Replies that node-redis returns as objects, by the name of the method here. */
+const REPLIES = {
+  blpop: "[key, element]",
+  brpop: "[key, element]",
+  bzpopmax: "[key, member, score]",
+  bzpopmin: "[key, member, score]",
+  hscan: "[cursor, list]",
+  scan: "[cursor, list]",
+  sscan: "[cursor, list]",
+  xautoclaim: `[cursor, ${ENTRIES}, deleted]`,
+  xclaim: ENTRIES,
+  xrange: ENTRIES,
+  xread: STREAMS,
+  xreadgroup: STREAMS,
+  xrevrange: ENTRIES,
+  zpopmax: SCORES,
+  zpopmin: SCORES,
+  zscan: "[cursor, list]",
 };
 
 export class Rewriter {
@@ -131,7 +153,7 @@ export class Rewriter {
 
   noteState(node) {
     if (!this.isState(node) || this.dropped.has(node.parent)) return;
-    this.note(node, `${node.name.text}: here status === "ready"; commands wait until it is`);
+    this.note(node, `${node.name.text}: use status === "ready"; commands wait until the client is ready`);
   }
 
   dropConnect(node, expression) {
@@ -161,7 +183,7 @@ export class Rewriter {
     const made = node.expression.text === "createClient" ? this.optionsOf(options) : null;
     if (made === null) {
       this.hasUnknownMaker = true;
-      this.note(node, `${node.expression.text}(): options with other names here`);
+      this.note(node, `${node.expression.text}(): rename the options; see the table of the page`);
     } else this.replace(node, `new Redis(${made})`);
   }
 
@@ -215,20 +237,24 @@ export class Rewriter {
     if (method in OTHERWISE) {
       // What exists in both may have been mended since the file was moved.
       if (this.isMoved && METHODS.has(method)) return;
-      this.note(node, `${method}(): here ${OTHERWISE[method]}`);
+      this.note(node, `${method}(): use ${OTHERWISE[method]}`);
       return;
     }
     if (method === "sendCommand") return this.changeRaw(node, name);
     const lower = method.toLowerCase();
     if (!METHODS.has(lower)) return;
     if (lower !== method) this.replace(name, lower);
+    // A name that still has to change shows that no person has looked at the reply yet.
+    if (lower in REPLIES && (lower !== method || !this.isMoved)) {
+      this.note(node, `${method}(): sluice replies with arrays in the place of objects: ${REPLIES[lower]}`);
+    }
     this.changeArguments(node, lower);
   }
 
   changeRaw(node, name) {
     const [list] = node.arguments;
     if (node.arguments.length !== 1 || !ts.isArrayLiteralExpression(list)) {
-      this.note(node, "sendCommand(): here call(name, …arguments)");
+      this.note(node, "sendCommand(): use call(name, …arguments)");
       return;
     }
     this.replace(name, "call");
@@ -245,7 +271,10 @@ export class Rewriter {
     }
     const takesObjects = ["hset", "hmset", "mset", "msetnx", "on", "once"].includes(method);
     if (last !== undefined && ts.isObjectLiteralExpression(last) && !takesObjects) {
-      this.note(node, `${method}() with an option object: here the words of the command, in its order`);
+      this.note(
+        node,
+        `${method}() with an option object: pass the arguments of the Redis command in its order`,
+      );
     }
   }
 
@@ -317,7 +346,7 @@ export class Rewriter {
     const names = named?.elements?.map(({ name }) => name.text) ?? [];
     const isSimple = statement.importClause?.name === undefined && names.length > 0;
     if (!isSimple || names.some((name) => name !== "createClient" && name !== "RedisClientType")) {
-      this.note(statement, 'an import of node-redis: here import Redis from "sluice"');
+      this.note(statement, 'an import of node-redis: use import Redis from "sluice"');
       return;
     }
     const isType = statement.importClause.isTypeOnly ? "type " : "";
@@ -336,7 +365,7 @@ export class Rewriter {
     if (!this.isPackage(call.arguments[0])) return;
     const text = declaration.name.getText().replaceAll(/\s/g, "");
     if (text === "{createClient}") this.replace(statement, 'const Redis = require("sluice");');
-    else this.note(statement, 'a require of node-redis: here const Redis = require("sluice")');
+    else this.note(statement, 'a require of node-redis: use const Redis = require("sluice")');
   }
 
   result() {

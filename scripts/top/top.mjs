@@ -15,9 +15,10 @@ import { figuresBetween, readServer } from "./reading.mjs";
 
 const CLEAR = "\u001b[H\u001b[J";
 const HISTORY = 60;
+const USAGE = "sluice top [--once | --frames=N] [--interval=MS] [redis://host:6379]";
 
 function fail(message) {
-  console.error(`${message}\nsluice top [--once | --frames=N] [--interval=MS] redis://host:6379`);
+  console.error(`${message}\n${USAGE}`);
   process.exit(1);
 }
 
@@ -33,7 +34,12 @@ function readArguments() {
   try {
     return parseArgs({
       allowPositionals: true,
-      options: { once: { type: "boolean" }, frames: { type: "string" }, interval: { type: "string" } },
+      options: {
+        help: { type: "boolean", short: "h" },
+        once: { type: "boolean" },
+        frames: { type: "string" },
+        interval: { type: "string" },
+      },
     });
   } catch (error) {
     return fail(error.message);
@@ -41,6 +47,10 @@ function readArguments() {
 }
 
 const { values, positionals } = readArguments();
+if (values.help) {
+  console.log(USAGE);
+  process.exit(0);
+}
 const [url = "redis://127.0.0.1:6379"] = positionals;
 const intervalMs = numberOf("interval", values.interval, 1000);
 const mostFrames = values.once ? 1 : numberOf("frames", values.frames, Number.POSITIVE_INFINITY);
@@ -82,7 +92,7 @@ async function watch() {
   for (let frames = 0; frames < mostFrames; ) {
     const now = await readServer(redis).catch(() => null);
     const { server, status, roundTrip } = redis.stats();
-    if (now === null) show(`${server} is not there (${status}): ${reason}`);
+    if (now === null) show(`${server} cannot be reached (${status}): ${reason}`);
     else if (before !== null) {
       const figures = figuresBetween(before, now);
       history.push(figures.perSecond);
@@ -99,4 +109,6 @@ async function watch() {
 }
 
 process.once("SIGINT", () => process.exit(0));
+// The reader of a pipe has ended, as in `sluice top | head`.
+process.stdout.once("error", () => process.exit(0));
 leave(await watch());

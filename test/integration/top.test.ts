@@ -1,6 +1,7 @@
 /** `sluice top`: the view of a running server. */
 
-import { type ExecFileException, execFile } from "node:child_process";
+import { type ExecFileException, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
 import { join } from "node:path";
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
@@ -96,5 +97,23 @@ describe("top", function () {
     expect(gone.err + refused.err).to.not.match(/geheim|falsch/);
     expect((await top("--frames=none", url)).err).to.contain("--frames must be a whole number");
     expect((await top("--foo", url)).code).to.equal(1);
+  });
+
+  it("shows how to call it", async () => {
+    const { code, out, err } = await top("--help");
+    expect([code, err]).to.deep.equal([0, ""]);
+    expect(out).to.contain("redis://");
+  });
+
+  it("ends without an error when the reader of its output ends", async () => {
+    const child = spawn(process.execPath, [SCRIPT, "top", "--interval=50", url]);
+    let err = "";
+    child.stderr.on("data", (chunk) => {
+      err += chunk;
+    });
+    const ended = once(child, "close");
+    await once(child.stdout, "data");
+    child.stdout.destroy();
+    expect([(await ended)[0], err]).to.deep.equal([0, ""]);
   });
 });
