@@ -43,7 +43,7 @@ describe("quitClusterWithin", () => {
   function wiring(): ClusterWiring {
     const link = {
       offline: { pending: () => places.waiting },
-      connection: { queue: { entries: () => places.written } },
+      connection: { queue: { pending: () => places.written } },
     };
     let clients = [
       {

@@ -43,7 +43,7 @@ describe("quitWithin", () => {
       command(CommandState.Queued),
       command(CommandState.Queued),
     ];
-    const connection = { queue: { entries: () => [sent] }, destroy: () => done.push("destroy") };
+    const connection = { queue: { pending: () => [sent] }, destroy: () => done.push("destroy") };
     const link = { connection: isConnected ? connection : null, offline: { pending: () => [waiting] } };
     return {
       link,
