@@ -44,6 +44,8 @@ const PAGES = [
   "getting-started.html",
   "production.html",
   "streams.html",
+  "serverless.html",
+  "comparison.html",
   "guide.html",
   "pipelining.html",
   "options.html",
