@@ -50,6 +50,9 @@ const LONG = 12;
 /** The most warnings of one process: generated names must not fill the memory. */
 const MOST_NAMES = 100;
 
+/** A cluster client also reads these beside `redisOptions`. */
+const LIMITS_OF_CLUSTERS = new Set(["commandTimeout", "blockingTimeout", "blockingTimeoutGrace"]);
+
 const told = new Set<string>();
 
 /** Options of a client of one server, or of the nodes of a cluster. */
@@ -65,6 +68,7 @@ export function warnAboutRedisOptions(options: object): void {
 export function warnAboutClusterOptions(options: object): void {
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || value === null || Object.hasOwn(CLUSTER_OPTIONS, name)) continue;
+    if (LIMITS_OF_CLUSTERS.has(name)) continue;
     if (Object.hasOwn(REDIS_OPTIONS, name)) {
       warnOnce(name, "has no effect as an option of Cluster; set it in redisOptions");
       continue;

@@ -82,8 +82,13 @@ describe("mistyped options", () => {
   });
 
   it("say that an option of a node stands in redisOptions", async () => {
-    const [warning] = await warningsOf(() => void resolveClusterOptions({ commandTimeout: 5 } as object));
-    expect(warning?.message).to.include('"commandTimeout"').and.to.include("redisOptions");
+    const [warning] = await warningsOf(() => void resolveClusterOptions({ connectTimeout: 5 } as object));
+    expect(warning?.message).to.include('"connectTimeout"').and.to.include("redisOptions");
+  });
+
+  it("are not the time limits of commands, which a cluster client also reads itself", async () => {
+    const limits = { commandTimeout: 5, blockingTimeout: 5, blockingTimeoutGrace: 5 };
+    expect(await warningsOf(() => void resolveClusterOptions(limits as object))).to.deep.equal([]);
   });
 
   it("are none of the names that are documented, and none that programs give their own things", async () => {
