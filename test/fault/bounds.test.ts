@@ -174,7 +174,8 @@ describe("bounds, a server that is stopped", () => {
       }
     };
     await callers(50);
-    expect(redis.commandQueue.length).to.be.below(30_000);
+    // 100,000 have been asked for. The kernel's buffers, which grow by themselves, hold some ten thousands.
+    expect(redis.commandQueue.length).to.be.below(60_000);
   });
 
   it("nothing piles up in the socket, in whatever way commands are issued", async () => {
