@@ -31,7 +31,7 @@ async function main() {
   const bulk = redis.bulk(commands(), {
     batchSize: 10_000,
     onProgress: ({ settled, bytes }) => {
-      process.stderr.write(`\r${settled} of ${LINES} lines, ${Math.round(bytes / 2 ** 20)} MiB`);
+      process.stdout.write(`\r${settled} of ${LINES} lines, ${Math.round(bytes / 2 ** 20)} MiB`);
     },
   });
   const summary = await bulk.summary();
