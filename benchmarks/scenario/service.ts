@@ -5,7 +5,7 @@
  */
 
 import { type ChildProcess, spawn } from "node:child_process";
-import { createSide, type SideName } from "../sides/all-sides";
+import { createSide, PEER_SIDES, type SideName } from "../sides/all-sides";
 import type { Load, LoopKind, Side } from "../sides/side";
 import { pinProcess, startDelayProxy } from "../support/child-process";
 import { Clock } from "../support/clock";
@@ -37,16 +37,7 @@ interface ServiceLoad {
   readonly roundTripMs?: number;
 }
 
-const SIDES: readonly SideName[] = [
-  "sluice",
-  "sluice-turn",
-  "before",
-  "ioredis",
-  "iovalkey",
-  "redis",
-  "redis-nt",
-  "glide",
-];
+const SIDES: readonly SideName[] = ["sluice", "sluice-turn", "before", ...PEER_SIDES];
 const MASTERS = 3;
 
 const callers = (width: number): ServiceLoad => ({

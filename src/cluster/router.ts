@@ -400,7 +400,7 @@ export class ClusterRouter implements Dispatcher {
     return node;
   }
 
-  /** The command has no keys, or its slot has no known owner: any node can serve or redirect it. */
+  /** A node for a command without keys, or of a slot without a known owner. Each node can serve or redirect it. */
   private anyNode(command: Command): ClusterNode | null {
     const { pool, reads } = this.deps;
     if (command.slot !== NO_SLOT) this.deps.onUncovered();
