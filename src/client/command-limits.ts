@@ -10,7 +10,7 @@ import { type Command, CommandState } from "../command/command";
 import type { RetryPolicy, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
-import type { QueuePosition } from "../link/link";
+import type { QueuePosition } from "../link/queue-position";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { describeCommand } from "../util/credentials";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";

@@ -9,7 +9,7 @@
  */
 
 import { flagsOf } from "../command/batch";
-import { type Command, CommandState } from "../command/command";
+import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { causeOf } from "../command/ending-errors";
@@ -23,7 +23,6 @@ import {
   OfflineQueueDisabledError,
   ReplyError,
   SelectOnClusterError,
-  type TimeoutDetails,
   WatchLostError,
 } from "../errors";
 import { callUser } from "../util/user-code";
@@ -42,6 +41,7 @@ import { connectionOptions, type LinkDeps, type LinkOptions, serverOf } from "./
 import { isConnected, type LinkMode, type LinkStatus, modeRefusal, moveLink } from "./link-state";
 import { Liveness } from "./liveness";
 import { OfflineQueue } from "./offline-queue";
+import { type QueuePosition, queuePosition } from "./queue-position";
 import { Reconnection } from "./reconnection";
 import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
 import { DatabaseChanges, type DatabaseDeps, type UnansweredCommand } from "./selected-db";
@@ -51,9 +51,6 @@ import { StateReplies, type StateReplyDeps } from "./state-replies";
 /** Commands that need individual handling. */
 const ATTENTION =
   SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking | CommandFlag.Fieldsets;
-
-/** The position of a command in its queues, for the error of a timeout. */
-export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" | "server">;
 
 /** The number of unsettled commands. */
 export interface Pending {
@@ -250,16 +247,9 @@ export class Link implements Dispatcher, CalledByParts {
     return this.offline.length === 0 && (this.connection?.queue.length ?? 0) === 0;
   }
 
-  /** The position of a command of this link. */
+  /** The position of a command of this link, for the error of a timeout. */
   positionOf(command: Command): QueuePosition {
-    const { connection, offline, server } = this;
-    const queue = connection?.queue;
-    const bytesAhead = connection?.socket?.writableLength ?? 0;
-    if (command.state === CommandState.Sent && queue !== undefined && command.extra !== null) {
-      return { commandsAhead: Math.max(0, command.extra.place - queue.answered), bytesAhead, server };
-    }
-    const waiting = (queue?.length ?? 0) + offline.length;
-    return { commandsAhead: Math.max(0, waiting - 1), bytesAhead, server };
+    return queuePosition(command, this.connection, this.offline.length, this.server);
   }
 
   /** Emits an error under its name. Expected errors while the link is closing are not emitted. */
