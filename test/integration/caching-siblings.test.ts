@@ -1,10 +1,10 @@
 /** Clients of one process know of each other's writes: an awaited write on one is never followed by an older answer from the cache of another. */
 
 import { expect } from "chai";
-import type { ServerProcess } from "../../scripts/servers/server-process";
-import { Redis, type RedisOptions } from "../../src/index";
-import { closeClient, untilReady } from "../support/matrix";
-import { serverKinds, sharedServer } from "../support/shared-servers";
+import type { Redis, RedisOptions } from "../../src/index";
+import { untilReady } from "../support/matrix";
+import { ServerFixture } from "../support/server-fixture";
+import { serverKinds } from "../support/shared-servers";
 
 const ROUNDS = 300;
 
@@ -27,23 +27,13 @@ const WRITES: Record<string, (redis: Redis, key: string, value: string) => Promi
 
 for (const kind of serverKinds()) {
   describe(`caches of one process, ${kind}`, () => {
-    let server: ServerProcess;
-    const clients: Redis[] = [];
+    const fixture = new ServerFixture(kind).install();
 
     const open = async (options: RedisOptions): Promise<Redis> => {
-      const redis = new Redis({ host: server.host, port: server.port, ...options });
-      clients.push(redis);
+      const redis = fixture.connectDirectly(options);
       await untilReady(redis);
       return redis;
     };
-
-    before(async () => {
-      server = await sharedServer(kind);
-    });
-    beforeEach(() => server.command("FLUSHALL"));
-    afterEach(async () => {
-      await Promise.all(clients.splice(0).map(closeClient));
-    });
 
     /** Rounds in which the reader got an older value than the one that was written. */
     const staleRounds = async (
