@@ -97,7 +97,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
   redirects(command: Command, error: Error): boolean {
     const { supervisor } = this;
     if (supervisor !== null) return supervisor.onReplyError?.(command, error) === true;
-    explainReply(error);
+    explainReply(error, command.args);
     return false;
   }
 

@@ -47,11 +47,14 @@ export function hintOnDatabase(db: number, said: string): string {
 }
 
 /** Adds the hint to an error reply to a command of a client of one server. */
-export function explainReply(error: Error): void {
-  addHint(error, hintOnReply(error.message));
+export function explainReply(error: Error, args: readonly unknown[]): void {
+  addHint(error, hintOnReply(error.message, args));
 }
 
-function hintOnReply(message: string): string | null {
+function hintOnReply(message: string, args: readonly unknown[]): string | null {
+  if (message === "ERR syntax error" && args.includes("[object Object]")) {
+    return 'An argument was an object, which is sent as "[object Object]". Pass options one by one: set(key, value, "EX", 10).';
+  }
   if (/^(?:MOVED|ASK) \d+ /.test(message)) {
     return "The server is a node of a cluster, and another node has this key. Connect with `new Cluster([{ host, port }])`.";
   }

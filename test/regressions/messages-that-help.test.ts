@@ -192,4 +192,17 @@ describe("messages of a first connection", () => {
     const said = "ERR unknown command 'get', with args beginning with: 'a' ";
     expectHint(await failureOf(redis.get("a")), said, /is a Sentinel.*`sentinels` and `name`/);
   });
+
+  it("an object in the place of options, as other clients take them", async () => {
+    const server = await sharedServer(ServerKind.Redis);
+    redis = new Redis({ host: server.host, port: server.port });
+    const options = { EX: 10 } as unknown as string;
+    expectHint(
+      await failureOf(redis.set("k", "v", options as "NX")),
+      "ERR syntax error",
+      /set\(key, value, "EX", 10\)/,
+    );
+    const misplaced = (await failureOf(redis.call("SET", "k", "v", "NOPE"))) as Hinted;
+    expect(misplaced.hint).to.equal(undefined);
+  });
 });
