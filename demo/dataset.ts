@@ -1,10 +1,14 @@
-/** The keys that the demo reads. They have a prefix of their own and are removed at the end. */
+/**
+ * The keys that the demo reads. They have a prefix of their own and are removed at the end. If the demo is
+ * interrupted, they expire.
+ */
 
 import type { Redis } from "sluice";
 
 export const KEYS = 10_000;
 const PREFIX = "sluice:demo:";
 const BATCH = 1_000;
+const EXPIRY_S = 600;
 
 export function keyOf(index: number): string {
   return `${PREFIX}${index % KEYS}`;
@@ -20,10 +24,12 @@ function inBatches(work: (first: number, last: number) => Promise<unknown>): Pro
 }
 
 export async function fill(db: Redis): Promise<void> {
-  await inBatches((first, last) => {
+  await inBatches(async (first, last) => {
     const batch = db.pipeline();
-    for (let index = first; index < last; index++) batch.set(keyOf(index), expectedValueOf(index));
-    return batch.exec();
+    for (let index = first; index < last; index++) {
+      batch.set(keyOf(index), expectedValueOf(index), "EX", EXPIRY_S);
+    }
+    for (const [error] of (await batch.exec()) ?? []) if (error) throw error;
   });
 }
 

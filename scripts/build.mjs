@@ -371,6 +371,24 @@ async function writeTop() {
   await bundle.close();
 }
 
+/** The program behind `sluice demo`, with the packages that only it needs. */
+async function writeDemo() {
+  const bundle = await rolldown({
+    input: { installed: join(checkout, "demo", "installed.ts"), crowd: join(checkout, "demo", "crowd.ts") },
+    cwd: checkout,
+    platform: "node",
+    external: ["sluice"],
+  });
+  await bundle.write({
+    dir: join(built, "demo"),
+    format: "cjs",
+    strict: true,
+    minify: true,
+    chunkFileNames: "[name].js",
+  });
+  await bundle.close();
+}
+
 /** Logins of managed servers: a file of its own, with the error classes of the client that is installed. */
 const CREDENTIALS = { credentials: "credentials/index" };
 const clientErrors = {
@@ -425,6 +443,7 @@ export async function buildCode({ ifStale = false } = {}) {
   await writeTracer();
   await writeCredentials();
   await writeTop();
+  await writeDemo();
   writeClientSurface();
 }
 

@@ -22,7 +22,7 @@ export async function planNodeRedis(project, wanted, version, plan) {
   const types = new ClientTypes(project.folder, project.sources);
   for (const file of project.sources) {
     const text = project.read(file);
-    const { after, lines, notes } = new Rewriter(types, file, text).rewrite();
+    const { after, lines, notes } = new Rewriter(types, file, text, field !== undefined).rewrite();
     if (after !== text) plan.edits.push({ file, after, lines });
     plan.notes.push(...notes.map((note) => ({ file, link: PAGE, ...note })));
   }

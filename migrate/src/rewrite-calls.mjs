@@ -59,12 +59,12 @@ const REPLIES = {
 };
 
 export class Rewriter {
-  constructor(types, file, text) {
+  constructor(types, file, text, isProjectMoved) {
     this.types = types;
     this.file = file;
     this.text = text;
     /** A file that an earlier run rewrote: its clients are those of this package. */
-    this.isMoved = !OLD_IMPORT.test(text);
+    this.isMoved = isProjectMoved && !OLD_IMPORT.test(text);
     this.source = types.source(file);
     /** Conditions that go with what they govern. */
     this.dropped = new Set();

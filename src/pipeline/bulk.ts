@@ -168,23 +168,25 @@ export class Bulk implements AsyncIterable<Row> {
       feed.stop().catch(() => {});
     };
     if (signal) listenToAbort(signal, onAbort);
+    let cutBy: Error | null = null;
     try {
       if (signal?.aborted) throw this.abortError();
       feed.start(this.keepsRows);
       for (;;) {
         const batch = await feed.oldest();
         if (signal?.aborted) throw this.abortError();
-        if (batch === null) return;
+        if (batch === null) break;
         if (this.keepsRows) yield batch;
         await batch.outcome;
         if (signal?.aborted) throw this.abortError();
         feed.drop();
         this.account(batch);
-        const { closedBy } = batch;
-        // The source may be endless, and the client would take no more of its commands.
-        if (closedBy !== null && !feed.isDrained)
-          throw new BulkAbortedError(this.settled, { cause: closedBy });
+        // The source may be endless, and a closed client accepts none of its commands.
+        if (batch.closedBy === null || feed.isDrained) continue;
+        cutBy ??= batch.closedBy;
+        await feed.stop().catch(() => {});
       }
+      if (cutBy !== null) throw new BulkAbortedError(this.settled, { cause: cutBy });
     } catch (error) {
       // The source's own error is reported, not the one that it throws when it is closed.
       await feed.stop().catch(() => {});

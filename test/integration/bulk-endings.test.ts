@@ -227,6 +227,22 @@ describe("a bulk that ends early", () => {
       expect(errors).to.be.within(1, rows - 1000);
     });
 
+    it(`a reader gets a row for each command that was sent of ${kind} source before the client is closed`, async () => {
+      const noted = { isClosed: false, taken: 0 };
+      const bulk = redis.bulk(endless(noted, isAsync), { batchSize: 100, inFlight: 4 });
+      let rows = 0;
+      const error = await errorOf(
+        (async () => {
+          for await (const row of bulk) if (row && ++rows === 1000) void closeClient(redis);
+        })(),
+      );
+      const { settled, issued } = bulk.progress;
+      expect(rows).to.equal(settled);
+      // At most one batch was read and not sent.
+      expect(issued - settled).to.be.below(100);
+      expect((error as BulkAbortedError).message).to.contain(`after ${settled} commands`);
+    });
+
     it(`the reader who leaves hears what ${kind} source throws on being closed`, async () => {
       const refusal = new Error("the file cannot be closed");
       const commands = {

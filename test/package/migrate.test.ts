@@ -292,6 +292,8 @@ export type { RedisClientType };
       "queue.ts": 'import { client } from "./lib/store.js";\nawait client.blPop("a", 1);\n',
       "getter.js":
         'const { getClient } = require("./lib/store");\nasync function f() {\n  const c = await getClient();\n  await c.hGetAll("a");\n}\n',
+      "listener.ts":
+        'import { client } from "./lib/store.js";\nawait client.subscribe("news", console.log);\n',
       "other.ts": 'import { client } from "./elsewhere.js";\nawait client.hGetAll("a");\n',
     };
 
@@ -320,6 +322,15 @@ export type { RedisClientType };
       const note = plan.notes.find(({ file }) => file === "queue.ts");
       expect(note).to.include({ line: 2 });
       expect(note?.text).to.include("[key, element]");
+    });
+
+    it("has calls listed that both clients know by one name, until the project uses this client", async () => {
+      const { directory, plan } = await moved();
+      const notesOf = ({ notes }: Plan): string[] =>
+        notes.filter(({ file }) => file === "listener.ts").map(({ text }) => text);
+      expect(notesOf(plan)).to.have.length(1);
+      expect(notesOf(plan)[0]).to.include("subscribe(): use subscribe(channel) and on(");
+      expect(notesOf(await migrate(directory))).to.deep.equal([]);
     });
 
     it("needs no connect(), and nothing behind a condition runs under it instead", async () => {

@@ -1,0 +1,114 @@
+/** The main job on a server, with figures: three ways to send the same commands, and the curve of the pipeline. */
+
+import { Redis } from "sluice";
+import { clear, fill } from "./dataset";
+import { bold, count, dim, say, sayCurve, sayHead, sayRow, withBar } from "./screen";
+import {
+  autoPipelined,
+  CONNECTIONS,
+  explicitPipelines,
+  httpAlone,
+  type Outcome,
+  oneByOne,
+  oneByOneBehindHttp,
+  PIPELINE_LENGTH,
+  type Task,
+  throughputAtDepth,
+} from "./ways";
+
+export interface Extent {
+  readonly commands: number;
+  readonly depths: readonly number[];
+  /** Rounds over all depths, so that a busy moment of the machine does not fall on one depth alone. */
+  readonly rounds: number;
+  readonly sampleMs: number;
+}
+
+export const WHOLE: Extent = {
+  commands: 100_000,
+  depths: [1, 2, 5, 10, 50, 100, 1_000, 10_000],
+  rounds: 5,
+  sampleMs: 200,
+};
+
+export type Point = [depth: number, perSecond: number];
+
+async function showWays(url: string, commands: number): Promise<void> {
+  say(bold(`${count(commands)} times GET, in three ways\n`));
+  sayHead();
+  const measure = (name: string, way: (task: Task) => Promise<Outcome>): Promise<Outcome> =>
+    withBar(name, commands, (onProgress) => way({ url, commands, onProgress }));
+  const single = await measure("one by one", oneByOne);
+  const show = (name: string, outcome: Outcome): void =>
+    sayRow({ name, ...outcome, ratio: outcome.perSecond / single.perSecond });
+  show("one by one, each reply awaited", single);
+  const explicit = await measure("explicit pipelines", explicitPipelines);
+  show(`explicit pipelines of ${count(PIPELINE_LENGTH)}`, explicit);
+  const automatic = await measure("auto-pipelining behind a web service", autoPipelined);
+  show("auto-pipelining behind a web service", automatic);
+  const plain = await measure("the same web service, one by one", oneByOneBehindHttp);
+  show("the same web service, one by one", plain);
+  const ceiling = await measure("the web service without a database", httpAlone);
+  const factor = automatic.perSecond / plain.perSecond;
+  say();
+  say(
+    `  The web service answers GET /?key=... with db.get(key, callback) to ${CONNECTIONS} connections at once.`,
+  );
+  say(`  Nothing in it mentions pipelines: the option enableAutoPipelining makes them, with`);
+  say(
+    `  ${bold((commands / automatic.writes).toFixed(0))} commands in one socket write on average, ${bold(`${factor.toFixed(1)} times`)} as fast as one by one.`,
+  );
+  say(
+    dim(
+      `  Answered from memory, with no database at all, the same service gives ${count(ceiling.perSecond)}`,
+    ),
+  );
+  say(dim("  answers a second: more than that HTTP does not let through, whatever the client."));
+}
+
+function medianOf(figures: readonly number[]): number {
+  const sorted = [...figures].sort((left, right) => left - right);
+  return sorted[Math.floor(sorted.length / 2)] ?? 0;
+}
+
+async function showCurve(url: string, { depths, rounds, sampleMs }: Extent): Promise<Point[]> {
+  const db = new Redis(url);
+  const points: Point[] = [];
+  try {
+    await withBar("pipelines of growing length", depths.length * rounds, async (onProgress) => {
+      const samples = new Map<number, number[]>(depths.map((depth) => [depth, []]));
+      let done = 0;
+      for (let round = 0; round < rounds; round++) {
+        for (const [depth, figures] of samples) {
+          figures.push(await throughputAtDepth(db, depth, sampleMs));
+          onProgress(++done);
+        }
+      }
+      for (const [depth, figures] of samples) points.push([depth, medianOf(figures)]);
+    });
+  } finally {
+    db.disconnect();
+  }
+  say(bold("\nCommands per second by the length of the pipeline (both axes logarithmic)\n"));
+  sayCurve(points);
+  const [[, slowest] = [1, 1]] = points;
+  const [bestDepth, best] = points.reduce((left, right) => (right[1] > left[1] ? right : left));
+  say(
+    `\n  From ${count(slowest)} to ${bold(count(best))} a second at a length of ${count(bestDepth)}: ${bold(`${(best / slowest).toFixed(0)} times`)}.`,
+  );
+  return points;
+}
+
+/** Fills the server with keys of its own, shows everything, and removes the keys. */
+export async function show(url: string, extent: Extent): Promise<Point[]> {
+  const db = new Redis(url, { retryStrategy: null });
+  try {
+    await fill(db);
+    await showWays(url, extent.commands);
+    const points = await showCurve(url, extent);
+    await clear(db);
+    return points;
+  } finally {
+    await db.quit().catch(() => db.disconnect());
+  }
+}
