@@ -6,7 +6,7 @@
 
 import { userDateMs } from "../util/scheduling";
 import { toError } from "../util/user-code";
-import { type CredentialReason, checkedCredentials, type ExpiringCredentials } from "./credentials";
+import { type CredentialReason, checkedCredentials, type ExpiringCredentials, expiryOf } from "./credentials";
 
 /** The connection for which credentials are needed, as the function of the option `credentials` receives it. */
 export interface CredentialRequest {
@@ -64,18 +64,14 @@ class SharedProvider {
    * The last result has not expired. Without `expiresAt` only the server knows that, so it is not used again.
    */
   private isValid(): boolean {
-    return this.last !== null && expiryOf(this.last) > userDateMs();
+    return this.last !== null && expiryOf(this.last.credentials) > userDateMs();
   }
 
   private isFresh(): boolean {
     const { last } = this;
     if (last === null) return false;
-    return userDateMs() - last.atMs < (expiryOf(last) - last.atMs) * FRESH_SHARE;
+    return userDateMs() - last.atMs < (expiryOf(last.credentials) - last.atMs) * FRESH_SHARE;
   }
-}
-
-function expiryOf({ credentials }: Obtained): number {
-  return Number(credentials.expiresAt ?? Number.NaN);
 }
 
 const shared = new WeakMap<CredentialsProvider, SharedProvider>();

@@ -52,8 +52,13 @@ function isText(value: unknown): boolean {
   return value === undefined || value === null || typeof value === "string" || typeof value === "number";
 }
 
+/** When they expire, in milliseconds since 1970; NaN: unknown. */
+export function expiryOf({ expiresAt }: ExpiringCredentials): number {
+  return Number(expiresAt ?? Number.NaN);
+}
+
 export interface CredentialHost {
-  /** Sends AUTH on the current connection; null when it cannot be sent now. */
+  /** Sends AUTH on the current connection; null when it cannot be sent now, and `release` follows later. */
   authenticate(credentials: Credentials): Promise<Error | null> | null;
   onError(error: Error): void;
 }
@@ -68,13 +73,13 @@ const JITTER = 0.05;
 /** The delay between attempts after the source has failed. */
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 30_000;
-/** The delay while AUTH cannot be sent: inside a transaction opened by hand, or in RESP2 subscriber mode. */
-const BUSY_RETRY_MS = 200;
 
 export class CredentialRenewal {
   private timer: NodeJS.Timeout | undefined;
   private round = 0;
   private retryMs = FIRST_RETRY_MS;
+  /** New credentials that AUTH could not send yet: a transaction opened by hand, or RESP2 subscriber mode. */
+  private held: ExpiringCredentials | null = null;
 
   constructor(
     private readonly host: CredentialHost,
@@ -85,7 +90,7 @@ export class CredentialRenewal {
   start(credentials: ExpiringCredentials): void {
     this.stop();
     this.retryMs = FIRST_RETRY_MS;
-    const expiresAt = Number(credentials.expiresAt ?? Number.NaN);
+    const expiresAt = expiryOf(credentials);
     if (Number.isNaN(expiresAt)) return;
     const share = RENEW_AT - JITTER * Math.random();
     this.later(Math.max((expiresAt - userDateMs()) * share, FIRST_RETRY_MS), () => this.renew());
@@ -94,7 +99,16 @@ export class CredentialRenewal {
   /** The connection is gone. */
   stop(): void {
     this.round++;
+    this.held = null;
     stopTimer(this.timer);
+  }
+
+  /** The state of the connection has changed: AUTH may be possible now. */
+  release(): void {
+    const { held } = this;
+    if (held === null) return;
+    this.held = null;
+    void (expiryOf(held) <= userDateMs() ? this.renew() : this.send(held));
   }
 
   private async renew(): Promise<void> {
@@ -111,7 +125,7 @@ export class CredentialRenewal {
     const { round } = this;
     const answer = this.host.authenticate(credentials);
     if (answer === null) {
-      this.later(BUSY_RETRY_MS, () => this.send(credentials));
+      this.held = credentials;
       return;
     }
     const error = await answer;

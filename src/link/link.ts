@@ -444,6 +444,7 @@ export class Link implements Dispatcher, CalledByParts {
     const { isDelicate, isDbOpen } = this.session;
     const isOpen = this.isWritable && !this.isLeaving && !isDelicate && !isDbOpen && this.mode === "normal";
     this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
+    this.renewal.release();
   }
 
   private beginAttempt(): void {

@@ -123,15 +123,47 @@ describe("CredentialRenewal", () => {
       expect(told.filter((word) => word === "WRONGPASS")).to.have.length(2);
     }));
 
-  it("tries AUTH again with the same credentials while it cannot be sent", () =>
+  it("holds new credentials while AUTH cannot be sent", () =>
     live(async () => {
       auth = null;
+      answer = () => ({ password: "new", expiresAt: inMs(10_000) });
       renewal.start({ password: "old", expiresAt: inMs(1000) });
-      await home.pass(800 + 200 + 200 + 10);
-      expect(told).to.deep.equal(["asked", "busy", "busy", "busy"]);
+      await home.pass(MINUTE_MS / 10);
+      renewal.release();
+      expect(told).to.deep.equal(["asked", "busy", "busy"]);
       auth = async () => null;
-      await home.pass(200);
-      expect(told.slice(4)).to.deep.equal(["AUTH new"]);
+      await home.pass(2000);
+      renewal.release();
+      renewal.release();
+      expect(told.slice(3)).to.deep.equal(["AUTH new"]);
+    }));
+
+  it("asks again if those that it held have expired meanwhile", () =>
+    live(async () => {
+      auth = null;
+      answer = () => ({ password: "short", expiresAt: inMs(1000) });
+      renewal.start({ password: "old", expiresAt: inMs(1000) });
+      await home.pass(MINUTE_MS);
+      auth = async () => null;
+      answer = () => ({ password: "new" });
+      renewal.release();
+      await home.pass(1);
+      expect(told).to.deep.equal(["asked", "busy", "asked", "AUTH new"]);
+    }));
+
+  it("renews before the end although the source is down for a minute when it is asked first", () =>
+    live(async () => {
+      const endMs = Date.now() + 15 * MINUTE_MS;
+      let isDownUntilMs: number | null = null;
+      answer = () => {
+        isDownUntilMs ??= Date.now() + MINUTE_MS;
+        if (Date.now() < isDownUntilMs) throw new Error("down");
+        return { password: "new" };
+      };
+      renewal.start({ password: "old", expiresAt: endMs });
+      while (!told.includes("AUTH new")) await home.pass(1000);
+      expect(Date.now()).to.be.within((isDownUntilMs ?? 0) - 1, endMs - 1);
+      expect(told.filter((word) => word === "down").length).to.be.greaterThan(3);
     }));
 
   it("does nothing with what a source or a server says after the connection is gone", () =>
