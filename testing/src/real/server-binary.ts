@@ -17,8 +17,9 @@ export interface ServerBinary {
 /** Asks a binary for its version. Rejects if it cannot be run here. */
 export async function describeBinary(path: string, source: string): Promise<ServerBinary> {
   const { stdout } = await run(path, ["--version"], { timeout: PROBE_TIMEOUT_MS });
-  const match = /^(Redis|Valkey) server v=(\S+)/.exec(stdout);
-  if (match?.[1] === undefined || match[2] === undefined) {
+  // Valkey 7.2 omits its name.
+  const match = /^(?:(Redis|Valkey) s|S)erver v=(\S+)/.exec(stdout);
+  if (match?.[2] === undefined) {
     throw new Error(`${path} does not answer like a Redis or Valkey server: ${stdout.trim()}`);
   }
   return { path, product: match[1] === "Redis" ? "Redis" : "Valkey", version: match[2], source };
