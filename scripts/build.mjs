@@ -46,6 +46,7 @@ const LATE = Object.fromEntries(
     "pipeline/bulk": "bulk",
     "sentinel/sentinel-connector": "sentinel-connector",
     "sentinel/sentinel-list": "sentinel-list",
+    "streaming/messages": "messages",
     "streaming/scan-stream": "scan-stream",
     "util/deadlines": "deadlines",
   }).map(([module, file]) => [module, `${LATE_DIRECTORY}/${file}`]),

@@ -33,6 +33,7 @@ export type ErrorCode =
   | "INVALID_ARGUMENT"
   | "INVALID_OPTION"
   | "MAX_RETRIES"
+  | "MESSAGES_OVERFLOW"
   | "MONITOR_MODE"
   | "NO_SUBSCRIBER"
   | "OFFLINE_QUEUE_DISABLED"
@@ -605,6 +606,28 @@ export class BulkAbortedError extends SluiceError {
   }
   static {
     label(BulkAbortedError, "BulkAbortedError", "AbortError");
+  }
+}
+
+/**
+ * A reader of `redis.messages()` with `onOverflow: "error"` was too slow, and its buffer was full. The reader has
+ * unsubscribed. It throws this error after the buffered entries.
+ *
+ * @advice read faster, raise `maxBuffered`, or use a stream if no message may be lost
+ * @section single commands
+ */
+export class MessagesOverflowError extends SluiceError {
+  override readonly code: ErrorCode = "MESSAGES_OVERFLOW";
+  constructor(
+    readonly names: readonly string[],
+    maxBuffered: number,
+  ) {
+    super(
+      `A reader of messages had ${maxBuffered} unread entries (option maxBuffered) when another message arrived. It has unsubscribed. Read faster, or raise maxBuffered.`,
+    );
+  }
+  static {
+    label(MessagesOverflowError, "MessagesOverflowError", "MessagesOverflowError");
   }
 }
 

@@ -111,6 +111,7 @@ export {
   InvalidUrlError,
   MaxRetriesOutcomeUnknownError,
   MaxRetriesPerRequestError,
+  MessagesOverflowError,
   MonitorModeError,
   OfflineQueueDisabledError,
   OptionError,
@@ -155,6 +156,14 @@ export type { BulkCommand } from "./pipeline/bulk-batch";
 export { Pipeline } from "./pipeline/pipeline";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { SentinelIterator } from "./sentinel/sentinel-list";
+export type {
+  MessageEntry,
+  MessageGap,
+  Messages,
+  MessagesKind,
+  MessagesOptions,
+  PublishedMessage,
+} from "./streaming/messages";
 export { ScanStream, type ScanStreamOptions } from "./streaming/scan-stream";
 export { mayHaveRun } from "./util/may-have-run";
 export default Redis;

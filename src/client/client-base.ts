@@ -47,7 +47,6 @@ import {
   SENDER,
 } from "../pipeline/pipeline-run";
 import { wrapExecReply } from "../pipeline/transaction";
-import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
 import { asCallback, asMappedCallback, type Callback, takeCallback } from "../util/callback";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 import { lookAtPrototype } from "../util/own-property";
@@ -75,6 +74,16 @@ import type { CallLimits, LimitContext, Limiter, LimitOptions } from "./command-
 import { type BuiltinCommandOptions, checkKeyPlaces } from "./options/builtin-command";
 import { observeOptions } from "./options/live-options";
 import { refuseReserved } from "./reserved-names";
+import {
+  IS_SUBSCRIBED,
+  type Messages,
+  type MessagesOptions,
+  openMessages,
+  openScan,
+  type ScanStream,
+  type ScanStreamOptions,
+  type SubscribingClient,
+} from "./streams";
 import type { ClientCommands, CommandList, MappingOf, ReplyMappingMode } from "./types";
 
 export interface ClientOptions extends LimitOptions {
@@ -133,6 +142,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   abstract [SUMMARY](): ClientSummary;
   abstract readonly [CHAIN]: Dispatcher;
   abstract readonly [LIMITS]: LimitContext;
+  abstract [IS_SUBSCRIBED](...name: Parameters<SubscribingClient[typeof IS_SUBSCRIBED]>): boolean;
 
   /** Commands taken by `sendCommand` while a batch passes through it; null otherwise. */
   private [COLLECTED]: Command[] | null = null;
@@ -324,6 +334,23 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
    */
   bulk(source: Iterable<BulkCommand> | AsyncIterable<BulkCommand>, options?: BulkOptions): Bulk {
     return openBulk(this, this[PIPELINE_CLASS](), source, options);
+  }
+
+  // --- messages ----------------------------------------------------------------------------
+
+  /**
+   * Subscribes, and returns a reader: an async iterator of messages and gaps, or, with its `listen()`, a listener for
+   * these names only. Readers of a name share the subscription, and the last one that leaves ends it.
+   *
+   * @example
+   * const news = redis.messages(["news", "sport"], { maxBuffered: 100 });
+   * await news.ready;
+   * await news.close();
+   */
+  messages(names: string | readonly string[], options: MessagesOptions & { buffers: true }): Messages<Buffer>;
+  messages(names: string | readonly string[], options?: MessagesOptions): Messages;
+  messages(names: string | readonly string[], options?: MessagesOptions): unknown {
+    return openMessages(this, names, options);
   }
 
   // --- extension ---------------------------------------------------------------------------
@@ -543,11 +570,6 @@ function scriptMethod(script: Script, wantsBuffers: boolean): AnyMethod {
     },
     (client, command, completion) => client[ISSUE](command, completion),
   );
-}
-
-export function openScan(settings: ScanStreamSettings): ScanStream {
-  const parts = require("../streaming/scan-stream") as typeof import("../streaming/scan-stream");
-  return new parts.ScanStream(settings);
 }
 
 function makePipelineClass(client: ClientBase<ReplyMappingMode>): typeof Pipeline {

@@ -322,6 +322,7 @@ const OF_THE_CLIENT = [
   "getMaxListeners",
   "defineCommand",
   "addBuiltinCommand",
+  "messages",
 ] as const;
 
 type AnyMethod = (...args: unknown[]) => unknown;

@@ -14,11 +14,10 @@ import { Link } from "../link/link";
 import type { OfflineQueue } from "../link/offline-queue";
 import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
-import type { ScanStream, ScanStreamOptions } from "../streaming/scan-stream";
 import { asCallback, type Callback } from "../util/callback";
 import type { BlockingConnection } from "./blocking-connection";
 import { type CacheView, Chain, type ChainDeps, PARTS } from "./chain";
-import { CHAIN, ClientBase, INITIALIZE, LIMITS, openScan, SOURCE, TALLY } from "./client-base";
+import { CHAIN, ClientBase, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
   flushesSoFar,
@@ -45,6 +44,7 @@ import {
   readLink,
   shownOf,
 } from "./stats";
+import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "./streams";
 import type { ClientListeners, RedisStatus, ReplyMappingFrom, ReplyMappingMode } from "./types";
 
 /** The state of the current connection. */
@@ -367,6 +367,10 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   /** Closes the client at the end of the block of `await using redis = new Redis()`. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
+  }
+
+  [IS_SUBSCRIBED](...name: Parameters<Link["subscriptions"]["has"]>): boolean {
+    return this[LINK].subscriptions.has(...name);
   }
 
   [SUMMARY](): ClientSummary {

@@ -122,6 +122,10 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     return this.isActive && this.illSinceMs !== null && clockMs() - this.illSinceMs < HURRY_MS;
   }
 
+  isWanted(kind: SubscriptionKind, name: Buffer): boolean {
+    return this.wanted.names.has(kind, name);
+  }
+
   dispatch(command: Command): void {
     if (!this.isActive) command.fail(new NoSubscriberError());
     else if (command.args.length === 0 && this.placement.isSpread) this.leaveAll(command);

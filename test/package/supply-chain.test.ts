@@ -43,6 +43,7 @@ const LATE_PARTS = [
   "effects",
   "legacy-command",
   "merging",
+  "messages",
   "pipeline-trace",
   "scan-stream",
   "sentinel-connector",

@@ -69,6 +69,10 @@ export class ClusterSubscriptions implements Dispatcher {
     for (const command of commands) this.dispatch(command);
   }
 
+  isWanted(...name: Parameters<SubscriptionReconciler["isWanted"]>): boolean {
+    return this.classic.isWanted(...name) || this.sharded?.isWanted(...name) === true;
+  }
+
   start(): void {
     this.classic.start();
     this.sharded?.start();

@@ -12,20 +12,10 @@ import { EXECUTE } from "../../command/commander";
 import type { Dispatcher } from "../../command/dispatcher";
 import { OptionError } from "../../errors";
 import { type ClientSummary, hideNodes, redactUrl, SUMMARY } from "../../observability/redact";
-import type { ScanStream, ScanStreamOptions } from "../../streaming/scan-stream";
 import { asCallback, type Callback } from "../../util/callback";
 import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
-import {
-  CHAIN,
-  ClientBase,
-  INITIALIZE,
-  IS_INTERCEPTED,
-  LIMITS,
-  openScan,
-  SOURCE,
-  TALLY,
-} from "../client-base";
+import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS, SOURCE, TALLY } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, reportSilently } from "../events";
 import type { QuitOptions, QuitReport } from "../graceful-quit";
@@ -41,6 +31,7 @@ import {
 import { observeOptions } from "../options/live-options";
 import { flushesSoFar, isPatched, linkStatsOf, noteClient, Redis } from "../redis";
 import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
+import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "../streams";
 import type { ClientListeners, ReplyMappingFromCluster, ReplyMappingMode } from "../types";
 import { type CacheView, ClusterChain } from "./cluster-chain";
 import { quitClusterWithin } from "./cluster-quit";
@@ -265,6 +256,10 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   /** Closes the client at the end of the block of `await using cluster = new Cluster(...)`. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
+  }
+
+  [IS_SUBSCRIBED](...name: Parameters<ClusterWiring["subscriptions"]["isWanted"]>): boolean {
+    return this[WIRING].subscriptions.isWanted(...name);
   }
 
   [SUMMARY](): ClientSummary {

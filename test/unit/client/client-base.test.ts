@@ -11,6 +11,7 @@ import {
   TALLY,
 } from "../../../src/client/client-base";
 import { LegacyCommand } from "../../../src/client/legacy-command";
+import { IS_SUBSCRIBED } from "../../../src/client/streams";
 import type { Command } from "../../../src/command/command";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import { ReplyError, ReservedNameError } from "../../../src/errors";
@@ -62,6 +63,10 @@ class TestClient extends ClientBase {
   constructor(readonly options: ClientOptions = {}) {
     super();
     this[INITIALIZE]();
+  }
+
+  [IS_SUBSCRIBED](): boolean {
+    return false;
   }
 
   [SUMMARY](): ClientSummary {

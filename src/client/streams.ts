@@ -1,0 +1,56 @@
+/** Opens the streams of a client: scans and readers of messages. Their code is loaded on first use. */
+
+import type { EventEmitter } from "node:events";
+import type { CommandSpec } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import { EXECUTE } from "../command/commander";
+import { SubscriptionKind } from "../connection/subscriptions";
+import type { MessageSource, Messages, MessagesOptions } from "../streaming/messages";
+import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
+
+export type { Messages, MessagesOptions, ScanStream, ScanStreamOptions };
+
+/** Whether a name is subscribed, or will be restored. */
+export const IS_SUBSCRIBED: unique symbol = Symbol("isSubscribed");
+
+/** A client that subscribes for readers of messages. */
+export interface SubscribingClient extends EventEmitter {
+  readonly options: {
+    readonly keyPrefix?: string | Buffer | undefined;
+    readonly autoResubscribe?: boolean | undefined;
+    readonly redisOptions?: { readonly autoResubscribe?: boolean | undefined } | undefined;
+  };
+  [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown>;
+  [IS_SUBSCRIBED](kind: SubscriptionKind, name: Buffer): boolean;
+}
+
+const KINDS = {
+  channel: { kind: SubscriptionKind.Channel, enter: "subscribe", leave: "unsubscribe" },
+  pattern: { kind: SubscriptionKind.Pattern, enter: "psubscribe", leave: "punsubscribe" },
+  shard: { kind: SubscriptionKind.Shard, enter: "ssubscribe", leave: "sunsubscribe" },
+} as const;
+
+export function openScan(settings: ScanStreamSettings): ScanStream {
+  const parts = require("../streaming/scan-stream") as typeof import("../streaming/scan-stream");
+  return new parts.ScanStream(settings);
+}
+
+export function openMessages(
+  client: SubscribingClient,
+  names: string | readonly string[],
+  options: MessagesOptions | undefined,
+): Messages<unknown> {
+  const parts = require("../streaming/messages") as typeof import("../streaming/messages");
+  const { autoResubscribe, redisOptions } = client.options;
+  const send = (command: string, name: string) => client[EXECUTE](specOf(command), [name], false);
+  const source: MessageSource = {
+    events: client,
+    isResubscribing: (autoResubscribe ?? redisOptions?.autoResubscribe) !== false,
+    // The key prefix applies to shard channels only.
+    nameOf: (kind, name) => (kind === "shard" ? `${client.options.keyPrefix ?? ""}${name}` : name),
+    isSubscribed: (kind, name) => client[IS_SUBSCRIBED](KINDS[kind].kind, Buffer.from(name)),
+    subscribe: (kind, name) => send(KINDS[kind].enter, name),
+    unsubscribe: (kind, name) => send(KINDS[kind].leave, name),
+  };
+  return parts.openMessages(source, names, options);
+}
