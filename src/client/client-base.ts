@@ -263,26 +263,31 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   // --- batches -----------------------------------------------------------------------------
 
   /**
-   * A pipeline, empty or filled from `[[name, ...args, callback?], ...]`. With `merge`, adjacent commands are
-   * merged into one if their replies can be separated again. Throws an `OptionError` for a command that cannot
-   * be merged.
+   * Collects commands. `exec()` sends them in one round trip and resolves with a row for each, `[null, reply]` or
+   * `[error]`. With `merge`, adjacent commands are merged into one if their replies can be separated again. Throws
+   * an `OptionError` for a command that cannot be merged.
    * @example
-   * const rows = await redis.pipeline({ merge: true }).hget("user:1", "name").hget("user:1", "mail").exec();
+   * const rows = await redis.pipeline().set("a", "1").get("a").exec(); // [[null, "OK"], [null, "1"]]
    */
   pipeline(options?: PipelineOptions): ChainableCommander<MappingOf<Mode>, Known<[]>>;
+  /** Collects the given commands, `[[name, ...args, callback?], ...]`. `exec()` sends them in one round trip. */
   pipeline(commands?: CommandList, options?: PipelineOptions): ChainableCommander<MappingOf<Mode>>;
   pipeline(commands?: CommandList | PipelineOptions, options?: PipelineOptions): unknown {
     return makePipeline(this, this[PIPELINE_CLASS](), commands, options);
   }
 
   /**
-   * A transaction: collected and sent with `exec()`. With `{ pipeline: false }` MULTI is sent immediately, and
-   * the client's own `exec()` closes the transaction.
+   * Collects the commands of a transaction, which run together or not at all. `exec()` sends them in one round trip
+   * and resolves with their rows, or with null if a watched key has changed.
+   * @example
+   * const rows = await redis.multi().set("stock", 5).decr("stock").exec(); // [[null, "OK"], [null, 4]]
    */
-  multi(options: { pipeline: false }): Promise<"OK">;
-  multi(commands: CommandList, options: { pipeline: false }): Promise<"OK">;
   multi(): ChainableCommander<MappingOf<Mode>, Known<[]>>;
   multi(options: { pipeline: true }): ChainableCommander<MappingOf<Mode>, Known<[]>>;
+  /** Sends MULTI immediately. Later commands of the client are queued by the server, and `exec()` runs them. */
+  multi(options: { pipeline: false }): Promise<"OK">;
+  multi(commands: CommandList, options: { pipeline: false }): Promise<"OK">;
+  /** Collects the given commands of a transaction, `[[name, ...args, callback?], ...]`. */
   multi(commands?: CommandList): ChainableCommander<MappingOf<Mode>>;
   multi(commands?: CommandList | { pipeline?: boolean }, options?: { pipeline?: boolean }): unknown {
     const settings = Array.isArray(commands) ? options : (commands as { pipeline?: boolean });
