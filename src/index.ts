@@ -20,6 +20,7 @@ declare module "./client/redis" {
 }
 
 export { Cluster } from "./client/cluster/cluster";
+export type { NodeReplies, OnAllOptions, ScanPageOptions } from "./client/cluster/whole-cluster";
 export type { CallLimits } from "./client/command-limits";
 export type { QuitOptions, QuitReport } from "./client/graceful-quit";
 export { LegacyCommand as Command } from "./client/legacy-command";

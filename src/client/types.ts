@@ -4,8 +4,10 @@
  * module is empty at run time.
  */
 
-import type { ChainableCommander, Known, RedisCommander } from "../command/generated/signatures";
+import type { ChainableCommander, Known, RedisCommander, RedisValue } from "../command/generated/signatures";
 import type { MergeChoice } from "./merging";
+
+export type { RedisValue };
 
 /** Shapes of replies: the ones of RESP2 for every protocol, or objects, numbers and booleans of RESP3. */
 export type ReplyMappingMode = "legacy" | "resp3";
@@ -71,3 +73,11 @@ export interface Batches<Mapping extends "resp2" | "resp3" = "resp2"> {
 export interface ClientCommands<Mode extends ReplyMappingMode = "legacy">
   extends RedisCommander<{ type: "default"; mapping: MappingOf<Mode> }>,
     Batches<MappingOf<Mode>> {}
+
+/** The reply of a command that is called by its name; unknown for a name without a method. */
+export type ReplyOf<Commands, Name extends string> =
+  Lowercase<Name> extends keyof Commands
+    ? Commands[Lowercase<Name>] extends (...args: never[]) => Promise<infer Reply>
+      ? Reply
+      : unknown
+    : unknown;

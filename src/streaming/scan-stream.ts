@@ -74,15 +74,22 @@ export class ScanStream extends Readable {
   }
 
   private scan(): Promise<ScanReply> {
-    const { redis, command, key, match, type, count, noValues } = this.settings;
+    const { redis, command, key } = this.settings;
     const args: unknown[] = key === undefined ? [this.cursor] : [key, this.cursor];
-    if (match) args.push("MATCH", match);
-    if (type) args.push("TYPE", type);
-    if (count) args.push("COUNT", String(count));
-    if (noValues) args.push("NOVALUES");
+    args.push(...scanArguments(this.settings));
     const methods = redis as Record<string, (...args: unknown[]) => Promise<ScanReply>>;
     return (methods[command] as (...args: unknown[]) => Promise<ScanReply>).apply(redis, args);
   }
+}
+
+/** The arguments behind the cursor. */
+export function scanArguments({ match, type, count, noValues }: ScanStreamOptions): unknown[] {
+  const args: unknown[] = [];
+  if (match) args.push("MATCH", match);
+  if (type) args.push("TYPE", type);
+  if (count) args.push("COUNT", String(count));
+  if (noValues) args.push("NOVALUES");
+  return args;
 }
 
 function captured(text: string | Buffer | undefined): string | Buffer | undefined {

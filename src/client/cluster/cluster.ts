@@ -32,11 +32,25 @@ import { observeOptions } from "../options/live-options";
 import { flushesSoFar, isPatched, linkStatsOf, noteClient, Redis } from "../redis";
 import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
 import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "../streams";
-import type { ClientListeners, ReplyMappingFromCluster, ReplyMappingMode } from "../types";
+import type {
+  ClientCommands,
+  ClientListeners,
+  RedisValue,
+  ReplyMappingFromCluster,
+  ReplyMappingMode,
+  ReplyOf,
+} from "../types";
 import { type CacheView, ClusterChain } from "./cluster-chain";
 import { quitClusterWithin } from "./cluster-quit";
-import { ClusterScanner } from "./cluster-scanner";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
+import {
+  type NodeReplies,
+  type OnAllOptions,
+  onAll,
+  type ScanPageOptions,
+  scannerOf,
+  scanPage,
+} from "./whole-cluster";
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options determine the type parameter of the client. */
@@ -46,6 +60,7 @@ const debug = debugLog("cluster");
 const pipelineDebug = debugLog("pipeline");
 const poolDebug = debugLog("pool");
 const WIRING: unique symbol = Symbol("wiring");
+const UNTIL_READY: unique symbol = Symbol("untilReady");
 const PARTS: unique symbol = Symbol("parts");
 const ROLES: readonly string[] = ["all", "master", "slave"];
 
@@ -197,21 +212,34 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return nodesOf(this[WIRING], role);
   }
 
+  /**
+   * Sends a command to every master (or replica, or node), and resolves with the replies and the errors by node. Waits
+   * for a connected cluster. `timeout`, `signal` and `retry` are those of `with()`.
+   */
+  async onAll<Name extends string>(
+    command: Name,
+    args: readonly RedisValue[] = [],
+    options: OnAllOptions = {},
+  ): Promise<NodeReplies<ReplyOf<ClientCommands<Mode>, Name>>> {
+    await this[UNTIL_READY]();
+    return onAll(this[WIRING], command, args, options) as never;
+  }
+
+  /**
+   * One page of a scan over all masters: begin with the cursor "0", and continue with the returned cursor until it is
+   * "0" again. The cursor is a string that may be stored and used by another process. See docs/cluster.md.
+   */
+  scanPage(cursor: string, options: ScanPageOptions = {}): Promise<[cursor: string, keys: string[]]> {
+    return scanPage(this[WIRING], this[UNTIL_READY], cursor, options);
+  }
+
   /** Keys of the whole cluster as a Readable, one master after the other; chunks are arrays. */
   scanStream(options?: ScanStreamOptions): ScanStream {
-    return openScan({
-      ...options,
-      command: "scan",
-      redis: new ClusterScanner(this[WIRING], () => untilReady(this as unknown as Cluster)),
-    });
+    return openScan({ ...options, command: "scan", redis: scannerOf(this[WIRING], this[UNTIL_READY]) });
   }
 
   scanBufferStream(options?: ScanStreamOptions): ScanStream {
-    return openScan({
-      ...options,
-      command: "scanBuffer",
-      redis: new ClusterScanner(this[WIRING], () => untilReady(this as unknown as Cluster)),
-    });
+    return openScan({ ...options, command: "scanBuffer", redis: scannerOf(this[WIRING], this[UNTIL_READY]) });
   }
 
   /** Asks the cluster for the slot table. The client also does so itself whenever there is a reason. */
@@ -258,6 +286,12 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     if (this.status !== "end") await this.quit().catch(() => this.disconnect());
   }
 
+  /** Waits for the slots, and fails, as a command would. */
+  private readonly [UNTIL_READY] = (): Promise<unknown> => {
+    if (this[WIRING].router.isOpen) return Promise.resolve();
+    return this[EXECUTE](specOf("ping"), [], false);
+  };
+
   [IS_SUBSCRIBED](...name: Parameters<ClusterWiring["subscriptions"]["isWanted"]>): boolean {
     return this[WIRING].subscriptions.isWanted(...name);
   }
@@ -272,12 +306,6 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   override get [IS_INTERCEPTED](): boolean {
     return super[IS_INTERCEPTED] || Redis.prototype.sendCommand !== ClientBase.prototype.sendCommand;
   }
-}
-
-/** Waits for the slots, and fails, as a command would. */
-function untilReady(cluster: Cluster): Promise<unknown> {
-  if (cluster[WIRING].router.isOpen) return Promise.resolve();
-  return cluster[EXECUTE](specOf("ping"), [], false);
 }
 
 function nodesOf(wiring: ClusterWiring, role: NodeRole): Redis[] {

@@ -17,6 +17,7 @@ describe("ClusterScanner", () => {
   let asked: string[];
   let refreshes: (() => void) | null;
   let untilReady: () => Promise<unknown>;
+  let slotOwner: (slot: number) => string | undefined;
   let scanner: ClusterScanner;
 
   before(() => {
@@ -30,6 +31,8 @@ describe("ClusterScanner", () => {
     asked = [];
     refreshes = null;
     untilReady = () => Promise.resolve();
+    // One slot for each master.
+    slotOwner = (slot) => [...masters.keys()][slot];
     const answer = async (key: string, command: string, args: unknown[]): Promise<unknown> => {
       asked.push([key, command, ...args].join(" "));
       const page = masters.get(key)?.shift() ?? new Error(`${key} was asked too often`);
@@ -38,7 +41,12 @@ describe("ClusterScanner", () => {
       return [cursor, elements];
     };
     const wiring = {
-      slots: { owners: () => new Map([...masters.keys()].map((key) => [{ key }, 0])) },
+      slots: {
+        shardOf: (slot: number) => {
+          const key = slotOwner(slot);
+          return key === undefined ? null : { master: { key } };
+        },
+      },
       openView: ({ key }: { key: string }) => ({
         scan: (...args: unknown[]) => answer(key, "scan", args),
         scanBuffer: (...args: unknown[]) => answer(key, "scanBuffer", args),
@@ -108,6 +116,7 @@ describe("ClusterScanner", () => {
     masters.set("a:1", [["0", "x"]]);
     masters.set("b:1", [["9", "y"], new Error(CLOSED)]);
     refreshes = () => {
+      if (asked.length < 3) return;
       masters.delete("b:1");
       masters.set("c:1", [["0", "y", "z"]]);
     };
@@ -140,6 +149,57 @@ describe("ClusterScanner", () => {
     expect(await allInTime(60 * PAUSE_MS)).to.deep.equal(["x", "y"]);
     make(new Map([["a:1", Array(31).fill(loss)]]));
     expect(await allInTime(31 * PAUSE_MS)).to.equal(loss);
+  });
+
+  it("goes on from its cursor in another process", async () => {
+    masters.set("a:1", [["7", "x"]]);
+    masters.set("b:1", []);
+    const [cursor] = await scanner.scan("0");
+    make(
+      new Map([
+        ["a:1", [["0", "y"]]],
+        ["b:1", [["0", "z"]]],
+      ]),
+    );
+    const [next, elements] = await scanner.scan(cursor);
+    expect(elements).to.deep.equal(["y"]);
+    expect(await scanner.scan(next)).to.deep.equal(["0", ["z"]]);
+    expect(asked).to.deep.equal(["a:1 scan 7", "b:1 scan 0"]);
+  });
+
+  it("scans a slot at its new owner that moved away during the scan, also to a master that is done", async () => {
+    const owners = ["a:1", "b:1", "b:1"];
+    masters.set("a:1", [
+      ["0", "x"],
+      ["0", "x", "moved"],
+    ]);
+    masters.set("b:1", [
+      ["4", "y"],
+      ["0", "z"],
+    ]);
+    slotOwner = (slot) => owners[slot];
+    refreshes = () => {
+      if (asked.length === 3) owners[2] = "a:1";
+    };
+    expect(await all()).to.deep.equal(["x", "y", "z", "x", "moved"]);
+    expect(asked.at(-1)).to.equal("a:1 scan 0 COUNT 10");
+  });
+
+  it("refuses what is no cursor of its own", async () => {
+    masters.set("a:1", [["7", "x"]]);
+    const [cursor] = await scanner.scan("0");
+    for (const wrong of [
+      "",
+      "1",
+      "17",
+      `${cursor}|`,
+      cursor.replace("|7|", "|x|"),
+      cursor.replace(/^1/, "2"),
+    ]) {
+      const error = await scanner.scan(wrong).catch((thrown: unknown) => thrown);
+      expect(error, wrong).to.include({ code: "INVALID_ARGUMENT" });
+    }
+    expect(asked).to.have.length(1);
   });
 
   it("gives the last page of a master also when the cluster is not ready for the next one", async () => {

@@ -1,0 +1,123 @@
+/**
+ * Calls that concern the whole cluster: a command on every node of a role, and scans of all masters. A failure of one
+ * node hides no reply of the others. The commands stay on their nodes: redirects are errors.
+ */
+
+import { foldFor, valuesOf } from "../../cluster/aggregate";
+import type { ClusterNode } from "../../cluster/cluster-node";
+import type { CommandSpec } from "../../command/command-spec";
+import { fanOutPolicyFor, specOf } from "../../command/command-table";
+import { EXECUTE } from "../../command/commander";
+import { OptionError } from "../../errors";
+import type { Argument } from "../../protocol/resp-types";
+import type { ScanStreamOptions } from "../../streaming/scan-stream";
+import { toError } from "../../util/user-code";
+import type { CallLimits } from "../command-limits";
+import { type ScanReply, scannerOf } from "./cluster-scanner";
+import type { ClusterWiring } from "./cluster-wiring";
+
+export { scannerOf };
+
+const ROLES = ["masters", "replicas", "all"] as const;
+const SETTINGS: ReadonlySet<string> = new Set(["nodes", "buffers", "timeout", "signal", "retry"]);
+
+export interface OnAllOptions extends Pick<CallLimits, "timeout" | "signal" | "retry"> {
+  /** The nodes that get the command. Default "masters". */
+  nodes?: (typeof ROLES)[number] | undefined;
+  /** Strings of the replies are Buffers. Default false. */
+  buffers?: boolean | undefined;
+}
+
+/** The outcomes of a command on several nodes. Both maps have the names of the nodes, `host:port`. */
+export interface NodeReplies<Value = unknown> {
+  readonly replies: ReadonlyMap<string, Value>;
+  readonly errors: ReadonlyMap<string, Error>;
+  /**
+   * One reply, combined by the rule that servers publish for the command: the sum of DBSIZE, the joined lists of KEYS,
+   * the common OK of FLUSHALL. Throws the first error, and an `OptionError` for a command without a rule.
+   */
+  merged(): Value;
+}
+
+export type ScanPageOptions = Pick<ScanStreamOptions, "match" | "type" | "count">;
+
+/** Sends a command to every node of a role. */
+export async function onAll(
+  wiring: ClusterWiring,
+  name: string,
+  args: readonly unknown[],
+  { nodes = "masters", buffers = false, ...limits }: OnAllOptions,
+): Promise<NodeReplies> {
+  checkOptions(nodes, limits);
+  const spec = specOf(name);
+  const replies = new Map<string, unknown>();
+  const errors = new Map<string, Error>();
+  const ask = async (node: ClusterNode): Promise<void> => {
+    try {
+      const view = wiring.openView(node).with(limits);
+      replies.set(node.key, await view[EXECUTE](spec, [...args], buffers));
+    } catch (error) {
+      errors.set(node.key, toError(error));
+    }
+  };
+  await Promise.all([...nodesOf(wiring, nodes)].map(ask));
+  return { replies, errors, merged: () => merge(spec, args, [...replies.values()], [...errors.values()]) };
+}
+
+/** One page of a scan over all masters. */
+export async function scanPage(
+  wiring: ClusterWiring,
+  untilReady: () => Promise<unknown>,
+  cursor: string,
+  options: ScanPageOptions,
+): Promise<[cursor: string, keys: string[]]> {
+  const { scanArguments } =
+    require("../../streaming/scan-stream") as typeof import("../../streaming/scan-stream");
+  const page: ScanReply = await scannerOf(wiring, untilReady).scan(cursor, ...scanArguments(options));
+  return page as [string, string[]];
+}
+
+/** Also nodes that have no connection at present. */
+function nodesOf({ slots, pool }: ClusterWiring, nodes: (typeof ROLES)[number]): Set<ClusterNode> {
+  const found = new Set<ClusterNode>();
+  const owners = [...slots.owners().keys()];
+  if (nodes !== "replicas") for (const node of [...owners, ...pool.list("master")]) found.add(node);
+  if (nodes !== "masters") {
+    const replicas = owners.flatMap(({ shard }) => shard?.replicas ?? []);
+    for (const node of [...replicas, ...pool.list("slave")]) found.add(node);
+  }
+  return found;
+}
+
+function merge(
+  spec: CommandSpec,
+  args: readonly unknown[],
+  replies: readonly unknown[],
+  errors: readonly Error[],
+): unknown {
+  const policy = fanOutPolicyFor(spec, args as readonly Argument[]);
+  const fold = policy.request === "default" ? null : foldFor(policy.response, spec.lowerName);
+  if (fold === null) {
+    throw new OptionError(
+      `No rule combines the replies of "${spec.lowerName}" from several nodes: read them from "replies"`,
+    );
+  }
+  const answers = [
+    ...replies.map((value) => ({ value, error: null })),
+    ...errors.map((error) => ({ value: null, error })),
+  ];
+  return answers.length === 0 ? valuesOf(answers) : fold(answers);
+}
+
+function checkOptions(nodes: unknown, limits: object): void {
+  if (!ROLES.includes(nodes as (typeof ROLES)[number])) {
+    throw new OptionError(`Invalid nodes "${String(nodes)}" of onAll(): expected ${ROLES.join(", ")}`);
+  }
+  for (const setting of Object.keys(limits)) {
+    if (!SETTINGS.has(setting)) {
+      throw new OptionError(
+        `Unknown option "${setting}" of onAll(): expected one of ${[...SETTINGS].join(", ")}`,
+      );
+    }
+  }
+}
