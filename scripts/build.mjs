@@ -38,7 +38,7 @@ const LATE = Object.fromEntries(
     "client/pipeline-trace": "pipeline-trace",
     "cluster/cluster-errors": "cluster-errors",
     "command/effects": "effects",
-    "command/merging/merging": "merging",
+    "merging/merger": "merging",
     "connection/socket-timeout": "socket-timeout",
     "link/admission": "admission",
     "link/unblocker": "unblocker",

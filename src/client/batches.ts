@@ -6,7 +6,7 @@ import type { Bulk, BulkOptions } from "../pipeline/bulk";
 import type { BulkCommand } from "../pipeline/bulk-batch";
 import { Pipeline } from "../pipeline/pipeline";
 import { type PipelineHost, PipelineRun, SENDER } from "../pipeline/pipeline-run";
-import { checkMerge, openMerging } from "./merging";
+import { checkMerge, mergingOf } from "./merging";
 import type { CommandList, PipelineOptions } from "./types";
 
 export type { BulkCommand, BulkOptions, PipelineOptions };
@@ -21,7 +21,7 @@ export function makePipeline(
   const list = isList(commands) ? commands : undefined;
   const { merge } = options ?? (isList(commands) ? {} : (commands ?? {}));
   checkMerge("merge", merge);
-  const merging = openMerging(merge, false);
+  const merging = mergingOf(merge, false);
   const run = new PipelineRun(client[SENDER], client.options.keyPrefix, false);
   run.mergeBy(merging);
   return fill(new OwnPipeline(client, false, run), list);

@@ -1,7 +1,7 @@
 /**
  * Builds the chain of dispatchers for the options of a client, from the bottom up:
  *
- *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Tracking ->] link
+ *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Merger ->] [Tracking ->] link
  *
  * The code of the parts in brackets is loaded only when an option needs it.
  */
@@ -9,6 +9,7 @@
 import type { Dispatcher } from "../command/dispatcher";
 import type { Admission, Bounds } from "../link/admission";
 import type { BlockingLease, LeaseOwner } from "../link/blocking-lease";
+import type { MergedLink, Merger, MergerOwner } from "../merging/merger";
 import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import { type CacheView, NO_CACHE } from "./cache-view";
 import type { CachedClient, CachedLink, Caching, LinkTracker, OpenedCaching } from "./caching";
@@ -26,6 +27,9 @@ export interface ChainOptions extends AutoPipeliningOptions {
 export const PARTS: unique symbol = Symbol("parts");
 
 export interface ChainDeps extends LeaseOwner {
+  readonly mergerOwner: MergerOwner;
+  /** The entry of the chain is another dispatcher now. */
+  onEntry(top: Dispatcher): void;
   onGivenUp(): void;
   /** See `AutoPipelinerOptions`. */
   onGathered(ms: number): void;
@@ -33,6 +37,8 @@ export interface ChainDeps extends LeaseOwner {
 
 export class Chain {
   auto: AutoPipeliner | null = null;
+  /** Null until an option or a pipeline asks for merging. */
+  merger: Merger | null = null;
   readonly caching: Caching | null;
   /** Of a client with a cache, or of a cluster node whose cluster has one. */
   tracker: LinkTracker | null;
@@ -41,7 +47,7 @@ export class Chain {
   readonly admission: Admission | null;
 
   constructor(
-    link: CachedLink,
+    private readonly link: CachedLink & MergedLink,
     private readonly options: ChainOptions,
     private readonly deps: ChainDeps,
     client: CachedClient,
@@ -75,18 +81,33 @@ export class Chain {
   track(tracker: LinkTracker): void {
     this.tracker = tracker;
     this.bottom = tracker.tracking;
+    if (this.merger !== null) this.merger.next = this.bottom;
     this.renewAuto(false);
+  }
+
+  /** From now on the commands of batches with `merging` are merged. */
+  openMerger(): void {
+    if (this.merger !== null) return;
+    this.merger = this.makeMerger();
+    if (this.auto !== null) this.auto.next = this.merger;
+    this.relink();
   }
 
   /** Applies changed options of auto-pipelining. Collected commands are sent first, in order. */
   renewAuto(isReady: boolean): void {
     this.auto?.flush();
     this.auto = this.makeAuto();
-    const { gathered } = this;
     if (isReady) this.auto?.hold(true);
+    this.relink();
+  }
+
+  /** The dispatcher that receives batches has changed. */
+  private relink(): void {
+    const { gathered } = this;
     if (this.lease !== null) this.lease.next = gathered;
     else if (this.admission !== null) this.admission.next = gathered;
     else if (this.caching !== null) this.caching.cache.next = gathered;
+    this.deps.onEntry(this.top);
   }
 
   /** Sends all commands that are held back: the client is closing. */
@@ -101,15 +122,21 @@ export class Chain {
 
   /** The dispatcher that receives batches. */
   private get gathered(): Dispatcher {
-    return this.auto ?? this.bottom;
+    return this.auto ?? this.merger ?? this.bottom;
+  }
+
+  private makeMerger(): Merger {
+    const parts = require("../merging/merger") as typeof import("../merging/merger");
+    return new parts.Merger(this.bottom, this.link, this.deps.mergerOwner);
   }
 
   private makeAuto(): AutoPipeliner | null {
     const { deps } = this;
     const window = autoPipelinerOptions(this.options);
     if (window === null) return null;
+    if (window.merging) this.merger ??= this.makeMerger();
     const parts = require("../pipeline/auto-pipeliner") as typeof import("../pipeline/auto-pipeliner");
-    return new parts.AutoPipeliner(this.bottom, {
+    return new parts.AutoPipeliner(this.merger ?? this.bottom, {
       ...window,
       onGivenUp: () => deps.onGivenUp(),
       onGathered: (ms) => deps.onGathered(ms),

@@ -107,6 +107,8 @@ interface PipelineMethods {
 export const CHAIN: unique symbol = Symbol("chain");
 export const LIMITS: unique symbol = Symbol("limits");
 export const PASS_BATCH: unique symbol = Symbol("passBatch");
+/** From now on the commands of batches with `merging` are merged. */
+export const OPEN_MERGER: unique symbol = Symbol("openMerger");
 export const INITIALIZE: unique symbol = Symbol("initialize");
 /** Whether `sendCommand` has been replaced. */
 export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
@@ -161,6 +163,8 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   [OBSERVE]?(size: number): BatchObserver | null;
+  /** Absent in a cluster, whose nodes merge. */
+  [OPEN_MERGER]?(): void;
 
   [INSPECT](_depth: number, ...rest: InspectArguments): string {
     return showClient(this, ...rest);
@@ -440,6 +444,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
 
   /** Sends a batch, each command through `sendCommand` if that has been replaced. */
   [PASS_BATCH](commands: readonly Command[]): void {
+    if (commands[0]?.batch?.merging) this[OPEN_MERGER]?.();
     if (this.sendCommand === ClientBase.prototype.sendCommand) {
       this[CHAIN].dispatchBatch(commands);
       return;

@@ -9,7 +9,6 @@ import { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { type Command, Origin } from "../command/command";
 import type { SettleHook } from "../command/command-extra";
-import { mergedIn } from "../command/merged-commands";
 import type { PromiseCompletion } from "../command/promise-completion";
 import { type CommandWriter, writeWatch } from "../command/write-watch";
 import { ConnectionCounts } from "../connection/connection-counts";
@@ -158,17 +157,16 @@ export class ClientTracer implements CommandWriter {
 
   /** A command is being written; a resent command has been reported to the channels before. */
   onWrite(command: Command): void {
-    const merged = mergedIn(command);
-    if (merged !== null) {
-      for (const member of merged.members()) this.onWrite(member);
-      return;
-    }
     writeWatch.watcher?.onWritten(command, this);
     if (this.isLogging) {
       const { name, args } = command;
       commandDebug("write %s %o", maskName(name, args), redactArguments(name, args));
     }
-    if (command.isSettled || !isCommandTraced()) return;
+    if (!command.isSettled && isCommandTraced()) this.report(command);
+  }
+
+  /** Reports a command to the channels, once. */
+  report(command: Command): void {
     const extra = command.ensureExtra();
     if (extra.isTraced) return;
     extra.isTraced = true;

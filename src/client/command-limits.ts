@@ -7,7 +7,7 @@
 
 import { blockingTimeMs, heldTimeMs } from "../command/blocking";
 import { type Command, CommandState } from "../command/command";
-import type { RetryPolicy, SettleHook } from "../command/command-extra";
+import type { RetryPolicy, SentCommand, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
 import type { QueuePosition } from "../link/queue-position";
@@ -47,7 +47,7 @@ export interface LimitContext {
   /** Commands are written as they arrive, without waiting for a connection. */
   readonly isWritable: boolean;
   /** The position of a command, for the error. */
-  positionOf(command: Command): QueuePosition;
+  positionOf(command: SentCommand): QueuePosition;
 }
 
 /** Commands with their own timeout, and XREAD and XREADGROUP even without BLOCK. */
@@ -144,12 +144,13 @@ function cacheTtlMs(choice: boolean | number): number | null {
 
 function detailsOf(command: Command, context: LimitContext, issuedAtMs: number): TimeoutDetails {
   const nowMs = userClockMs();
-  const isSent = command.state === CommandState.Sent;
-  const queuedUntilMs = isSent && command.extra !== null ? command.extra.sentAtMs : nowMs;
-  const where = context.positionOf(command);
+  const sent = command.extra?.sentAs ?? command;
+  const isSent = sent.state === CommandState.Sent;
+  const queuedUntilMs = isSent && sent.extra !== null ? sent.extra.sentAtMs : nowMs;
+  const where = context.positionOf(sent);
   return {
     phase: !isSent ? "queued" : where.bytesAhead > 0 ? "sent" : "waiting",
-    mayHaveRun: isSent || command.mayHaveRun,
+    mayHaveRun: isSent || sent.mayHaveRun,
     elapsedMs: Math.round(nowMs - issuedAtMs),
     queuedMs: Math.round(Math.max(0, queuedUntilMs - issuedAtMs)),
     ...where,

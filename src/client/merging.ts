@@ -1,4 +1,4 @@
-/** The options `coalesce` and `merge`. Their code is loaded on first use. */
+/** The options `coalesce` and `merge`. */
 
 import type { BatchMerging } from "../command/batch";
 import { OptionError } from "../errors";
@@ -21,21 +21,17 @@ const MERGEABLE: readonly string[] = [
 ] satisfies MergeableCommand[];
 const EXACT: readonly string[] = ["hget", "sismember", "zscore"] satisfies MergeableCommand[];
 
-const opened = new Map<string, BatchMerging>();
+const known = new Map<string, BatchMerging>();
 
-/**
- * Null without these options. Clients with equal options share the result, because it holds no state of a
- * client.
- */
-export function openMerging(merge: MergeChoice | undefined, coalesces: boolean): BatchMerging | null {
+/** Null without these options. Equal options have one result, so that its forms are found once. */
+export function mergingOf(merge: MergeChoice | undefined, coalesces: boolean): BatchMerging | null {
   const merged = namesOf(merge);
   if (merged.length === 0 && !coalesces) return null;
   const name = `${merged.join()} ${coalesces}`;
-  let merging = opened.get(name);
+  let merging = known.get(name);
   if (merging === undefined) {
-    const { Merging } = require("../command/merging/merging") as typeof import("../command/merging/merging");
-    merging = new Merging({ merged, coalesces });
-    opened.set(name, merging);
+    merging = { merged, coalesces };
+    known.set(name, merging);
   }
   return merging;
 }

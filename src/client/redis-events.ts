@@ -95,10 +95,20 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
   }
 
   redirects(command: Command, error: Error): boolean {
-    const { supervisor } = this;
-    if (supervisor !== null) return supervisor.onReplyError?.(command, error) === true;
-    explainReply(error, command.args);
+    if (this.client[PARTS]?.merger?.divides(command, error) === true) return true;
+    if (this.movesOn(command, error)) return true;
+    if (this.supervisor === null) explainReply(error, command.args);
     return false;
+  }
+
+  /** Reports a merged command to tracers, see `MergerOwner`. */
+  report(command: Command): void {
+    this.tracer.report(command);
+  }
+
+  /** Returns true when the cluster of this node sends the command elsewhere. */
+  movesOn(command: Command, error: Error): boolean {
+    return this.supervisor?.onReplyError?.(command, error) === true;
   }
 
   // --- events ------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ import type { BatchObserver } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
 import type { BlockingConnection } from "./blocking-connection";
 import { type CacheView, Chain, type ChainDeps, PARTS } from "./chain";
-import { CHAIN, ClientBase, INITIALIZE, LIMITS, SOURCE, TALLY } from "./client-base";
+import { CHAIN, ClientBase, INITIALIZE, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
   flushesSoFar,
@@ -173,8 +173,11 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
         return;
       }
       parts.renewAuto(link.status === "ready");
-      this[CHAIN] = parts.top;
     });
+  }
+
+  override [OPEN_MERGER](): void {
+    this[PARTS].openMerger();
   }
 
   /** The current state. See docs/connecting.md for the states and their order. */
@@ -450,6 +453,14 @@ class RedisChainDeps implements ChainDeps {
       redis[EVENTS],
       onTaken,
     );
+  }
+
+  onEntry(top: Dispatcher): void {
+    this.redis[CHAIN] = top;
+  }
+
+  get mergerOwner(): RedisEvents {
+    return this.redis[EVENTS];
   }
 
   currentDb(): number {

@@ -5,7 +5,7 @@
  * handles commands that come back.
  */
 
-import { Batch, BatchKind, type BatchMerging } from "../command/batch";
+import type { Batch } from "../command/batch";
 import type { Command } from "../command/command";
 import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
@@ -92,8 +92,8 @@ export class ClusterRouter implements Dispatcher {
   private nearestNode: ClusterNode | null = null;
   /** The current batch, until all of it has been searched for a slot. */
   private unsearched: readonly Command[] = [];
-  /** The merging of the current batch. */
-  private merging: BatchMerging | null = null;
+  /** The current batch as its sender made it. */
+  private batch: Batch | null = null;
   /** A failing command runs user code, which may call this router: commands fail only after all are placed. */
   private refused: { command: Command; error: Error }[] = [];
 
@@ -122,7 +122,7 @@ export class ClusterRouter implements Dispatcher {
       return;
     }
     this.isSplitting = true;
-    this.merging = commands[0]?.batch?.merging ?? null;
+    this.batch = commands[0]?.batch ?? null;
     this.unsearched = commands;
     for (let index = 0; index < commands.length; index++) {
       const command = commands[index] as Command;
@@ -345,12 +345,12 @@ export class ClusterRouter implements Dispatcher {
     this.unsearched = [];
     this.touched = [];
     this.lastNodes = touched;
-    const { merging } = this;
-    this.merging = null;
+    const { batch } = this;
+    this.batch = null;
     for (const node of touched) {
       const { bucket } = node;
       node.bucket = [];
-      if (merging !== null) gather(bucket, merging);
+      batch?.regroup(bucket);
       this.deps.pool.clientOf(node).dispatchBatch(bucket);
     }
     if (refused.length === 0) return;
@@ -451,13 +451,6 @@ export class ClusterRouter implements Dispatcher {
     this.deps.retries.arrive(command, { reason: WaitReason.Failover, delayMs: this.deps.retryDelayMs });
     return null;
   }
-}
-
-/** Commands without a batch share a write, and may be merged. */
-function gather(commands: readonly Command[], merging: BatchMerging): void {
-  const batch = new Batch(BatchKind.Automatic, 0, null);
-  batch.merging = merging;
-  for (const command of commands) if (command.batch === null) batch.add(command);
 }
 
 /** Scripts are loaded on the node where they run. */

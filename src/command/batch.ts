@@ -40,10 +40,12 @@ export interface BatchTrace {
   onAnswered(): void;
 }
 
-/** Merges commands of a batch when it is handed to a connection (`merging/`). The order is kept. */
+/** The commands of a batch that `merging/` replaces by fewer ones. */
 export interface BatchMerging {
-  /** Returns the commands to send instead of these. Remembers the capabilities of the connection's server. */
-  plan(commands: readonly Member[], connection: object): readonly Member[];
+  /** Lower-case names of the commands that are merged. */
+  readonly merged: readonly string[];
+  /** Identical reads are sent once. */
+  readonly coalesces: boolean;
 }
 
 export class Batch {
@@ -84,7 +86,7 @@ export class Batch {
   ) {}
 
   /** Adds a command to the batch. */
-  add(command: { batch: Batch | null; readonly spec: { readonly flags: number } }): void {
+  add(command: BatchMember): void {
     command.batch = this;
     this.flags |= command.spec.flags;
     this.size++;
@@ -114,20 +116,31 @@ export class Batch {
     if (this.kind === BatchKind.Transaction && !this.isStarted) this.isRefused = true;
   }
 
+  /**
+   * A cluster sends these commands of the batch to one node, each on its own. With merging, those that belong to
+   * no transaction form a batch.
+   */
+  regroup(commands: readonly BatchMember[]): void {
+    if (this.merging === null) return;
+    const part = new Batch(BatchKind.Automatic, 0, null);
+    part.merging = this.merging;
+    for (const command of commands) if (command.batch === null) part.add(command);
+  }
+
   /** Called by each of its commands when it settles. */
   settleOne(): void {
     if (--this.left === 0 && this.onDone !== null) this.onDone();
   }
 }
 
-/** The fields of a command that a batch reads. */
-interface Member {
-  readonly batch: Batch | null;
+/** The fields of a command that a batch uses. */
+interface BatchMember {
+  batch: Batch | null;
   readonly spec: { readonly flags: number };
 }
 
 /** The union of the commands' flags; a complete batch knows it already. */
-export function flagsOf(commands: readonly Member[]): number {
+export function flagsOf(commands: readonly Readonly<BatchMember>[]): number {
   const batch = commands[0]?.batch;
   if (batch !== null && batch !== undefined && batch.size === commands.length) return batch.flags;
   let flags = 0;

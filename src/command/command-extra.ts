@@ -98,6 +98,14 @@ export interface TrackedRead {
   onTimeToLive(ms: number): void;
 }
 
+/** The command that is sent in place of one that was merged with others. */
+export interface SentCommand {
+  readonly state: number;
+  readonly slot: number;
+  readonly mayHaveRun: boolean;
+  readonly extra: CommandExtra | null;
+}
+
 export class CommandExtra {
   /** Replacements set by tracers; null while `Command.resolve`/`reject` are the built-in ones. */
   resolve: ((raw?: unknown) => void) | null = null;
@@ -139,8 +147,8 @@ export class CommandExtra {
    */
   cacheTtlMs: number | null = null;
   tracked: TrackedRead | null = null;
-  /** The `MergedCommands` if it represents several commands (`mergedIn`). */
-  merged: object | null = null;
+  /** Null: it is sent itself. */
+  sentAs: SentCommand | null = null;
   private hooks: SettleHook[] | null = null;
   private outcome: PromiseWithHandles | null = null;
 

@@ -15,7 +15,6 @@
 import Denque from "denque";
 import { type Command, CommandState } from "../command/command";
 import { isForgettable } from "../command/fate";
-import { mergedIn } from "../command/merged-commands";
 import { estimateSum, sizeOf } from "../command/size";
 
 /** The number of unsent commands at which settled ones (timeouts) are removed. */
@@ -139,9 +138,7 @@ export class CommandQueue {
       const stretch = this.stretches.peekAt(at) as Stretch;
       for (let place = stretch.end - 1; place >= stretch.next; place--) {
         const command = stretch.commandAt(place);
-        const merged = mergedIn(command);
-        const found = merged === null ? isWanted(command) && command : merged.lastOf(isWanted);
-        if (found) return found;
+        if (isWanted(command)) return command;
       }
     }
     return undefined;
@@ -149,7 +146,7 @@ export class CommandQueue {
 
   /** All unsent and unanswered commands, in order. */
   pending(): readonly Command[] {
-    return withMembers(this.stretches.toArray().flatMap((stretch) => stretch.pending()));
+    return this.stretches.toArray().flatMap((stretch) => stretch.pending());
   }
 
   /** The bytes in flight, estimated from a sample. */
@@ -192,7 +189,7 @@ export class CommandQueue {
     const unsent = all.flatMap(({ places, written, end }) => places.slice(written, end) as Command[]);
     this.restart([]);
     this.inFlight = 0;
-    return { sent: withMembers(sent), unsent: withMembers(unsent) };
+    return { sent, unsent };
   }
 
   /** For tests: the counter that does not match the commands, or null. */
@@ -314,13 +311,7 @@ function markQueued(command: Command): void {
   if (command.state < CommandState.Settled) command.state = CommandState.Queued;
 }
 
-/** Replaces merged commands by their members. */
-function withMembers(commands: readonly Command[]): readonly Command[] {
-  const isAnyMerged = commands.some((command) => mergedIn(command) !== null);
-  return isAnyMerged ? commands.flatMap((command) => mergedIn(command)?.members() ?? command) : commands;
-}
-
 /** It would not be written, and no other command depends on it. */
 function isOver(command: Command): boolean {
-  return command.isSettled ? isForgettable(command) : mergedIn(command)?.waiting === 0;
+  return command.isSettled && isForgettable(command);
 }

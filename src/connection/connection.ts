@@ -241,10 +241,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   dispatchBatch(commands: readonly Command[]): void {
     if (this.queue.inFlight === 0) this.endSilence(commands[0]);
-    const batch = batchOf(commands);
-    const merging = batch === null ? null : batch.merging;
-    if (batch?.isHeld === true) this.meter.isHeld = true;
-    this.queue.pushBatch(merging === null ? commands : (merging.plan(commands, this) as readonly Command[]));
+    if (batchOf(commands)?.isHeld === true) this.meter.isHeld = true;
+    this.queue.pushBatch(commands);
     this.writer.onBatchQueued();
   }
 

@@ -9,7 +9,6 @@ import { CommandFlag } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { endingError } from "../command/ending-errors";
 import { type FateEvent, fateOf } from "../command/fate";
-import { mergedIn } from "../command/merged-commands";
 import { userClockMs } from "../util/scheduling";
 
 const WRITING: FateEvent = { kind: "writing" };
@@ -19,11 +18,6 @@ const JUST_STARTED_MS = Number.EPSILON;
 
 /** Returns true if the command must be encoded now; `place` is its number in the order of writing. */
 export function beginWriting(command: Command, place: number): boolean {
-  const merged = mergedIn(command);
-  if (merged !== null && !merged.begin((member) => beginWriting(member, place))) {
-    command.state = CommandState.Dropped;
-    return false;
-  }
   const { group } = command;
   // Most commands: not given up, and no other command depends on them.
   const isOrdinary = !command.isSettled && (group === null || group.kind !== BatchKind.Transaction);

@@ -11,17 +11,15 @@
  * keeps the connection.
  */
 
-import { type Command, CommandState, Origin } from "../command/command";
+import { type Command, Origin } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { type Fate, fateOf } from "../command/fate";
-import { type MergedCommands, mergedIn } from "../command/merged-commands";
 import type { ErrorJudge } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import { isFormality, noteUnmasked } from "../connection/handshake";
 import { ReplyError } from "../errors";
 import { hintOnUnknown, isTurnedAway } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
-import { copyError } from "../util/copy-error";
 import { addHint } from "../util/error-hint";
 import { clockMs } from "../util/scheduling";
 import { callUser } from "../util/user-code";
@@ -64,11 +62,6 @@ export class ErrorReplies implements ErrorJudge {
   /** Returns true when the command was taken over; otherwise it fails with the error. */
   judge(command: Command, error: Error): boolean {
     const { deps } = this;
-    const merged = command.extra === null ? null : mergedIn(command);
-    if (merged !== null) {
-      this.judgeMembers(command, merged, error);
-      return true;
-    }
     if (command.origin === Origin.Connection) return this.judgeOwn(command, error);
     if (error instanceof ReplyError) attachCommand(error, command.spec.name, command.args);
     if ((command.spec.flags & CommandFlag.Multi) !== 0) deps.databases.onMultiRefused(error);
@@ -100,26 +93,6 @@ export class ErrorReplies implements ErrorJudge {
     if (error instanceof ReplyError) attachCommand(error, command.spec.name, command.args);
     if (turnsAway) this.deps.onTurnedAway(error);
     return false;
-  }
-
-  /** An error of a merged command: each member gets it as its own, or is sent again singly. */
-  private judgeMembers(command: Command, merged: MergedCommands, error: Error): void {
-    const { connection } = this.deps.current;
-    const isOwn = merged.concernsMembers(error);
-    const behind = isOwn ? [] : (connection?.queue.pending() ?? []);
-    const members = merged.members();
-    command.state = CommandState.Settled;
-    for (const member of members) {
-      if (member.isSettled) continue;
-      const { batch } = member;
-      if (batch !== null && !batch.isAnswered) batch.noteAnswer();
-      if (!isOwn && !merged.isOvertaken(member, behind)) {
-        this.resendNow(member);
-        continue;
-      }
-      const own = copyError(error);
-      if (!this.judge(member, own)) member.fail(own);
-    }
   }
 
   /** A connection is ready: leaving the previous one was right if this one leads to a master. */

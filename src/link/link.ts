@@ -44,7 +44,7 @@ import { OfflineQueue } from "./offline-queue";
 import { type QueuePosition, queuePosition } from "./queue-position";
 import { Reconnection } from "./reconnection";
 import { restoreSubscriptions, SubscriptionGap } from "./resubscribe";
-import { DatabaseChanges, type DatabaseDeps, type UnansweredCommand } from "./selected-db";
+import { DatabaseChanges, type DatabaseDeps } from "./selected-db";
 import { SESSION_FLAGS, Session } from "./session";
 import { StateReplies, type StateReplyDeps } from "./state-replies";
 
@@ -148,15 +148,21 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    const flags = flagsOf(commands) & ATTENTION;
-    if (this.direct === null || (flags !== 0 && this.session.isConcerned(commands, flags))) {
+    const connection = this.connectionFor(commands);
+    if (connection === null) {
       if (this.isLeaving) this.refuseLate(commands);
       else for (const command of commands) this.dispatchCarefully(command);
       return;
     }
     const { db } = this.session.selected;
     if (db !== 0) for (const command of commands) command.db = db;
-    this.direct.dispatchBatch(commands);
+    connection.dispatchBatch(commands);
+  }
+
+  /** The connection that takes these commands as they are; null if they wait or are inspected one by one. */
+  connectionFor(commands: readonly Command[]): Connection | null {
+    const flags = flagsOf(commands) & ATTENTION;
+    return flags !== 0 && this.session.isConcerned(commands, flags) ? null : this.direct;
   }
 
   // --- life --------------------------------------------------------------------------------
@@ -248,7 +254,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   /** The position of a command of this link, for the error of a timeout. */
-  positionOf(command: Command): QueuePosition {
+  positionOf(command: Parameters<typeof queuePosition>[0]): QueuePosition {
     return queuePosition(command, this.connection, this.offline.length, this.server);
   }
 
@@ -270,7 +276,7 @@ export class Link implements Dispatcher, CalledByParts {
     return this.offline;
   }
 
-  unanswered(): UnansweredCommand[] {
+  unanswered(): readonly Command[] {
     return [...(this.connection?.queue.pending() ?? []), ...this.offline.pending()];
   }
 

@@ -1,6 +1,7 @@
 /** The position of a command among those of its link, for the errors of time limits. It changes nothing. */
 
-import { type Command, CommandState } from "../command/command";
+import { CommandState } from "../command/command";
+import type { SentCommand } from "../command/command-extra";
 import type { Connection } from "../connection/connection";
 import type { TimeoutDetails } from "../errors";
 
@@ -8,7 +9,7 @@ export type QueuePosition = Pick<TimeoutDetails, "commandsAhead" | "bytesAhead" 
 
 /** @param offline commands that wait for a connection */
 export function queuePosition(
-  command: Command,
+  command: SentCommand,
   connection: Connection | null,
   offline: number,
   server: string,

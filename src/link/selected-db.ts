@@ -56,12 +56,6 @@ export class SelectedDb {
   }
 }
 
-/** A command, or the calls of a pipeline, for a database. */
-export interface UnansweredCommand {
-  readonly db: number;
-  readonly spec?: Command["spec"];
-}
-
 /** The state that `DatabaseChanges` corrects. */
 export interface DatabaseDeps {
   /** In the order of issue. */
@@ -73,7 +67,7 @@ export interface DatabaseDeps {
     abandonOpen(): void;
   };
   /** The unanswered commands, in order. */
-  unanswered(): readonly UnansweredCommand[];
+  unanswered(): readonly Pick<Command, "db" | "spec">[];
   /** Commands no longer have to wait for EXEC. */
   onDbKnown(): void;
 }

@@ -39,7 +39,7 @@ export interface AutoPipelinerOptions {
   readonly pieceSize: number;
   /** Lower-case command names that are never collected. */
   readonly ignored: ReadonlySet<string>;
-  /** Merges the commands of a batch. */
+  /** The commands of a batch that are merged; null: none. */
   readonly merging?: BatchMerging | null | undefined;
   /** Commands were given up while they were collected; they are not dispatched. */
   readonly onGivenUp?: (() => void) | undefined;
@@ -77,7 +77,7 @@ export class AutoPipeliner implements Dispatcher {
   private readonly window: { readonly size: number };
 
   constructor(
-    private readonly next: Dispatcher,
+    public next: Dispatcher,
     private readonly options: AutoPipelinerOptions,
   ) {
     const { maxInFlight, merging } = options;

@@ -5,7 +5,6 @@
  */
 
 import { Command, CommandState } from "../../src/command/command";
-import { mergedIn } from "../../src/command/merged-commands";
 import { replaceExport } from "./replace-export";
 
 type AnyCommand = InstanceType<typeof Command>;
@@ -23,9 +22,7 @@ void process.stderr;
 const commands = new Set<AnyCommand>();
 let before = new Map<string, number>();
 
-/** A command that stands for others is left as it is when its connection is lost: they go on by themselves. */
 function isPending(command: AnyCommand): boolean {
-  if (mergedIn(command)?.waiting === 0) return false;
   return command.state === CommandState.Queued || command.state === CommandState.Sent;
 }
 

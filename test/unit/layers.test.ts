@@ -38,6 +38,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   sentinel: FEATURE_LAYER,
   pipeline: FEATURE_LAYER,
   caching: FEATURE_LAYER,
+  merging: FEATURE_LAYER,
   streaming: FEATURE_LAYER,
   client: 6,
   subpaths: 7,
@@ -46,7 +47,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   testing: 8,
 };
 /** Features hold a `Dispatcher` and nothing above it. */
-const FEATURES = ["pipeline", "caching", "streaming"];
+const FEATURES = ["pipeline", "caching", "merging", "streaming"];
 const HIGHEST_LAYER_OF_FEATURES = 2;
 const TOP_LAYER = 7;
 

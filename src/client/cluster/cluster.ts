@@ -6,7 +6,7 @@
 import type { EventEmitter } from "node:events";
 import type { StartNode } from "../../cluster/discovery";
 import type { ClusterStatus } from "../../cluster/lifecycle";
-import type { Command } from "../../command/command";
+import type { SentCommand } from "../../command/command-extra";
 import { specOf } from "../../command/command-table";
 import { EXECUTE } from "../../command/commander";
 import type { Dispatcher } from "../../command/dispatcher";
@@ -399,7 +399,7 @@ function readStartNodes(nodes: readonly ClusterNode[]): StartNode[] {
 }
 
 /** The position of a command: at the master of its slot, if known. */
-function positionOf(wiring: ClusterWiring, command: Command): ReturnType<LimitContext["positionOf"]> {
+function positionOf(wiring: ClusterWiring, command: SentCommand): ReturnType<LimitContext["positionOf"]> {
   const master = command.slot < 0 ? undefined : wiring.slots.shardOf(command.slot)?.master;
   const link = master?.client?.link;
   if (link === undefined) return { commandsAhead: wiring.retries.size, bytesAhead: 0, server: "the cluster" };

@@ -99,9 +99,7 @@ export class NodeView implements NodeClient {
   }
 
   dispatchBatch(commands: readonly Command[]): void {
-    const { redis } = this;
-    if (redis.sendCommand === ClientBase.prototype.sendCommand) redis[CHAIN].dispatchBatch(commands);
-    else redis[PASS_BATCH](commands);
+    this.redis[PASS_BATCH](commands);
   }
 
   setReadOnly(isReadOnly: boolean): void {
@@ -207,10 +205,7 @@ export class ViewFactory {
       autoPipeliningIgnoredCommands: options.autoPipeliningIgnoredCommands,
       himportFieldsets: options.himportFieldsets,
     });
-    if (this.caching !== null) {
-      redis[PARTS].track(this.caching.track(redis[LINK]));
-      redis[CHAIN] = redis[PARTS].top;
-    }
+    if (this.caching !== null) redis[PARTS].track(this.caching.track(redis[LINK]));
     if (options.redisOptions?.lazyConnect === false) redis.connect().catch(noop);
     return new NodeView(redis);
   }

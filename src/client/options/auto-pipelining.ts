@@ -3,7 +3,7 @@
 import type { Command } from "../../command/command";
 import { goesAlone } from "../../command/command-table";
 import type { AutoPipelinerOptions } from "../../pipeline/auto-pipeliner";
-import { openMerging } from "../merging";
+import { mergingOf } from "../merging";
 import type { AutoPipeliningWindow } from "./common-options";
 
 export interface AutoPipeliningOptions {
@@ -25,7 +25,7 @@ export function autoPipelinerOptions(options: AutoPipeliningOptions): AutoPipeli
     maxBytes: window.maxBytes ?? Number.POSITIVE_INFINITY,
     pieceSize: leavesInPieces(window) ? PIECE_COMMANDS : Number.POSITIVE_INFINITY,
     ignored: ignoredNames(options),
-    merging: openMerging(window.merge, window.coalesce === true),
+    merging: mergingOf(window.merge, window.coalesce === true),
   };
 }
 

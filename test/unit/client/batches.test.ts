@@ -2,7 +2,7 @@
 
 import { expect } from "chai";
 import { makePipeline, makeTransaction, openBulk } from "../../../src/client/batches";
-import { openMerging } from "../../../src/client/merging";
+import { mergingOf } from "../../../src/client/merging";
 import type { CommandList, PipelineOptions } from "../../../src/client/types";
 import type { Batch } from "../../../src/command/batch";
 import type { Command } from "../../../src/command/command";
@@ -70,7 +70,7 @@ describe("batches of a client", () => {
     ];
     for (const [commands, options] of asked) {
       const merging = batchOf(pipeline(commands, options)).merging;
-      expect([openMerging(true, false), openMerging(["hget"], false)]).to.include(merging);
+      expect([mergingOf(true, false), mergingOf(["hget"], false)]).to.include(merging);
     }
     const unasked: [unknown, PipelineOptions | undefined][] = [
       [undefined, undefined],

@@ -13,6 +13,8 @@ class Bottom implements Dispatcher {
   readonly got: string[] = [];
   readonly connection = null;
   readonly direct = null;
+  readonly connectionFor = () => null;
+  readonly unanswered = () => [];
   readonly session = { loseMember: () => void this.got.push("a member is lost") };
 
   dispatch({ args, spec }: Command): void {
@@ -32,12 +34,14 @@ describe("Chain", () => {
   let chain: Chain;
   let givenUp: number;
   let isBound: boolean;
+  let entry: Dispatcher | null;
 
   beforeEach(() => {
     bottom = new Bottom();
     made = [];
     givenUp = 0;
     isBound = false;
+    entry = null;
   });
 
   afterEach(() => {
@@ -51,6 +55,8 @@ describe("Chain", () => {
       makeConnection: () => {
         throw new Error("no connection");
       },
+      onEntry: (top: Dispatcher) => void (entry = top),
+      mergerOwner: { movesOn: () => false, report() {} },
       currentDb: () => 0,
       isBoundToShared: () => isBound,
     };
@@ -106,6 +112,19 @@ describe("Chain", () => {
     await turn();
     return first;
   }
+
+  it("has a merger in front of the link once an option or a pipeline asks for it", () => {
+    expect(make({ enableAutoPipelining: { merge: true } }).merger?.next).to.equal(bottom);
+    for (const options of [{}, { enableAutoPipelining: true }, { bounds: { maxCommands: 1 } }]) {
+      make(options).openMerger();
+      const { merger, top, auto, admission } = chain;
+      expect(entry).to.equal(top);
+      expect(merger?.next).to.equal(bottom);
+      expect((auto ?? admission)?.next ?? top).to.equal(merger);
+      chain.openMerger();
+      expect(chain.merger, "the same one").to.equal(merger);
+    }
+  });
 
   it("gathers commands behind an unanswered batch", async () => {
     make({ enableAutoPipelining: true });

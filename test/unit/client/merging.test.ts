@@ -1,14 +1,14 @@
 /** The options `coalesce` and `merge`: which choices share one planner, and which are refused. */
 
 import { expect } from "chai";
-import { checkMerge, type MergeChoice, openMerging } from "../../../src/client/merging";
+import { checkMerge, type MergeChoice, mergingOf } from "../../../src/client/merging";
 import { OptionError } from "../../../src/errors";
 
-describe("openMerging", () => {
+describe("mergingOf", () => {
   it("is nothing unless something is asked for", () => {
     for (const merge of [undefined, false, []] as (MergeChoice | undefined)[]) {
-      expect(openMerging(merge, false)).to.equal(null);
-      expect(openMerging(merge, true)).to.not.equal(null);
+      expect(mergingOf(merge, false)).to.equal(null);
+      expect(mergingOf(merge, true)).to.not.equal(null);
     }
   });
 
@@ -18,20 +18,20 @@ describe("openMerging", () => {
       ["hget", "sismember", "zscore"],
       ["zscore", "hget", "hget", "sismember"],
     ];
-    const found = same.map((merge) => openMerging(merge, false));
+    const found = same.map((merge) => mergingOf(merge, false));
     expect(new Set(found).size).to.equal(1);
     const others = [
-      openMerging(true, true),
-      openMerging(["get"], false),
-      openMerging([], true),
-      openMerging(["set"], false),
+      mergingOf(true, true),
+      mergingOf(["get"], false),
+      mergingOf([], true),
+      mergingOf(["set"], false),
     ];
     expect(new Set([...found, ...others]).size).to.equal(5);
   });
 
   it("leaves the list of its caller as it is", () => {
     const merge = ["set", "get"] as const;
-    openMerging(merge, false);
+    mergingOf(merge, false);
     expect(merge).to.deep.equal(["set", "get"]);
   });
 });

@@ -8,9 +8,6 @@ import { type Command, CommandState } from "../../../src/command/command";
 import { CommandFlag } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { STAYING } from "../../../src/command/fate";
-import { ConnectionKnowledge } from "../../../src/command/merging/connection-knowledge";
-import { formsOf } from "../../../src/command/merging/forms";
-import { CommandRun } from "../../../src/command/merging/merged-run";
 import { beginWriting } from "../../../src/connection/write-filter";
 import { AbortError } from "../../../src/errors";
 import { userClockMs } from "../../../src/util/scheduling";
@@ -127,27 +124,6 @@ describe("the write filter", () => {
     all[2]?.fail(new Error("timed out"));
     expect(all.slice(1).map((one) => beginWriting(one, 0))).to.deep.equal([false, true]);
     expect([all[1]?.state, all[2]?.name]).to.deep.equal([Dropped, "discard"]);
-  });
-
-  it("asks each of those that one command stands for, and drops it when none of them goes on", () => {
-    const [form] = [formsOf(["get"]).get("get") ?? null];
-    const members = [command("get", "a"), command("get", "b"), command("get", "c")];
-    for (const one of members) one.ensureExtra();
-    const run = new CommandRun(form, members, null, new ConnectionKnowledge());
-    made.add(run.command);
-    members[1]?.fail(new Error("given up"));
-    expect([beginWriting(run.command, 9), run.command.args]).to.deep.equal([true, ["a", "c"]]);
-    expect(members.map(({ state, extra }) => [state, extra?.place])).to.deep.equal([
-      [Sent, 9],
-      [Dropped, 0],
-      [Sent, 9],
-    ]);
-
-    const others = [command("get", "a"), command("get", "b")];
-    const empty = new CommandRun(form, others, null, new ConnectionKnowledge());
-    made.add(empty.command);
-    for (const one of others) one.fail(new Error("given up"));
-    expect([beginWriting(empty.command, 0), empty.command.state]).to.deep.equal([false, Dropped]);
   });
 
   it("writes a transaction whole, or discarded, or not at all, whoever gives up when", () => {

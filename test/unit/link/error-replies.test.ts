@@ -230,28 +230,6 @@ describe("ErrorReplies", () => {
     expect(told, "the link hears that it has failed").to.deep.equal([]);
   });
 
-  it("gives each of merged commands the error as its own, or sends it again by itself", () => {
-    for (const isOwn of [true, false]) {
-      make();
-      const [first, overtaken, settled] = [command(), command(), command()];
-      const batch = new Batch(BatchKind.Pipeline, 0, null);
-      batch.add(first);
-      settled.fail(new Error("given up"));
-      const whole = command("mget");
-      whole.ensureExtra().merged = {
-        concernsMembers: () => isOwn,
-        members: () => [first, overtaken, settled],
-        isOvertaken: (member: Command) => member === overtaken,
-      };
-      expect(judge("WRONGTYPE no", whole)).to.equal(true);
-      expect(told, String(isOwn)).to.deep.equal(isOwn ? [] : ["resent"]);
-      expect([whole, first, overtaken].map(({ isSettled }) => isSettled)).to.deep.equal([true, isOwn, true]);
-      expect(batch.isAnswered).to.equal(true);
-      expect((overtaken.completion as Ending).error?.message).to.equal("WRONGTYPE no");
-      expect((settled.completion as Ending).times).to.equal(1);
-    }
-  });
-
   it("tells listeners of a refused MONITOR", () => {
     judge("NOPERM no", command("monitor"));
     expect(told).to.deep.equal(["error"]);

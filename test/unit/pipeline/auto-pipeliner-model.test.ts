@@ -45,7 +45,7 @@ interface Limits {
   readonly merging: BatchMerging | null;
 }
 
-const MERGING: BatchMerging = { plan: (commands) => commands };
+const MERGING: BatchMerging = { merged: ["get"], coalesces: false };
 
 const bounded: fc.Arbitrary<Limits> = fc.record({
   maxInFlight: fc.constantFrom<number | "adaptive">(1, 2, "adaptive"),

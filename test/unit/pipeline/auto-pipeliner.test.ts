@@ -43,7 +43,7 @@ class Recorder implements Dispatcher {
   }
 }
 
-const MERGING: BatchMerging = { plan: (commands) => commands };
+const MERGING: BatchMerging = { merged: ["get"], coalesces: false };
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 

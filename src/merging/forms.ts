@@ -10,8 +10,8 @@
  * HSET, SADD and ZADD are missing: their reply is one sum, which cannot be divided.
  */
 
-import { CommandFlag, type CommandSpec } from "../command-spec";
-import { specOf } from "../command-table";
+import { CommandFlag, type CommandSpec } from "../command/command-spec";
+import { specOf } from "../command/command-table";
 
 export const ReplyKind = {
   /** An array with an element for each member. */
@@ -73,9 +73,16 @@ const FORMS: readonly Form[] = [
   form("lpush", "lpush", { replies: ReplyKind.Length, least: 2, step: 1 }),
 ];
 
-/** The forms of these commands. */
+const known = new WeakMap<readonly string[], ReadonlyMap<string, Form>>();
+
+/** The forms of these commands, by the names of the commands. */
 export function formsOf(names: readonly string[]): ReadonlyMap<string, Form> {
-  return new Map(FORMS.filter(({ single }) => names.includes(single)).map((one) => [one.single, one]));
+  let forms = known.get(names);
+  if (forms === undefined) {
+    forms = new Map(FORMS.filter(({ single }) => names.includes(single)).map((one) => [one.single, one]));
+    known.set(names, forms);
+  }
+  return forms;
 }
 
 /** True if the form can include a call with this many arguments. */

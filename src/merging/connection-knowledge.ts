@@ -10,10 +10,10 @@
  *   unknown --ask--> asked --reply--> proven --NOPERM--> resting --so many runs--> unknown
  */
 
-import type { Reply } from "../../protocol/resp-types";
-import { debugLog } from "../../util/debug";
-import { Command, type Completion, issuedBy, Origin } from "../command";
-import type { Argument } from "../command-spec";
+import { Command, type Completion, issuedBy, Origin } from "../command/command";
+import type { Argument } from "../command/command-spec";
+import type { Reply } from "../protocol/resp-types";
+import { debugLog } from "../util/debug";
 import type { Form } from "./forms";
 
 const debug = debugLog("merging");
@@ -108,10 +108,6 @@ export class ConnectionKnowledge {
     return true;
   }
 
-  allow(form: Form): void {
-    this.of(form).prove();
-  }
-
   /** True if the error concerns the form: its members may succeed singly. Remembers a refusal. */
   learn(form: Form, { message }: Error): boolean {
     if (isRefusal(message)) this.of(form).refuse(message);
@@ -144,15 +140,4 @@ function proofOf({ isOneKey, isWrite }: Form, args: readonly Argument[]): Argume
 
 function isRefusal(message: string): boolean {
   return FORBIDDEN.test(message) || UNSUPPORTED.test(message);
-}
-
-const known = new WeakMap<object, ConnectionKnowledge>();
-
-export function knowledgeOf(connection: object): ConnectionKnowledge {
-  let knowledge = known.get(connection);
-  if (knowledge === undefined) {
-    knowledge = new ConnectionKnowledge();
-    known.set(connection, knowledge);
-  }
-  return knowledge;
 }

@@ -4,11 +4,11 @@
  * client in between could reveal the difference.
  */
 
-import type { Command } from "../command";
-import type { Argument } from "../command-spec";
-import { Effect, effectOf } from "../effects";
-import { keyPositions } from "../key-positions";
-import { isSame } from "./command-list";
+import type { Command } from "../command/command";
+import type { Argument } from "../command/command-spec";
+import { Effect, effectOf } from "../command/effects";
+import { keyPositions } from "../command/key-positions";
+import { isSame, policyOf } from "./command-list";
 
 /** A read that others may join. */
 interface Leader {
@@ -83,6 +83,7 @@ function asksTheSame(one: Command, other: Command): boolean {
   return (
     one.spec.lowerName === other.spec.lowerName &&
     one.args.length === other.args.length &&
+    policyOf(one) === policyOf(other) &&
     one.args.every((arg, index) => isSame(arg, other.args[index] as Argument))
   );
 }

@@ -3,10 +3,10 @@
  * unless one of them uses its keys.
  */
 
-import type { Command } from "../command";
-import type { Argument } from "../command-spec";
-import { Effect, effectOf } from "../effects";
-import { keyPositions } from "../key-positions";
+import type { Command } from "../command/command";
+import type { Argument } from "../command/command-spec";
+import { Effect, effectOf } from "../command/effects";
+import { keyPositions } from "../command/key-positions";
 import { isSame } from "./command-list";
 
 export function isOvertaken(member: Command, isWrite: boolean, behind: readonly Command[]): boolean {

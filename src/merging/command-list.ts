@@ -1,8 +1,9 @@
 /** A batch in a form that can be searched for runs. */
 
-import type { Command } from "../command";
-import type { Argument, CommandSpec } from "../command-spec";
-import { sizeOf } from "../size";
+import type { Command } from "../command/command";
+import type { RetryPolicy } from "../command/command-extra";
+import type { Argument, CommandSpec } from "../command/command-spec";
+import { sizeOf } from "../command/size";
 import { type Form, takes } from "./forms";
 
 /**
@@ -52,6 +53,10 @@ export class CommandList {
   slotAt(row: number): number {
     return (this.commands[row] as Command).slot;
   }
+
+  policyAt(row: number): RetryPolicy | null {
+    return policyOf(this.commands[row] as Command);
+  }
 }
 
 /** All runs of two and more adjacent rows, in order. */
@@ -92,16 +97,23 @@ class RunFinder {
     const { rows } = this;
     const key = rows.arg(from, 0);
     const slot = rows.slotAt(from);
+    const policy = rows.policyAt(from);
     const most = Math.min(rows.length, from + MOST_MEMBERS);
     let bytes = rows.bytesAt(from);
     let to = from + 1;
     for (; to < most && this.formAt(to) === form; to++) {
       if (form.isOneKey ? !isSame(rows.arg(to, 0), key) : rows.slotAt(to) !== slot) break;
+      if (rows.policyAt(to) !== policy) break;
       bytes += rows.bytesAt(to);
       if (bytes > MOST_BYTES) break;
     }
     return to;
   }
+}
+
+/** Its own retry policy; null: that of its link. */
+export function policyOf({ extra }: Command): RetryPolicy | null {
+  return extra === null ? null : extra.retryPolicy;
 }
 
 export function isSame(one: Argument, other: Argument): boolean {

@@ -1,12 +1,12 @@
 /** Runs in a batch: rows that follow one another and that one command can stand for. */
 
 import { expect } from "chai";
-import { Command } from "../../../../src/command/command";
-import { specOf } from "../../../../src/command/command-table";
-import { CommandList, findRuns, isSame, type Run } from "../../../../src/command/merging/command-list";
-import { formsOf } from "../../../../src/command/merging/forms";
-import { IGNORED } from "../../../../src/command/promise-completion";
-import { UNROUTED } from "../../../../src/command/slot";
+import { Command } from "../../../src/command/command";
+import { specOf } from "../../../src/command/command-table";
+import { IGNORED } from "../../../src/command/promise-completion";
+import { UNROUTED } from "../../../src/command/slot";
+import { CommandList, findRuns, isSame, type Run } from "../../../src/merging/command-list";
+import { formsOf } from "../../../src/merging/forms";
 
 const FORMS = formsOf(["hget", "get", "set", "hmset", "rpush"]);
 const BYTES = 64 * 1024;

@@ -1,9 +1,9 @@
 /** What a connection knows of the forms: questions, their answers, and the rest after a refusal. */
 
 import { expect } from "chai";
-import { ConnectionKnowledge } from "../../../../src/command/merging/connection-knowledge";
-import { type Form, formsOf } from "../../../../src/command/merging/forms";
-import { ReplyError } from "../../../../src/errors";
+import { ReplyError } from "../../../src/errors";
+import { ConnectionKnowledge } from "../../../src/merging/connection-knowledge";
+import { type Form, formsOf } from "../../../src/merging/forms";
 
 const NOPERM = new ReplyError("NOPERM No permissions to access a key");
 

@@ -1,0 +1,182 @@
+/**
+ * Merges commands of a batch above the link. Only adjacent rows become one command, which takes their place. The
+ * server may run the single commands in the same way, without others in between, so its reply is one that the
+ * single commands could have got (docs/decisions/0016). The link gets ordinary commands. Commands that would
+ * wait for a connection, and single commands, pass unchanged.
+ *
+ * An error reply that concerns only the merged form divides it: its members are sent singly, or go to the
+ * cluster one by one.
+ */
+
+import { type Batch, BatchKind, type BatchMerging } from "../command/batch";
+import { batchOf, type Command } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import type { Dispatcher } from "../command/dispatcher";
+import { UNROUTED } from "../command/slot";
+import { ReplyError } from "../errors";
+import { isCommandTraced } from "../observability/channels";
+import { CommandList, findRuns, type Run } from "./command-list";
+import { ConnectionKnowledge } from "./connection-knowledge";
+import { findDuplicateReads } from "./duplicate-reads";
+import { type Form, formsOf } from "./forms";
+import { type Duplicates, errorFor, MergedRun } from "./merged-run";
+import { isOvertaken } from "./overtaking";
+
+/** The link below. */
+export interface MergedLink {
+  /** The connection that takes these commands as they are; null if they wait or are inspected one by one. */
+  connectionFor(commands: readonly Command[]): object | null;
+  /** The unanswered commands of the link, in order. */
+  unanswered(): readonly Command[];
+}
+
+/** The client. */
+export interface MergerOwner {
+  /** Returns true when the cluster of this node sends a command with this error reply elsewhere. */
+  movesOn(command: Command, error: Error): boolean;
+  /** Reports a command to tracers, which do not see the merged one. */
+  report(command: Command): void;
+}
+
+export class Merger implements Dispatcher {
+  /** What is known of the server of the last connection. */
+  private knowledge = new ConnectionKnowledge();
+  private connection: object | null = null;
+
+  constructor(
+    public next: Dispatcher,
+    private readonly link: MergedLink,
+    private readonly owner: MergerOwner,
+  ) {}
+
+  dispatch(command: Command): void {
+    this.next.dispatch(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    const batch = batchOf(commands);
+    const isMerging = batch !== null && batch.merging !== null && batch.kind !== BatchKind.Transaction;
+    const connection = isMerging ? this.link.connectionFor(commands) : null;
+    if (batch === null || connection === null) this.next.dispatchBatch(commands);
+    else {
+      if (connection !== this.connection) this.knowledge = new ConnectionKnowledge();
+      this.connection = connection;
+      this.next.dispatchBatch(this.plan(commands, batch));
+    }
+  }
+
+  /**
+   * The server has answered a merged command with an error. Returns true when its members were sent again or
+   * settled; false for all other commands, and for errors that apply to each member.
+   */
+  divides({ completion }: Command, error: Error): boolean {
+    if (!(completion instanceof MergedRun)) return false;
+    const { form } = completion;
+    const members = completion.members.filter(({ isSettled }) => !isSettled);
+    for (const { extra } of members) if (extra !== null) extra.sentAs = null;
+    if (form !== null && this.concernsForm(form, error)) this.sendSingly(members, form, error);
+    else {
+      const kept = members.filter((member) => !this.owner.movesOn(member, errorFor(member, error)));
+      if (kept.length === members.length) return false;
+      for (const member of kept) member.fail(errorFor(member, error));
+    }
+    completion.divide(error);
+    return true;
+  }
+
+  /** The members may succeed singly. */
+  private concernsForm(form: Form, error: Error): boolean {
+    if (form.spec.name === form.single) return false;
+    // An unreadably large reply may be readable for single commands.
+    return error instanceof ReplyError ? this.knowledge.learn(form, error) : !form.isWrite;
+  }
+
+  /** A member that a later command has overtaken fails, because it would read or write too late. */
+  private sendSingly(members: readonly Command[], { isWrite }: Form, error: Error): void {
+    const behind = this.link.unanswered();
+    const again: Command[] = [];
+    for (const member of members) {
+      if (!isOvertaken(member, isWrite, behind)) again.push(member);
+      else {
+        const own = errorFor(member, error);
+        if (!this.owner.movesOn(member, own)) member.fail(own);
+      }
+    }
+    if (again.length > 0) this.next.dispatchBatch(again);
+  }
+
+  // --- planning --------------------------------------------------------------------------------
+
+  /** The commands that are sent instead of these. */
+  private plan(given: readonly Command[], batch: Batch): readonly Command[] {
+    const { merged, coalesces } = batch.merging as BatchMerging;
+    const isFree = (command: Command): boolean => isMergeable(command, batch);
+    const found = coalesces ? findDuplicateReads(given, isFree) : null;
+    const duplicates = found === null ? null : found.joined;
+    const commands = found === null ? given : found.sent;
+    const rows = new CommandList(commands, isFree);
+    const runs = merged.length === 0 ? [] : findRuns(rows, formsOf(merged));
+    if (runs.length === 0 && duplicates === null) return given;
+    const planned: Command[] = [];
+    const keep = (from: number, to: number): void => {
+      for (let row = from; row < to; row++) {
+        const command = commands[row] as Command;
+        const isOne = duplicates?.has(command) !== true;
+        planned.push(isOne ? command : this.merge(null, [command], duplicates));
+      }
+    };
+    let done = 0;
+    for (const run of runs) {
+      const { form, from, to } = run;
+      if (this.mayMerge(run, rows, batch.isFollowed)) {
+        keep(done, from);
+        planned.push(this.merge(form, commands.slice(from, to), duplicates));
+      } else {
+        const proof = this.knowledge.ask(form, (commands[from] as Command).args);
+        if (proof === null) continue;
+        keep(done, to);
+        planned.push(proof);
+      }
+      done = to;
+    }
+    keep(done, commands.length);
+    return planned;
+  }
+
+  private merge(form: Form | null, leaders: readonly Command[], duplicates: Duplicates | null): Command {
+    const { command, members } = new MergedRun(form, leaders, duplicates);
+    if (isCommandTraced()) {
+      for (const member of members) this.owner.report(member);
+      command.ensureExtra().isTraced = true;
+    }
+    return command;
+  }
+
+  /** @param isFollowed Later commands may be sent behind these rows before they are answered. */
+  private mayMerge({ form, from, to }: Run, rows: CommandList, isFollowed: boolean): boolean {
+    const { knowledge } = this;
+    if (knowledge.rests(form)) return false;
+    // The form has the same name as its members, so the server treats it alike.
+    if (form.spec.name === form.single) return true;
+    if (!knowledge.isProven(form)) return false;
+    if (form.isOneKey || rows.slotAt(from) === UNROUTED) return true;
+    // Keys of a moving slot may be on two nodes. After that refusal the members would be sent behind later
+    // commands.
+    if (isFollowed) return false;
+    return form.isWrite ? to === rows.length : isFollowedByReads(rows, to);
+  }
+}
+
+/** A command without state that a merged one could not represent. */
+function isMergeable({ batch, extra, isSettled }: Command, own: Batch): boolean {
+  if (batch !== own || isSettled) return false;
+  if (extra === null) return true;
+  return extra.tracked === null && extra.script === null && extra.group === null && extra.trail === null;
+}
+
+function isFollowedByReads(rows: CommandList, from: number): boolean {
+  for (let row = from; row < rows.length; row++) {
+    if ((rows.specAt(row).flags & CommandFlag.Readonly) === 0) return false;
+  }
+  return true;
+}
