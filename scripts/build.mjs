@@ -29,10 +29,10 @@ const LATE_DIRECTORY = "late";
  */
 const LATE = Object.fromEntries(
   Object.entries({
-    "client/blocking-connection": "blocking-lease",
     "client/caching": "client-cache",
     "client/cluster/cluster": "cluster-client",
     "client/command-limits": "command-limits",
+    "client/leasing": "leases",
     "client/legacy-command": "legacy-command",
     "client/options/cluster-options": "cluster-options",
     "client/pipeline-trace": "pipeline-trace",
@@ -40,6 +40,7 @@ const LATE = Object.fromEntries(
     "command/effects": "effects",
     "merging/merger": "merging",
     "connection/socket-timeout": "socket-timeout",
+    "leases/lease-errors": "lease-errors",
     "link/admission": "admission",
     "link/unblocker": "unblocker",
     "pipeline/auto-pipeliner": "auto-pipeliner",

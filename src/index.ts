@@ -23,6 +23,8 @@ export { Cluster } from "./client/cluster/cluster";
 export type { NodeReplies, OnAllOptions, ScanPageOptions } from "./client/cluster/whole-cluster";
 export type { CallLimits } from "./client/command-limits";
 export type { QuitOptions, QuitReport } from "./client/graceful-quit";
+export type { LeasedConnection } from "./client/leased-connection";
+export type { LeaseOptions, TransactionOptions } from "./client/leasing";
 export { LegacyCommand as Command } from "./client/legacy-command";
 export type {
   ClusterNode,
@@ -34,6 +36,7 @@ export type {
 export type {
   AutoPipeliningWindow,
   HimportFieldset,
+  LeaseLimits,
 } from "./client/options/common-options";
 export type {
   CommonRedisOptions,
@@ -133,6 +136,7 @@ export {
   UnexpectedReplyError,
   WatchLostError,
 } from "./errors";
+export { LeaseReleasedError, LeaseTimeoutError, TransactionConflictError } from "./leases/lease-errors";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
 export type { CredentialRequest, CredentialsProvider } from "./link/credential-provider";

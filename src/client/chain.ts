@@ -3,17 +3,20 @@
  *
  *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Merger ->] [Tracking ->] link
  *
- * The code of the parts in brackets is loaded only when an option needs it.
+ * The code of the parts in brackets is loaded only when an option needs it. The chain also holds the pool of
+ * extra connections, from the first use on.
  */
 
 import type { Dispatcher } from "../command/dispatcher";
+import type { BlockingLease } from "../leases/blocking-lease";
 import type { Admission, Bounds } from "../link/admission";
-import type { BlockingLease, LeaseOwner } from "../link/blocking-lease";
 import type { MergedLink, Merger, MergerOwner } from "../merging/merger";
 import type { AutoPipeliner } from "../pipeline/auto-pipeliner";
 import { type CacheView, NO_CACHE } from "./cache-view";
 import type { CachedClient, CachedLink, Caching, LinkTracker, OpenedCaching } from "./caching";
+import type { LeaseOwner, Leases } from "./leasing";
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
+import type { LeaseLimits } from "./options/common-options";
 
 export type { CacheView } from "./cache-view";
 
@@ -21,6 +24,7 @@ export interface ChainOptions extends AutoPipeliningOptions {
   readonly bounds?: Bounds | undefined;
   /** Most extra connections for blocking commands; 0 = none. */
   readonly blockingConnections?: number | undefined;
+  readonly leases?: LeaseLimits | undefined;
 }
 
 /** The key under which a client holds its chain. */
@@ -43,6 +47,8 @@ export class Chain {
   /** Of a client with a cache, or of a cluster node whose cluster has one. */
   tracker: LinkTracker | null;
   private bottom: Dispatcher;
+  /** The extra connections; null until the first use. */
+  leases: Leases | null = null;
   readonly lease: BlockingLease | null;
   readonly admission: Admission | null;
 
@@ -60,7 +66,7 @@ export class Chain {
     const maxConnections = options.blockingConnections ?? 0;
     this.auto = this.makeAuto();
     const { gathered } = this;
-    this.lease = maxConnections > 0 ? makeLease(gathered, maxConnections, deps) : null;
+    this.lease = maxConnections > 0 ? this.openLeases().forBlocking(gathered, maxConnections) : null;
     const { bounds } = options;
     this.admission =
       bounds === undefined ? null : makeAdmission(this.lease ?? gathered, bounds, () => deps.onGivenUp());
@@ -75,6 +81,14 @@ export class Chain {
   /** The cache of the client, for its users. */
   get cache(): CacheView {
     return this.caching ?? NO_CACHE;
+  }
+
+  openLeases(): Leases {
+    if (this.leases === null) {
+      const parts = require("./leasing") as typeof import("./leasing");
+      this.leases = new parts.Leases(this.deps, this.options.leases);
+    }
+    return this.leases;
   }
 
   /** Lets a cluster node report changes to its cluster's cache. Called before the first command. */
@@ -153,11 +167,6 @@ function openCaching(client: CachedClient, link: CachedLink): OpenedCaching | nu
   if (!cache || monitor === true) return null;
   const parts = require("./caching") as typeof import("./caching");
   return parts.openCaching(client, cache, link);
-}
-
-function makeLease(next: Dispatcher, maxConnections: number, owner: LeaseOwner): BlockingLease {
-  const parts = require("./blocking-connection") as typeof import("./blocking-connection");
-  return new parts.BlockingLease(next, maxConnections, owner);
 }
 
 export function makeAdmission(next: Dispatcher, bounds: Bounds, onGivenUp?: () => void): Admission {

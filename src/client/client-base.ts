@@ -114,6 +114,8 @@ export const INITIALIZE: unique symbol = Symbol("initialize");
 export const IS_INTERCEPTED: unique symbol = Symbol("isIntercepted");
 /** The client as tracers see it. */
 export const SOURCE: unique symbol = Symbol("source");
+/** The key of the method that lends a connection to the node of a slot. */
+export const LEND: unique symbol = Symbol("lend");
 /** The counts of settled calls of the client. */
 export const TALLY: unique symbol = Symbol("tally");
 const ISSUE: unique symbol = Symbol("issue");

@@ -30,6 +30,8 @@ export interface Leaver {
   disconnect(): void;
   /** Commands that have not reached the link. */
   gathered(): readonly Command[];
+  /** The links of leased connections. */
+  leased(): readonly Link[];
 }
 
 /** A time limit set by the user. */
@@ -71,9 +73,10 @@ export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Prom
   return report;
 }
 
-function countLeft({ link, gathered }: Leaver): QuitReport {
+function countLeft({ link, gathered, leased }: Leaver): QuitReport {
   const open = new OpenCommands();
   open.addLink(link);
   open.addAll(gathered());
+  for (const one of leased()) open.addLink(one);
   return { isDrained: false, unanswered: open.unanswered, unsent: open.unsent };
 }

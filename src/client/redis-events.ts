@@ -125,7 +125,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
       else this.client.emit(status, argument);
     });
     this.supervisor?.onStatus?.(status);
-    if (status === "end") this.client[PARTS]?.lease?.close((commands) => this.settleWaiting(commands));
+    if (status === "end") this.client[PARTS]?.leases?.end((commands) => this.settleWaiting(commands));
   }
 
   /** Ends commands that have not reached a link, or lets the cluster move them to other nodes. */

@@ -15,9 +15,8 @@ import type { OfflineQueue } from "../link/offline-queue";
 import { type ClientSummary, hideSecrets, SUMMARY } from "../observability/redact";
 import type { BatchObserver } from "../pipeline/pipeline-run";
 import { asCallback, type Callback } from "../util/callback";
-import type { BlockingConnection } from "./blocking-connection";
 import { type CacheView, Chain, type ChainDeps, PARTS } from "./chain";
-import { CHAIN, ClientBase, INITIALIZE, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
+import { CHAIN, ClientBase, INITIALIZE, LEND, LIMITS, OPEN_MERGER, SOURCE, TALLY } from "./client-base";
 import {
   ClientTracer,
   flushesSoFar,
@@ -31,6 +30,17 @@ import type { LimitContext } from "./command-limits";
 import { makeConnector } from "./connectors";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
+import type {
+  ExecReply,
+  Keys,
+  LeasedConnection,
+  LeaseOptions,
+  Loan,
+  PooledConnection,
+  ReplyRows,
+  TransactionOptions,
+  Unsent,
+} from "./leasing";
 import { observeOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
@@ -56,6 +66,7 @@ export interface Condition {
   replyMapping: "legacy" | "resp3";
 }
 
+export type { ExecReply, Keys, LeasedConnection, LeaseOptions, Loan, ReplyRows, TransactionOptions, Unsent };
 export { flushesSoFar, isPatched, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
@@ -263,7 +274,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   disconnect(reconnect = false): void {
     if (!reconnect) this[PARTS].letGo();
     this[LINK].disconnect(reconnect);
-    if (!reconnect) this[PARTS].lease?.close((commands) => this[EVENTS].settleWaiting(commands));
+    if (!reconnect) this[PARTS].leases?.close((commands) => this[EVENTS].settleWaiting(commands));
   }
 
   /** @deprecated Use `disconnect()`. */
@@ -284,21 +295,22 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     callback?: Callback<QuitReport>,
   ): Promise<"OK"> | Promise<QuitReport> {
     if (typeof options !== "object" || options === null) {
-      return asCallback(leave(this, false) as Promise<"OK">, options);
+      return asCallback(leaveAll(this, false) as Promise<"OK">, options);
     }
     // The report includes commands that wait behind `bounds`.
     this[PARTS].letGo();
     const leaver = {
       link: this[LINK],
-      leave: () => leave(this, false),
+      leave: () => leaveAll(this, false),
       disconnect: () => this.disconnect(),
       gathered: () => gatheredOf(this),
+      leased: () => leasedLinksOf(this),
     };
     return asCallback(quitWithin(leaver, options), callback);
   }
 
   override quitBuffer(callback?: Callback<Buffer>): Promise<Buffer> {
-    return asCallback(leave(this, true) as Promise<Buffer>, callback);
+    return asCallback(leaveAll(this, true) as Promise<Buffer>, callback);
   }
 
   /**
@@ -312,6 +324,49 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     override?: Override,
   ): Redis<ReplyMappingFrom<Mode, Override>> {
     return new Redis({ ...this.options, ...override });
+  }
+
+  /**
+   * A connection of one's own, for WATCH, blocking commands or subscriptions. Release it with `release()` or `await using`.
+   * Rejects with the code `LEASE_TIMEOUT` if all connections stay leased.
+   * @example
+   * const own = await redis.lease();
+   * await own.watch("stock");
+   * await own.release();
+   */
+  lease(options?: LeaseOptions): Promise<LeasedConnection<Mode>> {
+    return leasing().lease<Mode>(this, options);
+  }
+
+  /**
+   * Calls the function with a connection of its own, and releases the connection when the function has ended.
+   * @example
+   * const time = await redis.withConnection((own) => own.time());
+   */
+  withConnection<Value>(
+    work: (own: LeasedConnection<Mode>) => Value | Promise<Value>,
+    options?: LeaseOptions,
+  ): Promise<Value> {
+    return leasing().withConnection<Mode, Value>(this, work, options);
+  }
+
+  /**
+   * Watches the keys, calls the function, and runs the transaction that it returns. Repeats all of this if a watched key has
+   * changed. Rejects with the code `TRANSACTION_CONFLICT` after the last attempt.
+   * @example
+   * await redis.transaction("visits", async (own) => own.multi().set("visits", Number(await own.get("visits")) + 1));
+   */
+  transaction<Rows extends ReplyRows>(
+    keys: Keys,
+    work: (own: LeasedConnection<Mode>) => Unsent<Mode, Rows> | Promise<Unsent<Mode, Rows>>,
+    options?: TransactionOptions,
+  ): Promise<ExecReply<Rows>> {
+    return leasing().transaction<Mode, Rows>(this, keys, work, options);
+  }
+
+  /** One server ignores the slot. */
+  [LEND](_slot: () => number, waitMs?: number): Promise<Loan> {
+    return this[PARTS].openLeases().take(() => {}, waitMs);
   }
 
   /** Keys of the database as a Readable; chunks are arrays. */
@@ -444,15 +499,14 @@ class RedisChainDeps implements ChainDeps {
     private readonly link: Link,
   ) {}
 
-  makeConnection(onTaken: () => void): BlockingConnection {
+  makeConnection(): PooledConnection {
     const { redis } = this;
-    const parts = require("./blocking-connection") as typeof import("./blocking-connection");
-    return new parts.BlockingConnection(
-      redis.options,
-      makeConnector(redis, makeClient),
-      redis[EVENTS],
-      onTaken,
-    );
+    const { PooledConnection } = leasing();
+    return new PooledConnection(redis.options, makeConnector(redis, makeClient), redis[EVENTS]);
+  }
+
+  isLeaving(): boolean {
+    return this.link.isLeaving;
   }
 
   onEntry(top: Dispatcher): void {
@@ -482,6 +536,24 @@ class RedisChainDeps implements ChainDeps {
   }
 }
 
+/** The links of the leased connections of a client. */
+export function leasedLinksOf(redis: Redis<ReplyMappingMode>): readonly Link[] {
+  return redis[PARTS].leases?.links ?? [];
+}
+
+/** The code of leased connections, loaded on first use. */
+export function leasing(): typeof import("./leasing") {
+  return require("./leasing") as typeof import("./leasing");
+}
+
+/** The leased connections leave together with the client. */
+function leaveAll(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {
+  const { leases } = redis[PARTS];
+  const left = leases?.leave();
+  const outcome = leave(redis, wantsBuffers);
+  return left === undefined ? outcome : Promise.all([outcome, left]).then(([reply]) => reply);
+}
+
 function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {
   const link = redis[LINK];
   // The connection was closed on purpose, which is the goal of QUIT.
@@ -492,7 +564,8 @@ function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<u
   if (link.isWritable || link.offline.length > 0) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.isLeaving) return redis[EXECUTE](specOf("quit"), [], wantsBuffers);
   if (link.status === "wait") redis.connect().catch(() => {});
-  redis.disconnect();
+  redis[PARTS].letGo();
+  link.disconnect();
   return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
 }
 

@@ -8,8 +8,8 @@ import type { Command } from "../command/command";
 import type { Tally } from "../command/promise-completion";
 import { bytesOf } from "../command/size";
 import type { ConnectionCounts } from "../connection/connection-counts";
+import type { BlockingLease } from "../leases/blocking-lease";
 import type { Admission } from "../link/admission";
-import type { BlockingLease } from "../link/blocking-lease";
 import type { Link } from "../link/link";
 import { clockMs } from "../util/scheduling";
 

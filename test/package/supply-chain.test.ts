@@ -32,7 +32,6 @@ interface Manifest {
 const LATE_PARTS = [
   "admission",
   "auto-pipeliner",
-  "blocking-lease",
   "bulk",
   "client-cache",
   "cluster-client",
@@ -41,6 +40,8 @@ const LATE_PARTS = [
   "command-limits",
   "deadlines",
   "effects",
+  "lease-errors",
+  "leases",
   "legacy-command",
   "merging",
   "messages",

@@ -59,6 +59,21 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       expect(await writer.set("k", "v")).to.equal("OK");
     });
 
+    it("leases connections to the master, also after a failover", async () => {
+      await group.untilHealthy();
+      const redis = connect();
+      await untilReady(redis);
+      const own = await redis.lease();
+      await own.set("lease", 1);
+      const master = await group.failover();
+      // The old master refuses writes once it is a replica, or ends the connection.
+      while (portOf(redis) !== master.port) await redis.set("after", "1");
+      await own.release();
+      const rows = await redis.transaction("lease", (next) => next.multi().set("lease", 2));
+      expect(rows).to.deep.equal([[null, "OK"]]);
+      expect(await redis.get("lease")).to.equal("2");
+    });
+
     // Without the detector the news come when the old master is made a replica, seconds later.
     for (const failoverDetector of kind === ServerKind.Redis ? [true, false] : [true]) {
       it(`follows a forced failover under load, detector ${failoverDetector ? "on" : "off"}`, async () => {

@@ -3,11 +3,13 @@
 import Redis, {
   type ChainableCommander,
   type ClientContext,
+  type LeasedConnection,
   type Redis as NamedRedis,
   type RedisCommander,
   type RedisOptions,
   type RedisStatus,
   type Result,
+  type RowError,
   type ScanStreamOptions,
 } from "sluice";
 import { same } from "./same";
@@ -113,4 +115,23 @@ export function statics() {
   Redis.print(null, "reply");
   const another: Redis = Redis.createClient(6380, "localhost");
   return [command, isReply, Redis.defaultOptions, Redis.Pipeline, Redis.ScanStream, another];
+}
+
+export async function leases(redis: Redis, cluster: Redis.Cluster, resp3: Redis<"resp3">) {
+  const own = await redis.lease({ waitMs: 100 });
+  same<typeof own, LeasedConnection>();
+  same<ReturnType<typeof own.get>, Promise<string | null>>();
+  own.on("message", (channel, message) => channel + message);
+  await own.release();
+  same<Awaited<ReturnType<typeof resp3.lease>>, LeasedConnection<"resp3">>();
+  const length = await cluster.withConnection((one) => one.strlen("k"), { slot: 1 });
+  same<typeof length, number>();
+  // @ts-expect-error a cluster needs to know the node
+  await cluster.lease();
+  const rows = await redis.transaction(["a", "b"], async (one) => one.multi().get("a").incr("b"));
+  same<typeof rows, [[RowError | null, string | null], [RowError | null, number]]>();
+  const same2 = await cluster.transaction("a", (one) => one.multi().incr("a"), { attempts: 3 });
+  same<typeof same2, [[RowError | null, number]]>();
+  // @ts-expect-error the function returns a transaction
+  await redis.transaction("a", async (one) => one.get("a"));
 }

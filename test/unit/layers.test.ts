@@ -40,6 +40,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   caching: FEATURE_LAYER,
   merging: FEATURE_LAYER,
   streaming: FEATURE_LAYER,
+  leases: FEATURE_LAYER,
   client: 6,
   subpaths: 7,
   credentials: 8,
@@ -47,7 +48,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   testing: 8,
 };
 /** Features hold a `Dispatcher` and nothing above it. */
-const FEATURES = ["pipeline", "caching", "merging", "streaming"];
+const FEATURES = ["pipeline", "caching", "merging", "streaming", "leases"];
 const HIGHEST_LAYER_OF_FEATURES = 2;
 const TOP_LAYER = 7;
 

@@ -7,7 +7,9 @@
 import { OpenCommands } from "../../link/open-commands";
 import { sleep } from "../../util/scheduling";
 import { type QuitOptions, type QuitReport, TimeLimit } from "../graceful-quit";
+import { leasedLinksOf } from "../redis";
 import type { ClusterWiring } from "./cluster-wiring";
+import { NodeView } from "./node-views";
 
 const LOOK_AGAIN_MS = 5;
 
@@ -43,6 +45,7 @@ function countLeft({ pool, retries, lifecycle }: ClusterWiring): OpenCommands {
   for (const client of pool.allClients()) {
     open.addLink(client.link);
     open.addAll(client.gathered);
+    if (client instanceof NodeView) for (const link of leasedLinksOf(client.redis)) open.addLink(link);
   }
   return open;
 }

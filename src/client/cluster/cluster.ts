@@ -4,7 +4,6 @@
  */
 
 import type { EventEmitter } from "node:events";
-import type { StartNode } from "../../cluster/discovery";
 import type { ClusterStatus } from "../../cluster/lifecycle";
 import type { SentCommand } from "../../command/command-extra";
 import { specOf } from "../../command/command-table";
@@ -15,7 +14,7 @@ import { type ClientSummary, hideNodes, redactUrl, SUMMARY } from "../../observa
 import { asCallback, type Callback } from "../../util/callback";
 import { debugLog } from "../../util/debug";
 import { callUser } from "../../util/user-code";
-import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LIMITS, SOURCE, TALLY } from "../client-base";
+import { CHAIN, ClientBase, INITIALIZE, IS_INTERCEPTED, LEND, LIMITS, SOURCE, TALLY } from "../client-base";
 import type { LimitContext, LimitOptions } from "../command-limits";
 import { emitLater, emitMessage, reportSilently } from "../events";
 import type { QuitOptions, QuitReport } from "../graceful-quit";
@@ -29,7 +28,22 @@ import {
   resolveClusterOptions,
 } from "../options/cluster-options";
 import { observeOptions } from "../options/live-options";
-import { flushesSoFar, isPatched, linkStatsOf, noteClient, Redis } from "../redis";
+import {
+  type ExecReply,
+  flushesSoFar,
+  isPatched,
+  type Keys,
+  type LeasedConnection,
+  type LeaseOptions,
+  type Loan,
+  leasing,
+  linkStatsOf,
+  noteClient,
+  Redis,
+  type ReplyRows,
+  type TransactionOptions,
+  type Unsent,
+} from "../redis";
 import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
 import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "../streams";
 import type {
@@ -41,6 +55,7 @@ import type {
   ReplyOf,
 } from "../types";
 import { type CacheView, ClusterChain } from "./cluster-chain";
+import { lend } from "./cluster-lending";
 import { quitClusterWithin } from "./cluster-quit";
 import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 import {
@@ -233,6 +248,40 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return scanPage(this[WIRING], this[UNTIL_READY], cursor, options);
   }
 
+  /**
+   * A connection of one's own to the master of `{ key }` or `{ slot }`. See `lease()` of `Redis`.
+   * @example
+   * const own = await cluster.lease({ key: "stock" });
+   * await own.watch("stock");
+   * await own.release();
+   */
+  lease(options: LeaseOptions): Promise<LeasedConnection<Mode>> {
+    return leasing().lease<Mode>(this, options);
+  }
+
+  /** Calls the function with a connection of its own to the master of `{ key }` or `{ slot }`, and releases it. */
+  withConnection<Value>(
+    work: (own: LeasedConnection<Mode>) => Value | Promise<Value>,
+    options: LeaseOptions,
+  ): Promise<Value> {
+    return leasing().withConnection<Mode, Value>(this, work, options);
+  }
+
+  /** Like `transaction()` of `Redis`. All keys must be in one slot. */
+  transaction<Rows extends ReplyRows>(
+    keys: Keys,
+    work: (own: LeasedConnection<Mode>) => Unsent<Mode, Rows> | Promise<Unsent<Mode, Rows>>,
+    options?: TransactionOptions,
+  ): Promise<ExecReply<Rows>> {
+    return leasing().transaction<Mode, Rows>(this, keys, work, options);
+  }
+
+  async [LEND](slot: () => number, waitMs?: number): Promise<Loan> {
+    const wanted = slot();
+    await this[UNTIL_READY]();
+    return lend(this[WIRING], wanted, waitMs);
+  }
+
   /** Keys of the whole cluster as a Readable, one master after the other; chunks are arrays. */
   scanStream(options?: ScanStreamOptions): ScanStream {
     return openScan({ ...options, command: "scan", redis: scannerOf(this[WIRING], this[UNTIL_READY]) });
@@ -390,7 +439,7 @@ function withLimits(options: ClusterOptions): ClusterOptions & LimitOptions {
   return options;
 }
 
-function readStartNodes(nodes: readonly ClusterNode[]): StartNode[] {
+function readStartNodes(nodes: readonly ClusterNode[]): ReturnType<WiringOwner["startNodes"]> {
   if (nodes.length === 0) throw new OptionError("`startupNodes` should contain at least one node.");
   return nodes.map((node) => {
     const { host, port, ...options } = parseStartupNode(node);

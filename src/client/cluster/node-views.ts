@@ -117,8 +117,10 @@ export class NodeView implements NodeClient {
    */
   async leave(): Promise<void> {
     const { redis } = this;
-    if (this.link.status === "wait") redis.disconnect();
-    else {
+    if (this.link.status === "wait") {
+      await redis[PARTS].leases?.leave();
+      redis.disconnect();
+    } else {
       await redis.quit().catch((error: Error) => {
         redis.disconnect();
         if (!(error instanceof ConnectionClosedError)) throw error;

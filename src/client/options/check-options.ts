@@ -48,6 +48,7 @@ const GROUPS: Readonly<Record<string, Group>> = {
     others: [true, false, "adaptive"],
     settings: { maxInFlight: 1, maxCommands: 1, maxBytes: 1, coalesce: null, merge: null },
   },
+  leases: { others: [], settings: { max: 1, waitMs: 0, idleMs: 0 } },
   watchdog: { others: [true, false], settings: { idleMs: 0, probeTimeoutMs: 1 } },
 };
 export const NEEDS_RESP3 =

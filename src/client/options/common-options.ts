@@ -24,6 +24,16 @@ export interface HimportFieldset {
   readonly fields: readonly (string | Buffer)[];
 }
 
+/** The pool of leased connections. */
+export interface LeaseLimits {
+  /** Limit of the connections that are leased at the same time. Default 10. */
+  readonly max?: number | undefined;
+  /** The time that `lease()` waits for a connection. Default 10000 ms. */
+  readonly waitMs?: number | undefined;
+  /** The idle time after which a connection is closed. Default 30000 ms. */
+  readonly idleMs?: number | undefined;
+}
+
 /** Settings of automatic pipelines. */
 export interface AutoPipeliningWindow {
   /** Number of batches in flight at which commands are collected for the next one. Default 1. "adaptive" depends on the round trip. */
@@ -252,6 +262,11 @@ export interface SharedOptions {
    * @default 0
    */
   blockingConnections?: number | undefined;
+  /**
+   * Limits of the connections of `lease()`, `withConnection()` and `transaction()`: `max` (10) at the same time, for each node
+   * of a cluster; `waitMs` (10000) to wait for one; `idleMs` (30000) until an idle one closes. See docs/leases.md.
+   */
+  leases?: LeaseLimits | undefined;
   /**
    * Detects dead connections. If a command waits and no byte arrives for `idleMs`, the client asks the server on a second
    * connection (CLIENT LIST). It replaces the silent connection if the server does not work for it, or if the server

@@ -33,6 +33,7 @@ export const REDIS_OPTIONS = {
   keepAlive: true,
   keyPrefix: true,
   lazyConnect: true,
+  leases: true,
   localAddress: true,
   maxLoadingRetryTime: true,
   maxLossesPerCommand: true,

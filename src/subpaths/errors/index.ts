@@ -21,3 +21,4 @@ export {
   TopologyTimeoutError,
 } from "../../cluster/cluster-errors";
 export * from "../../errors";
+export { LeaseReleasedError, LeaseTimeoutError, TransactionConflictError } from "../../leases/lease-errors";

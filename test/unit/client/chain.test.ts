@@ -5,8 +5,8 @@ import { Chain, type ChainOptions } from "../../../src/client/chain";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
+import { BlockingLease } from "../../../src/leases/blocking-lease";
 import { Admission } from "../../../src/link/admission";
-import { BlockingLease } from "../../../src/link/blocking-lease";
 import { AutoPipeliner } from "../../../src/pipeline/auto-pipeliner";
 
 class Bottom implements Dispatcher {

@@ -57,6 +57,7 @@ describe("quitWithin", () => {
         link.connection = null;
       },
       gathered: () => [gathered],
+      leased: () => [],
     } as unknown as Leaver;
   }
 

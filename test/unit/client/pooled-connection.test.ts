@@ -1,7 +1,7 @@
 /** An extra connection over a scripted server: what goes over it, what its client hears of it, and how it ends. */
 
 import { expect } from "chai";
-import { BlockingConnection } from "../../../src/client/blocking-connection";
+import { PooledConnection } from "../../../src/client/pooled-connection";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
@@ -11,10 +11,10 @@ import { TcpConnector } from "../../../src/link/tcp-connector";
 import { FakeServer, NO_REPLY, RawReply } from "../../support/fake-server";
 import { codeOf, failureOf } from "../../support/outcome";
 
-describe("BlockingConnection", () => {
+describe("PooledConnection", () => {
   let server: FakeServer;
   let told: unknown[][];
-  let connection: BlockingConnection;
+  let connection: PooledConnection;
 
   beforeEach(async () => {
     told = [];
@@ -56,7 +56,8 @@ describe("BlockingConnection", () => {
       takeover: null,
       ...deps,
     };
-    connection = new BlockingConnection(own, connector, all, tell("taken"));
+    connection = new PooledConnection(own, connector, all);
+    connection.borrower = { isBound: false, onTaken: tell("taken"), onRefused: tell("refused") };
   }
 
   function block(key: string): Command {

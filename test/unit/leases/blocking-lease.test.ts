@@ -6,18 +6,18 @@ import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { Dispatcher } from "../../../src/command/dispatcher";
 import { ConnectionClosedError, ReplyError } from "../../../src/errors";
-import { BlockingLease, type LeasedConnection } from "../../../src/link/blocking-lease";
+import { BlockingLease } from "../../../src/leases/blocking-lease";
+import { type Borrower, ConnectionPool, type ExtraConnection } from "../../../src/leases/connection-pool";
 import { Ending } from "../../support/ending";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
-class Extra implements LeasedConnection {
+class Extra implements ExtraConnection {
+  borrower: Borrower | null = null;
   isUsable = true;
   isClosed = false;
   readonly told: string[] = [];
   command: Command | null = null;
-
-  constructor(readonly onTaken: () => void) {}
 
   useDb(db: number): void {
     this.told.push(`db ${db}`);
@@ -42,6 +42,7 @@ describe("BlockingLease", () => {
   let extras: Extra[];
   let shared: string[];
   let lease: BlockingLease;
+  let pool: ConnectionPool<ExtraConnection>;
   let db: number;
   let isBound: boolean;
 
@@ -53,12 +54,13 @@ describe("BlockingLease", () => {
       dispatch: ({ args }) => void shared.push(String(args[0])),
       dispatchBatch: (commands) => void shared.push(commands.map(({ args }) => args[0]).join("+")),
     };
-    lease = new BlockingLease(next, 2, {
-      makeConnection: (onTaken) => {
-        const extra = new Extra(onTaken);
-        extras.push(extra);
-        return extra;
-      },
+    const make = (): Extra => {
+      const extra = new Extra();
+      extras.push(extra);
+      return extra;
+    };
+    pool = new ConnectionPool<ExtraConnection>(make, Number.POSITIVE_INFINITY);
+    lease = new BlockingLease(next, 2, pool, {
       currentDb: () => db,
       isBoundToShared: () => isBound,
     });
@@ -77,6 +79,14 @@ describe("BlockingLease", () => {
     const one = command("blpop", key);
     lease.dispatch(one);
     return one;
+  }
+
+  /** As a client does that ends. */
+  function close(): readonly Command[] {
+    const waiting = lease.takeWaiting();
+    pool.closeIdle();
+    for (const connection of pool.connections) pool.close(connection);
+    return waiting;
   }
 
   it("sends what blocks over a connection of its own, and all else over the shared one", () => {
@@ -151,7 +161,7 @@ describe("BlockingLease", () => {
 
   it("has a connection free as soon as its command goes on elsewhere", () => {
     const [first] = [block("a"), block("b"), block("c")];
-    extras[0]?.onTaken();
+    extras[0]?.borrower?.onTaken();
     expect(extras[0]?.told).to.deep.equal(["db 0", "a", "db 0", "c"]);
     // The command settles late: by then the connection is lent to another one.
     first?.fulfil(null, SHAPE);
@@ -160,7 +170,7 @@ describe("BlockingLease", () => {
     expect(extras).to.have.length(2);
 
     (extras[1] as Extra).isUsable = false;
-    extras[1]?.onTaken();
+    extras[1]?.borrower?.onTaken();
     expect(extras[1]?.isClosed).to.equal(true);
     expect(extras[2]?.told).to.deep.equal(["db 0", "d"]);
   });
@@ -184,8 +194,7 @@ describe("BlockingLease", () => {
 
   it("closes every connection and hands back what waits, and lends nothing afterwards to the late", () => {
     const [first, , waiting] = [block("a"), block("b"), block("c")];
-    const refused: Command[] = [];
-    lease.close((commands) => refused.push(...commands));
+    const refused = close();
     expect(refused).to.deep.equal([waiting]);
     expect(extras.map(({ isClosed }) => isClosed)).to.deep.equal([true, true]);
     expect(lease.waitingCount).to.equal(0);
@@ -196,7 +205,7 @@ describe("BlockingLease", () => {
   it("begins anew when its client does: with new connections, as many as it may have", () => {
     block("a");
     block("b").fulfil(null, SHAPE);
-    lease.close(() => {});
+    close();
     block("c");
     block("d");
     expect(extras.map(({ told }) => told.at(-1))).to.deep.equal(["a", "b", "c", "d"]);
@@ -205,8 +214,10 @@ describe("BlockingLease", () => {
   });
 
   it("has a connection free once, whoever says it again", () => {
-    block("a").fulfil(null, SHAPE);
-    extras[0]?.onTaken();
+    const first = block("a");
+    const borrower = extras[0]?.borrower;
+    first.fulfil(null, SHAPE);
+    borrower?.onTaken();
     block("b");
     block("c");
     expect(extras.map(({ told }) => told.at(-1))).to.deep.equal(["b", "c"]);

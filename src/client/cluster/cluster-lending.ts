@@ -1,0 +1,29 @@
+/**
+ * Lends connections to the masters of slots. Commands of a leased connection cannot follow a redirect, but the
+ * cluster learns from it, so that the next lease goes to the new owner.
+ */
+
+import { ClusterUnavailableError } from "../../cluster/cluster-errors";
+import type { ClusterNode } from "../../cluster/cluster-node";
+import { parseRedirect, RedirectKind } from "../../cluster/redirect";
+import { PARTS } from "../chain";
+import type { Loan } from "../redis";
+import type { ClusterWiring } from "./cluster-wiring";
+
+export async function lend(wiring: ClusterWiring, slot: number, waitMs?: number): Promise<Loan> {
+  const { slots, refresher } = wiring;
+  if (slots.shardOf(slot) === null) await refresher.refresh();
+  const master = slots.shardOf(slot)?.master;
+  if (master === undefined) throw new ClusterUnavailableError();
+  const onRefused = ({ message }: Error): void => learnFrom(wiring, message, master);
+  return wiring.openView(master)[PARTS].openLeases().take(onRefused, waitMs);
+}
+
+function learnFrom({ owners, refresher }: ClusterWiring, message: string, sender: ClusterNode): void {
+  const redirect = parseRedirect(message, sender.address);
+  if (redirect === null) return;
+  const { kind, slot, target } = redirect;
+  const owner = kind === RedirectKind.Moved && target !== null ? owners.nodeAt(target) : null;
+  if (owner !== null) owners.move(slot, owner);
+  refresher.request(null);
+}

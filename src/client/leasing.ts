@@ -1,0 +1,242 @@
+/**
+ * Leased connections of a client: one pool for `lease()`, `withConnection()`, `transaction()` and blocking
+ * commands. A lease ends with its client, at the latest.
+ */
+
+import type { Argument } from "../command/command-spec";
+import type { Dispatcher } from "../command/dispatcher";
+import type { ChainableCommander, ExecReply, Known, ReplyRows } from "../command/generated/signatures";
+import { slotOfKey } from "../command/slot";
+import { ConnectionClosedError, OptionError, ReplyError, WatchLostError } from "../errors";
+import { BlockingLease, type SharedConnection } from "../leases/blocking-lease";
+import { ConnectionPool } from "../leases/connection-pool";
+import { LeaseTimeoutError, TransactionConflictError } from "../leases/lease-errors";
+import { Quota } from "../leases/quota";
+import type { Link } from "../link/link";
+import { Delay, sleep } from "../util/scheduling";
+import { type ClientBase, LEND } from "./client-base";
+import { LeasedConnection } from "./leased-connection";
+import { type Lessor, Loan } from "./loan";
+import type { LeaseLimits } from "./options/common-options";
+import type { PooledConnection } from "./pooled-connection";
+import type { MappingOf, ReplyMappingMode } from "./types";
+
+export { LeasedConnection } from "./leased-connection";
+export type { Loan } from "./loan";
+export { PooledConnection } from "./pooled-connection";
+export type { ExecReply, ReplyRows };
+
+/** The connection to lease. */
+export interface LeaseOptions {
+  /** On a cluster: a key of the node. One server ignores it. */
+  key?: string | Buffer | undefined;
+  /** On a cluster: a slot of the node, instead of a key. */
+  slot?: number | undefined;
+  /** The time to wait for a connection, instead of the one of the option `leases`. */
+  waitMs?: number | undefined;
+}
+
+export interface TransactionOptions {
+  /**
+   * Limit of the attempts.
+   * @default 10
+   */
+  attempts?: number | undefined;
+}
+
+export interface LeaseOwner extends SharedConnection {
+  makeConnection(): PooledConnection;
+  /** The client is closing or closed. */
+  isLeaving(): boolean;
+}
+
+const DEFAULT_MAX = 10;
+const DEFAULT_WAIT_MS = 10_000;
+const DEFAULT_IDLE_MS = 30_000;
+const DEFAULT_ATTEMPTS = 10;
+/** The limit of the random pause before a transaction is repeated. */
+const LONGEST_PAUSE_MS = 64;
+const SLOTS = 16384;
+const REDIRECT = /^(?:MOVED|ASK|TRYAGAIN) /;
+
+/** One call of `lease()`. */
+interface Request {
+  readonly loan: Loan;
+  readonly delay: Delay;
+  isOver: boolean;
+  settle(error: Error | null): void;
+}
+
+export class Leases {
+  private readonly pool: ConnectionPool<PooledConnection>;
+  private readonly quota: Quota<Request>;
+  private readonly max: number;
+  private readonly waitMs: number;
+  private readonly loans = new Set<Loan>();
+  private blocking: BlockingLease | null = null;
+
+  constructor(
+    private readonly owner: LeaseOwner,
+    { max, waitMs, idleMs }: LeaseLimits = {},
+  ) {
+    this.max = max ?? DEFAULT_MAX;
+    this.waitMs = waitMs ?? DEFAULT_WAIT_MS;
+    this.pool = new ConnectionPool(() => owner.makeConnection(), idleMs ?? DEFAULT_IDLE_MS);
+    this.quota = new Quota(this.max, (request) => this.grant(request));
+  }
+
+  /** The dispatcher for blocking commands. */
+  forBlocking(next: Dispatcher, max: number): BlockingLease {
+    this.blocking = new BlockingLease(next, max, this.pool, this.owner);
+    return this.blocking;
+  }
+
+  /** The links of the leased connections. */
+  get links(): readonly Link[] {
+    return Array.from(this.loans, ({ link }) => link);
+  }
+
+  take(onRefused: Lessor["onRefused"], waitMs = this.waitMs): Promise<Loan> {
+    if (this.owner.isLeaving()) return Promise.reject(new ConnectionClosedError());
+    const lessor: Lessor = { onReleased: (loan, isClean) => this.onReleased(loan, isClean), onRefused };
+    const loan = new Loan(lessor);
+    return new Promise((resolve, reject) => {
+      const request: Request = {
+        loan,
+        delay: new Delay(() => request.settle(new LeaseTimeoutError(this.max, waitMs)), waitMs),
+        isOver: false,
+        settle: (error) => {
+          request.isOver = true;
+          request.delay.stop();
+          if (error === null) resolve(loan);
+          else reject(error);
+        },
+      };
+      this.quota.request(request);
+    });
+  }
+
+  /** Sends QUIT over the leased connections, after their issued commands. */
+  async leave(): Promise<void> {
+    this.refuseWaiting();
+    this.pool.closeIdle();
+    await Promise.all(Array.from(this.loans, (loan) => loan.leave()));
+  }
+
+  /** The client has ended: closes all connections, except leased ones that are leaving. */
+  end(refuse: (commands: Parameters<Dispatcher["dispatchBatch"]>[0]) => void): void {
+    this.close(refuse, ({ link }) => link.session.isQuitting);
+  }
+
+  /** Closes all connections with their commands. `refuse` receives the blocking commands that still wait. */
+  close(
+    refuse: (commands: Parameters<Dispatcher["dispatchBatch"]>[0]) => void,
+    isKept: (connection: PooledConnection) => boolean = () => false,
+  ): void {
+    this.refuseWaiting();
+    const waiting = this.blocking?.takeWaiting() ?? [];
+    this.pool.closeIdle();
+    for (const connection of this.pool.connections) if (!isKept(connection)) this.pool.close(connection);
+    refuse(waiting);
+  }
+
+  private refuseWaiting(): void {
+    for (const request of this.quota.takeWaiting()) {
+      if (!request.isOver) request.settle(new ConnectionClosedError());
+    }
+  }
+
+  private grant(request: Request): boolean {
+    if (request.isOver) return false;
+    const { loan } = request;
+    loan.connection = this.pool.take(this.owner.currentDb(), loan);
+    this.loans.add(loan);
+    request.settle(null);
+    return true;
+  }
+
+  private onReleased(loan: Loan, isClean: boolean): void {
+    this.loans.delete(loan);
+    if (loan.connection.borrower === loan) this.pool.giveBack(loan.connection, isClean);
+    this.quota.release();
+  }
+}
+
+/** A client that lends connections. */
+export interface LeasingClient<Mode extends ReplyMappingMode> extends ClientBase<Mode> {
+  [LEND](slot: () => number, waitMs?: number): Promise<Loan>;
+}
+
+export async function lease<Mode extends ReplyMappingMode>(
+  client: LeasingClient<Mode>,
+  options: LeaseOptions = {},
+): Promise<LeasedConnection<Mode>> {
+  const loan = await client[LEND](() => slotOf(client, options), options.waitMs);
+  return new LeasedConnection<Mode>(client, loan);
+}
+
+export async function withConnection<Mode extends ReplyMappingMode, Result>(
+  client: LeasingClient<Mode>,
+  work: (own: LeasedConnection<Mode>) => Result | Promise<Result>,
+  options?: LeaseOptions,
+): Promise<Result> {
+  const own = await lease(client, options);
+  try {
+    return await work(own);
+  } finally {
+    await own.release();
+  }
+}
+
+/** The keys to watch. */
+export type Keys = string | Buffer | readonly (string | Buffer)[];
+
+/** A transaction that is not sent yet. */
+export type Unsent<Mode extends ReplyMappingMode, Rows extends ReplyRows> = ChainableCommander<
+  MappingOf<Mode>,
+  Known<Rows>
+>;
+
+export async function transaction<Mode extends ReplyMappingMode, Rows extends ReplyRows>(
+  client: LeasingClient<Mode>,
+  keys: Keys,
+  work: (own: LeasedConnection<Mode>) => Unsent<Mode, Rows> | Promise<Unsent<Mode, Rows>>,
+  { attempts = DEFAULT_ATTEMPTS }: TransactionOptions = {},
+): Promise<ExecReply<Rows>> {
+  const list = typeof keys === "string" || Buffer.isBuffer(keys) ? [keys] : keys;
+  const [key] = list;
+  if (key === undefined) throw new OptionError("transaction() needs at least one key to watch.");
+  for (let attempt = 1; attempt <= attempts; attempt++) {
+    if (attempt > 1) await sleep(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS));
+    try {
+      const attemptOnce = async (own: LeasedConnection<Mode>): Promise<ExecReply<Rows> | null> => {
+        await own.watch(...list);
+        return (await work(own)).exec();
+      };
+      const rows = await withConnection(client, attemptOnce, { key });
+      if (rows !== null) return rows;
+    } catch (error) {
+      // Nothing has run: the keys have lost their watch, or their slot has moved.
+      if (!(error instanceof WatchLostError || isRedirect(error)) || attempt === attempts) throw error;
+    }
+  }
+  throw new TransactionConflictError(attempts);
+}
+
+function isRedirect(error: unknown): boolean {
+  if (!(error instanceof ReplyError)) return false;
+  return REDIRECT.test(error.message) || error.previousErrors?.some(isRedirect) === true;
+}
+
+function slotOf({ options }: Pick<ClientBase, "options">, { key, slot }: LeaseOptions): number {
+  if (key !== undefined) return slotOfKey(withPrefix(key, options.keyPrefix));
+  if (slot !== undefined && Number.isInteger(slot) && slot >= 0 && slot < SLOTS) return slot;
+  throw new OptionError(
+    "lease() of a cluster needs the node of a slot: pass { key } or { slot } from 0 to 16383.",
+  );
+}
+
+function withPrefix(key: Argument, prefix: Argument | undefined): Argument {
+  if (prefix === undefined || prefix.length === 0) return key;
+  return Buffer.concat([Buffer.from(prefix), Buffer.from(key)]);
+}

@@ -1,0 +1,129 @@
+/**
+ * One lease of one connection: it passes commands on, refuses them after the release, and returns the connection
+ * without state of the lessee, or closed.
+ */
+
+import { Command, issuedBy, Origin } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { flagsFor, specOf } from "../command/command-table";
+import type { Dispatcher } from "../command/dispatcher";
+import { PromiseCompletion } from "../command/promise-completion";
+import { ReplyError } from "../errors";
+import type { Borrower } from "../leases/connection-pool";
+import { LeaseReleasedError } from "../leases/lease-errors";
+import { SessionChanges } from "../leases/session-changes";
+import type { Link } from "../link/link";
+import { startTimer, stopTimer } from "../util/scheduling";
+import type { PooledConnection } from "./pooled-connection";
+
+/** The time for the commands that undo the changes of a lessee; then the connection is closed. */
+const CLEAN_UP_MS = 1000;
+/** Valkey 8 and later answer UNSUBSCRIBE without a subscription so; nothing is left to undo. */
+const NOT_SUBSCRIBED = /^NOSUB /;
+
+/** Takes the connection back. */
+export interface Lessor {
+  onReleased(loan: Loan, isClean: boolean): void;
+  /** The server has answered a command with an error; a cluster learns from redirects. */
+  onRefused(error: Error): void;
+}
+
+export class Loan implements Dispatcher, Borrower {
+  readonly isBound = true;
+  private readonly changes = new SessionChanges();
+  private ended: Promise<void> | null = null;
+  connection!: PooledConnection;
+
+  constructor(private readonly lessor: Lessor) {}
+
+  get link(): Link {
+    return this.connection.link;
+  }
+
+  dispatch(command: Command): void {
+    if (this.ended !== null) {
+      command.fail(new LeaseReleasedError());
+      return;
+    }
+    this.changes.note(command);
+    this.connection.dispatch(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    if (this.ended !== null) {
+      for (const command of commands) this.dispatch(command);
+      return;
+    }
+    for (const command of commands) this.changes.note(command);
+    this.connection.dispatchBatch(commands);
+  }
+
+  onTaken(): void {}
+
+  onRefused(error: Error): void {
+    this.lessor.onRefused(error);
+  }
+
+  /** Ends the lease. Resolves when the connection is clean or closed. */
+  release(): Promise<void> {
+    this.ended ??= this.cleanUp().then((isClean) => {
+      this.connection.listener?.onEnd();
+      this.connection.listener = null;
+      this.lessor.onReleased(this, isClean);
+    });
+    return this.ended;
+  }
+
+  /** Sends QUIT after the issued commands; resolves when they are answered. */
+  async leave(): Promise<void> {
+    if (this.link.status === "ready" && !this.isBlocked) await this.run("quit").catch(() => {});
+  }
+
+  private async cleanUp(): Promise<boolean> {
+    const { link, changes, connection } = this;
+    if (changes.isLasting || !connection.isUsable || this.isBlocked) return false;
+    const names = changes.undo();
+    // Waits for the commands that are still unanswered.
+    if (names.length === 0 && !link.isIdle) names.push("unwatch");
+    if (names.length > 0 && !(await this.undo(names))) return false;
+    link.session.clear();
+    return true;
+  }
+
+  private async undo(names: readonly string[]): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const limit = new Promise<boolean>((resolve) => {
+      timer = startTimer(() => resolve(false), CLEAN_UP_MS);
+    });
+    const isClean = await Promise.race([limit, this.runAll(names)]);
+    stopTimer(timer);
+    return isClean;
+  }
+
+  private async runAll(names: readonly string[]): Promise<boolean> {
+    try {
+      // One by one: a subscriber of RESP2 may send UNWATCH only after the reply to UNSUBSCRIBE.
+      for (const name of names) await this.run(name);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  private async run(name: string): Promise<void> {
+    const completion = new PromiseCompletion();
+    this.connection.dispatch(issuedBy(Origin.Client, new Command(specOf(name), [], false, completion)));
+    await completion.promise.catch((error: Error) => {
+      if (!(error instanceof ReplyError && NOT_SUBSCRIBED.test(error.message))) throw error;
+    });
+  }
+
+  /** The reply to an issued command may take any time. */
+  private get isBlocked(): boolean {
+    const { connection, offline } = this.link;
+    for (const { spec, args } of [...offline.pending(), ...(connection?.queue.pending() ?? [])]) {
+      if ((flagsFor(spec, args) & CommandFlag.Blocking) !== 0) return true;
+    }
+    return false;
+  }
+}

@@ -1,0 +1,77 @@
+/**
+ * Follows the commands of a leased connection and lists the commands that undo their effect on the connection.
+ * SELECT is not listed, because the pool selects the database of the next borrower.
+ */
+
+import type { Command } from "../command/command";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
+import { isWord } from "../command/key-positions";
+
+/** Commands whose effect on the connection is not undone, with the subcommands that have none. */
+const LASTING: ReadonlyMap<string, readonly string[]> = new Map([
+  ["asking", []],
+  ["auth", []],
+  [
+    "client",
+    [
+      "GETNAME",
+      "GETREDIR",
+      "HELP",
+      "ID",
+      "INFO",
+      "KILL",
+      "LIST",
+      "PAUSE",
+      "TRACKINGINFO",
+      "UNBLOCK",
+      "UNPAUSE",
+    ],
+  ],
+  ["hello", []],
+  ["himport", []],
+  ["monitor", []],
+  ["psync", []],
+  ["quit", []],
+  ["readonly", []],
+  ["readwrite", []],
+  ["reset", []],
+  ["script", ["EXISTS", "FLUSH", "HELP", "KILL", "LOAD", "SHOW"]],
+  ["sync", []],
+]);
+
+const ENTRIES: ReadonlyMap<string, string> = new Map([
+  ["subscribe", "unsubscribe"],
+  ["psubscribe", "punsubscribe"],
+  ["ssubscribe", "sunsubscribe"],
+]);
+
+export class SessionChanges {
+  /** Only a new connection has none of the changes. */
+  isLasting = false;
+  private isWatching = false;
+  private isInTransaction = false;
+  private readonly exits = new Set<string>();
+
+  note({ spec, args }: Command): void {
+    const { flags, lowerName } = spec;
+    if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
+    else if ((flags & CommandFlag.Unwatch) !== 0) this.isWatching = false;
+    else if ((flags & TRANSACTION_END) !== 0) {
+      this.isWatching = false;
+      this.isInTransaction = false;
+    } else if ((flags & CommandFlag.Multi) !== 0) this.isInTransaction = true;
+    const exit = ENTRIES.get(lowerName);
+    if (exit !== undefined) this.exits.add(exit);
+    const harmless = LASTING.get(lowerName);
+    if (harmless !== undefined && !harmless.some((word) => isWord(args[0], word))) this.isLasting = true;
+  }
+
+  /** The names of the commands that undo the changes, in the order in which the server accepts them. */
+  undo(): string[] {
+    const names = [...this.exits];
+    // Inside a transaction, an UNSUBSCRIBE would be queued.
+    if (this.isInTransaction) names.unshift("discard");
+    else if (this.isWatching) names.push("unwatch");
+    return names;
+  }
+}
