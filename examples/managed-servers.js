@@ -18,7 +18,9 @@ async function main() {
   const tokens = gcpIam(getAccessToken);
   const redis = new Redis(process.env.REDIS_URL, {
     credentials: async (request) => ({ ...(await tokens(request)), username: "example" }),
+    maintenance: "auto", // the default: on for hosts of Redis Cloud and Azure Managed Redis
   });
+  redis.on("maintenance", ({ state, notice }) => console.log("maintenance:", state, notice?.kind));
   console.log("user:", await redis.acl("WHOAMI"));
 
   await new Promise((resolve) => setTimeout(resolve, 1_500));

@@ -43,6 +43,7 @@ const LATE = Object.fromEntries(
     "leases/lease-errors": "lease-errors",
     "link/admission": "admission",
     "link/unblocker": "unblocker",
+    "maintenance/mover": "maintenance",
     "pipeline/auto-pipeliner": "auto-pipeliner",
     "pipeline/bulk": "bulk",
     "sentinel/sentinel-connector": "sentinel-connector",

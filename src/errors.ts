@@ -34,6 +34,7 @@ export type ErrorCode =
   | "INVALID_OPTION"
   | "LEASE_RELEASED"
   | "LEASE_TIMEOUT"
+  | "MAINTENANCE_REFUSED"
   | "MAX_RETRIES"
   | "MESSAGES_OVERFLOW"
   | "MONITOR_MODE"
@@ -732,6 +733,25 @@ export class CredentialsError extends SluiceError {
   }
   static {
     label(CredentialsError, "CredentialsError", "CredentialsError");
+  }
+}
+
+/**
+ * With `maintenance: "on"`, the server refused to announce maintenance. The client works without notices.
+ *
+ * @advice remove the option `maintenance`, or allow the user CLIENT MAINT_NOTIFICATIONS
+ * @section connections
+ */
+export class MaintenanceRefusedError extends SluiceError {
+  override readonly code: ErrorCode = "MAINTENANCE_REFUSED";
+  constructor(server: string, cause: Error) {
+    super(
+      `${server} refused CLIENT MAINT_NOTIFICATIONS: "${cause.message}". Remove the option "maintenance", or allow the user this command. The client works without notices of maintenance.`,
+      { cause },
+    );
+  }
+  static {
+    label(MaintenanceRefusedError, "MaintenanceRefusedError", "MaintenanceRefusedError");
   }
 }
 

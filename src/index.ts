@@ -113,6 +113,7 @@ export {
   type ErrorCode,
   type ErrorCommand,
   InvalidUrlError,
+  MaintenanceRefusedError,
   MaxRetriesOutcomeUnknownError,
   MaxRetriesPerRequestError,
   MessagesOverflowError,
@@ -142,6 +143,7 @@ export { AbstractConnector } from "./link/connector";
 export type { CredentialRequest, CredentialsProvider } from "./link/credential-provider";
 export type { CredentialReason, ExpiringCredentials } from "./link/credentials";
 export type { WatchdogOptions } from "./link/link-options";
+export type { MaintenanceReport } from "./maintenance/mover";
 export type {
   BatchOperationContext,
   CommandTraceContext,

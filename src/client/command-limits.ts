@@ -48,7 +48,12 @@ export interface LimitContext {
   readonly isWritable: boolean;
   /** The position of a command, for the error. */
   positionOf(command: SentCommand): QueuePosition;
+  /** The server has announced maintenance: `commandTimeout` waits longer. */
+  readonly isRelaxed: boolean;
 }
+
+/** How often an expired command is checked while maintenance runs. */
+const RELAXED_CHECK_MS = 100;
 
 /** Commands with their own timeout, and XREAD and XREADGROUP even without BLOCK. */
 const MAY_BLOCK =
@@ -203,6 +208,11 @@ export class CommandLimit extends Limit {
 
   override onExpired(): void {
     const { command } = this;
+    // The limit of `with()` is the caller's own.
+    if (!this.isTelling && this.context.isRelaxed) {
+      this.start(RELAXED_CHECK_MS);
+      return;
+    }
     const leftMs = this.leftMs();
     if (leftMs > 0) {
       if (leftMs < Number.POSITIVE_INFINITY) this.start(leftMs);

@@ -116,7 +116,7 @@ export class LegacyCommand extends Command {
 
   /** Rejects the command with "Command timed out" unless it settles first. */
   setTimeout(timeoutMs: number): void {
-    const context = { isWritable: true, positionOf: () => NOWHERE };
+    const context = { isWritable: true, isRelaxed: false, positionOf: () => NOWHERE };
     new CommandLimit(this, context, false).start(timeoutMs);
   }
 

@@ -6,23 +6,28 @@
 import type { EventEmitter } from "node:events";
 import type { Command } from "../command/command";
 import { ConnectionCounts } from "../connection/connection-counts";
-import type { ClientIdentity } from "../connection/handshake";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import { ConnectionClosedError } from "../errors";
 import { endCommands } from "../link/leftovers";
-import type { LinkDeps, LinkListener, Takeover } from "../link/link-options";
+import type { LinkDeps, LinkListener, MoverMaker, Takeover } from "../link/link-options";
 import type { LinkStatus } from "../link/link-state";
 import { explainReply } from "../observability/hints";
 import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import { nextTick } from "../util/scheduling";
 import { callUser } from "../util/user-code";
-import { VERSION } from "../util/version";
+import { IDENTITY } from "../util/version";
 import { type Chain, PARTS } from "./chain";
 import type { ClientTracer } from "./client-tracer";
 import { type CredentialOptions, credentialsOf } from "./credentials-of";
 import { emitMessage } from "./events";
+import {
+  type MaintenanceListener,
+  type MaintenanceOptions,
+  type MaintenanceReport,
+  moverMaker,
+} from "./maintenance";
 import type { RedisStatus } from "./types";
 
 /** The cluster of a link, which receives some of its reports. */
@@ -34,17 +39,18 @@ export interface LinkSupervisor {
   readonly takeover?: Takeover;
   onShardLost?(channel: Buffer): void;
   onMessage?(message: Message): void;
+  onMaintenance?(report: MaintenanceReport): void;
+  /** The server announced that slots have moved to other nodes. */
+  onSlotsMoved?(): void;
 }
 
 /** The client that emits the events. */
 export interface EventfulClient extends EventEmitter {
-  readonly options: CredentialOptions;
+  readonly options: CredentialOptions & MaintenanceOptions;
   /** Undefined while the client is being built. */
   readonly [PARTS]?: Chain;
   silentEmit(event: string, argument: unknown): boolean;
 }
-
-const IDENTITY: ClientIdentity = { name: "sluice", version: VERSION };
 
 /** One command as MONITOR prints it. */
 interface MonitorLine {
@@ -59,22 +65,25 @@ interface MonitorLine {
 const MONITOR_HEAD = /^(\S+) \[(\d+) ([^\]]*)\]/;
 const MONITOR_WORD = /"((?:[^"\\]|\\.)*)"/g;
 
-export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
+export class RedisEvents implements LinkDeps, LinkListener, MessageListener, MaintenanceListener {
   supervisor: LinkSupervisor | null = null;
   /** The value that an application has written to `status`; the next state change of the link replaces it. */
   shownStatus: RedisStatus | null = null;
 
   /** The counts of the connections of the client. */
   readonly counts = new ConnectionCounts();
+  readonly makeMover: MoverMaker | null;
 
   constructor(
     private readonly client: EventfulClient,
     readonly tracer: ClientTracer,
-  ) {}
+  ) {
+    this.makeMover = moverMaker(client.options, this, this);
+  }
 
   // --- for the links of the client ---------------------------------------------------------
 
-  get identity(): ClientIdentity {
+  get identity(): typeof IDENTITY {
     return IDENTITY;
   }
 
@@ -145,6 +154,21 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener {
 
   onGap(gap: SubscriptionGap): void {
     this.emitSafely("gap", gap);
+  }
+
+  onMaintenance(report: MaintenanceReport): void {
+    if (report.state === "moved") {
+      // The server tracks keys for the former connection.
+      const { tracker } = this.client[PARTS] ?? {};
+      tracker?.onStatus(false, this.tracer);
+      tracker?.onStatus(true, this.tracer);
+    }
+    this.supervisor?.onMaintenance?.(report);
+    this.emitSafely("maintenance", report);
+  }
+
+  onSlotsMoved(): void {
+    this.supervisor?.onSlotsMoved?.();
   }
 
   onMessage(message: Message): void {

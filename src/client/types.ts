@@ -5,6 +5,7 @@
  */
 
 import type { ChainableCommander, Known, RedisCommander, RedisValue } from "../command/generated/signatures";
+import type { MaintenanceReport } from "../maintenance/mover";
 import type { MergeChoice } from "./merging";
 
 export type { RedisValue };
@@ -28,6 +29,8 @@ export interface ClientListeners {
   pmessageBuffer: (pattern: string, channel: Buffer, message: Buffer) => void;
   error: (error: Error) => void;
   invalidate: (keys: string[] | null) => void;
+  /** A cluster adds the address of the node. */
+  maintenance: (report: MaintenanceReport, node?: string) => void;
 }
 
 /** The reply mapping in the options; `Current` if they have none. */

@@ -17,7 +17,10 @@ export interface NodeSupervisorDeps {
   readonly pool: NodePool;
   readonly redirector: Redirector;
   readonly refresher: Refresher;
-  readonly owner: { onNodeError(error: Error, key: string): void };
+  readonly owner: {
+    onNodeError(error: Error, key: string): void;
+    emit(event: string, ...args: unknown[]): void;
+  };
 }
 
 export class NodeSupervisor {
@@ -60,6 +63,15 @@ export class NodeSupervisor {
   onNamedError(type: string, error: Error): void {
     if (type === "error") this.deps.owner.onNodeError(error, this.node.key);
     else if (type === "busy") this.onBusy();
+  }
+
+  onMaintenance(report: unknown): void {
+    this.deps.owner.emit("maintenance", report, this.node.key);
+  }
+
+  /** The node has announced new owners. */
+  onSlotsMoved(): void {
+    this.deps.refresher.askAtOnce(this.node);
   }
 
   /** The node owes replies and is silent: another node may have taken over. */

@@ -5,12 +5,14 @@
 
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
-import type { ConnectionOptions } from "../connection/connection";
+import type { Connection, ConnectionDeps, ConnectionLife, ConnectionOptions } from "../connection/connection";
 import type { ConnectionCounts } from "../connection/connection-counts";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { MessageListener } from "../connection/push-router";
-import type { SubscriptionGap } from "../connection/subscriptions";
+import type { SubscriptionGap, Subscriptions } from "../connection/subscriptions";
 import type { FlushPolicy } from "../connection/writer";
+import type { AbstractConnector } from "./connector";
+import type { ExpiringCredentials } from "./credentials";
 import type { IdentitySource } from "./establishment";
 import type { LinkStatus } from "./link-state";
 import type { ReconnectionOptions } from "./reconnection";
@@ -70,6 +72,53 @@ export interface Takeover {
   madeWhole(commands: readonly Command[]): readonly Command[];
 }
 
+/** A link whose connection can be replaced. */
+export interface MovableLink extends ConnectionLife {
+  readonly options: LinkOptions;
+  readonly connector: AbstractConnector;
+  readonly connection: Connection | null;
+  readonly subscriptions: Subscriptions;
+  readonly databases: { readonly agreed: number };
+  readonly messages: MessageListener | null;
+  /** The address of the server, for messages. */
+  readonly server: string;
+  /** Its connection has a state that another one would lack, or is not ready. */
+  readonly isBound: boolean;
+  /** A connection of the link that is not its current one. */
+  makeConnection(): Connection;
+  /** Commands that wait for the mover are sent if it does not hold them any more. */
+  resume(): void;
+  /** Later commands go to this connection, which has completed its handshake. */
+  replaceConnection(connection: Connection, db: number, credentials: ExpiringCredentials): void;
+  /** The commands that a replaced connection has left are sent again by the rules of a lost one. */
+  takeBack(connection: Connection): void;
+  /** While maintenance runs, silence of the server proves nothing. */
+  relax(isRelaxed: boolean): void;
+  report(type: string, error: Error): void;
+}
+
+/** Moves a link to another connection before the server closes the current one. */
+export interface LinkMover {
+  /** Commands wait until the connection is replaced. */
+  readonly isHolding: boolean;
+  /** Maintenance runs: time limits wait longer. */
+  readonly isRelaxed: boolean;
+  /** Unanswered commands of replaced connections. */
+  readonly unanswered: number;
+  /** Creates a connection of the link. */
+  open(options: ConnectionOptions, deps: ConnectionDeps): Connection;
+  /** The connection is ready, and no command was sent yet. */
+  onEstablished(connection: Connection): void;
+  /** The current connection is gone or about to close. */
+  onLost(): void;
+  /** The state of the link has changed: a planned change may be possible now. */
+  look(): void;
+  /** The link has ended. */
+  stop(): void;
+}
+
+export type MoverMaker = (link: MovableLink) => LinkMover;
+
 /** The collaborators of a link. Each one is passed to the part that needs it. */
 export interface LinkDeps extends IdentitySource {
   readonly listener: LinkListener;
@@ -84,6 +133,8 @@ export interface LinkDeps extends IdentitySource {
   redirects(command: Command, error: Error): boolean;
   /** Takes over commands when this link ends, for another link. */
   readonly takeover: Takeover | null;
+  /** Absent: the link does not follow announced maintenance. */
+  readonly makeMover?: MoverMaker | null;
 }
 
 /** The size of one flush; see docs/decisions on how it was measured. */

@@ -37,7 +37,14 @@ import {
   isConnectionTrouble,
 } from "./establishment";
 import { isQuit, LeftoverCommands } from "./leftovers";
-import { connectionOptions, type LinkDeps, type LinkOptions, serverOf } from "./link-options";
+import {
+  connectionOptions,
+  type LinkDeps,
+  type LinkMover,
+  type LinkOptions,
+  type MovableLink,
+  serverOf,
+} from "./link-options";
 import { isConnected, type LinkMode, type LinkStatus, modeRefusal, moveLink } from "./link-state";
 import { Liveness } from "./liveness";
 import { OfflineQueue } from "./offline-queue";
@@ -68,7 +75,8 @@ type CalledByParts = ConnectionLife &
   DatabaseDeps &
   ErrorReplyDeps &
   StateReplyDeps &
-  CredentialHost;
+  CredentialHost &
+  MovableLink;
 
 export class Link implements Dispatcher, CalledByParts {
   readonly subscriptions = new Subscriptions(() => this.updateDirect());
@@ -84,6 +92,8 @@ export class Link implements Dispatcher, CalledByParts {
   private readonly connectionDeps: ConnectionDeps;
   private readonly gap: SubscriptionGap;
   private readonly leftovers: LeftoverCommands;
+  /** Null: maintenance of the server is not followed. */
+  private readonly mover: LinkMover | null;
   private state: LinkStatus = "wait";
   /** The connection, if it is ready, no command waits before it, and no command needs inspection. */
   direct: Connection | null = null;
@@ -121,6 +131,7 @@ export class Link implements Dispatcher, CalledByParts {
       tracer,
       counts,
     };
+    this.mover = deps.makeMover?.(this) ?? null;
   }
 
   get status(): LinkStatus {
@@ -190,6 +201,7 @@ export class Link implements Dispatcher, CalledByParts {
   private leaveConnection(isReconnect: boolean, isWritten: boolean): void {
     const { status } = this;
     if (status === "end") return;
+    this.mover?.onLost();
     if (!isReconnect) this.isClosing = true;
     this.reconnection.isMovingOn = isReconnect;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
@@ -218,7 +230,8 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** Commands are written as they arrive. */
   get isWritable(): boolean {
-    return this.status === "ready" && this.current.isWritable && !this.session.isQuitting;
+    const isHeld = this.mover?.isHolding === true;
+    return this.status === "ready" && this.current.isWritable && !this.session.isQuitting && !isHeld;
   }
 
   /** QUIT was issued, the client is closing, or it has ended. */
@@ -236,9 +249,9 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** The unsettled commands: at the connection, and before it. */
   get pending(): Pending {
-    const { queue } = this;
+    const { queue, mover } = this;
     return {
-      unanswered: queue?.inFlight ?? 0,
+      unanswered: (queue?.inFlight ?? 0) + (mover?.unanswered ?? 0),
       unsent: this.offline.length + (queue?.unsent ?? 0),
     };
   }
@@ -250,7 +263,8 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** No command waits, and no reply is due. */
   get isIdle(): boolean {
-    return this.offline.length === 0 && (this.connection?.queue.length ?? 0) === 0;
+    const length = (this.connection?.queue.length ?? 0) + (this.mover?.unanswered ?? 0);
+    return this.offline.length + length === 0;
   }
 
   /** The position of a command of this link, for the error of a timeout. */
@@ -293,8 +307,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   onDbKnown(): void {
-    if (this.current.isReady && !this.current.isDeciding) this.drainWaiting();
-    this.updateDirect();
+    this.resume();
   }
 
   prepareFieldsets(): void {
@@ -336,6 +349,56 @@ export class Link implements Dispatcher, CalledByParts {
     const isInside = this.session.isInTransaction && (flags & CommandFlag.Multi) === 0;
     const isEnd = (flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0;
     if (!isInside && !isEnd) this.liveness.ask(silentMs);
+  }
+
+  // --- MovableLink -------------------------------------------------------------------------
+
+  get messages(): LinkDeps["messages"] {
+    return this.deps.messages;
+  }
+
+  get isBound(): boolean {
+    return this.status !== "ready" || this.isLeaving || this.session.isBound || this.current.isDeciding;
+  }
+
+  /** Time limits of commands wait longer. */
+  get isRelaxed(): boolean {
+    return this.mover?.isRelaxed === true;
+  }
+
+  makeConnection(): Connection {
+    const { mover, connectionDeps } = this;
+    const options = connectionOptions(this.options);
+    return mover === null ? new Connection(options, connectionDeps) : mover.open(options, connectionDeps);
+  }
+
+  resume(): void {
+    if (this.current.isReady && !this.holdsCommands) this.drainWaiting();
+    this.updateDirect();
+  }
+
+  replaceConnection(connection: Connection, db: number, credentials: ExpiringCredentials): void {
+    this.liveness.stop();
+    this.current.drop();
+    this.current.connection = connection;
+    this.current.open(db);
+    this.liveness.start(connection);
+    this.renewal.start(credentials);
+  }
+
+  takeBack(connection: Connection): void {
+    const left = this.leftovers.leftBy(connection);
+    this.leftovers.keep(this.isLeaving ? this.leftovers.endLeftovers(left) : left, connection);
+    if (this.state === "end") this.leftovers.endWaiting();
+    this.resume();
+  }
+
+  relax(isRelaxed: boolean): void {
+    const { connection, options } = this;
+    if (connection === null || this.state !== "ready") return;
+    connection.limitSilence(isRelaxed ? 0 : (options.socketTimeout ?? 0));
+    if (!isRelaxed) this.liveness.start(connection);
+    else this.liveness.pause(connection);
   }
 
   // --- the connection ----------------------------------------------------------------------
@@ -380,6 +443,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.setStatus("ready");
     if (this.databases.agreed !== (this.options.db ?? 0)) this.deps.listener.onSelect(this.databases.agreed);
     if (this.options.monitor) this.current.request("monitor", []);
+    this.mover?.onEstablished(connection);
     this.sendWaiting(connection);
     this.reconnection.succeed();
     this.errorReplies.onArrival(info.field("role"));
@@ -451,13 +515,19 @@ export class Link implements Dispatcher, CalledByParts {
     const isOpen = this.isWritable && !this.isLeaving && !isDelicate && !isDbOpen && this.mode === "normal";
     this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
     this.renewal.release();
+    this.mover?.look();
+  }
+
+  /** Commands wait for an EXEC that determines the database, or for another connection. */
+  private get holdsCommands(): boolean {
+    return this.current.isDeciding || this.mover?.isHolding === true;
   }
 
   private beginAttempt(): void {
     this.leftovers.cause = undefined;
     this.deps.counts.attempts++;
     this.setStatus("connecting");
-    const connection = new Connection(connectionOptions(this.options), this.connectionDeps);
+    const connection = this.makeConnection();
     this.current.connection = connection;
     this.reconnection.dial(connection);
   }
@@ -478,6 +548,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   private dropConnection(): void {
     this.reconnection.stop();
+    this.mover?.onLost();
     this.liveness.stop();
     this.current.drop();
     this.direct = null;
@@ -491,7 +562,7 @@ export class Link implements Dispatcher, CalledByParts {
       return;
     }
     if (this.status === "wait") this.connect().catch(() => {});
-    const isHeld = this.current.isDeciding;
+    const isHeld = this.holdsCommands;
     const waits = !this.isWritable && !(this.status === "connect" && this.current.mayBypass(command));
     if (waits && !isHeld && this.options.enableOfflineQueue === false) {
       this.session.loseMember(command);
@@ -546,14 +617,13 @@ export class Link implements Dispatcher, CalledByParts {
     this.updateDirect();
   }
 
-  /** The other commands wait for an EXEC that determines the database. */
   private drainWaiting(): void {
     const { current, session } = this;
     this.offline.drain(
       (command) => current.send(command),
-      () => current.isDeciding,
+      () => this.holdsCommands,
     );
-    if (!current.isDeciding && !session.isDbOpen) current.select(session.selected.db);
+    if (!this.holdsCommands && !session.isDbOpen) current.select(session.selected.db);
   }
 
   /** A command that was dispatched but not sent when its connection was lost. */
@@ -592,6 +662,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   private finish(): void {
     this.reconnection.reset();
+    this.mover?.stop();
     this.gap.end(this.leftovers.closedError());
     callUser(() => this.connector.disconnect());
     // A listener of the error may have ended it already.

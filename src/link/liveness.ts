@@ -81,6 +81,12 @@ export class Liveness implements WatchdogOwner, Completion {
     this.watchdog?.wake();
   }
 
+  /** No check runs until `start`. */
+  pause(connection: Connection): void {
+    this.stop();
+    connection.doubtAfterMs = 0;
+  }
+
   stop(): void {
     this.watchdog?.stop();
     this.probing?.stop();

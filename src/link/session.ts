@@ -124,6 +124,11 @@ export class Session {
     return this.isWatchLost || this.isMultiLost || this.openTransaction !== null;
   }
 
+  /** It guards keys, is inside a transaction, or waits for the reply that determines its database. */
+  get isBound(): boolean {
+    return this.isWatching || this.isDelicate || this.isDbOpen;
+  }
+
   private get isGuardLost(): boolean {
     return this.guards?.isOneLost === true;
   }

@@ -69,10 +69,13 @@ export interface FlushContext extends ServerContext {
   error?: Error;
 }
 
-/** A connection attempt, the lifetime of a ready connection, or a probe of a silent one. */
+/** A connection attempt, the lifetime of a ready connection, a probe of a silent one, or a planned move. */
 export interface ConnectionContext extends ServerContext {
-  /** `attempt` ends when the connection is ready, `life` with its loss or end, `probe` with the verdict. */
-  operation: "attempt" | "life" | "probe";
+  /**
+   * `attempt` ends when the connection is ready, `life` with its loss or end, `probe` with the verdict. `move` begins
+   * when a server that announced maintenance is left for another one, and ends when commands use the new connection.
+   */
+  operation: "attempt" | "life" | "probe" | "move";
   /** Attempts before this one. */
   epoch: number;
   /** For an `attempt`: milliseconds since a ready connection was lost; null if there was no loss. */

@@ -41,6 +41,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   merging: FEATURE_LAYER,
   streaming: FEATURE_LAYER,
   leases: FEATURE_LAYER,
+  maintenance: FEATURE_LAYER,
   client: 6,
   subpaths: 7,
   credentials: 8,

@@ -134,6 +134,9 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
       get isWritable() {
         return wiring.router.isOpen;
       },
+      get isRelaxed() {
+        return [...wiring.pool.allClients()].some(({ link }) => link.isRelaxed);
+      },
       positionOf: (command) => positionOf(wiring, command),
     };
     this[SOURCE] = makeSource(this as unknown as Cluster, wiring);

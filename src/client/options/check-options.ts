@@ -66,6 +66,7 @@ export function checkOwnOptions(options: OptionRecord): void {
   for (const [name, group] of Object.entries(GROUPS)) checkGroup(name, options[name], group);
   checkWord("retryPolicy", options["retryPolicy"], RETRY_POLICIES);
   checkWord("flushPolicy", options["flushPolicy"], FLUSH_POLICIES);
+  if (options["maintenance"] !== false) checkWord("maintenance", options["maintenance"], ["auto", "on"]);
   checkProtocol(options["protocol"]);
   checkMerge("enableAutoPipelining.merge", settingsOf(options, "enableAutoPipelining")["merge"]);
   checkCache(settingsOf(options, "cache"));

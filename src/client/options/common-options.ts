@@ -277,6 +277,13 @@ export interface SharedOptions {
    * @default { idleMs: 5000, probeTimeoutMs: 2000 }
    */
   watchdog?: WatchdogOptions | false | undefined;
+  /**
+   * Asks the server to announce maintenance (CLIENT MAINT_NOTIFICATIONS), and moves to another connection before the
+   * server closes the current one. `auto`: only for hosts of Redis Cloud and Azure Managed Redis. `on`: for any host; a
+   * refusal is an error event. Needs protocol 3. See docs/managed-servers.md.
+   * @default "auto"
+   */
+  maintenance?: "auto" | "on" | false | undefined;
   /** Limits the commands or bytes that wait for the server. Unlimited by default. */
   bounds?: Bounds | undefined;
   /**

@@ -35,6 +35,7 @@ export const REDIS_OPTIONS = {
   lazyConnect: true,
   leases: true,
   localAddress: true,
+  maintenance: true,
   maxLoadingRetryTime: true,
   maxLossesPerCommand: true,
   maxRetriesPerRequest: true,

@@ -110,6 +110,7 @@ export const freshDefaults = (): Defaults => ({
   blockingTimeoutGrace: 100,
   blockingConnections: 0,
   watchdog: WATCHDOG,
+  maintenance: "auto",
   highWaterBytes: 256 * 1024,
   flushPolicy: "adaptive",
   himportFieldsets: undefined,

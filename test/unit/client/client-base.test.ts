@@ -56,6 +56,7 @@ class TestClient extends ClientBase {
   readonly [CHAIN] = this.bottom;
   readonly [LIMITS] = {
     isWritable: true,
+    isRelaxed: false,
     positionOf: () => ({ commandsAhead: 0, bytesAhead: 0, server: "server:1" }),
   };
   readonly [SOURCE] = { isLogging: false } as never;

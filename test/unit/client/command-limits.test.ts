@@ -55,6 +55,7 @@ describe("Limiter", () => {
       get isWritable() {
         return isWritable;
       },
+      isRelaxed: false,
       positionOf: () => ({ commandsAhead: 3, bytesAhead, server: "server:1" }),
     };
     return new home.modules.Limiter(options, context, call);

@@ -12,6 +12,7 @@ const ADDED = [
   "maxLossesPerCommand",
   "blockingConnections",
   "watchdog",
+  "maintenance",
   "highWaterBytes",
   "flushPolicy",
   "lazyConnect",

@@ -1,0 +1,69 @@
+/**
+ * A connection of a movable link changes its role: it is the next one, then the current one, then a retired one. Its
+ * events and messages follow the role.
+ */
+
+import type { Command } from "../command/command";
+import type { Connection, ConnectionLife } from "../connection/connection";
+import type { MessageListener } from "../connection/push-router";
+import type { Message } from "../protocol/message";
+import type { Reply } from "../protocol/resp-types";
+import { isNotice } from "./notices";
+
+/** Receives what one connection of the link hears. */
+export interface NoticeHearer {
+  onPush(message: readonly Reply[]): void;
+  onMessage(connection: Connection | null, message: Message, listener: MessageListener): void;
+}
+
+/** Passes the events of a connection to the link, or to the part that the connection belongs to meanwhile. */
+export class ChangeableLife implements ConnectionLife {
+  constructor(public target: ConnectionLife) {}
+
+  onOpen(): void {
+    this.target.onOpen();
+  }
+
+  onConnectionError(error: Error): void {
+    this.target.onConnectionError?.(error);
+  }
+
+  onAwake(): void {
+    this.target.onAwake?.();
+  }
+
+  onSilence(silentMs: number, first: Command | undefined): void {
+    this.target.onSilence?.(silentMs, first);
+  }
+
+  onClose(): void {
+    this.target.onClose();
+  }
+}
+
+/** Hears the notices of one connection; all pushes reach the listener of the link as well. */
+export class Ear implements MessageListener {
+  connection: Connection | null = null;
+
+  constructor(
+    private readonly hearer: NoticeHearer,
+    private readonly listener: MessageListener,
+  ) {}
+
+  onMessage(message: Message): void {
+    this.hearer.onMessage(this.connection, message, this.listener);
+  }
+
+  onShardLost(channel: Buffer): void {
+    this.listener.onShardLost(channel);
+  }
+
+  onOtherPush(kind: string, message: readonly Reply[]): void {
+    if (isNotice(kind)) this.hearer.onPush(message);
+    this.listener.onOtherPush(kind, message);
+  }
+
+  onMonitorLine(line: string): void {
+    this.listener.onMonitorLine(line);
+  }
+}

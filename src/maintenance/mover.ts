@@ -1,0 +1,304 @@
+/**
+ * Carries out the plan of one link: follows the notices of its server, opens the next connection beside the current
+ * one, and changes over when the current one owes no reply. Commands wait for that moment, so their order is kept and
+ * none is sent twice. Only blocking commands stay behind; the old connection closes when they are answered or its time
+ * is up. It never changes the configured address.
+ */
+
+import { isIP } from "node:net";
+import { Connection, type ConnectionDeps, type ConnectionOptions } from "../connection/connection";
+import { serverFor } from "../connection/flush-encoder";
+import { request } from "../connection/handshake";
+import type { MessageListener } from "../connection/push-router";
+import { ConnectionClosedError, MaintenanceRefusedError, ReplyError } from "../errors";
+import type { AbstractConnector } from "../link/connector";
+import type { LinkDeps, LinkMover, MovableLink } from "../link/link-options";
+import { withServerName } from "../link/socket-options";
+import { TcpConnector } from "../link/tcp-connector";
+import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
+import type { Message } from "../protocol/message";
+import type { Reply } from "../protocol/resp-types";
+import { atTurnEnd, clockMs, startTimer, stopTimer } from "../util/scheduling";
+import { ChangeableLife, Ear, type NoticeHearer } from "./connection-roles";
+import { isDrained } from "./drained";
+import { endpointType } from "./endpoint-type";
+import { type Address, type Notice, readNotice } from "./notices";
+import { Overlap } from "./overlap";
+import {
+  type Decision,
+  decide,
+  isRelaxed,
+  type MaintenanceEvent,
+  type Move,
+  NO_MAINTENANCE,
+  wakeAtMs,
+} from "./plan";
+import { Successor, type SuccessorOwner } from "./successor";
+
+/** An event of maintenance, for the user. */
+export interface MaintenanceReport {
+  /**
+   * `notice`: the server announced it. `moved`: commands use the new connection. `failed`: the new server could not be
+   * reached, and another attempt follows. `over`: time limits apply again.
+   */
+  readonly state: "notice" | "moved" | "failed" | "over";
+  readonly notice?: Notice | undefined;
+  readonly error?: Error | undefined;
+}
+
+export interface MoverOwner {
+  /** Whether the server must support notices. */
+  readonly isRequired: boolean;
+  onReport(report: MaintenanceReport): void;
+  /** Slots have moved to other nodes of the cluster. */
+  onSlotsMoved(): void;
+}
+
+/** How often a connection is checked that still owes replies. */
+const DRAIN_CHECK_MS = 1;
+const RETIRED_CHECK_MS = 20;
+
+export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
+  isHolding = false;
+  private state = NO_MAINTENANCE;
+  private successor: Successor | null = null;
+  private context: ConnectionContext | null = null;
+  private readonly lives = new WeakMap<Connection, ChangeableLife>();
+  private readonly retired = new Set<Connection>();
+  private overlap: Overlap | null = null;
+  private timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly link: MovableLink,
+    private readonly deps: Pick<LinkDeps, "credentials" | "identity" | "counts" | "tracer">,
+    private readonly owner: MoverOwner,
+  ) {}
+
+  // --- LinkMover -----------------------------------------------------------------------------
+
+  open(options: ConnectionOptions, deps: ConnectionDeps): Connection {
+    const life = new ChangeableLife(deps.life);
+    const ear = deps.messages && new Ear(this, deps.messages);
+    const connection = new Connection(options, { ...deps, life, messages: ear });
+    if (ear !== null) ear.connection = connection;
+    this.lives.set(connection, life);
+    return connection;
+  }
+
+  onEstablished(connection: Connection): void {
+    this.askForNotices(connection);
+    if (this.isRelaxed) this.link.relax(true);
+  }
+
+  onLost(): void {
+    this.handle({ kind: "connection lost" });
+  }
+
+  look(): void {
+    const { successor, link } = this;
+    if (this.isHolding || successor === null || this.state.move?.status !== "ready" || link.isBound) return;
+    this.isHolding = true;
+    link.resume();
+    atTurnEnd(() => this.changeWhenDrained(successor));
+  }
+
+  stop(): void {
+    this.onLost();
+    this.state = NO_MAINTENANCE;
+    stopTimer(this.timer);
+    for (const connection of this.retired) connection.end();
+  }
+
+  get isRelaxed(): boolean {
+    return isRelaxed(this.state);
+  }
+
+  get unanswered(): number {
+    let sum = 0;
+    for (const { queue } of this.retired) sum += queue.length;
+    return sum;
+  }
+
+  // --- called by the ears ----------------------------------------------------------------------
+
+  onPush(message: readonly Reply[]): void {
+    const notice = readNotice(message);
+    if (notice === null) return;
+    const { seen } = this.state;
+    this.handle({ kind: "notice", notice });
+    if (this.state.seen !== seen) this.owner.onReport({ state: "notice", notice });
+  }
+
+  onMessage(connection: Connection | null, message: Message, listener: MessageListener): void {
+    const { overlap } = this;
+    if (connection !== null && this.retired.has(connection)) return;
+    if (overlap === null) listener.onMessage(message);
+    else overlap.take(connection, message);
+    if (overlap?.isOver === true) this.overlap = null;
+  }
+
+  // --- SuccessorOwner --------------------------------------------------------------------------
+
+  onHandshake({ connection }: Successor): void {
+    this.askForNotices(connection);
+    const { subscriptions, messages } = this.link;
+    if (!subscriptions.isEmpty && messages !== null)
+      this.overlap = new Overlap(messages, connection, clockMs);
+  }
+
+  onReady(): void {
+    this.handle({ kind: "ready" });
+    this.look();
+  }
+
+  onFailed(error: Error): void {
+    this.drop(error);
+    this.owner.onReport({ state: "failed", error });
+    this.handle({ kind: "dial failed" });
+  }
+
+  // --- inside ----------------------------------------------------------------------------------
+
+  private handle(event: MaintenanceEvent): void {
+    const wasRelaxed = this.isRelaxed;
+    const [state, decisions] = decide(this.state, event, clockMs());
+    this.state = state;
+    for (const decision of decisions) this.carryOut(decision);
+    if (this.isRelaxed !== wasRelaxed) this.link.relax(this.isRelaxed);
+    if (wasRelaxed && !this.isRelaxed) this.owner.onReport({ state: "over" });
+    stopTimer(this.timer);
+    const delayMs = wakeAtMs(this.state) - clockMs();
+    if (delayMs === Number.POSITIVE_INFINITY) return;
+    this.timer = startTimer(() => this.handle({ kind: "time" }), Math.max(1, Math.ceil(delayMs)));
+    this.timer.unref();
+  }
+
+  private carryOut(decision: Decision): void {
+    if (decision.does === "dial") this.dial(decision.address);
+    else if (decision.does === "refresh slots") this.owner.onSlotsMoved();
+    else {
+      this.successor?.abandon();
+      this.drop(new ConnectionClosedError());
+    }
+  }
+
+  private dial(address: Address | null): void {
+    const { link, deps } = this;
+    deps.counts.attempts++;
+    if (connectionChannel.isHeard) {
+      const { serverAddress, serverPort } = serverFor(deps.tracer);
+      this.context = connectionChannel.begin({
+        operation: "move",
+        epoch: deps.counts.attempts - 1,
+        serverAddress: address?.host ?? serverAddress,
+        serverPort: address?.port ?? serverPort,
+      });
+    }
+    const connection = link.makeConnection();
+    const connector = address === null ? link.connector : this.connectorTo(address);
+    this.successor = new Successor(connection, link, this);
+    this.lifeOf(connection).target = this.successor;
+    this.successor.start(connector, deps);
+  }
+
+  /** Certificates contain the configured name if the server names an IP address. */
+  private connectorTo(address: Address): AbstractConnector {
+    const { options } = this.link;
+    const servername = isIP(address.host) ? options.host : address.host;
+    const { disconnectTimeout, localAddress } = options;
+    const tls = withServerName(options.tls, servername);
+    return new TcpConnector({ ...address, family: 0, localAddress, tls, disconnectTimeout });
+  }
+
+  /** The next connection is gone, or is not needed. */
+  private drop(error: Error): void {
+    this.successor = null;
+    this.overlap = null;
+    this.endContext(error);
+    this.release();
+  }
+
+  private release(): void {
+    if (!this.isHolding) return;
+    this.isHolding = false;
+    this.link.resume();
+  }
+
+  private endContext(error?: Error): void {
+    const { context } = this;
+    this.context = null;
+    if (context !== null) connectionChannel.settle(context, error);
+  }
+
+  private askForNotices(connection: Connection): void {
+    if (connection.shape.protocol !== 3) return;
+    const { remoteAddress } = (connection.socket ?? {}) as { remoteAddress?: string };
+    const type = endpointType(remoteAddress, Boolean(this.link.options.tls));
+    const words = ["MAINT_NOTIFICATIONS", "ON", "moving-endpoint-type", type];
+    void request(connection, "client", words).then(({ error }) => {
+      if (!(error instanceof ReplyError) || !this.owner.isRequired) return;
+      this.link.report("error", new MaintenanceRefusedError(this.link.server, error));
+    });
+  }
+
+  // --- the change ------------------------------------------------------------------------------
+
+  private changeWhenDrained(successor: Successor): void {
+    const { move } = this.state;
+    const { connection: old } = this.link;
+    if (!this.isHolding || this.successor !== successor || move === null || old === null) return;
+    const isLate = clockMs() >= move.endMs;
+    if (isLate || isDrained(old.queue)) this.changeOver(old, successor, isLate);
+    else startTimer(() => this.changeWhenDrained(successor), DRAIN_CHECK_MS);
+  }
+
+  private changeOver(old: Connection, successor: Successor, isLate: boolean): void {
+    const { link } = this;
+    if (!successor.isUpToDate) {
+      successor.abandon();
+      this.onFailed(new ConnectionClosedError());
+      return;
+    }
+    const { move } = this.state;
+    successor.finish();
+    this.successor = null;
+    this.retire(old, (move as Move).endMs);
+    this.lifeOf(successor.connection).target = link;
+    link.replaceConnection(successor.connection, successor.db, successor.credentials);
+    this.deps.counts.opened++;
+    this.endContext();
+    this.overlap?.change();
+    this.owner.onReport({ state: "moved" });
+    this.handle({ kind: "changed over" });
+    if (this.isRelaxed) link.relax(true);
+    // Its commands go first.
+    if (isLate) this.close(old);
+    this.release();
+  }
+
+  /** It still answers the commands that it has, until the server closes it. */
+  private retire(connection: Connection, endMs: number): void {
+    this.retired.add(connection);
+    const onClose = (): void => {
+      if (this.retired.delete(connection)) this.link.takeBack(connection);
+    };
+    this.lifeOf(connection).target = { onOpen() {}, onClose };
+    this.watchRetired(connection, endMs);
+  }
+
+  private watchRetired(connection: Connection, endMs: number): void {
+    if (!this.retired.has(connection)) return;
+    if (connection.queue.length === 0) connection.end();
+    else if (clockMs() >= endMs) this.close(connection);
+    else startTimer(() => this.watchRetired(connection, endMs), RETIRED_CHECK_MS).unref();
+  }
+
+  private close(connection: Connection): void {
+    connection.destroy();
+    if (this.retired.delete(connection)) this.link.takeBack(connection);
+  }
+
+  private lifeOf(connection: Connection): ChangeableLife {
+    return this.lives.get(connection) as ChangeableLife;
+  }
+}
