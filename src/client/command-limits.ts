@@ -152,13 +152,16 @@ function detailsOf(command: Command, context: LimitContext, issuedAtMs: number):
   const sent = command.extra?.sentAs ?? command;
   const isSent = sent.state === CommandState.Sent;
   const queuedUntilMs = isSent && sent.extra !== null ? sent.extra.sentAtMs : nowMs;
-  const where = context.positionOf(sent);
+  const { commandsAhead, bytesAhead, server } = context.positionOf(sent);
+  // No spread: a timer or a signal may end many commands together.
   return {
-    phase: !isSent ? "queued" : where.bytesAhead > 0 ? "sent" : "waiting",
+    phase: !isSent ? "queued" : bytesAhead > 0 ? "sent" : "waiting",
     mayHaveRun: isSent || sent.mayHaveRun,
     elapsedMs: Math.round(nowMs - issuedAtMs),
     queuedMs: Math.round(Math.max(0, queuedUntilMs - issuedAtMs)),
-    ...where,
+    commandsAhead,
+    bytesAhead,
+    server,
   };
 }
 

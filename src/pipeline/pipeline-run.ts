@@ -3,7 +3,7 @@
  * all its commands, so a thousand commands cost one promise.
  */
 
-import { captureArguments } from "../command/argument-mappers";
+import { captureArguments, containsBytes } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
 import { presentCaller } from "../command/caller";
 import { Command, CommandState, type Completion } from "../command/command";
@@ -109,6 +109,8 @@ export class PipelineRun implements Completion, BatchFacts {
   isExecuted = false;
   /** Bytes are copied when a command is queued, not at `exec()`. */
   protected copiesAtOnce = false;
+  /** An argument is a Buffer, so `exec()` must copy bytes. */
+  private hasBytes = false;
 
   private readonly isStrict: boolean;
   protected readonly rows: Rows = [];
@@ -220,6 +222,7 @@ export class PipelineRun implements Completion, BatchFacts {
       return;
     }
     command.index = this.length++;
+    this.hasBytes ||= containsBytes(command.args);
     this.batch.add(command);
     this.commands.push(command);
     this.prepare?.(command);
@@ -288,10 +291,13 @@ export class PipelineRun implements Completion, BatchFacts {
       this.sendParts();
     } else if (this.isTransaction) this.sendObserved(ready);
     else if (ready.length > 0) this.sender.sendBatch(ready);
+    // The queue releases each command when it is answered. Only EXEC and `abort` need them here.
+    if (this.batch.kind === BatchKind.Pipeline) this.commands = [];
   }
 
   /** From now on callers may change the Buffers that they passed. */
   private capture(): void {
+    if (!this.hasBytes) return;
     for (const command of this.commands) captureArguments(command.args);
   }
 
