@@ -43,6 +43,7 @@ export type {
   RedisOptions,
   StandaloneConnectionOptions,
 } from "./client/options/redis-options";
+export type { ReplicaReadOptions } from "./client/options/replica-options";
 export type { NatMap, SentinelAddress, SentinelConnectionOptions } from "./client/options/sentinel-options";
 export { print } from "./client/print";
 export { Redis } from "./client/redis";
@@ -56,6 +57,7 @@ export type {
   QueueStats,
   RedirectStats,
   RedisStats,
+  ReplicaStats,
   RoundTripStats,
   StallStats,
 } from "./client/stats";
@@ -78,6 +80,7 @@ export {
   TopologyTimeoutError,
 } from "./cluster/cluster-errors";
 export type { ClusterStatus } from "./cluster/lifecycle";
+export type { ReadFrom } from "./command/command-extra";
 export type {
   Callback,
   ChainableCommander,

@@ -99,6 +99,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   CommonRedisOptions: "[options.md](options.md)",
   StandaloneConnectionOptions: "[options.md](options.md)",
   SentinelConnectionOptions: "[options.md](options.md)",
+  ReplicaReadOptions: "[options.md](options.md)",
   ClusterOptions: "[options.md](options.md)",
 };
 

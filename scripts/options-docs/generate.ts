@@ -33,6 +33,7 @@ const SECTIONS: readonly Section[] = [
     file: "client/options/sentinel-options.ts",
     interfaceName: "SentinelConnectionOptions",
   },
+  { title: "Replicas", file: "client/options/replica-options.ts", interfaceName: "ReplicaReadOptions" },
   { title: "Cluster", file: "client/options/cluster-options.ts", interfaceName: "ClusterOptions" },
 ];
 const PARTS: readonly Section[] = [

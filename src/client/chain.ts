@@ -1,7 +1,8 @@
 /**
  * Builds the chain of dispatchers for the options of a client, from the bottom up:
  *
- *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Merger ->] [Tracking ->] link
+ *   [ClientCache ->] [Admission ->] [BlockingLease ->] [AutoPipeliner ->] [Merger ->] [ReplicaReads ->] [Tracking ->] link
+ *                                                                                         \-> links of replicas
  *
  * The code of the parts in brackets is loaded only when an option needs it. The chain also holds the pool of
  * extra connections, from the first use on.
@@ -17,6 +18,8 @@ import type { CachedClient, CachedLink, Caching, LinkTracker, OpenedCaching } fr
 import type { LeaseOwner, Leases } from "./leasing";
 import { type AutoPipeliningOptions, autoPipelinerOptions } from "./options/auto-pipelining";
 import type { LeaseLimits } from "./options/common-options";
+import type { ClientReplicas, ReplicaOwner } from "./replicas";
+import { type RedisStats, readReplicas } from "./stats";
 
 export type { CacheView } from "./cache-view";
 
@@ -25,12 +28,14 @@ export interface ChainOptions extends AutoPipeliningOptions {
   /** Most extra connections for blocking commands; 0 = none. */
   readonly blockingConnections?: number | undefined;
   readonly leases?: LeaseLimits | undefined;
+  readonly replicas?: unknown;
+  readonly monitor?: boolean | undefined;
 }
 
 /** The key under which a client holds its chain. */
 export const PARTS: unique symbol = Symbol("parts");
 
-export interface ChainDeps extends LeaseOwner {
+export interface ChainDeps extends LeaseOwner, ReplicaOwner {
   readonly mergerOwner: MergerOwner;
   /** The entry of the chain is another dispatcher now. */
   onEntry(top: Dispatcher): void;
@@ -49,6 +54,8 @@ export class Chain {
   private bottom: Dispatcher;
   /** The extra connections; null until the first use. */
   leases: Leases | null = null;
+  /** Null without the option `replicas`. */
+  readonly replicas: ClientReplicas | null;
   readonly lease: BlockingLease | null;
   readonly admission: Admission | null;
 
@@ -62,7 +69,8 @@ export class Chain {
     this.caching = opened?.caching ?? null;
     this.tracker = opened?.tracker ?? null;
     const bottom = this.tracker?.tracking ?? link;
-    this.bottom = bottom;
+    this.replicas = options.replicas && !options.monitor ? makeReplicas(bottom, deps) : null;
+    this.bottom = this.replicas ?? bottom;
     const maxConnections = options.blockingConnections ?? 0;
     this.auto = this.makeAuto();
     const { gathered } = this;
@@ -89,6 +97,11 @@ export class Chain {
       this.leases = new parts.Leases(this.deps, this.options.leases);
     }
     return this.leases;
+  }
+
+  /** By `host:port`; null without the option `replicas`. */
+  get replicaStats(): RedisStats["replicas"] {
+    return this.replicas === null ? null : readReplicas(this.replicas.all);
   }
 
   /** Lets a cluster node report changes to its cluster's cache. Called before the first command. */
@@ -167,6 +180,11 @@ function openCaching(client: CachedClient, link: CachedLink): OpenedCaching | nu
   if (!cache || monitor === true) return null;
   const parts = require("./caching") as typeof import("./caching");
   return parts.openCaching(client, cache, link);
+}
+
+function makeReplicas(primary: Dispatcher, owner: ReplicaOwner): ClientReplicas {
+  const parts = require("./replicas") as typeof import("./replicas");
+  return parts.openReplicas(primary, owner);
 }
 
 export function makeAdmission(next: Dispatcher, bounds: Bounds, onGivenUp?: () => void): Admission {

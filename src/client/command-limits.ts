@@ -7,7 +7,7 @@
 
 import { blockingTimeMs, heldTimeMs } from "../command/blocking";
 import { type Command, CommandState } from "../command/command";
-import type { RetryPolicy, SentCommand, SettleHook } from "../command/command-extra";
+import type { ReadFrom, RetryPolicy, SentCommand, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
 import type { QueuePosition } from "../link/queue-position";
@@ -25,6 +25,7 @@ export interface LimitOptions {
   readonly commandTimeout?: number | undefined;
   readonly blockingTimeout?: number | undefined;
   readonly blockingTimeoutGrace?: number | undefined;
+  readonly replicas?: unknown;
 }
 
 /** The settings of `with()` for the calls made through its view. */
@@ -40,12 +41,19 @@ export interface CallLimits {
    * accepts only younger cached replies and stores its own reply for that long, regardless of `match`.
    */
   cache?: boolean | number | undefined;
+  /**
+   * The server of reads: the primary, or a replica even if it may miss recent writes of this client. `"replica"` needs the
+   * option `replicas`, on a cluster another `scaleReads` than `"master"`.
+   */
+  readFrom?: ReadFrom | undefined;
 }
 
 /** The state of a command's link, for the limits. */
 export interface LimitContext {
   /** Commands are written as they arrive, without waiting for a connection. */
   readonly isWritable: boolean;
+  /** A cluster whose option `scaleReads` allows reads from replicas. */
+  readonly readsReplicas?: boolean;
   /** The position of a command, for the error. */
   positionOf(command: SentCommand): QueuePosition;
   /** The server has announced maintenance: `commandTimeout` waits longer. */
@@ -69,6 +77,8 @@ export class Limiter {
     readonly call: CallLimits,
   ) {
     checkCall(call);
+    const hasReplicas = options.replicas || context.readsReplicas === true;
+    if (call.readFrom === "replica" && !hasReplicas) throw new OptionError(NEEDS_REPLICAS);
     this.signal = call.signal === undefined ? null : new SignalListener(call.signal, context);
   }
 
@@ -76,6 +86,7 @@ export class Limiter {
   limit(command: Command): void {
     const { options, context, call } = this;
     if (call.retry !== undefined) command.ensureExtra().retryPolicy = call.retry;
+    if (call.readFrom !== undefined) command.ensureExtra().readFrom = call.readFrom;
     if (call.cache !== undefined) command.ensureExtra().cacheTtlMs = cacheTtlMs(call.cache);
     if (this.signal !== null && !this.signal.follow(command)) return;
     if (call.timeout !== undefined) {
@@ -110,6 +121,9 @@ export class Limiter {
   }
 }
 
+const NEEDS_REPLICAS =
+  'The setting readFrom "replica" of with() needs the option "replicas", on a cluster "scaleReads" (for example "primary")';
+
 /** For an invalid value, each check returns a description of the valid ones. */
 const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) => string | null } = {
   timeout: (value) => (typeof value === "number" && !Number.isNaN(value) ? null : "milliseconds"),
@@ -117,6 +131,7 @@ const CALL_SETTINGS: { readonly [name in keyof CallLimits]-?: (value: unknown) =
     typeof (value as AbortSignal)?.addEventListener === "function" ? null : "an AbortSignal",
   retry: (value) => (RETRY_POLICIES.includes(value as string) ? null : RETRY_POLICIES.join(", ")),
   cache: (value) => (isCacheChoice(value) ? null : "a boolean or milliseconds"),
+  readFrom: (value) => (value === "primary" || value === "replica" ? null : "primary, replica"),
 };
 
 /** An ignored setting would leave the caller without a limit. */

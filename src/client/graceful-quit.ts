@@ -24,7 +24,8 @@ export interface QuitReport {
 
 /** How a client quits and closes. */
 export interface Leaver {
-  readonly link: Link;
+  /** The link of the server, followed by those of its replicas. */
+  links(): readonly Link[];
   /** Sends QUIT after all other commands. */
   leave(): Promise<unknown>;
   disconnect(): void;
@@ -57,25 +58,27 @@ export class TimeLimit {
 }
 
 export async function quitWithin(leaver: Leaver, { timeout }: QuitOptions): Promise<QuitReport> {
-  const { link } = leaver;
   const left = leaver.leave().then(
     () => null,
     // QUIT was refused or given up: the client closes nevertheless.
-    () => ({ ...countLeft(leaver), isDrained: link.connection === null }),
+    () => ({
+      ...countLeft(leaver),
+      isDrained: leaver.links().every(({ connection }) => connection === null),
+    }),
   );
   const limit = new TimeLimit(timeout);
   const report = await Promise.race([left, limit.over.then(() => countLeft(leaver))]);
   limit.stop();
   if (report === null) return { isDrained: true, unanswered: 0, unsent: 0 };
-  const { connection } = link;
+  const connections = leaver.links().map(({ connection }) => connection);
   leaver.disconnect();
-  connection?.destroy();
+  for (const connection of connections) connection?.destroy();
   return report;
 }
 
-function countLeft({ link, gathered, leased }: Leaver): QuitReport {
+function countLeft({ links, gathered, leased }: Leaver): QuitReport {
   const open = new OpenCommands();
-  open.addLink(link);
+  for (const link of links()) open.addLink(link);
   open.addAll(gathered());
   for (const one of leased()) open.addLink(one);
   return { isDrained: false, unanswered: open.unanswered, unsent: open.unsent };

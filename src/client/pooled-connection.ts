@@ -1,14 +1,13 @@
 /** An extra connection of a client: a separate link with the options of its client. */
 
-import { Command, issuedBy, Origin } from "../command/command";
-import { specOf } from "../command/command-table";
-import { IGNORED } from "../command/promise-completion";
+import type { Command } from "../command/command";
 import type { MessageListener } from "../connection/push-router";
 import type { SubscriptionGap } from "../connection/subscriptions";
 import type { Borrower, ExtraConnection } from "../leases/connection-pool";
 import type { AbstractConnector } from "../link/connector";
 import { Link } from "../link/link";
 import { type LinkDeps, type LinkOptions, withOthers } from "../link/link-options";
+import { followDb } from "../link/selected-db";
 import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 
@@ -40,8 +39,7 @@ export class PooledConnection implements ExtraConnection, MessageListener {
   }
 
   useDb(db: number): void {
-    if (this.link.session.selected.db === db) return;
-    this.link.dispatch(issuedBy(Origin.Client, new Command(specOf("select"), [String(db)], false, IGNORED)));
+    followDb(this.link, db);
   }
 
   get isUsable(): boolean {

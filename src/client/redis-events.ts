@@ -129,6 +129,7 @@ export class RedisEvents implements LinkDeps, LinkListener, MessageListener, Mai
     const parts = this.client[PARTS];
     parts?.auto?.hold(status === "ready");
     parts?.tracker?.onStatus(status === "ready", this.tracer);
+    parts?.replicas?.onStatus(status);
     nextTick(() => {
       if (argument === undefined) this.client.emit(status);
       else this.client.emit(status, argument);

@@ -91,13 +91,17 @@ const LIVE_OPTIONS = ["enableAutoPipelining", "autoPipeliningIgnoredCommands", "
 const NO_QUEUE = { length: 0 };
 const NO_PEER = { remoteAddress: undefined, remotePort: undefined };
 
-interface RedisListeners extends ClientListeners, Record<RedisStatus, () => void> {}
+interface RedisListeners extends ClientListeners, Record<RedisStatus, () => void> {
+  /** A connection to a replica has failed. */
+  "node error": (error: Error, replica: string) => void;
+}
 
 /** Listeners with typed arguments. */
 export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
   /**
    * Calls the listener for each event. Connection: `connect`, `ready`, `error`, `close`, `reconnecting`, `end`. Messages:
-   * `message`, `pmessage`, `smessage` and their `...Buffer` forms. See docs/connecting.md and docs/pubsub.md.
+   * `message`, `pmessage`, `smessage` and their `...Buffer` forms. Replicas: `node error`. See docs/connecting.md,
+   * docs/pubsub.md and docs/replicas.md.
    */
   on<Event extends keyof RedisListeners>(event: Event, listener: RedisListeners[Event]): this;
   /** Calls the listener for each event of this name. */
@@ -300,7 +304,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     // The report includes commands that wait behind `bounds`.
     this[PARTS].letGo();
     const leaver = {
-      link: this[LINK],
+      links: () => [this[LINK], ...(this[PARTS].replicas?.links ?? [])],
       leave: () => leaveAll(this, false),
       disconnect: () => this.disconnect(),
       gathered: () => gatheredOf(this),
@@ -407,13 +411,14 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
 
   /** Metrics of the client; cheap enough to read every second. See docs/observability.md. */
   stats(): RedisStats {
-    const { auto, admission, caching } = this[PARTS];
+    const { auto, admission, caching, replicaStats } = this[PARTS];
     return Object.freeze({
       ...linkStatsOf(this),
       commands: readCommands(this[TALLY], this[PARTS].caching?.cache.answeredCalls ?? 0),
       bounds: readBounds(admission),
       window: auto?.windowSize ?? null,
       cache: readCache(caching),
+      replicas: replicaStats,
     });
   }
 
@@ -483,7 +488,9 @@ class RedisSource implements TraceSource {
   }
 
   server(): ReturnType<TraceSource["server"]> {
-    const { remoteAddress: peerAddress, remotePort: peerPort } = this.redis.stream ?? NO_PEER;
+    // A call to a client with replicas may run at any of them.
+    const socket = this.redis[PARTS].replicas === null ? this.redis.stream : NO_PEER;
+    const { remoteAddress: peerAddress, remotePort: peerPort } = socket ?? NO_PEER;
     return { ...this.tracer.server(), peerAddress, peerPort };
   }
 
@@ -496,8 +503,33 @@ class RedisSource implements TraceSource {
 class RedisChainDeps implements ChainDeps {
   constructor(
     private readonly redis: Redis,
-    private readonly link: Link,
+    readonly link: Link,
   ) {}
+
+  get options(): RedisOptions {
+    return this.redis.options;
+  }
+
+  get roundTrips(): ReturnType<ChainDeps["openOwned"]>["roundTrips"] {
+    return this.redis[EVENTS].counts.roundTrips;
+  }
+
+  openOwned(...args: Parameters<typeof makeOwned>): ReturnType<ChainDeps["openOwned"]> {
+    const owned = makeOwned(...args);
+    return {
+      link: owned[LINK],
+      roundTrips: owned[EVENTS].counts.roundTrips,
+      stats: () => linkStatsOf(owned),
+    };
+  }
+
+  divides(...failure: Parameters<ChainDeps["divides"]>): boolean {
+    return this.redis[PARTS].merger?.divides(...failure) === true;
+  }
+
+  onReplicaError(error: Error, server: string): void {
+    this.redis.emit("node error", error, server);
+  }
 
   makeConnection(): PooledConnection {
     const { redis } = this;
@@ -546,12 +578,13 @@ export function leasing(): typeof import("./leasing") {
   return require("./leasing") as typeof import("./leasing");
 }
 
-/** The leased connections leave together with the client. */
+/** The leased connections and those of replicas leave together with the client. */
 function leaveAll(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {
-  const { leases } = redis[PARTS];
+  const { leases, replicas } = redis[PARTS];
   const left = leases?.leave();
   const outcome = leave(redis, wantsBuffers);
-  return left === undefined ? outcome : Promise.all([outcome, left]).then(([reply]) => reply);
+  const others = [left, replicas?.leave()].filter((one) => one !== undefined);
+  return others.length === 0 ? outcome : Promise.all([outcome, ...others]).then(([reply]) => reply);
 }
 
 function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<unknown> {
@@ -567,6 +600,15 @@ function leave(redis: Redis<ReplyMappingMode>, wantsBuffers: boolean): Promise<u
   redis[PARTS].letGo();
   link.disconnect();
   return Promise.resolve(wantsBuffers ? Buffer.from("OK") : "OK");
+}
+
+/** A client that is part of another client, which connects it and reports its errors. */
+export function makeOwned(options: RedisOptions, supervisor: RedisEvents["supervisor"]): Redis {
+  const redis = new Redis(options);
+  redis[EVENTS].supervisor = supervisor;
+  // Without a listener the error would be printed.
+  redis.on("error", () => {});
+  return redis;
 }
 
 function makeClient(settings: object): Redis {

@@ -124,6 +124,12 @@ export interface LinkStats extends Traffic {
   readonly subscriptions: number;
 }
 
+/** Metrics of one replica. */
+export interface ReplicaStats extends LinkStats {
+  /** It is connected and follows its primary. */
+  readonly takesReads: boolean;
+}
+
 /** The result of `redis.stats()`. */
 export interface RedisStats extends LinkStats {
   readonly commands: CommandStats;
@@ -133,6 +139,8 @@ export interface RedisStats extends LinkStats {
   readonly window: number | null;
   /** Null without the option `cache`. */
   readonly cache: CacheStats | null;
+  /** By `host:port`; null without the option `replicas`. */
+  readonly replicas: Readonly<Record<string, ReplicaStats>> | null;
 }
 
 /** Commands and transactions that a node redirected or deferred, by its reply. The counts only increase. */
@@ -194,6 +202,20 @@ export function readBounds(admission: Admission | null): BoundStats | null {
 /** @param caching Null without the option `cache`. */
 export function readCache(caching: { stats(): CacheStats } | null): CacheStats | null {
   return caching === null ? null : Object.freeze(caching.stats());
+}
+
+/** A client that reports the metrics of its link. */
+export interface StatsSource {
+  stats(): LinkStats;
+}
+
+export function readReplicas(
+  replicas: ReadonlyMap<string, { readonly client: StatsSource; readonly takesReads: boolean }>,
+): Readonly<Record<string, ReplicaStats>> {
+  const rows = [...replicas].map(([server, { client, takesReads }]) => {
+    return [server, Object.freeze({ ...client.stats(), takesReads })] as const;
+  });
+  return Object.freeze(Object.fromEntries(rows));
 }
 
 export function readLink(link: Link, counts: ConnectionCounts, surroundings: Surroundings): LinkStats {

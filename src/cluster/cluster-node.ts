@@ -6,6 +6,7 @@
 import type { Command } from "../command/command";
 import type { Dispatcher } from "../command/dispatcher";
 import type { Link } from "../link/link";
+import type { Distance, Reader } from "../link/reader-choice";
 import { clockMs } from "../util/scheduling";
 import { type NodeAddress, nodeKey } from "./node-address";
 
@@ -28,12 +29,16 @@ export interface NodeClient extends Dispatcher {
   lastOf(slot: number): Command | null;
   /** The same for every slot, in one pass over the commands. */
   youngest(): ReadonlyMap<number, Command>;
+  /** The smoothed round trip. */
+  readonly distance: Distance;
   /** The node starts or stops serving reads as a replica. */
   setReadOnly(isReadOnly: boolean): void;
 }
 
 /** A master with its replicas. */
 export class Shard {
+  /** Master first. */
+  readonly nodes: readonly ClusterNode[];
   /** Names of its nodes, master first. */
   readonly keys: readonly string[];
 
@@ -41,7 +46,8 @@ export class Shard {
     readonly master: ClusterNode,
     readonly replicas: readonly ClusterNode[],
   ) {
-    this.keys = [master.key, ...replicas.map((replica) => replica.key)];
+    this.nodes = [master, ...replicas];
+    this.keys = this.nodes.map(({ key }) => key);
   }
 
   isSameAs(other: Shard): boolean {
@@ -57,7 +63,7 @@ const UNHEARD_MS = 1000;
 /** A node that has replied CLUSTERDOWN is not trusted about slots for this long. */
 const DOUBT_MS = 5000;
 
-export class ClusterNode {
+export class ClusterNode implements Reader {
   readonly key: string;
   role: NodeRole = "master";
   /** Null while no link exists: no command was sent yet, or the link was lost. */
@@ -86,6 +92,19 @@ export class ClusterNode {
   /** The availability zone, if the server reports it. */
   get zone(): string | undefined {
     return this.address.zone;
+  }
+
+  /** It can be reached, and has not recently failed to serve a read. */
+  get takesReads(): boolean {
+    if (this.isDown) return false;
+    if (this.avoidedUntilMs === 0) return true;
+    if (clockMs() < this.avoidedUntilMs) return false;
+    this.avoidedUntilMs = 0;
+    return true;
+  }
+
+  distanceMs(nowMs: number): number | null {
+    return this.client === null ? null : this.client.distance.read(nowMs);
   }
 
   /** It owes replies and is silent: another node may have taken over. Cleared by the next byte. */

@@ -1,13 +1,13 @@
 /**
  * Chooses the node of a shard that serves a read (`scaleReads`), from known state only. A replica that could
- * not be reached or could not serve is avoided for a while. Without a usable replica the master serves the
- * read.
+ * not be reached or could not serve is avoided for a while. Without a usable replica, the master serves the
+ * read, and so it does if the read could miss a write of this client (`readYourWrites`).
  */
 
 import type { Command } from "../command/command";
-import { CommandFlag } from "../command/command-spec";
-import { flagsFor } from "../command/command-table";
-import { clockMs } from "../util/scheduling";
+import { OwnWrites } from "../command/own-writes";
+import { hasCursor, isReplicaRead } from "../command/replica-read";
+import { chooseReader, type ReaderPreference } from "../link/reader-choice";
 import type { ClusterNode, Shard } from "./cluster-node";
 import type { RoleFilter } from "./node-pool";
 
@@ -20,72 +20,61 @@ export type ReadChooser<View> = (
   command: Command,
 ) => View | readonly View[] | null | undefined;
 
-export interface ReadPreference {
+export { isReplicaRead };
+
+const ANYWHERE: ReaderPreference = { zone: undefined, isNearest: false };
+
+/** What the option decides about a read. */
+interface OptionReads {
   /** The role of nodes that may serve reads without keys. */
   readonly keyless: RoleFilter;
   choose(shard: Shard, command: Command): ClusterNode;
 }
 
-/** Reads that replicas may serve: by the command table, and only if spelled in lower case. */
-export function isReplicaRead(command: Command): boolean {
-  const script = command.extra?.script;
-  if (script !== null && script !== undefined) return script.isReadOnly;
-  const { spec, args } = command;
-  return (flagsFor(spec, args) & CommandFlag.Readonly) !== 0 && spec.name === spec.lowerName;
-}
-
-function isUsable(node: ClusterNode): boolean {
-  if (node.isDown) return false;
-  if (node.avoidedUntilMs === 0) return true;
-  if (clockMs() < node.avoidedUntilMs) return false;
-  node.avoidedUntilMs = 0;
-  return true;
-}
-
-function pick(nodes: readonly ClusterNode[], isWanted: (node: ClusterNode) => boolean): ClusterNode | null {
-  const { length } = nodes;
-  const start = Math.floor(Math.random() * length);
-  for (let step = 0; step < length; step++) {
-    const node = nodes[(start + step) % length] as ClusterNode;
-    if (isWanted(node) && isUsable(node)) return node;
-  }
-  return null;
-}
-
-const anywhere = (): boolean => true;
-
-/** `"slave"` and `"all"`; nodes in `zone` are preferred if servers report their zone. */
-export class RoleReads implements ReadPreference {
-  private readonly isNear: ((node: ClusterNode) => boolean) | null;
-
+/** Nodes of a role, by zone and distance. */
+export class RoleReads implements OptionReads {
   constructor(
     readonly keyless: "all" | "slave",
-    zone: string | undefined,
-  ) {
-    this.isNear = zone === undefined ? null : (node) => node.zone === zone;
+    private readonly preference: ReaderPreference,
+  ) {}
+
+  choose({ master, nodes, replicas }: Shard, { spec }: Command): ClusterNode {
+    if (hasCursor(spec)) return master;
+    return chooseReader(this.keyless === "all" ? nodes : replicas, this.preference) ?? master;
+  }
+}
+
+/** The node for each read: the choice of its call, then the own writes of the client, then the option. */
+export class ReadPreference {
+  /**
+   * @param byOption Null: the master.
+   * @param byCall For calls that ask for a replica.
+   * @param writes Null: reads do not depend on writes.
+   */
+  constructor(
+    private readonly byOption: OptionReads | null,
+    private readonly byCall: OptionReads,
+    readonly writes: OwnWrites | null,
+  ) {}
+
+  /** The role of nodes that may serve a read without keys. */
+  roleFor(command: Command): RoleFilter {
+    return this.decider(command)?.keyless ?? "master";
   }
 
-  choose(shard: Shard): ClusterNode {
-    const { master } = shard;
-    if (this.isNear !== null) {
-      const near = this.among(shard, this.isNear);
-      if (near !== null) return near;
-    }
-    return this.among(shard, anywhere) ?? master;
+  choose(shard: Shard, command: Command): ClusterNode {
+    return this.decider(command)?.choose(shard, command) ?? shard.master;
   }
 
-  private among({ master, replicas }: Shard, isWanted: (node: ClusterNode) => boolean): ClusterNode | null {
-    if (this.keyless === "all" && isWanted(master) && isUsable(master)) {
-      // The master is as likely as each replica.
-      if (Math.random() * (replicas.length + 1) < 1) return master;
-      return pick(replicas, isWanted) ?? master;
-    }
-    return pick(replicas, isWanted);
+  private decider(command: Command): OptionReads | null {
+    const readFrom = command.extra?.readFrom ?? null;
+    if (readFrom !== null) return readFrom === "replica" ? this.byCall : null;
+    return this.byOption === null || this.writes?.concerns(command) === true ? null : this.byOption;
   }
 }
 
 /** A function of the application. If it returns no node or one of another shard, the master serves the read. */
-export class ChosenReads<View> implements ReadPreference {
+export class ChosenReads<View> implements OptionReads {
   readonly keyless = "all";
 
   /** @param viewOf The view of a node that the function receives. */
@@ -95,12 +84,37 @@ export class ChosenReads<View> implements ReadPreference {
   ) {}
 
   choose(shard: Shard, command: Command): ClusterNode {
-    const nodes = [shard.master, ...shard.replicas];
+    const { nodes } = shard;
     const views = nodes.map(this.viewOf);
     const nodeOf = (view: unknown): ClusterNode | null => nodes[views.indexOf(view as View)] ?? null;
     const chosen = this.chooser(views, command);
     if (!Array.isArray(chosen)) return nodeOf(chosen) ?? shard.master;
     const several = chosen.map(nodeOf).filter((node) => node !== null);
-    return pick(several, anywhere) ?? shard.master;
+    return chooseReader(several, ANYWHERE) ?? shard.master;
   }
+}
+
+interface ReadOptions {
+  readonly scaleReads?: unknown;
+  readonly readYourWrites?: number | undefined;
+  readonly availabilityZone?: string | undefined;
+}
+
+/**
+ * Null if every read goes to the master and no call may choose.
+ * @param viewOf The view of a node that a function of the application receives.
+ */
+export function makeReadPreference(
+  { scaleReads, readYourWrites, availabilityZone: zone }: ReadOptions,
+  viewOf: (node: ClusterNode) => unknown,
+): ReadPreference | null {
+  if (scaleReads === undefined || scaleReads === "master") return null;
+  const preference = { zone, isNearest: scaleReads === "nearest" };
+  const ofReplicas = new RoleReads("slave", preference);
+  let byOption: OptionReads | null = ofReplicas;
+  if (scaleReads === "primary") byOption = null;
+  else if (scaleReads === "all" || scaleReads === "nearest") byOption = new RoleReads("all", preference);
+  else if (typeof scaleReads === "function")
+    byOption = new ChosenReads(scaleReads as ReadChooser<unknown>, viewOf);
+  return new ReadPreference(byOption, ofReplicas, readYourWrites ? new OwnWrites(readYourWrites) : null);
 }

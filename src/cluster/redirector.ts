@@ -17,6 +17,7 @@ import { type Command, Origin } from "../command/command";
 import type { RedirectTrail } from "../command/command-extra";
 import { endingError } from "../command/ending-errors";
 import { fateOf } from "../command/fate";
+import { isReplicaRead } from "../command/replica-read";
 import { NO_SLOT, UNROUTED } from "../command/slot";
 import { ConnectionClosedError, WatchLostError } from "../errors";
 import { maskName } from "../util/credentials";
@@ -26,7 +27,6 @@ import { RedirectionsOutcomeUnknownError, TooManyRedirectionsError } from "./clu
 import type { ClusterNode, NodeClient } from "./cluster-node";
 import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
-import { isReplicaRead } from "./read-preference";
 import { parseRedirect, type Redirect, RedirectKind, tellRedirected } from "./redirect";
 import { type RetryQueue, type Returned, WaitReason } from "./retry-queue";
 import type { SlotOwners } from "./slot-owners";

@@ -408,7 +408,7 @@ export class ClusterRouter implements Dispatcher {
       const node = this.keylessNode ?? this.nearKeys(command);
       if (node !== null) return node;
     }
-    const role = reads !== null && isReplicaRead(command) ? reads.keyless : "master";
+    const role = reads !== null && isReplicaRead(command) ? reads.roleFor(command) : "master";
     const node = pool.sample(role);
     if (node === null || node.isDown) return this.wait(command);
     if (this.isSplitting && command.slot === NO_SLOT) this.keylessNode = node;

@@ -22,6 +22,9 @@ export interface ScriptReference {
  */
 export type RetryPolicy = "at-least-once" | "reads-only" | "at-most-once";
 
+/** The server of a read. */
+export type ReadFrom = "primary" | "replica";
+
 /** Notified when a command has settled: a deadline, a signal, a tracer. */
 export interface SettleHook {
   onFulfilled(value: unknown): void;
@@ -147,6 +150,8 @@ export class CommandExtra {
    */
   cacheTtlMs: number | null = null;
   tracked: TrackedRead | null = null;
+  /** The server that its caller has chosen for a read (`with()`); null: the options decide. */
+  readFrom: ReadFrom | null = null;
   /** Null: it is sent itself. */
   sentAs: SentCommand | null = null;
   private hooks: SettleHook[] | null = null;

@@ -3,8 +3,11 @@
  * runs it, so commands after such an EXEC wait for its reply and run in the database that is selected then.
  */
 
-import type { Command } from "../command/command";
+import { Command, issuedBy, Origin } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
+import { specOf } from "../command/command-table";
+import type { Dispatcher } from "../command/dispatcher";
+import { IGNORED } from "../command/promise-completion";
 import type { Reply } from "../protocol/resp-types";
 
 /** The `db` of a command that runs in whichever database is selected when it is sent. */
@@ -12,6 +15,15 @@ export const DB_WHEN_SENT = -1;
 
 /** The SELECTs of a transaction: index in the reply of EXEC, and database. */
 export type Selects = readonly (readonly [place: number, db: number])[];
+
+/** Selects the database on another link of the client, unless it is selected there already. */
+export function followDb(
+  link: Dispatcher & { readonly session: { readonly selected: SelectedDb } },
+  db: number,
+): void {
+  if (link.session.selected.db === db) return;
+  link.dispatch(issuedBy(Origin.Client, new Command(specOf("select"), [String(db)], false, IGNORED)));
+}
 
 export class SelectedDb {
   private open: { size: number; readonly selects: [place: number, db: number][] } | null = null;

@@ -83,7 +83,8 @@ export class Session {
   readonly selected: SelectedDb;
   /** The last EXEC of a transaction with a SELECT, until it is settled. */
   private deciding: Command | null = null;
-  private isWatching = false;
+  /** Keys are guarded on the connection. */
+  isWatching = false;
   /** Created with the first WATCH or end of a transaction. */
   private guards: Guards | null = null;
   private isWatchLost = false;

@@ -171,7 +171,8 @@ export class Merger implements Dispatcher {
 function isMergeable({ batch, extra, isSettled }: Command, own: Batch): boolean {
   if (batch !== own || isSettled) return false;
   if (extra === null) return true;
-  return extra.tracked === null && extra.script === null && extra.group === null && extra.trail === null;
+  const { group, readFrom, script, tracked, trail } = extra;
+  return tracked === null && script === null && group === null && trail === null && readFrom === null;
 }
 
 function isFollowedByReads(rows: CommandList, from: number): boolean {

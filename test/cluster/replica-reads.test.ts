@@ -179,9 +179,53 @@ describe("cluster: reading from replicas", () => {
     });
   });
 
+  it("has names for replicas that clients of one server use too", async () => {
+    const cluster = await connect({ scaleReads: "replica" });
+    const reads = (client: Cluster): Promise<unknown> => Promise.all(KEYS.map((key) => client.get(key)));
+    expect(await difference("get", () => reads(cluster))).to.deep.equal({ masters: 0, replicas: 60 });
+    const nearest = await connect({ scaleReads: "nearest" });
+    const { masters, replicas } = await difference("get", () => reads(nearest));
+    expect(masters + replicas).to.equal(60);
+    const onRequest = await connect({ scaleReads: "primary" });
+    expect(await difference("get", () => reads(onRequest))).to.deep.equal({ masters: 60, replicas: 0 });
+    const chosen = onRequest.with({ readFrom: "replica" });
+    expect(await difference("get", () => reads(chosen))).to.deep.equal({ masters: 0, replicas: 60 });
+    expect(() => fixture.connectTo([], {}).with({ readFrom: "replica" })).to.throw("scaleReads");
+  });
+
+  it("reads its own writes from masters, by key", async () => {
+    const cluster = await connect({ scaleReads: "replica", readYourWrites: 60_000 });
+    const [written, other] = [KEYS.slice(0, 10), KEYS.slice(10, 20)];
+    const counts = await difference("get", async () => {
+      await Promise.all(written.map((key) => cluster.set(key, key)));
+      expect(await Promise.all(written.map((key) => cluster.get(key)))).to.deep.equal(written);
+      const rows = await cluster
+        .pipeline()
+        .get(other[0] as string)
+        .set(other[0] as string, other[0] as string)
+        .exec();
+      expect(rows).to.deep.equal([
+        [null, other[0]],
+        [null, "OK"],
+      ]);
+    });
+    expect(counts).to.deep.equal({ masters: 11, replicas: 0 });
+    const others = await difference("get", () => Promise.all(other.slice(1).map((key) => cluster.get(key))));
+    expect(others).to.deep.equal({ masters: 0, replicas: 9 });
+  });
+
+  it("keeps the cursor of a hash at its master", async () => {
+    const cluster = await connect({ scaleReads: "slave" });
+    const counts = await difference("hscan", async () => {
+      for await (const _chunk of cluster.hscanStream("no hash")) {
+      }
+    });
+    expect(counts).to.deep.equal({ masters: 1, replicas: 0 });
+  });
+
   it("refuses other values", () => {
     expect(() => fixture.connect({ scaleReads: "zz" as "all" })).to.throw(
-      'Invalid option scaleReads "zz". Expected "all", "master", "slave" or a custom function',
+      'Invalid option scaleReads "zz". Expected "all", "master", "slave", "replica", "nearest", "primary" or a custom function',
     );
   });
 

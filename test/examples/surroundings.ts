@@ -39,6 +39,19 @@ async function sentinel(kind: ServerKind): Promise<Surroundings> {
   return { env, stop: () => servers.stop() };
 }
 
+/** A primary with one replica. */
+async function replicas(kind: ServerKind): Promise<Surroundings> {
+  const binary = await findServer(kind);
+  const primary = await ServerProcess.start({ binary });
+  const replicaof = `${primary.host} ${primary.port}`;
+  const replica = await ServerProcess.start({ binary, config: { replicaof } });
+  const servers = [primary, replica];
+  return {
+    env: { REPLICA_NODES: listOf(servers) },
+    stop: () => Promise.all(servers.map((one) => one.stop())),
+  };
+}
+
 async function tls(kind: ServerKind): Promise<Surroundings> {
   const certificates = new Certificates();
   const servers = await ServerProcess.start({ binary: await findServer(kind), tls: certificates });
@@ -65,6 +78,7 @@ const MAKERS: Readonly<Record<string, (kind: ServerKind) => Promise<Surroundings
   server,
   cluster,
   sentinel,
+  replicas,
   tls,
   workers,
 };

@@ -3,6 +3,7 @@
 import { expect } from "chai";
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
 import { ServerSentinels } from "../../scripts/servers/server-sentinels";
+import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
 import { closeClient, untilReady } from "../support/matrix";
@@ -146,6 +147,34 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       await master.command("SET", "cached", "newer");
       expect(await told).to.deep.equal(["cached"]);
       expect(await redis.get("cached")).to.equal("newer");
+    });
+
+    it("reads from the replicas of the master, before and after a failover under load", async () => {
+      await group.untilHealthy();
+      const redis = connect({ replicas: true, readYourWrites: 5000 });
+      await untilReady(redis);
+      const readers = (): number =>
+        Object.values(redis.stats().replicas ?? {}).filter(({ takesReads }) => takesReads).length;
+      const wait = (what: string, condition: () => boolean): Promise<void> =>
+        waitUntil(async () => condition(), { timeoutMs: 30_000, what });
+      await wait("a replica that takes reads", () => readers() > 0);
+      const before = portOf(redis);
+      const running = load(redis);
+      const reads: Promise<unknown>[] = [];
+      const timer = setInterval(
+        () => reads.push(redis.get("unwritten"), redis.pipeline().get("a").exec()),
+        5,
+      );
+      const master = await group.failover();
+      await wait("the new master", () => portOf(redis) === master.port && redis.status === "ready");
+      await redis.set("own", "1");
+      expect(await redis.get("own")).to.equal("1");
+      await wait("replicas of the new master", () => readers() > 0);
+      expect(Object.keys(redis.stats().replicas ?? {})).not.to.include(`127.0.0.1:${master.port}`);
+      clearInterval(timer);
+      expect(portOf(redis)).not.to.equal(before);
+      const results = [...(await running.stop()), ...(await Promise.allSettled(reads))];
+      expect(results.filter(({ status }) => status === "rejected")).to.deep.equal([]);
     });
 
     it("follows the death of the master under load; every call settles", async () => {

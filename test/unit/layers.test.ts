@@ -35,6 +35,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   connection: 3,
   link: 4,
   cluster: FEATURE_LAYER,
+  replicas: FEATURE_LAYER,
   sentinel: FEATURE_LAYER,
   pipeline: FEATURE_LAYER,
   caching: FEATURE_LAYER,

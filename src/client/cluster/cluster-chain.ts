@@ -1,10 +1,11 @@
 /**
  * The dispatchers in front of the router of a cluster, by its options:
  *
- *   [ClientCache ->] [Admission ->] router -> nodes
+ *   [ClientCache ->] [Admission ->] [WriteNotes ->] router -> nodes
  */
 
 import type { Dispatcher } from "../../command/dispatcher";
+import { type OwnWrites, WriteNotes } from "../../command/own-writes";
 import type { Admission, Bounds } from "../../link/admission";
 import { type CacheView, NO_CACHE } from "../cache-view";
 import type { CachedClient, Caching } from "../caching";
@@ -30,9 +31,10 @@ export class ClusterChain {
   }
 
   /** The entry of the chain. */
-  joinTo(router: Dispatcher, bounds: Bounds | undefined): Dispatcher {
-    if (bounds !== undefined) this.admission = makeAdmission(router, bounds);
-    const next = this.admission ?? router;
+  joinTo(router: Dispatcher, bounds: Bounds | undefined, writes: OwnWrites | null): Dispatcher {
+    const noting = writes === null ? router : new WriteNotes(router, writes);
+    if (bounds !== undefined) this.admission = makeAdmission(noting, bounds);
+    const next = this.admission ?? noting;
     if (this.caching === null) return next;
     this.caching.cache.next = next;
     return this.caching.cache;

@@ -9,7 +9,7 @@ import { FanOut } from "../../cluster/fan-out";
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { NodePool } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
-import { ChosenReads, type ReadChooser, type ReadPreference, RoleReads } from "../../cluster/read-preference";
+import { makeReadPreference, type ReadPreference } from "../../cluster/read-preference";
 import { Redirector } from "../../cluster/redirector";
 import { type Informant, Refresher } from "../../cluster/refresher";
 import { RetryQueue } from "../../cluster/retry-queue";
@@ -50,6 +50,8 @@ export class ClusterWiring {
   readonly lifecycle: Lifecycle;
   readonly subscriptions: ClusterSubscriptions;
   private readonly views: ViewFactory;
+  /** Null: every read goes to the master, and no call may choose. */
+  readonly reads: ReadPreference | null;
   /** Null without a cache. */
   readonly onRedirected: ((slot: number) => void) | null;
   /** The counts of the connections of former nodes. */
@@ -62,6 +64,7 @@ export class ClusterWiring {
   ) {
     this.onRedirected = caching === null ? null : (slot) => caching.onSlotMoved(slot);
     this.views = new ViewFactory(options, caching);
+    this.reads = makeReadPreference(options, (node) => this.openView(node));
     this.pool = this.makePool();
     this.retries = new RetryQueue(this);
     this.owners = new SlotOwners(this.slots, this.pool, this.retries, {
@@ -134,7 +137,7 @@ export class ClusterWiring {
       retries,
       subscriber: subscriptions,
       fanOut: options.followCommandTips ? this.makeFanOut() : null,
-      reads: this.makeReads(options.scaleReads),
+      reads: this.reads,
       gatekeeper: { admit: (commands) => this.lifecycle.admit(commands) },
       retryDelayMs: options.retryDelayOnFailover || 100,
       onUncovered: () => this.refresher.request(null),
@@ -144,14 +147,6 @@ export class ClusterWiring {
 
   private makeFanOut(): FanOut {
     return new FanOut({ owners: () => this.slots.owners(), all: () => this.pool.list() });
-  }
-
-  private makeReads(scaleReads: ClusterOptions["scaleReads"]): ReadPreference | null {
-    if (scaleReads === "all" || scaleReads === "slave") {
-      return new RoleReads(scaleReads, this.options.availabilityZone);
-    }
-    if (typeof scaleReads !== "function") return null;
-    return new ChosenReads(scaleReads as ReadChooser<Redis>, (node) => this.openView(node));
   }
 
   private makeRedirector(): Redirector {

@@ -129,7 +129,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     const wiring = new ClusterWiring(this.options, makeOwner(this as unknown as Cluster), parts.caching);
     this[WIRING] = wiring;
     this[PARTS] = parts;
-    this[CHAIN] = parts.joinTo(wiring.router, this.options.bounds);
+    this[CHAIN] = parts.joinTo(wiring.router, this.options.bounds, wiring.reads?.writes ?? null);
     this[LIMITS] = {
       get isWritable() {
         return wiring.router.isOpen;
@@ -138,6 +138,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
         return [...wiring.pool.allClients()].some(({ link }) => link.isRelaxed);
       },
       positionOf: (command) => positionOf(wiring, command),
+      readsReplicas: this.options.scaleReads !== "master",
     };
     this[SOURCE] = makeSource(this as unknown as Cluster, wiring);
     this[INITIALIZE]();

@@ -13,20 +13,18 @@ import { CommandFlag } from "../../command/command-spec";
 import { ConnectionCounts } from "../../connection/connection-counts";
 import { ConnectionClosedError } from "../../errors";
 import type { Link } from "../../link/link";
+import { Distance } from "../../link/reader-choice";
 import { withServerName } from "../../link/socket-options";
 import { debugLog } from "../../util/debug";
 import type { Caching } from "../caching";
 import { PARTS } from "../chain";
 import { CHAIN, ClientBase, PASS_BATCH, passAlone } from "../client-base";
 import type { ClusterOptions } from "../options/cluster-options";
-import type { RedisOptions } from "../options/redis-options";
-import { EVENTS, gatheredOf, LINK, Redis } from "../redis";
+import { NODE_WATCHDOG, type RedisOptions } from "../options/redis-options";
+import { EVENTS, gatheredOf, LINK, makeOwned, type Redis } from "../redis";
 import type { LinkSupervisor } from "../redis-events";
 
 const debug = debugLog("subscriber");
-
-/** A silent node is probed sooner than a single server, because another node can take over. */
-const NODE_WATCHDOG = { idleMs: 2000, probeTimeoutMs: 1000 };
 
 /** The most commands that are searched for one of a slot. */
 const MOST_LOOKED_AT = 1000;
@@ -35,9 +33,11 @@ const noop = (): void => {};
 
 export class NodeView implements NodeClient {
   readonly link: Link;
+  readonly distance: Distance;
 
   constructor(readonly redis: Redis) {
     this.link = redis[LINK];
+    this.distance = new Distance(redis[EVENTS].counts.roundTrips);
   }
 
   get gathered(): readonly Command[] {
@@ -227,11 +227,7 @@ export class ViewFactory {
   }
 
   private make(supervisor: LinkSupervisor, options: RedisOptions): Redis {
-    const redis = new Redis({ ...options, lazyConnect: true });
-    redis[EVENTS].supervisor = supervisor;
-    // The cluster reports errors of nodes, so a missing listener here must not matter.
-    redis.on("error", noop);
-    return redis;
+    return makeOwned({ ...options, lazyConnect: true }, supervisor);
   }
 
   private optionsFor(address: NodeAddress): RedisOptions {
@@ -247,6 +243,7 @@ export class ViewFactory {
       db: redisOptions?.db ?? 0,
       // The cluster's cache is in front of the cluster.
       cache: undefined,
+      replicas: undefined,
       enableOfflineQueue: true,
     };
     const { tls } = merged;

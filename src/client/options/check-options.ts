@@ -9,7 +9,7 @@ import { checkMerge } from "../merging";
 type OptionRecord = Record<string, unknown>;
 
 /** The least values of numeric options; a limit may be `Infinity`. */
-const LEAST = { highWaterBytes: 1, maxLossesPerCommand: 1, blockingConnections: 0 };
+const LEAST = { readYourWrites: 0, highWaterBytes: 1, maxLossesPerCommand: 1, blockingConnections: 0 };
 /** Numeric options that would have no effect as text. */
 const NUMBERS = [
   "blockingTimeout",

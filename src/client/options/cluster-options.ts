@@ -68,6 +68,10 @@ export type ClusterNodeOptions = Omit<
   | "enableOfflineQueue"
   | "readOnly"
   | "himportFieldsets"
+  | "replicas"
+  | "scaleReads"
+  | "readYourWrites"
+  | "availabilityZone"
 >;
 
 export interface ClusterOptions {
@@ -98,11 +102,18 @@ export interface ClusterOptions {
    */
   lazyConnect?: boolean | undefined;
   /**
-   * Nodes for read commands: `"master"`, `"slave"`, `"all"`, or a function `(nodes, command)` that returns a node or a list
-   * of nodes. `nodes[0]` is the master.
+   * Nodes for read commands: `"master"`, `"slave"` or `"replica"`, `"all"`, `"nearest"` (the shortest round trip), or a
+   * function `(nodes, command)` that returns a node or a list of nodes. `nodes[0]` is the master. `"primary"` sends only the
+   * reads of `with({ readFrom: "replica" })` to replicas.
    * @default "master"
    */
-  scaleReads?: NodeRole | ReadScaling | undefined;
+  scaleReads?: NodeRole | "replica" | "nearest" | "primary" | ReadScaling | undefined;
+  /**
+   * With `scaleReads`: time after the reply to a write in which reads of its keys go to the master, so that this client reads
+   * its own writes. Off by default, as in ioredis. See docs/replicas.md.
+   * @unit ms
+   */
+  readYourWrites?: number | undefined;
   /**
    * Caches the replies of reads in this process until the server reports that a key has changed. `true`, or settings.
    * Needs protocol 3. Off by default. `redisOptions.cache` has the same effect. See docs/caching.md.
@@ -246,7 +257,7 @@ export const defaultClusterOptions: Defaults = {
   himportFieldsets: undefined,
 };
 
-const ROLES = ["all", "master", "slave"];
+const READS = ["all", "master", "slave", "replica", "nearest", "primary"];
 
 /** The second argument of `new Cluster(...)` with its defaults filled in. */
 export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOptions {
@@ -254,9 +265,9 @@ export function resolveClusterOptions(given?: ClusterOptions | null): ClusterOpt
   if (given !== undefined && given !== null) fill(options, given as OptionRecord);
   fill(options, defaultClusterOptions as OptionRecord);
   const { scaleReads, redisOptions, autoPipeliningIgnoredCommands: ignored } = options as ClusterOptions;
-  if (typeof scaleReads !== "function" && !ROLES.includes(scaleReads as string)) {
+  if (typeof scaleReads !== "function" && !READS.includes(scaleReads as string)) {
     throw new OptionError(
-      `Invalid option scaleReads "${scaleReads}". Expected "all", "master", "slave" or a custom function`,
+      `Invalid option scaleReads "${scaleReads}". Expected "all", "master", "slave", "replica", "nearest", "primary" or a custom function`,
     );
   }
   if (redisOptions?.cache) options["cache"] ??= redisOptions.cache;

@@ -8,6 +8,7 @@ import type { AbstractConnector } from "../../link/connector";
 import type { WatchdogOptions } from "../../link/link-options";
 import type { TlsSource } from "../../link/socket-options";
 import type { SharedOptions } from "./common-options";
+import type { ReplicaReadOptions } from "./replica-options";
 import type { SentinelConnectionOptions } from "./sentinel-options";
 
 export interface StandaloneConnectionOptions {
@@ -51,11 +52,19 @@ export interface CommonRedisOptions extends SharedOptions {
   Connector?: ConnectorConstructor | undefined;
 }
 
-export type RedisOptions = CommonRedisOptions & SentinelConnectionOptions & StandaloneConnectionOptions;
+export type RedisOptions = CommonRedisOptions &
+  SentinelConnectionOptions &
+  StandaloneConnectionOptions &
+  ReplicaReadOptions;
 
 /** Options with their defaults; some of them are null. */
 type Defaults = { readonly [Name in keyof RedisOptions]: RedisOptions[Name] | null };
 
+/** A silent server is probed sooner if another server can take over: a node of a cluster, a replica. */
+export const NODE_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({
+  idleMs: 2000,
+  probeTimeoutMs: 1000,
+});
 const WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({ idleMs: 5000, probeTimeoutMs: 2000 });
 
 const retryStrategy = (times: number): number =>

@@ -47,7 +47,7 @@ describe("resolveClusterOptions", () => {
 
   it("refuses an unknown way to scale reads", () => {
     expect(() => resolveClusterOptions({ scaleReads: "zz" } as unknown as ClusterOptions)).to.throw(
-      'Invalid option scaleReads "zz". Expected "all", "master", "slave" or a custom function',
+      'Invalid option scaleReads "zz". Expected "all", "master", "slave", "replica", "nearest", "primary" or a custom function',
     );
     const choose = (): number => 0;
     expect(resolveClusterOptions({ scaleReads: choose }).scaleReads).to.equal(choose);

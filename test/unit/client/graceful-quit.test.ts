@@ -46,7 +46,7 @@ describe("quitWithin", () => {
     const connection = { queue: { pending: () => [sent] }, destroy: () => done.push("destroy") };
     const link = { connection: isConnected ? connection : null, offline: { pending: () => [waiting] } };
     return {
-      link,
+      links: () => [link],
       leave: () =>
         new Promise<void>((resolve, reject) => {
           answer = resolve;

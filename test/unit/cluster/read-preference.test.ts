@@ -1,9 +1,11 @@
 import { expect } from "chai";
 import { ClusterNode, Shard } from "../../../src/cluster/cluster-node";
-import { ChosenReads, isReplicaRead, RoleReads } from "../../../src/cluster/read-preference";
+import { ChosenReads, ReadPreference, RoleReads } from "../../../src/cluster/read-preference";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
+import { OwnWrites } from "../../../src/command/own-writes";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { isReplicaRead } from "../../../src/command/replica-read";
 
 /** The commands that the API may send to a replica. */
 const READONLY = `arcount arget argetrange argrep arinfo arlastitems arlen armget arnext arop arscan bitcount
@@ -19,10 +21,13 @@ zunion`.split(/\s+/);
 const command = (name: string): Command => new Command(specOf(name), ["key"], false, new PromiseCompletion());
 const node = (port: number, zone?: string): ClusterNode => new ClusterNode({ host: "h", port, zone });
 
+const roleReads = (keyless: "all" | "slave", zone?: string): RoleReads =>
+  new RoleReads(keyless, { zone, isNearest: false });
+
 function drawn(reads: RoleReads, shard: Shard, times = 300): Record<string, number> {
   const counts: Record<string, number> = {};
   for (let i = 0; i < times; i++) {
-    const { key } = reads.choose(shard);
+    const { key } = reads.choose(shard, command("get"));
     counts[key] = (counts[key] ?? 0) + 1;
   }
   return counts;
@@ -51,7 +56,7 @@ describe("read preference", () => {
   it('"slave" draws among replicas that are usable', () => {
     const [master, one, two] = [node(1), node(2), node(3)] as [ClusterNode, ClusterNode, ClusterNode];
     const shard = new Shard(master, [one, two]);
-    const reads = new RoleReads("slave", undefined);
+    const reads = roleReads("slave", undefined);
     expect(Object.keys(drawn(reads, shard)).sort()).to.deep.equal(["h:2", "h:3"]);
     one.isDown = true;
     expect(drawn(reads, shard)).to.deep.equal({ "h:3": 300 });
@@ -59,20 +64,59 @@ describe("read preference", () => {
     expect(drawn(reads, shard)).to.deep.equal({ "h:1": 300 });
     two.avoidedUntilMs = performance.now() - 1;
     expect(drawn(reads, shard)).to.deep.equal({ "h:3": 300 });
-    expect(reads.choose(new Shard(master, []))).to.equal(master);
+    expect(reads.choose(new Shard(master, []), command("get"))).to.equal(master);
   });
 
   it('"all" gives every node the same chance', () => {
-    const counts = drawn(new RoleReads("all", undefined), new Shard(node(1), [node(2), node(3)]), 3000);
+    const counts = drawn(roleReads("all", undefined), new Shard(node(1), [node(2), node(3)]), 3000);
     for (const count of Object.values(counts)) expect(count).to.be.within(850, 1150);
     expect(Object.keys(counts)).to.have.length(3);
   });
 
   it("prefers the zone, and does without it when nobody is there", () => {
     const shard = new Shard(node(1, "a"), [node(2, "a"), node(3, "b")]);
-    expect(drawn(new RoleReads("slave", "b"), shard)).to.deep.equal({ "h:3": 300 });
-    expect(Object.keys(drawn(new RoleReads("all", "a"), shard)).sort()).to.deep.equal(["h:1", "h:2"]);
-    expect(Object.keys(drawn(new RoleReads("slave", "c"), shard)).sort()).to.deep.equal(["h:2", "h:3"]);
+    expect(drawn(roleReads("slave", "b"), shard)).to.deep.equal({ "h:3": 300 });
+    expect(Object.keys(drawn(roleReads("all", "a"), shard)).sort()).to.deep.equal(["h:1", "h:2"]);
+    expect(Object.keys(drawn(roleReads("slave", "c"), shard)).sort()).to.deep.equal(["h:2", "h:3"]);
+  });
+
+  it("keeps cursors at the master", () => {
+    const shard = new Shard(node(1), [node(2)]);
+    for (const name of ["hscan", "sscan", "zscan"])
+      expect(roleReads("slave").choose(shard, command(name)), name).to.equal(shard.master);
+  });
+
+  it("asks the call first, then own writes, then the option", () => {
+    const shard = new Shard(node(1), [node(2)]);
+    const writes = new OwnWrites(60_000);
+    const keyOf = (reads: ReadPreference, readFrom: "primary" | "replica" | null): string => {
+      const read = command("get");
+      if (readFrom !== null) read.ensureExtra().readFrom = readFrom;
+      return reads.choose(shard, read).key;
+    };
+    const onRequest = new ReadPreference(null, roleReads("slave"), writes);
+    const always = new ReadPreference(roleReads("slave"), roleReads("slave"), writes);
+    expect([null, "primary", "replica"].map((one) => keyOf(onRequest, one as null))).to.deep.equal([
+      "h:1",
+      "h:1",
+      "h:2",
+    ]);
+    expect([null, "primary", "replica"].map((one) => keyOf(always, one as null))).to.deep.equal([
+      "h:2",
+      "h:1",
+      "h:2",
+    ]);
+    expect([onRequest.roleFor(command("dbsize")), always.roleFor(command("dbsize"))]).to.deep.equal([
+      "master",
+      "slave",
+    ]);
+    writes.note(command("set"));
+    expect([null, "primary", "replica"].map((one) => keyOf(always, one as null))).to.deep.equal([
+      "h:1",
+      "h:1",
+      "h:2",
+    ]);
+    expect(always.roleFor(command("dbsize"))).to.equal("master");
   });
 
   it("follows a function, and takes the master for no answer", () => {

@@ -1,0 +1,138 @@
+/**
+ * The slots that this client has written recently (`readYourWrites`). A read of such a slot could miss the write at a
+ * replica. A slot counts from the issue of a write until a window after its reply. Keys of one slot share an entry, so the
+ * table has a fixed size, and a slot in doubt counts as written. The writes of other clients are unknown.
+ */
+
+import { clockMs } from "../util/scheduling";
+import type { Command } from "./command";
+import type { SettleHook } from "./command-extra";
+import type { Dispatcher } from "./dispatcher";
+import { Effect, effectOf } from "./effects";
+import { keyPositions } from "./key-positions";
+import { isReplicaRead } from "./replica-read";
+import { slotOfKey } from "./slot";
+
+const SLOTS = 16_384;
+/** Writes whose keys are unknown. */
+const EVERY_SLOT = SLOTS;
+/** All writes together, for reads whose keys are unknown. */
+const ANY_SLOT = SLOTS + 1;
+
+export class OwnWrites {
+  /** Unanswered writes. */
+  private readonly underWay = new Uint32Array(SLOTS + 2);
+  private readonly recentUntilMs = new Float64Array(SLOTS + 2);
+  /** The slots written since MULTI: EXEC runs these writes, after the replies to them. */
+  private queued: Set<number> | null = null;
+
+  constructor(private readonly windowMs: number) {}
+
+  /** A command is being dispatched. */
+  note(command: Command): void {
+    if (isReplicaRead(command)) return;
+    switch (effectOf(command.spec, command.args)) {
+      case Effect.Keys:
+        this.begin(command, slotsOf(command));
+        break;
+      case Effect.Everything:
+        this.begin(command, [EVERY_SLOT]);
+        break;
+      case Effect.Multi:
+        this.queued = new Set();
+        break;
+      case Effect.Discard:
+        this.queued = null;
+        break;
+      case Effect.Exec:
+        this.end(command);
+        break;
+    }
+  }
+
+  /** Whether a read could miss a write of this client at a replica. */
+  concerns({ spec, args }: Command): boolean {
+    const nowMs = clockMs();
+    if (!this.isRecent(ANY_SLOT, nowMs)) return false;
+    if (this.isRecent(EVERY_SLOT, nowMs)) return true;
+    const positions = keyPositions(spec, args);
+    if (positions.length === 0) return true;
+    return positions.some((at) => this.isRecent(slotOfKey(args[at] as Command["args"][number]), nowMs));
+  }
+
+  private end(exec: Command): void {
+    const { queued } = this;
+    this.queued = null;
+    if (queued !== null && queued.size > 0) this.begin(exec, [...queued]);
+  }
+
+  private begin(command: Command, slots: readonly number[]): void {
+    command.ensureExtra().addHook(new Write(this, slots));
+    for (const slot of slots) {
+      this.queued?.add(slot);
+      this.count(slot, 1);
+    }
+    this.count(ANY_SLOT, 1);
+  }
+
+  /** A write has settled. */
+  settle(slots: readonly number[]): void {
+    const untilMs = clockMs() + this.windowMs;
+    for (const slot of slots) this.renew(slot, untilMs);
+    this.renew(ANY_SLOT, untilMs);
+  }
+
+  private renew(slot: number, untilMs: number): void {
+    this.count(slot, -1);
+    this.recentUntilMs[slot] = untilMs;
+  }
+
+  private count(slot: number, change: 1 | -1): void {
+    this.underWay[slot] = (this.underWay[slot] as number) + change;
+  }
+
+  private isRecent(slot: number, nowMs: number): boolean {
+    return (this.underWay[slot] as number) > 0 || (this.recentUntilMs[slot] as number) > nowMs;
+  }
+}
+
+/** Without keys, a script may write any key. */
+function slotsOf({ spec, args }: Command): readonly number[] {
+  const slots = keyPositions(spec, args).map((at) => slotOfKey(args[at] as Command["args"][number]));
+  if (slots.length === 0) return [EVERY_SLOT];
+  return slots.length === 1 ? slots : [...new Set(slots)];
+}
+
+/** The reply may also be an error: the write may have run. */
+class Write implements SettleHook {
+  constructor(
+    private readonly writes: OwnWrites,
+    private readonly slots: readonly number[],
+  ) {}
+
+  onFulfilled(): void {
+    this.writes.settle(this.slots);
+  }
+
+  onFailed(): void {
+    this.writes.settle(this.slots);
+  }
+}
+
+/** Notes the writes among the commands that it passes on. */
+export class WriteNotes implements Dispatcher {
+  constructor(
+    private readonly next: Dispatcher,
+    private readonly writes: OwnWrites,
+  ) {}
+
+  dispatch(command: Command): void {
+    this.writes.note(command);
+    this.next.dispatch(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    for (const command of commands) this.writes.note(command);
+    this.next.dispatchBatch(commands);
+  }
+}

@@ -1,0 +1,20 @@
+/** Decides by the command table whether a replica may serve a command. Knows no node and no state. */
+
+import type { Command } from "./command";
+import { CommandFlag, type CommandSpec } from "./command-spec";
+import { flagsFor } from "./command-table";
+
+const CURSORS: ReadonlySet<string> = new Set(["scan", "sscan", "hscan", "zscan"]);
+
+/** Its cursor is valid only at the server that has returned it. */
+export function hasCursor({ lowerName }: CommandSpec): boolean {
+  return CURSORS.has(lowerName);
+}
+
+/** Reads that replicas may serve: by the command table, and only if spelled in lower case. */
+export function isReplicaRead(command: Command): boolean {
+  const script = command.extra?.script;
+  if (script !== null && script !== undefined) return script.isReadOnly;
+  const { spec, args } = command;
+  return (flagsFor(spec, args) & CommandFlag.Readonly) !== 0 && spec.name === spec.lowerName;
+}

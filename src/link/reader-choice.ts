@@ -1,0 +1,114 @@
+/**
+ * Chooses the node that serves a read. Among the nodes that can serve it, those in the zone of the client come first, then
+ * those that are as near as the nearest one, if the client wants that. Among equals, chance decides. Knows neither commands
+ * nor topology, and allocates nothing: the choice is made for each read.
+ */
+
+import { clockMs } from "../util/scheduling";
+
+/** The tolerance of "nearest": without one, noise would send all reads to one of several equal nodes. */
+const BAND_SHARE = 0.2;
+const BAND_MS = 0.2;
+
+const SAMPLE_MS = 400;
+/** One late reply must not move a node out of the band. */
+const GROWTH = 1 / 4;
+const MOST_GROWTH = 2;
+/** A node that has answered nothing for this long is tried again. */
+const FORGOTTEN_MS = 10_000;
+
+/** The measured round trips of a node. */
+export interface MeasuredTrips {
+  /** Moving mean; null before the first. */
+  readonly meanMs: number | null;
+  readonly count: number;
+}
+
+/** The smoothed round trip of a node. It falls with the moving mean immediately, and rises slowly. */
+export class Distance {
+  private ms: number | null = null;
+  private count = 0;
+  private countedAtMs = Number.NEGATIVE_INFINITY;
+  private sampledAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(private readonly trips: MeasuredTrips) {}
+
+  /** Null if it is unknown. */
+  read(nowMs: number): number | null {
+    if (nowMs - this.sampledAtMs >= SAMPLE_MS) this.sample(nowMs);
+    return this.ms;
+  }
+
+  private sample(nowMs: number): void {
+    const { meanMs, count } = this.trips;
+    const { ms } = this;
+    this.sampledAtMs = nowMs;
+    if (count !== this.count) this.countedAtMs = nowMs;
+    this.count = count;
+    if (meanMs === null || nowMs - this.countedAtMs > FORGOTTEN_MS) this.ms = null;
+    else if (ms === null || meanMs < ms) this.ms = meanMs;
+    else this.ms = ms + (Math.min(meanMs, ms * MOST_GROWTH) - ms) * GROWTH;
+  }
+}
+
+/** A node that may serve reads. */
+export interface Reader {
+  readonly takesReads: boolean;
+  /** The availability zone, if the server reports it. */
+  readonly zone: string | undefined;
+  /** Null if it is unknown. */
+  distanceMs(nowMs: number): number | null;
+}
+
+export interface ReaderPreference {
+  /** The zone of the client. */
+  readonly zone: string | undefined;
+  readonly isNearest: boolean;
+}
+
+/** Null if no node takes reads. */
+export function chooseReader<Node extends Reader>(
+  nodes: readonly Node[],
+  { zone, isNearest }: ReaderPreference,
+): Node | null {
+  if (isNearest) {
+    const own = zone === undefined ? null : nearest(nodes, zone);
+    return own ?? nearest(nodes, undefined);
+  }
+  const own = zone === undefined ? null : pick(nodes, zone, Number.POSITIVE_INFINITY, 0);
+  return own ?? pick(nodes, undefined, Number.POSITIVE_INFINITY, 0);
+}
+
+/** A node whose round trip is in the band, or unknown. */
+function nearest<Node extends Reader>(nodes: readonly Node[], zone: string | undefined): Node | null {
+  const nowMs = clockMs();
+  let least = Number.POSITIVE_INFINITY;
+  for (const node of nodes) {
+    if (isCandidate(node, zone)) least = Math.min(least, node.distanceMs(nowMs) ?? least);
+  }
+  return pick(nodes, zone, least * (1 + BAND_SHARE) + BAND_MS, nowMs);
+}
+
+function pick<Node extends Reader>(
+  nodes: readonly Node[],
+  zone: string | undefined,
+  mostMs: number,
+  nowMs: number,
+): Node | null {
+  const { length } = nodes;
+  const isBounded = mostMs < Number.POSITIVE_INFINITY;
+  let chosen: Node | null = null;
+  let count = 0;
+  for (let index = 0; index < length; index++) {
+    const node = nodes[index] as Node;
+    if (!isCandidate(node, zone) || (isBounded && (node.distanceMs(nowMs) ?? 0) > mostMs)) continue;
+    // The n-th candidate replaces the chosen one with a chance of 1 / n.
+    count++;
+    if (Math.random() * count < 1) chosen = node;
+  }
+  return chosen;
+}
+
+function isCandidate(node: Reader, zone: string | undefined): boolean {
+  return node.takesReads && (zone === undefined || node.zone === zone);
+}

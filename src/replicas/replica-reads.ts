@@ -1,0 +1,299 @@
+/**
+ * Sends the reads of a client to the replicas of its server, and all other commands to the primary. A read goes to the
+ * primary if no replica can take it, if it could miss a write of this client (`readYourWrites`), or if the state of the
+ * connection concerns it: MULTI, WATCH, a cursor. A read that a replica returns or loses goes to the primary once.
+ *
+ *   commands -> ReplicaReads -> the link of the primary
+ *                          \--> the link of a replica --(lost, LOADING, MASTERDOWN ...)--> the link of the primary
+ *
+ * All reads of a batch go to the same replica. The rows of a pipeline keep their order, because each command knows its
+ * position.
+ */
+
+import { BatchKind, flagsOf } from "../command/batch";
+import { Command, issuedBy, Origin } from "../command/command";
+import { CommandFlag } from "../command/command-spec";
+import { flagsFor, specOf } from "../command/command-table";
+import type { Dispatcher } from "../command/dispatcher";
+import type { OwnWrites } from "../command/own-writes";
+import { IGNORED } from "../command/promise-completion";
+import { hasCursor, isReplicaRead } from "../command/replica-read";
+import { request } from "../connection/handshake";
+import type { Link } from "../link/link";
+import type { LinkStatus } from "../link/link-state";
+import { chooseReader, type Reader, type ReaderPreference } from "../link/reader-choice";
+import { followDb } from "../link/selected-db";
+import { SESSION_FLAGS } from "../link/session";
+import { type Looker, sharedIntervals } from "../util/shared-interval";
+import { callUser } from "../util/user-code";
+import {
+  Primary,
+  Replica,
+  type ReplicaAddress,
+  type ReplicaListener,
+  replicaKey,
+  replicasIn,
+  type ServerClient,
+} from "./replica";
+
+/** Two periods, one for the question and one for the answer, are less than the promised second. */
+const CHECK_MS = 400;
+/** The server could not serve the read, and has not run it. A script may be unknown at a replica only. */
+const CANNOT_SERVE = /^(?:LOADING|MASTERDOWN|BUSY|CLUSTERDOWN) /;
+const ELSEWHERE = /^NOSCRIPT /;
+
+export interface ReplicaReadsDeps<Client extends ServerClient> {
+  /** Null: those that the primary reports. */
+  readonly addresses: readonly ReplicaAddress[] | null;
+  /** Calls without a choice of their own go to the primary. */
+  readonly isOnRequest: boolean;
+  readonly preference: ReaderPreference;
+  /** Null: reads do not depend on writes. */
+  readonly writes: OwnWrites | null;
+  open(address: ReplicaAddress, listener: ReplicaListener): Client;
+  /** The reachable address of a replica that the primary reports. */
+  reach(address: ReplicaAddress): ReplicaAddress;
+}
+
+export class ReplicaReads<Client extends ServerClient = ServerClient> implements Dispatcher, Looker {
+  private readonly replicas = new Map<string, Replica<Client>>();
+  private readonly self: Primary;
+  /** The servers among which a read chooses. */
+  private readers: readonly Reader[] = [];
+  /** The same for a read that asks for a replica. */
+  private ofReplicas: readonly Replica<Client>[] = [];
+  private readonly link: Link;
+  /** Reads that wait for the primary. */
+  private returned: Command[] = [];
+  private wanted: ReadonlyMap<string, ReplicaAddress>;
+  /** The primary was asked for its replicas, and has not replied. */
+  private isAsking = false;
+  private whenEnded: (() => void) | null = null;
+
+  constructor(
+    private readonly primary: Dispatcher,
+    client: ServerClient,
+    private readonly deps: ReplicaReadsDeps<Client>,
+  ) {
+    this.link = client.link;
+    this.self = new Primary(client);
+    this.wanted = byKey(deps.addresses ?? []);
+  }
+
+  // --- Dispatcher --------------------------------------------------------------------------
+
+  dispatch(command: Command): void {
+    this.deps.writes?.note(command);
+    const replica = this.mayLeavePrimary(command) ? this.choose(command) : null;
+    if (replica === null) this.primary.dispatch(command);
+    else this.linkOf(replica).dispatch(command);
+  }
+
+  dispatchBatch(commands: readonly Command[]): void {
+    // Noted first: a read must not run after a later write of its batch.
+    for (const command of commands) this.deps.writes?.note(command);
+    const batch = commands[0]?.batch ?? null;
+    const replica = (flagsOf(commands) & SESSION_FLAGS) === 0 ? this.choose(commands[0]) : null;
+    const reads = replica === null ? [] : commands.filter((command) => this.mayLeavePrimary(command));
+    if (replica === null || reads.length === 0) {
+      this.primary.dispatchBatch(commands);
+      return;
+    }
+    if (reads.length < commands.length) {
+      const leaving = new Set(reads);
+      this.primary.dispatchBatch(commands.filter((command) => !leaving.has(command)));
+    }
+    // Each read of a pipeline may be repeated alone.
+    if (batch !== null && batch.kind !== BatchKind.Automatic)
+      for (const command of reads) command.batch = null;
+    this.linkOf(replica).dispatchBatch(reads);
+  }
+
+  // --- lifecycle ---------------------------------------------------------------------------
+
+  /** The state of the primary's link has changed. */
+  onStatus(status: LinkStatus): void {
+    if (status === "connecting") {
+      sharedIntervals.join(this, CHECK_MS);
+      this.openMissing();
+    } else if (status === "ready") {
+      this.discover();
+      this.learnZoneOf(this.self);
+    } else if (status === "end") {
+      sharedIntervals.leave(this, CHECK_MS);
+      this.sendReturned();
+      for (const replica of this.replicas.values()) retire(replica);
+    }
+  }
+
+  /** Sends QUIT after all reads. Resolves when the connections to the replicas have ended. */
+  leave(): Promise<void> {
+    sharedIntervals.leave(this, CHECK_MS);
+    const ended = new Promise<void>((resolve) => {
+      this.whenEnded = resolve;
+    });
+    for (const replica of this.replicas.values()) {
+      if (replica.link.isWritable) replica.link.dispatch(quitOfClient());
+      else retire(replica);
+    }
+    this.onFewer();
+    return ended;
+  }
+
+  look(): boolean {
+    this.sendReturned();
+    this.discover();
+    this.openMissing();
+    for (const [key, replica] of this.replicas) {
+      if (!this.wanted.has(key)) replica.isRetired = true;
+      if (!replica.isRetired) replica.check();
+      // Its watchdog ends the wait for a dead one.
+      else if (replica.link.isIdle && !replica.link.isClosing) replica.link.disconnect();
+    }
+    return true;
+  }
+
+  /** The replicas by `host:port`. */
+  get all(): ReadonlyMap<string, Replica<Client>> {
+    return this.replicas;
+  }
+
+  get links(): Link[] {
+    return [...this.replicas.values()].map(({ link }) => link);
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  /** An address whose former connection is still closing waits for the next check. */
+  private openMissing(): void {
+    for (const [key, address] of this.wanted) {
+      if (this.replicas.has(key)) continue;
+      this.replicas.set(key, this.open(key, address));
+      this.noteReaders();
+    }
+  }
+
+  private noteReaders(): void {
+    const { isNearest } = this.deps.preference;
+    this.ofReplicas = [...this.replicas.values()];
+    this.readers = isNearest ? [this.self, ...this.ofReplicas] : this.ofReplicas;
+  }
+
+  private learnZoneOf(server: Primary | Replica<Client>): void {
+    if (this.deps.preference.zone !== undefined) server.learnZone();
+  }
+
+  /** Asks the primary for its replicas, unless the reply would be part of a transaction opened by hand. */
+  private discover(): void {
+    const { connection, isWritable, mode, session } = this.link;
+    if (this.deps.addresses !== null || this.isAsking || connection === null) return;
+    if (!isWritable || mode !== "normal" || session.isInTransaction) return;
+    this.isAsking = true;
+    void request(connection, "role", []).then(({ value }) => {
+      this.isAsking = false;
+      const found = replicasIn(value);
+      if (found === null || this.link.isLeaving) return;
+      this.wanted = byKey(found.map((address) => callUser(() => this.deps.reach(address)) ?? address));
+      this.openMissing();
+    });
+  }
+
+  private open(key: string, address: ReplicaAddress): Replica<Client> {
+    const replica: Replica<Client> = new Replica(
+      this.deps.open(address, {
+        onStatus: (status) => this.onReplicaStatus(key, replica, status),
+        onReplyError: (command, error) => this.onReplyError(replica, command, error),
+      }),
+    );
+    replica.link.connect().catch(() => {});
+    return replica;
+  }
+
+  private onReplicaStatus(key: string, replica: Replica<Client>, status: LinkStatus): void {
+    if (status === "ready") {
+      replica.doubt();
+      replica.check();
+      this.learnZoneOf(replica);
+    } else if (status === "reconnecting" || status === "end") {
+      // The link has decided which of its commands may be sent again.
+      this.returned.push(...replica.link.offline.takeAll());
+      this.sendReturned();
+    }
+    if (status !== "end") return;
+    if (this.replicas.get(key) === replica) this.replicas.delete(key);
+    this.noteReaders();
+    this.onFewer();
+  }
+
+  private onReplyError(replica: Replica<Client>, command: Command, error: Error): boolean {
+    const cannotServe = CANNOT_SERVE.test(error.message);
+    if (cannotServe) replica.doubt();
+    else if (!ELSEWHERE.test(error.message)) return false;
+    this.returned.push(command);
+    this.sendReturned();
+    return true;
+  }
+
+  /**
+   * Sends reads that replicas have returned to the primary, in the database of their call. A transaction opened by hand must
+   * not contain them, so they wait for its end.
+   */
+  private sendReturned(): void {
+    const { link } = this;
+    if (link.session.isInTransaction && !link.isLeaving) return;
+    const { returned } = this;
+    this.returned = [];
+    for (const command of returned) {
+      if (!link.isWritable) link.keep(command);
+      else {
+        link.current.send(command);
+        link.current.select(link.session.selected.db);
+      }
+    }
+  }
+
+  private onFewer(): void {
+    if (this.replicas.size > 0) return;
+    this.whenEnded?.();
+    this.whenEnded = null;
+  }
+
+  /** Whether a replica may serve the command. */
+  private mayLeavePrimary(command: Command): boolean {
+    if (!isReplicaRead(command)) return false;
+    const { spec, args, extra } = command;
+    const { session, isLeaving } = this.link;
+    if (isLeaving || session.isWatching || session.isDelicate || session.isDbOpen) return false;
+    if ((flagsFor(spec, args) & CommandFlag.Blocking) !== 0 || hasCursor(spec)) return false;
+    // The server reports changes of a cached key on the connection of its read.
+    if (extra !== null && extra.tracked !== null) return false;
+    const readFrom = extra?.readFrom ?? null;
+    if (readFrom !== null) return readFrom === "replica";
+    return !this.deps.isOnRequest && this.deps.writes?.concerns(command) !== true;
+  }
+
+  private choose(command: Command | undefined): Replica<Client> | null {
+    const isForReplica = command?.extra?.readFrom === "replica";
+    const chosen = chooseReader<Reader>(isForReplica ? this.ofReplicas : this.readers, this.deps.preference);
+    return chosen instanceof Replica ? chosen : null;
+  }
+
+  /** The link of a replica, with the database of the primary's. */
+  private linkOf({ link }: Replica<Client>): Link {
+    followDb(link, this.link.session.selected.db);
+    return link;
+  }
+}
+
+function byKey(addresses: readonly ReplicaAddress[]): Map<string, ReplicaAddress> {
+  return new Map(addresses.map((address) => [replicaKey(address), address]));
+}
+
+function retire(replica: Replica): void {
+  replica.isRetired = true;
+  replica.link.disconnect();
+}
+
+function quitOfClient(): Command {
+  return issuedBy(Origin.Client, new Command(specOf("quit"), [], false, IGNORED));
+}
