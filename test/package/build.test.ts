@@ -29,7 +29,7 @@ describe("build", function () {
   it("keeps names, texts and patterns of the sources as they are written", async () => {
     const root = checkoutDirectory();
     const copy = temporaryDirectory();
-    for (const name of ["src", "scripts", "testing", "migrate", "package.json", "tsconfig.json"]) {
+    for (const name of ["src", "scripts", "demo", "testing", "migrate", "package.json", "tsconfig.json"]) {
       cpSync(join(root, name), join(copy, name), { recursive: true });
     }
     symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));

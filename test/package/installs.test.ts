@@ -92,6 +92,7 @@ describe("installation", function () {
     for (const name of [
       "src",
       "scripts",
+      "demo",
       "testing",
       "migrate",
       "package.json",
