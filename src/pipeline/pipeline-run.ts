@@ -291,8 +291,9 @@ export class PipelineRun implements Completion, BatchFacts {
       this.sendParts();
     } else if (this.isTransaction) this.sendObserved(ready);
     else if (ready.length > 0) this.sender.sendBatch(ready);
-    // The queue releases each command when it is answered. Only EXEC and `abort` need them here.
-    if (this.batch.kind === BatchKind.Pipeline) this.commands = [];
+    // The queue releases each command when it is answered. Only EXEC and `abort` of a bulk need them here.
+    const isNeeded = this.batch.kind !== BatchKind.Pipeline || (this.batch.flags & CommandFlag.Exec) !== 0;
+    if (!isNeeded) this.commands = [];
   }
 
   /** From now on callers may change the Buffers that they passed. */
