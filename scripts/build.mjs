@@ -39,6 +39,7 @@ const LATE = Object.fromEntries(
     "client/replicas": "replicas",
     "cluster/cluster-errors": "cluster-errors",
     "command/effects": "effects",
+    "command/module-methods": "module-methods",
     "command/own-writes": "own-writes",
     "connection/socket-timeout": "socket-timeout",
     "leases/lease-errors": "lease-errors",

@@ -87,7 +87,11 @@ export type {
   ClientContext,
   ExecOptions,
   InlineTransaction,
+  JsonMatches,
   Known,
+  ModuleCommandName,
+  ModuleReply,
+  ModuleValue,
   RedisCommander,
   RedisKey,
   RedisValue,
@@ -96,6 +100,10 @@ export type {
   ReplyShape,
   Result,
   RowError,
+  SearchDocument,
+  SearchReply,
+  SearchRows,
+  TimeSeries,
 } from "./command/generated/signatures";
 export type { ScriptDefinition } from "./command/script";
 export {

@@ -8,6 +8,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { formatCommandDocs } from "./command-docs";
+import { moduleNamesSource } from "./module-signatures";
 import { signaturesSource } from "./signatures";
 import { readSnapshots, repositoryRoot } from "./snapshot";
 import { buildTable, formatDetails, type TableRow } from "./table-rows";
@@ -67,6 +68,7 @@ export function generateFiles(): GeneratedFile[] {
   return [
     { path: "src/command/generated/table.ts", content: tableSource },
     { path: "src/command/generated/signatures.ts", content: signaturesSource(snapshots) },
+    { path: "src/command/generated/modules.ts", content: moduleNamesSource() },
     { path: "testing/src/generated/command-rows.ts", content: testServerTable(snapshots) },
     { path: "docs/commands.md", content: formatCommandDocs(table) },
   ];

@@ -160,7 +160,8 @@ export interface InlineTransaction<in out Mapping extends "resp2" | "resp3" = "r
 
 const OPENING = `
 /** Every command as a method; generic in where it is called. */
-export interface RedisCommander<Context extends ClientContext = { type: "default" }> {
+export interface RedisCommander<Context extends ClientContext = { type: "default" }>
+  extends ModuleCommands<Context> {
   /**
    * Sends EXEC for a transaction that began with \`multi({ pipeline: false })\`. Resolves with \`null\` if a watched key had
    * changed.
@@ -169,6 +170,13 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   /** @deprecated Use \`exec\`; each command of a batch decides about Buffers itself. */
   execBuffer(callback?: Callback<ReplyRows | null>): ExecResult<Context>;
 `;
+
+/** The replies of `callBuffer` are not known. */
+function knownNames(suffix: string): string {
+  if (suffix !== "") return "";
+  const reply = `Result<ModuleReply<Name, Context["mapping"]>, Context>`;
+  return `  call<Name extends ModuleCommandName>(command: Name, ...args: OneOrMany<RedisValue>[]): ${reply};\n`;
+}
 
 /** Methods that no server describes, or whose reply depends on any of their arguments. */
 function specialMethods(suffix: string, text: string): string {
@@ -181,7 +189,7 @@ function specialMethods(suffix: string, text: string): string {
    * Sends any command, also one that is no method: \`redis.call("JSON.GET", key)\`.
    * The name is sent as it is written, the reply is what the server sent.
    */
-  call${suffix}(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+${knownNames(suffix)}  call${suffix}(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   call${suffix}(command: string, callback?: Callback<unknown>): Result<unknown, Context>;
   call${suffix}(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Result<unknown, Context>;
   call${suffix}(command: string, ...args: OneOrMany<RedisValue>[]): Result<unknown, Context>;

@@ -88,7 +88,7 @@ function numbered(elements: readonly Element[]): Element[] {
   });
 }
 
-function replyType(reply: string, wantsBuffers: boolean): string {
+export function replyType(reply: string, wantsBuffers: boolean): string {
   const { legacy, resp3 } = replyTypes(reply, wantsBuffers);
   return legacy === resp3 ? legacy : `ReplyShape<${legacy}, ${resp3}, Context["mapping"]>`;
 }

@@ -4,6 +4,7 @@
  * replies from `replies.ts`, documentation from the snapshots.
  */
 
+import { moduleTypesSource } from "./module-signatures";
 import { METHOD_NAMES, NEWER_METHOD_NAMES } from "./overrides";
 import { REMARKS, REPLIES } from "./replies";
 import { PREAMBLE, SPECIAL_METHODS } from "./signature-preamble";
@@ -75,7 +76,7 @@ export function signaturesSource(snapshots: readonly Snapshot[]): string {
   const methods = [...METHOD_NAMES, ...NEWER_METHOD_NAMES]
     .sort()
     .map((name) => methodSource(documents, name));
-  return `${PREAMBLE}${SPECIAL_METHODS}${methods.join("")}}\n`;
+  return `${PREAMBLE}${SPECIAL_METHODS}${methods.join("")}}\n${moduleTypesSource()}`;
 }
 
 /** The facts of all servers about a command, in the most open words. */

@@ -9,7 +9,7 @@ import { type PipelineHost, PipelineRun, SENDER } from "../pipeline/pipeline-run
 import { checkMerge, mergingOf } from "./merging";
 import type { CommandList, PipelineOptions } from "./types";
 
-export type { BulkCommand, BulkOptions, PipelineOptions };
+export type { Bulk, BulkCommand, BulkOptions, PipelineOptions };
 
 /** @param commands May also be the options. */
 export function makePipeline(

@@ -30,14 +30,16 @@ import type { Dispatcher } from "../command/dispatcher";
 import type {
   ChainableCommander,
   Known,
+  ModuleCommandName,
+  ModuleReply,
   OneOrMany,
   RedisValue,
   ReplyRows,
 } from "../command/generated/signatures";
+import { attachFamilies } from "../command/module-families";
 import { PromiseCompletion, Tally } from "../command/promise-completion";
 import { Script, type ScriptDefinition } from "../command/script";
 import { type ClientSummary, SUMMARY, showClient, showInJson } from "../observability/redact";
-import type { Bulk } from "../pipeline/bulk";
 import { addToPipeline, defineInPipeline, Pipeline } from "../pipeline/pipeline";
 import {
   type BatchObserver,
@@ -51,6 +53,7 @@ import { asCallback, asMappedCallback, type Callback, takeCallback } from "../ut
 import { INSPECT, type InspectArguments } from "../util/inspect";
 import { lookAtPrototype } from "../util/own-property";
 import {
+  type Bulk,
   type BulkCommand,
   type BulkOptions,
   makePipeline,
@@ -207,6 +210,10 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /** Sends any command by its name, which is sent as given. */
+  call<Name extends ModuleCommandName>(
+    command: Name,
+    ...args: OneOrMany<RedisValue>[]
+  ): Promise<ModuleReply<Name, MappingOf<Mode>>>;
   call(...args: CallWithCallback): Promise<unknown>;
   call(command: string, callback?: Callback<unknown>): Promise<unknown>;
   call(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Promise<unknown>;
@@ -614,4 +621,5 @@ function makeMethod(
 }
 
 attachCommands(ClientBase.prototype);
+attachFamilies(ClientBase.prototype);
 showInJson(ClientBase.prototype);

@@ -1,7 +1,7 @@
 /**
  * The key positions of the module families that servers ship: JSON, search, time series and the probabilistic
- * types. They have no methods, so they are called through `call` and `addBuiltinCommand`. Names of search
- * indexes are not keys: every node answers for all of them.
+ * types. They are sent by `redis.json` and its siblings (module-methods.ts), and by `call`. Names of search indexes are
+ * not keys: every node answers for all of them.
  */
 
 import { type KeyRule, NO_KEYS, parseKeyRule } from "./key-positions";

@@ -27,6 +27,7 @@ import type {
   Known,
   ReplyRows,
 } from "../command/generated/signatures";
+import { attachFamilies } from "../command/module-families";
 import { Script, type ScriptDefinition } from "../command/script";
 import { PipelineUsedError } from "../errors";
 import { asCallback, type Callback } from "../util/callback";
@@ -270,3 +271,4 @@ function warnOnce(): void {
 }
 
 attachCommands(Pipeline.prototype);
+attachFamilies(Pipeline.prototype);

@@ -45,6 +45,7 @@ const LATE_PARTS = [
   "legacy-command",
   "merging",
   "messages",
+  "module-methods",
   "pipeline-trace",
   "scan-stream",
   "sentinel-connector",

@@ -185,7 +185,7 @@ export function hello() {
 }
 
 export async function anyCommand() {
-  const reply = await redis.call("JSON.GET", "key", 1, buffer);
+  const reply = await redis.call("NO.SUCH", "key", 1, buffer);
   same<typeof reply, unknown>();
   await redis.call("JSON.GET", ["key", 1]);
   await redis.callBuffer("JSON.GET", "key", (error, value) => same<typeof value, unknown>());

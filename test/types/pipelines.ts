@@ -26,7 +26,7 @@ export async function chains() {
   const explicit = await redis.multi({ pipeline: true }).get("a").exec();
   same<typeof explicit, [Row<string | null>] | null>();
   const bytes = await redis.pipeline().getBuffer("a").call("JSON.GET", "b").exec();
-  same<typeof bytes, [Row<Buffer | null>, Row<unknown>] | null>();
+  same<typeof bytes, [Row<Buffer | null>, Row<string | null>] | null>();
   const numbers = await resp3.pipeline().zscore("z", "a").get("b").exec();
   same<typeof numbers, [Row<number | null>, Row<string | null>] | null>();
   const inBatches = await redis.pipeline().get("a").exec({ batchSize: 100 });

@@ -153,7 +153,8 @@ export interface InlineTransaction<in out Mapping extends "resp2" | "resp3" = "r
 }
 
 /** Every command as a method; generic in where it is called. */
-export interface RedisCommander<Context extends ClientContext = { type: "default" }> {
+export interface RedisCommander<Context extends ClientContext = { type: "default" }>
+  extends ModuleCommands<Context> {
   /**
    * Sends EXEC for a transaction that began with `multi({ pipeline: false })`. Resolves with `null` if a watched key had
    * changed.
@@ -166,6 +167,7 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    * Sends any command, also one that is no method: `redis.call("JSON.GET", key)`.
    * The name is sent as it is written, the reply is what the server sent.
    */
+  call<Name extends ModuleCommandName>(command: Name, ...args: OneOrMany<RedisValue>[]): Result<ModuleReply<Name, Context["mapping"]>, Context>;
   call(...args: [command: string, ...args: OneOrMany<RedisValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
   call(command: string, callback?: Callback<unknown>): Result<unknown, Context>;
   call(command: string, args: readonly RedisValue[], callback?: Callback<unknown>): Result<unknown, Context>;
@@ -5670,3 +5672,902 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
   zunionstoreBuffer(...args: [destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[], callback: Callback<number>]): Result<number, Context>;
   zunionstoreBuffer(destination: RedisKey, numkeys: number | string, ...keys: OneOrMany<RedisKey>[]): Result<number, Context>;
 }
+
+/** An argument of a module command; vectors are sent as their bytes. */
+export type ModuleValue = RedisValue | ArrayBufferView;
+
+/** The replies for all values that match a path: a list for a path that begins with `$`, one value for a legacy path. */
+export type JsonMatches<T> = (T | null)[] | T | null;
+
+/** The reply of FT.SEARCH, the same for RESP2 and RESP3. */
+export interface SearchReply<Text> {
+  /** All documents that match, also those that LIMIT leaves out. */
+  readonly total: number;
+  readonly documents: readonly SearchDocument<Text>[];
+}
+
+export interface SearchDocument<Text> {
+  readonly id: Text;
+  /** The fields as strings; a JSON document is in `$`. Empty with NOCONTENT. */
+  readonly fields: Readonly<Record<string, Text>>;
+  /** With WITHSCORES. */
+  readonly score?: number;
+  /** With WITHPAYLOADS. */
+  readonly payload?: Text | null;
+  /** With WITHSORTKEYS. */
+  readonly sortKey?: Text | null;
+}
+
+/** The reply of FT.AGGREGATE, the same for RESP2 and RESP3. */
+export interface SearchRows<Text> {
+  readonly total: number;
+  readonly rows: readonly Readonly<Record<string, Text | readonly Text[]>>[];
+  /** With WITHCURSOR: the argument for FT.CURSOR READ, 0 at the end. */
+  readonly cursor?: number;
+}
+
+/** One series of TS.MGET, TS.MRANGE and TS.MREVRANGE, the same for RESP2 and RESP3. */
+export interface TimeSeries<Value> {
+  readonly key: string;
+  /** With WITHLABELS or SELECTED_LABELS. */
+  readonly labels: Readonly<Record<string, string | null>>;
+  /** TS.MGET: one or none. */
+  readonly samples: readonly [timestamp: number, value: Value][];
+}
+
+/** The commands `JSON.*` as methods; generic in where they are called. */
+export interface JSONCommands<Context extends ClientContext> {
+  /** Sends `JSON.ARRAPPEND`. */
+  arrappend(...args: [key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
+  arrappend(key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
+  /** `JSON.ARRAPPEND` with Buffers for the strings of the reply. */
+  arrappendBuffer(...args: [key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
+  arrappendBuffer(key: RedisKey, path: string | Buffer, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.ARRINDEX`. */
+  arrindex(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrindex(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrindex(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** `JSON.ARRINDEX` with Buffers for the strings of the reply. */
+  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, start: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrindexBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.ARRINSERT`. */
+  arrinsert(...args: [key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
+  arrinsert(key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
+  /** `JSON.ARRINSERT` with Buffers for the strings of the reply. */
+  arrinsertBuffer(...args: [key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[], callback: Callback<JsonMatches<number>>]): Result<JsonMatches<number>, Context>;
+  arrinsertBuffer(key: RedisKey, path: string | Buffer, index: number | string, ...values: OneOrMany<unknown>[]): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.ARRLEN`. */
+  arrlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** `JSON.ARRLEN` with Buffers for the strings of the reply. */
+  arrlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  arrlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.ARRPOP`. */
+  arrpop<T = unknown>(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<T>): Result<T, Context>;
+  arrpop<T = unknown>(key: RedisKey, path: string | Buffer, callback?: Callback<T>): Result<T, Context>;
+  arrpop<T = unknown>(key: RedisKey, callback?: Callback<T>): Result<T, Context>;
+  /** `JSON.ARRPOP` with Buffers for the strings of the reply, JSON not parsed. */
+  arrpopBuffer(key: RedisKey, path: string | Buffer, index: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  arrpopBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  arrpopBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `JSON.ARRTRIM`. */
+  arrtrim(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** `JSON.ARRTRIM` with Buffers for the strings of the reply. */
+  arrtrimBuffer(key: RedisKey, path: string | Buffer, start: number | string, stop: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.CLEAR`. */
+  clear(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  clear(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** `JSON.CLEAR` with Buffers for the strings of the reply. */
+  clearBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  clearBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** Sends `JSON.DEL`. */
+  del(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  del(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** `JSON.DEL` with Buffers for the strings of the reply. */
+  delBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  delBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** Sends `JSON.FORGET`. */
+  forget(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  forget(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** `JSON.FORGET` with Buffers for the strings of the reply. */
+  forgetBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<number>): Result<number, Context>;
+  forgetBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** Sends `JSON.GET`. */
+  get<T = unknown>(key: RedisKey, callback?: Callback<T | null>): Result<T | null, Context>;
+  get<T = unknown>(...args: [key: RedisKey, ...paths: OneOrMany<string | Buffer>[], callback: Callback<T | null>]): Result<T | null, Context>;
+  get<T = unknown>(key: RedisKey, ...paths: OneOrMany<string | Buffer>[]): Result<T | null, Context>;
+  /** `JSON.GET` with Buffers for the strings of the reply, JSON not parsed. */
+  getBuffer(key: RedisKey, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  getBuffer(...args: [key: RedisKey, ...paths: OneOrMany<string | Buffer>[], callback: Callback<Buffer | null>]): Result<Buffer | null, Context>;
+  getBuffer(key: RedisKey, ...paths: OneOrMany<string | Buffer>[]): Result<Buffer | null, Context>;
+  /** Sends `JSON.MERGE`. */
+  merge(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `JSON.MERGE` with Buffers for the strings of the reply. */
+  mergeBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `JSON.MGET`. */
+  mget<T = unknown>(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer, callback: Callback<(T | null)[]>]): Result<(T | null)[], Context>;
+  mget<T = unknown>(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer]): Result<(T | null)[], Context>;
+  /** `JSON.MGET` with Buffers for the strings of the reply, JSON not parsed. */
+  mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer, callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  mgetBuffer(...args: [...keys: OneOrMany<RedisKey>[], path: string | Buffer]): Result<(Buffer | null)[], Context>;
+  /** Sends `JSON.MSET`. */
+  mset(...args: [key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  mset(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): Result<"OK", Context>;
+  /** `JSON.MSET` with Buffers for the strings of the reply. */
+  msetBuffer(...args: [key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  msetBuffer(key: RedisKey, path: string | Buffer, value: unknown, ...args: OneOrMany<unknown>[]): Result<Buffer, Context>;
+  /** Sends `JSON.NUMINCRBY`. */
+  numincrby(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** `JSON.NUMINCRBY` with Buffers for the strings of the reply. */
+  numincrbyBuffer(key: RedisKey, path: string | Buffer, increment: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.NUMMULTBY`. */
+  nummultby(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** `JSON.NUMMULTBY` with Buffers for the strings of the reply. */
+  nummultbyBuffer(key: RedisKey, path: string | Buffer, factor: number | string, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.OBJKEYS`. */
+  objkeys(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<string[]>>): Result<JsonMatches<string[]>, Context>;
+  objkeys(key: RedisKey, callback?: Callback<JsonMatches<string[]>>): Result<JsonMatches<string[]>, Context>;
+  /** `JSON.OBJKEYS` with Buffers for the strings of the reply. */
+  objkeysBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<Buffer[]>>): Result<JsonMatches<Buffer[]>, Context>;
+  objkeysBuffer(key: RedisKey, callback?: Callback<JsonMatches<Buffer[]>>): Result<JsonMatches<Buffer[]>, Context>;
+  /** Sends `JSON.OBJLEN`. */
+  objlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  objlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** `JSON.OBJLEN` with Buffers for the strings of the reply. */
+  objlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  objlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.RESP`. */
+  resp(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
+  resp(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  /** `JSON.RESP` with Buffers for the strings of the reply. */
+  respBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
+  respBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  /** Sends `JSON.SET`. */
+  set(key: RedisKey, path: string | Buffer, value: unknown, condition: "NX" | "XX", callback?: Callback<"OK" | null>): Result<"OK" | null, Context>;
+  set(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<"OK" | null>): Result<"OK" | null, Context>;
+  /** `JSON.SET` with Buffers for the strings of the reply. */
+  setBuffer(key: RedisKey, path: string | Buffer, value: unknown, condition: "NX" | "XX", callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  setBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<Buffer | null>): Result<Buffer | null, Context>;
+  /** Sends `JSON.STRAPPEND`. */
+  strappend(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  strappend(key: RedisKey, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** `JSON.STRAPPEND` with Buffers for the strings of the reply. */
+  strappendBuffer(key: RedisKey, path: string | Buffer, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  strappendBuffer(key: RedisKey, value: unknown, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.STRLEN`. */
+  strlen(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  strlen(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** `JSON.STRLEN` with Buffers for the strings of the reply. */
+  strlenBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  strlenBuffer(key: RedisKey, callback?: Callback<JsonMatches<number>>): Result<JsonMatches<number>, Context>;
+  /** Sends `JSON.TOGGLE`. */
+  toggle(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): Result<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
+  /** `JSON.TOGGLE` with Buffers for the strings of the reply. */
+  toggleBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>>): Result<ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Context["mapping"]>, Context>;
+  /** Sends `JSON.TYPE`. */
+  type(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
+  type(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+  /** `JSON.TYPE` with Buffers for the strings of the reply. */
+  typeBuffer(key: RedisKey, path: string | Buffer, callback?: Callback<unknown>): Result<unknown, Context>;
+  typeBuffer(key: RedisKey, callback?: Callback<unknown>): Result<unknown, Context>;
+}
+
+/** The commands `FT.*` as methods; generic in where they are called. */
+export interface SearchCommands<Context extends ClientContext> {
+  /** Sends `FT._LIST`. */
+  _list(callback?: Callback<string[]>): Result<string[], Context>;
+  /** `FT._LIST` with Buffers for the strings of the reply. */
+  _listBuffer(callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  /** Sends `FT.AGGREGATE`. */
+  aggregate(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchRows<string>>]): Result<SearchRows<string>, Context>;
+  aggregate(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchRows<string>, Context>;
+  /** `FT.AGGREGATE` with Buffers for the strings of the reply. */
+  aggregateBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchRows<Buffer>>]): Result<SearchRows<Buffer>, Context>;
+  aggregateBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchRows<Buffer>, Context>;
+  /** Sends `FT.ALIASADD`. */
+  aliasadd(alias: RedisValue, index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `FT.ALIASADD` with Buffers for the strings of the reply. */
+  aliasaddBuffer(alias: RedisValue, index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `FT.ALIASDEL`. */
+  aliasdel(alias: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `FT.ALIASDEL` with Buffers for the strings of the reply. */
+  aliasdelBuffer(alias: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `FT.ALIASUPDATE`. */
+  aliasupdate(alias: RedisValue, index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `FT.ALIASUPDATE` with Buffers for the strings of the reply. */
+  aliasupdateBuffer(alias: RedisValue, index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `FT.ALTER`. */
+  alter(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  alter(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
+  /** `FT.ALTER` with Buffers for the strings of the reply. */
+  alterBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  alterBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
+  /** Sends `FT.CREATE`. */
+  create(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  create(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
+  /** `FT.CREATE` with Buffers for the strings of the reply. */
+  createBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  createBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
+  /** Sends `FT.CURSOR`. */
+  cursor(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  cursor(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  /** `FT.CURSOR` with Buffers for the strings of the reply. */
+  cursorBuffer(...args: [subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  cursorBuffer(subcommand: RedisValue, index: RedisValue, cursorId: number | string, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  /** Sends `FT.DICTADD`. */
+  dictadd(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  dictadd(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
+  /** `FT.DICTADD` with Buffers for the strings of the reply. */
+  dictaddBuffer(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  dictaddBuffer(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
+  /** Sends `FT.DICTDEL`. */
+  dictdel(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  dictdel(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
+  /** `FT.DICTDEL` with Buffers for the strings of the reply. */
+  dictdelBuffer(...args: [dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[], callback: Callback<number>]): Result<number, Context>;
+  dictdelBuffer(dictionary: RedisValue, ...terms: OneOrMany<RedisValue>[]): Result<number, Context>;
+  /** Sends `FT.DICTDUMP`. */
+  dictdump(dictionary: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  /** `FT.DICTDUMP` with Buffers for the strings of the reply. */
+  dictdumpBuffer(dictionary: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  /** Sends `FT.DROPINDEX`. */
+  dropindex(index: RedisValue, dd: "DD", callback?: Callback<"OK">): Result<"OK", Context>;
+  dropindex(index: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `FT.DROPINDEX` with Buffers for the strings of the reply. */
+  dropindexBuffer(index: RedisValue, dd: "DD", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  dropindexBuffer(index: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `FT.EXPLAIN`. */
+  explain(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<string>): Result<string, Context>;
+  explain(index: RedisValue, query: RedisValue, callback?: Callback<string>): Result<string, Context>;
+  /** `FT.EXPLAIN` with Buffers for the strings of the reply. */
+  explainBuffer(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  explainBuffer(index: RedisValue, query: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `FT.EXPLAINCLI`. */
+  explaincli(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<string[]>): Result<string[], Context>;
+  explaincli(index: RedisValue, query: RedisValue, callback?: Callback<string[]>): Result<string[], Context>;
+  /** `FT.EXPLAINCLI` with Buffers for the strings of the reply. */
+  explaincliBuffer(index: RedisValue, query: RedisValue, dialectToken: "DIALECT", dialect: number | string, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  explaincliBuffer(index: RedisValue, query: RedisValue, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  /** Sends `FT.HYBRID`. */
+  hybrid(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  hybrid(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  /** `FT.HYBRID` with Buffers for the strings of the reply. */
+  hybridBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  hybridBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  /** Sends `FT.INFO`. */
+  info(index: RedisValue, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** `FT.INFO` with Buffers for the strings of the reply. */
+  infoBuffer(index: RedisValue, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** Sends `FT.PROFILE`. */
+  profile(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  profile(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  /** `FT.PROFILE` with Buffers for the strings of the reply. */
+  profileBuffer(...args: [index: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  profileBuffer(index: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  /** Sends `FT.SEARCH`. */
+  search(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchReply<string>>]): Result<SearchReply<string>, Context>;
+  search(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchReply<string>, Context>;
+  /** `FT.SEARCH` with Buffers for the strings of the reply. */
+  searchBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<SearchReply<Buffer>>]): Result<SearchReply<Buffer>, Context>;
+  searchBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<SearchReply<Buffer>, Context>;
+  /** Sends `FT.SPELLCHECK`. */
+  spellcheck(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  spellcheck(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  /** `FT.SPELLCHECK` with Buffers for the strings of the reply. */
+  spellcheckBuffer(...args: [index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<unknown>]): Result<unknown, Context>;
+  spellcheckBuffer(index: RedisValue, query: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<unknown, Context>;
+  /** Sends `FT.SUGADD`. */
+  sugadd(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  sugadd(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", callback?: Callback<number>): Result<number, Context>;
+  sugadd(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  sugadd(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): Result<number, Context>;
+  /** `FT.SUGADD` with Buffers for the strings of the reply. */
+  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, incr: "INCR", callback?: Callback<number>): Result<number, Context>;
+  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, payloadToken: "PAYLOAD", payload: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  sugaddBuffer(key: RedisKey, text: RedisValue, score: number | string, callback?: Callback<number>): Result<number, Context>;
+  /** Sends `FT.SUGDEL`. */
+  sugdel(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** `FT.SUGDEL` with Buffers for the strings of the reply. */
+  sugdelBuffer(key: RedisKey, text: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** Sends `FT.SUGGET`. */
+  sugget(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<string[] | null> | undefined]): Result<string[] | null, Context>;
+  /** `FT.SUGGET` with Buffers for the strings of the reply. */
+  suggetBuffer(key: RedisKey, prefix: RedisValue, ...args: [...fuzzy: [] | [fuzzy: "FUZZY"], ...withscores: [] | [withscores: "WITHSCORES"], ...withpayloads: [] | [withpayloads: "WITHPAYLOADS"], ...max: [] | [max: "MAX", count: number | string], callback?: Callback<Buffer[] | null> | undefined]): Result<Buffer[] | null, Context>;
+  /** Sends `FT.SUGLEN`. */
+  suglen(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** `FT.SUGLEN` with Buffers for the strings of the reply. */
+  suglenBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** Sends `FT.SYNDUMP`. */
+  syndump(index: RedisValue, callback?: Callback<Record<string, string[]>>): Result<Record<string, string[]>, Context>;
+  /** `FT.SYNDUMP` with Buffers for the strings of the reply. */
+  syndumpBuffer(index: RedisValue, callback?: Callback<Record<string, Buffer[]>>): Result<Record<string, Buffer[]>, Context>;
+  /** Sends `FT.SYNUPDATE`. */
+  synupdate(...args: [index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  synupdate(index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  synupdate(...args: [index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  synupdate(index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  /** `FT.SYNUPDATE` with Buffers for the strings of the reply. */
+  synupdateBuffer(...args: [index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  synupdateBuffer(index: RedisValue, group: string | Buffer, skipinitialscan: "SKIPINITIALSCAN", ...terms: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  synupdateBuffer(...args: [index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  synupdateBuffer(index: RedisValue, group: string | Buffer, ...terms: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  /** Sends `FT.TAGVALS`. */
+  tagvals(index: RedisValue, field: string | Buffer, callback?: Callback<string[]>): Result<string[], Context>;
+  /** `FT.TAGVALS` with Buffers for the strings of the reply. */
+  tagvalsBuffer(index: RedisValue, field: string | Buffer, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+}
+
+/** The commands `TS.*` as methods; generic in where they are called. */
+export interface TimeSeriesCommands<Context extends ClientContext> {
+  /** Sends `TS.ADD`. */
+  add(...args: [key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
+  add(key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  /** `TS.ADD` with Buffers for the strings of the reply. */
+  addBuffer(...args: [key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
+  addBuffer(key: RedisKey, timestamp: RedisValue, value: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  /** Sends `TS.ALTER`. */
+  alter(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  alter(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
+  /** `TS.ALTER` with Buffers for the strings of the reply. */
+  alterBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  alterBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
+  /** Sends `TS.CREATE`. */
+  create(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  create(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<"OK", Context>;
+  /** `TS.CREATE` with Buffers for the strings of the reply. */
+  createBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  createBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<Buffer, Context>;
+  /** Sends `TS.CREATERULE`. */
+  createrule(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, alignTimestamp: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  createrule(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `TS.CREATERULE` with Buffers for the strings of the reply. */
+  createruleBuffer(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, alignTimestamp: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  createruleBuffer(source: RedisKey, destination: RedisKey, aggregation: "AGGREGATION", aggregator: RedisValue, bucketDuration: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `TS.DECRBY`. */
+  decrby(...args: [key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
+  decrby(key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  /** `TS.DECRBY` with Buffers for the strings of the reply. */
+  decrbyBuffer(...args: [key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
+  decrbyBuffer(key: RedisKey, subtrahend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  /** Sends `TS.DEL`. */
+  del(key: RedisKey, from: number | string, to: number | string, callback?: Callback<number>): Result<number, Context>;
+  /** `TS.DEL` with Buffers for the strings of the reply. */
+  delBuffer(key: RedisKey, from: number | string, to: number | string, callback?: Callback<number>): Result<number, Context>;
+  /** Sends `TS.DELETERULE`. */
+  deleterule(source: RedisKey, destination: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `TS.DELETERULE` with Buffers for the strings of the reply. */
+  deleteruleBuffer(source: RedisKey, destination: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `TS.GET`. */
+  get(key: RedisKey, latest: "LATEST", callback?: Callback<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
+  get(key: RedisKey, callback?: Callback<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
+  /** `TS.GET` with Buffers for the strings of the reply. */
+  getBuffer(key: RedisKey, latest: "LATEST", callback?: Callback<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
+  getBuffer(key: RedisKey, callback?: Callback<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>>): Result<ReplyShape<[timestamp: number, value: Buffer] | [], [timestamp: number, value: number] | [], Context["mapping"]>, Context>;
+  /** Sends `TS.INCRBY`. */
+  incrby(...args: [key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
+  incrby(key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  /** `TS.INCRBY` with Buffers for the strings of the reply. */
+  incrbyBuffer(...args: [key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[], callback: Callback<number>]): Result<number, Context>;
+  incrbyBuffer(key: RedisKey, addend: number | string, ...args: OneOrMany<ModuleValue>[]): Result<number, Context>;
+  /** Sends `TS.INFO`. */
+  info(key: RedisKey, debug: "DEBUG", callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** `TS.INFO` with Buffers for the strings of the reply. */
+  infoBuffer(key: RedisKey, debug: "DEBUG", callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** Sends `TS.MADD`. */
+  madd(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<(number | Error)[]>]): Result<(number | Error)[], Context>;
+  madd(...args: OneOrMany<RedisValue>[]): Result<(number | Error)[], Context>;
+  /** `TS.MADD` with Buffers for the strings of the reply. */
+  maddBuffer(...args: [...args: OneOrMany<RedisValue>[], callback: Callback<(number | Error)[]>]): Result<(number | Error)[], Context>;
+  maddBuffer(...args: OneOrMany<RedisValue>[]): Result<(number | Error)[], Context>;
+  /** Sends `TS.MGET`. */
+  mget(...args: [...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mget(...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  /** `TS.MGET` with Buffers for the strings of the reply. */
+  mgetBuffer(...args: [...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mgetBuffer(...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  /** Sends `TS.MRANGE`. */
+  mrange(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrange(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  /** `TS.MRANGE` with Buffers for the strings of the reply. */
+  mrangeBuffer(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrangeBuffer(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  /** Sends `TS.MREVRANGE`. */
+  mrevrange(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrevrange(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<string>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  /** `TS.MREVRANGE` with Buffers for the strings of the reply. */
+  mrevrangeBuffer(...args: [from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>>]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  mrevrangeBuffer(from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<TimeSeries<Buffer>[], TimeSeries<number>[], Context["mapping"]>, Context>;
+  /** Sends `TS.QUERYINDEX`. */
+  queryindex(...args: [...filters: OneOrMany<RedisValue>[], callback: Callback<string[]>]): Result<string[], Context>;
+  queryindex(...filters: OneOrMany<RedisValue>[]): Result<string[], Context>;
+  /** `TS.QUERYINDEX` with Buffers for the strings of the reply. */
+  queryindexBuffer(...args: [...filters: OneOrMany<RedisValue>[], callback: Callback<Buffer[]>]): Result<Buffer[], Context>;
+  queryindexBuffer(...filters: OneOrMany<RedisValue>[]): Result<Buffer[], Context>;
+  /** Sends `TS.RANGE`. */
+  range(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  range(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  /** `TS.RANGE` with Buffers for the strings of the reply. */
+  rangeBuffer(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  rangeBuffer(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  /** Sends `TS.REVRANGE`. */
+  revrange(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  revrange(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  /** `TS.REVRANGE` with Buffers for the strings of the reply. */
+  revrangeBuffer(...args: [key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>>]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+  revrangeBuffer(key: RedisKey, from: RedisValue, to: RedisValue, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<[timestamp: number, value: Buffer][], [timestamp: number, value: number][], Context["mapping"]>, Context>;
+}
+
+/** The commands `BF.*` as methods; generic in where they are called. */
+export interface BloomCommands<Context extends ClientContext> {
+  /** Sends `BF.ADD`. */
+  add(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** `BF.ADD` with Buffers for the strings of the reply. */
+  addBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** Sends `BF.CARD`. */
+  card(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** `BF.CARD` with Buffers for the strings of the reply. */
+  cardBuffer(key: RedisKey, callback?: Callback<number>): Result<number, Context>;
+  /** Sends `BF.EXISTS`. */
+  exists(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** `BF.EXISTS` with Buffers for the strings of the reply. */
+  existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** Sends `BF.INFO`. */
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** `BF.INFO` with Buffers for the strings of the reply. */
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** Sends `BF.INSERT`. */
+  insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** `BF.INSERT` with Buffers for the strings of the reply. */
+  insertBuffer(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, ...args: [...capacity: [] | [capacityToken: "CAPACITY", capacity: number | string], ...error: [] | [errorToken: "ERROR", error: number | string], ...expansion: [] | [expansionToken: "EXPANSION", expansion: number | string], ...nocreate: [] | [nocreate: "NOCREATE"], ...nonscaling: [] | [nonscaling: "NONSCALING"], itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** Sends `BF.LOADCHUNK`. */
+  loadchunk(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `BF.LOADCHUNK` with Buffers for the strings of the reply. */
+  loadchunkBuffer(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `BF.MADD`. */
+  madd(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  madd(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** `BF.MADD` with Buffers for the strings of the reply. */
+  maddBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  maddBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** Sends `BF.MEXISTS`. */
+  mexists(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexists(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** `BF.MEXISTS` with Buffers for the strings of the reply. */
+  mexistsBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexistsBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** Sends `BF.RESERVE`. */
+  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, nonscaling: "NONSCALING", callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, nonscaling: "NONSCALING", callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, errorRate: number | string, capacity: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `BF.RESERVE` with Buffers for the strings of the reply. */
+  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, nonscaling: "NONSCALING", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, nonscaling: "NONSCALING", callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, errorRate: number | string, capacity: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `BF.SCANDUMP`. */
+  scandump(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: string | null]>): Result<[iterator: number, data: string | null], Context>;
+  /** `BF.SCANDUMP` with Buffers for the strings of the reply. */
+  scandumpBuffer(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: Buffer | null]>): Result<[iterator: number, data: Buffer | null], Context>;
+}
+
+/** The commands `CF.*` as methods; generic in where they are called. */
+export interface CuckooCommands<Context extends ClientContext> {
+  /** Sends `CF.ADD`. */
+  add(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** `CF.ADD` with Buffers for the strings of the reply. */
+  addBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** Sends `CF.ADDNX`. */
+  addnx(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** `CF.ADDNX` with Buffers for the strings of the reply. */
+  addnxBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** Sends `CF.COUNT`. */
+  count(key: RedisKey, item: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  /** `CF.COUNT` with Buffers for the strings of the reply. */
+  countBuffer(key: RedisKey, item: RedisValue, callback?: Callback<number>): Result<number, Context>;
+  /** Sends `CF.DEL`. */
+  del(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** `CF.DEL` with Buffers for the strings of the reply. */
+  delBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** Sends `CF.EXISTS`. */
+  exists(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** `CF.EXISTS` with Buffers for the strings of the reply. */
+  existsBuffer(key: RedisKey, item: RedisValue, callback?: Callback<ReplyShape<number, boolean, Context["mapping"]>>): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  /** Sends `CF.INFO`. */
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** `CF.INFO` with Buffers for the strings of the reply. */
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** Sends `CF.INSERT`. */
+  insert(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insert(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** `CF.INSERT` with Buffers for the strings of the reply. */
+  insertBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  insertBuffer(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** Sends `CF.INSERTNX`. */
+  insertnx(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  insertnx(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  insertnx(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  insertnx(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  insertnx(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  insertnx(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  insertnx(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  insertnx(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  /** `CF.INSERTNX` with Buffers for the strings of the reply. */
+  insertnxBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  insertnxBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  insertnxBuffer(...args: [key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  insertnxBuffer(key: RedisKey, capacityToken: "CAPACITY", capacity: number | string, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  insertnxBuffer(...args: [key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  insertnxBuffer(key: RedisKey, nocreate: "NOCREATE", itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  insertnxBuffer(...args: [key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  insertnxBuffer(key: RedisKey, itemsToken: "ITEMS", ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  /** Sends `CF.LOADCHUNK`. */
+  loadchunk(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `CF.LOADCHUNK` with Buffers for the strings of the reply. */
+  loadchunkBuffer(key: RedisKey, iterator: number | string, data: RedisValue, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `CF.MEXISTS`. */
+  mexists(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexists(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** `CF.MEXISTS` with Buffers for the strings of the reply. */
+  mexistsBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  mexistsBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** Sends `CF.RESERVE`. */
+  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, capacity: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `CF.RESERVE` with Buffers for the strings of the reply. */
+  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, bucketsizeToken: "BUCKETSIZE", bucketsize: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, maxiterationsToken: "MAXITERATIONS", maxiterations: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, expansionToken: "EXPANSION", expansion: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, capacity: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `CF.SCANDUMP`. */
+  scandump(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: string | null]>): Result<[iterator: number, data: string | null], Context>;
+  /** `CF.SCANDUMP` with Buffers for the strings of the reply. */
+  scandumpBuffer(key: RedisKey, iterator: number | string, callback?: Callback<[iterator: number, data: Buffer | null]>): Result<[iterator: number, data: Buffer | null], Context>;
+}
+
+/** The commands `CMS.*` as methods; generic in where they are called. */
+export interface CountMinCommands<Context extends ClientContext> {
+  /** Sends `CMS.INCRBY`. */
+  incrby(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  incrby(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  /** `CMS.INCRBY` with Buffers for the strings of the reply. */
+  incrbyBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  incrbyBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  /** Sends `CMS.INFO`. */
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** `CMS.INFO` with Buffers for the strings of the reply. */
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** Sends `CMS.INITBYDIM`. */
+  initbydim(key: RedisKey, width: number | string, depth: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `CMS.INITBYDIM` with Buffers for the strings of the reply. */
+  initbydimBuffer(key: RedisKey, width: number | string, depth: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `CMS.INITBYPROB`. */
+  initbyprob(key: RedisKey, error: number | string, probability: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `CMS.INITBYPROB` with Buffers for the strings of the reply. */
+  initbyprobBuffer(key: RedisKey, error: number | string, probability: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `CMS.MERGE`. */
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  merge(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  merge(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<"OK", Context>;
+  /** `CMS.MERGE` with Buffers for the strings of the reply. */
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  mergeBuffer(destination: RedisKey, numkeys: number | string, ...args: OneOrMany<RedisValue>[]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  mergeBuffer(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
+  /** Sends `CMS.QUERY`. */
+  query(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  query(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  /** `CMS.QUERY` with Buffers for the strings of the reply. */
+  queryBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  queryBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+}
+
+/** The commands `TOPK.*` as methods; generic in where they are called. */
+export interface TopKCommands<Context extends ClientContext> {
+  /** Sends `TOPK.ADD`. */
+  add(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  add(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<(string | null)[], Context>;
+  /** `TOPK.ADD` with Buffers for the strings of the reply. */
+  addBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  addBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<(Buffer | null)[], Context>;
+  /** Sends `TOPK.COUNT`. */
+  count(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  count(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  /** `TOPK.COUNT` with Buffers for the strings of the reply. */
+  countBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<number[]>]): Result<number[], Context>;
+  countBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<number[], Context>;
+  /** Sends `TOPK.INCRBY`. */
+  incrby(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(string | null)[]>]): Result<(string | null)[], Context>;
+  incrby(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(string | null)[], Context>;
+  /** `TOPK.INCRBY` with Buffers for the strings of the reply. */
+  incrbyBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<(Buffer | null)[]>]): Result<(Buffer | null)[], Context>;
+  incrbyBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<(Buffer | null)[], Context>;
+  /** Sends `TOPK.INFO`. */
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** `TOPK.INFO` with Buffers for the strings of the reply. */
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** Sends `TOPK.LIST`. */
+  list(key: RedisKey, withcount: "WITHCOUNT", callback?: Callback<(string | number)[]>): Result<(string | number)[], Context>;
+  list(key: RedisKey, callback?: Callback<string[]>): Result<string[], Context>;
+  /** `TOPK.LIST` with Buffers for the strings of the reply. */
+  listBuffer(key: RedisKey, withcount: "WITHCOUNT", callback?: Callback<(Buffer | number)[]>): Result<(Buffer | number)[], Context>;
+  listBuffer(key: RedisKey, callback?: Callback<Buffer[]>): Result<Buffer[], Context>;
+  /** Sends `TOPK.QUERY`. */
+  query(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  query(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** `TOPK.QUERY` with Buffers for the strings of the reply. */
+  queryBuffer(...args: [key: RedisKey, ...items: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number[], boolean[], Context["mapping"]>>]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  queryBuffer(key: RedisKey, ...items: OneOrMany<RedisValue>[]): Result<ReplyShape<number[], boolean[], Context["mapping"]>, Context>;
+  /** Sends `TOPK.RESERVE`. */
+  reserve(key: RedisKey, topk: number | string, width: number | string, depth: number | string, decay: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  reserve(key: RedisKey, topk: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `TOPK.RESERVE` with Buffers for the strings of the reply. */
+  reserveBuffer(key: RedisKey, topk: number | string, width: number | string, depth: number | string, decay: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  reserveBuffer(key: RedisKey, topk: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+}
+
+/** The commands `TDIGEST.*` as methods; generic in where they are called. */
+export interface TDigestCommands<Context extends ClientContext> {
+  /** Sends `TDIGEST.ADD`. */
+  add(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  add(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<"OK", Context>;
+  /** `TDIGEST.ADD` with Buffers for the strings of the reply. */
+  addBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  addBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<Buffer, Context>;
+  /** Sends `TDIGEST.BYRANK`. */
+  byrank(...args: [key: RedisKey, ...ranks: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  byrank(key: RedisKey, ...ranks: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  /** `TDIGEST.BYRANK` with Buffers for the strings of the reply. */
+  byrankBuffer(...args: [key: RedisKey, ...ranks: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  byrankBuffer(key: RedisKey, ...ranks: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  /** Sends `TDIGEST.BYREVRANK`. */
+  byrevrank(...args: [key: RedisKey, ...reverseRanks: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  byrevrank(key: RedisKey, ...reverseRanks: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  /** `TDIGEST.BYREVRANK` with Buffers for the strings of the reply. */
+  byrevrankBuffer(...args: [key: RedisKey, ...reverseRanks: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  byrevrankBuffer(key: RedisKey, ...reverseRanks: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  /** Sends `TDIGEST.CDF`. */
+  cdf(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  cdf(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  /** `TDIGEST.CDF` with Buffers for the strings of the reply. */
+  cdfBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  cdfBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  /** Sends `TDIGEST.CREATE`. */
+  create(key: RedisKey, compressionToken: "COMPRESSION", compression: number | string, callback?: Callback<"OK">): Result<"OK", Context>;
+  create(key: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `TDIGEST.CREATE` with Buffers for the strings of the reply. */
+  createBuffer(key: RedisKey, compressionToken: "COMPRESSION", compression: number | string, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  createBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `TDIGEST.INFO`. */
+  info(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** `TDIGEST.INFO` with Buffers for the strings of the reply. */
+  infoBuffer(key: RedisKey, callback?: Callback<Record<string, unknown>>): Result<Record<string, unknown>, Context>;
+  /** Sends `TDIGEST.MAX`. */
+  max(key: RedisKey, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  /** `TDIGEST.MAX` with Buffers for the strings of the reply. */
+  maxBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  /** Sends `TDIGEST.MERGE`. */
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE", callback: Callback<"OK">]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE"]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, callback: Callback<"OK">]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE", callback: Callback<"OK">]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE"]): Result<"OK", Context>;
+  merge(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<"OK">]): Result<"OK", Context>;
+  merge(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<"OK", Context>;
+  /** `TDIGEST.MERGE` with Buffers for the strings of the reply. */
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE", callback: Callback<Buffer>]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, override: "OVERRIDE"]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string, callback: Callback<Buffer>]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], compressionToken: "COMPRESSION", compression: number | string]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE", callback: Callback<Buffer>]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], override: "OVERRIDE"]): Result<Buffer, Context>;
+  mergeBuffer(...args: [destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[], callback: Callback<Buffer>]): Result<Buffer, Context>;
+  mergeBuffer(destination: RedisKey, numkeys: number | string, ...sources: OneOrMany<RedisKey>[]): Result<Buffer, Context>;
+  /** Sends `TDIGEST.MIN`. */
+  min(key: RedisKey, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  /** `TDIGEST.MIN` with Buffers for the strings of the reply. */
+  minBuffer(key: RedisKey, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+  /** Sends `TDIGEST.QUANTILE`. */
+  quantile(...args: [key: RedisKey, ...quantiles: OneOrMany<number | string>[], callback: Callback<ReplyShape<string[], number[], Context["mapping"]>>]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  quantile(key: RedisKey, ...quantiles: OneOrMany<number | string>[]): Result<ReplyShape<string[], number[], Context["mapping"]>, Context>;
+  /** `TDIGEST.QUANTILE` with Buffers for the strings of the reply. */
+  quantileBuffer(...args: [key: RedisKey, ...quantiles: OneOrMany<number | string>[], callback: Callback<ReplyShape<Buffer[], number[], Context["mapping"]>>]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  quantileBuffer(key: RedisKey, ...quantiles: OneOrMany<number | string>[]): Result<ReplyShape<Buffer[], number[], Context["mapping"]>, Context>;
+  /** Sends `TDIGEST.RANK`. */
+  rank(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
+  rank(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
+  /** `TDIGEST.RANK` with Buffers for the strings of the reply. */
+  rankBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
+  rankBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
+  /** Sends `TDIGEST.RESET`. */
+  reset(key: RedisKey, callback?: Callback<"OK">): Result<"OK", Context>;
+  /** `TDIGEST.RESET` with Buffers for the strings of the reply. */
+  resetBuffer(key: RedisKey, callback?: Callback<Buffer>): Result<Buffer, Context>;
+  /** Sends `TDIGEST.REVRANK`. */
+  revrank(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
+  revrank(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
+  /** `TDIGEST.REVRANK` with Buffers for the strings of the reply. */
+  revrankBuffer(...args: [key: RedisKey, ...values: OneOrMany<number | string>[], callback: Callback<number[]>]): Result<number[], Context>;
+  revrankBuffer(key: RedisKey, ...values: OneOrMany<number | string>[]): Result<number[], Context>;
+  /** Sends `TDIGEST.TRIMMED_MEAN`. */
+  trimmed_mean(key: RedisKey, lowCutQuantile: number | string, highCutQuantile: number | string, callback?: Callback<ReplyShape<string, number, Context["mapping"]>>): Result<ReplyShape<string, number, Context["mapping"]>, Context>;
+  /** `TDIGEST.TRIMMED_MEAN` with Buffers for the strings of the reply. */
+  trimmed_meanBuffer(key: RedisKey, lowCutQuantile: number | string, highCutQuantile: number | string, callback?: Callback<ReplyShape<Buffer, number, Context["mapping"]>>): Result<ReplyShape<Buffer, number, Context["mapping"]>, Context>;
+}
+
+/** The families of module commands on a client or pipeline. */
+export interface ModuleCommands<Context extends ClientContext> {
+  /** The commands `JSON.*`; see docs/modules.md. */
+  readonly json: JSONCommands<Context>;
+  /** The commands `FT.*`; see docs/modules.md. */
+  readonly ft: SearchCommands<Context>;
+  /** The commands `TS.*`; see docs/modules.md. */
+  readonly ts: TimeSeriesCommands<Context>;
+  /** The commands `BF.*`; see docs/modules.md. */
+  readonly bf: BloomCommands<Context>;
+  /** The commands `CF.*`; see docs/modules.md. */
+  readonly cf: CuckooCommands<Context>;
+  /** The commands `CMS.*`; see docs/modules.md. */
+  readonly cms: CountMinCommands<Context>;
+  /** The commands `TOPK.*`; see docs/modules.md. */
+  readonly topk: TopKCommands<Context>;
+  /** The commands `TDIGEST.*`; see docs/modules.md. */
+  readonly tdigest: TDigestCommands<Context>;
+}
+
+/** The replies of module commands as `call()` returns them, by name. */
+export interface ModuleReplies<Mapping> {
+  "JSON.ARRAPPEND": JsonMatches<number>;
+  "JSON.ARRINDEX": JsonMatches<number>;
+  "JSON.ARRINSERT": JsonMatches<number>;
+  "JSON.ARRLEN": JsonMatches<number>;
+  "JSON.ARRPOP": string | (string | null)[] | null;
+  "JSON.ARRTRIM": JsonMatches<number>;
+  "JSON.CLEAR": number;
+  "JSON.DEL": number;
+  "JSON.FORGET": number;
+  "JSON.GET": string | null;
+  "JSON.MERGE": "OK";
+  "JSON.MGET": (string | null)[];
+  "JSON.MSET": "OK";
+  "JSON.NUMINCRBY": unknown;
+  "JSON.NUMMULTBY": unknown;
+  "JSON.OBJKEYS": JsonMatches<string[]>;
+  "JSON.OBJLEN": JsonMatches<number>;
+  "JSON.RESP": unknown;
+  "JSON.SET": "OK" | null;
+  "JSON.STRAPPEND": JsonMatches<number>;
+  "JSON.STRLEN": JsonMatches<number>;
+  "JSON.TOGGLE": ReplyShape<JsonMatches<number>, JsonMatches<number | boolean>, Mapping>;
+  "JSON.TYPE": unknown;
+  "FT._LIST": string[];
+  "FT.AGGREGATE": unknown;
+  "FT.ALIASADD": "OK";
+  "FT.ALIASDEL": "OK";
+  "FT.ALIASUPDATE": "OK";
+  "FT.ALTER": "OK";
+  "FT.CREATE": "OK";
+  "FT.CURSOR": unknown;
+  "FT.DICTADD": number;
+  "FT.DICTDEL": number;
+  "FT.DICTDUMP": string[];
+  "FT.DROPINDEX": "OK";
+  "FT.EXPLAIN": string;
+  "FT.EXPLAINCLI": string[];
+  "FT.HYBRID": unknown;
+  "FT.INFO": unknown;
+  "FT.PROFILE": unknown;
+  "FT.SEARCH": unknown;
+  "FT.SPELLCHECK": unknown;
+  "FT.SUGADD": number;
+  "FT.SUGDEL": ReplyShape<number, boolean, Mapping>;
+  "FT.SUGGET": unknown;
+  "FT.SUGLEN": number;
+  "FT.SYNDUMP": unknown;
+  "FT.SYNUPDATE": "OK";
+  "FT.TAGVALS": string[];
+  "TS.ADD": number;
+  "TS.ALTER": "OK";
+  "TS.CREATE": "OK";
+  "TS.CREATERULE": "OK";
+  "TS.DECRBY": number;
+  "TS.DEL": number;
+  "TS.DELETERULE": "OK";
+  "TS.GET": ReplyShape<[timestamp: number, value: string] | [], [timestamp: number, value: number] | [], Mapping>;
+  "TS.INCRBY": number;
+  "TS.INFO": unknown;
+  "TS.MADD": (number | Error)[];
+  "TS.MGET": unknown;
+  "TS.MRANGE": unknown;
+  "TS.MREVRANGE": unknown;
+  "TS.QUERYINDEX": string[];
+  "TS.RANGE": ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Mapping>;
+  "TS.REVRANGE": ReplyShape<[timestamp: number, value: string][], [timestamp: number, value: number][], Mapping>;
+  "BF.ADD": ReplyShape<number, boolean, Mapping>;
+  "BF.CARD": number;
+  "BF.EXISTS": ReplyShape<number, boolean, Mapping>;
+  "BF.INFO": unknown;
+  "BF.INSERT": ReplyShape<number[], boolean[], Mapping>;
+  "BF.LOADCHUNK": "OK";
+  "BF.MADD": ReplyShape<number[], boolean[], Mapping>;
+  "BF.MEXISTS": ReplyShape<number[], boolean[], Mapping>;
+  "BF.RESERVE": "OK";
+  "BF.SCANDUMP": [iterator: number, data: string | null];
+  "CF.ADD": ReplyShape<number, boolean, Mapping>;
+  "CF.ADDNX": ReplyShape<number, boolean, Mapping>;
+  "CF.COUNT": number;
+  "CF.DEL": ReplyShape<number, boolean, Mapping>;
+  "CF.EXISTS": ReplyShape<number, boolean, Mapping>;
+  "CF.INFO": unknown;
+  "CF.INSERT": ReplyShape<number[], boolean[], Mapping>;
+  "CF.INSERTNX": number[];
+  "CF.LOADCHUNK": "OK";
+  "CF.MEXISTS": ReplyShape<number[], boolean[], Mapping>;
+  "CF.RESERVE": "OK";
+  "CF.SCANDUMP": [iterator: number, data: string | null];
+  "CMS.INCRBY": number[];
+  "CMS.INFO": unknown;
+  "CMS.INITBYDIM": "OK";
+  "CMS.INITBYPROB": "OK";
+  "CMS.MERGE": "OK";
+  "CMS.QUERY": number[];
+  "TOPK.ADD": (string | null)[];
+  "TOPK.COUNT": number[];
+  "TOPK.INCRBY": (string | null)[];
+  "TOPK.INFO": unknown;
+  "TOPK.LIST": unknown[];
+  "TOPK.QUERY": ReplyShape<number[], boolean[], Mapping>;
+  "TOPK.RESERVE": "OK";
+  "TDIGEST.ADD": "OK";
+  "TDIGEST.BYRANK": ReplyShape<string[], number[], Mapping>;
+  "TDIGEST.BYREVRANK": ReplyShape<string[], number[], Mapping>;
+  "TDIGEST.CDF": ReplyShape<string[], number[], Mapping>;
+  "TDIGEST.CREATE": "OK";
+  "TDIGEST.INFO": unknown;
+  "TDIGEST.MAX": ReplyShape<string, number, Mapping>;
+  "TDIGEST.MERGE": "OK";
+  "TDIGEST.MIN": ReplyShape<string, number, Mapping>;
+  "TDIGEST.QUANTILE": ReplyShape<string[], number[], Mapping>;
+  "TDIGEST.RANK": number[];
+  "TDIGEST.RESET": "OK";
+  "TDIGEST.REVRANK": number[];
+  "TDIGEST.TRIMMED_MEAN": ReplyShape<string, number, Mapping>;
+}
+
+/** The names of module commands, in upper and lower case. */
+export type ModuleCommandName = keyof ModuleReplies<unknown> | Lowercase<keyof ModuleReplies<unknown>>;
+
+/** The reply of a module command whose name is a literal, in any letter case. */
+export type ModuleReply<Name extends string, Mapping> = Uppercase<Name> extends keyof ModuleReplies<Mapping>
+  ? ModuleReplies<Mapping>[Uppercase<Name>]
+  : unknown;
