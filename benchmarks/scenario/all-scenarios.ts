@@ -9,6 +9,7 @@ import { cached } from "./cached";
 import { cachedHttp } from "./cached-http";
 import { callThenCompute } from "./call-then-compute";
 import { clusterGrowth, clusterReads } from "./cluster-load";
+import { connections } from "./connections";
 import { failingTogether } from "./failing-together";
 import { fewerCommands } from "./fewer-commands";
 import { idleClients } from "./idle-clients";
@@ -76,6 +77,7 @@ export const scenarios: readonly Scenario[] = [
   cachedHttp,
   pubsub,
   idleClients,
+  connections,
   fewerCommands,
   growth,
 ] as readonly Scenario[];

@@ -40,7 +40,7 @@ interface Pipeline extends Commands<Pipeline> {
 export interface IoredisLike extends Commands<Promise<unknown>> {
   pipeline(): Pipeline;
   on(event: "error", listener: (error: Error) => void): unknown;
-  once(event: "ready", listener: () => void): unknown;
+  once(event: "ready" | "end", listener: () => void): unknown;
   disconnect(): void;
 }
 

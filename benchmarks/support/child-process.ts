@@ -62,6 +62,8 @@ export interface HelperServer {
   readonly address: Address;
   /** What it prints beyond its port. */
   readonly output: NodeJS.ReadableStream;
+  /** Sends it a word. */
+  tell(word: string): void;
   stop(): void;
 }
 
@@ -71,6 +73,11 @@ export function startDelayProxy(
   cpu: number | undefined,
 ): Promise<HelperServer> {
   return startHelper("support/delay-proxy.js", [to.host, String(to.port), String(roundTripMs)], cpu);
+}
+
+/** Its open connections fail on the words `reset` and `silence`. */
+export function startFailingProxy(to: Address, cpu: number | undefined): Promise<HelperServer> {
+  return startHelper("support/failing-proxy.js", [to.host, String(to.port)], cpu);
 }
 
 export interface SlowServerOptions {
@@ -102,6 +109,7 @@ async function startHelper(
   return {
     address: { host: "127.0.0.1", port },
     output: child.stdout as NodeJS.ReadableStream,
+    tell: (word) => child.stdin?.write(`${word}\n`),
     stop: () => child.stdin?.end(),
   };
 }

@@ -170,6 +170,11 @@ export function flagsFor(spec: CommandSpec, args: readonly Argument[]): number {
   return subcommand === undefined ? flags : flags | subcommand.flags;
 }
 
+/** Whether this call has no effect on the data. */
+export function isRead({ spec, args }: { spec: CommandSpec; args: readonly Argument[] }): boolean {
+  return (flagsFor(spec, args) & CommandFlag.Readonly) !== 0;
+}
+
 /** True if a command never joins an automatic batch: because of its kind, or because `names` contains it. */
 export function goesAlone(spec: CommandSpec, args: readonly Argument[], names: ReadonlySet<string>): boolean {
   if ((flagsFor(spec, args) & CommandFlag.NeverAutoPipelined) !== 0) return true;

@@ -165,6 +165,13 @@ export class CommandQueue {
     );
   }
 
+  /** Puts other commands, or the same ones, in the places of all unsent and unanswered commands. */
+  replaceAll(replace: (command: Command) => Command): void {
+    for (const { places, next, end } of this.stretches.toArray()) {
+      for (let place = next; place < end; place++) places[place] = replace(places[place] as Command);
+    }
+  }
+
   /** Removes the command that has just been answered. */
   shift(): Command | undefined {
     const head = this.head();

@@ -229,6 +229,11 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     return clockMs() - this.readyAtMs;
   }
 
+  /** The socket belongs to the runtime: its replies arrive in tasks of their own. */
+  get isOwnSocket(): boolean {
+    return this.writer.isOwnSocket;
+  }
+
   get isWritable(): boolean {
     return this.state === ConnectionState.Ready && this.socket?.writable === true;
   }

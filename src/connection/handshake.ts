@@ -1,7 +1,7 @@
 /**
  * The handshake of a new connection: protocol and credentials, database, name, client info, ready check. All
- * commands are sent in one write; their replies are evaluated afterwards. A server without RESP3 gets the
- * commands again in their RESP2 form.
+ * commands are sent in one write. The outcome is known while the last reply is being processed, before any reply
+ * to commands behind it. A server without RESP3 gets the login again in its RESP2 form.
  */
 
 import { normalizeArguments } from "../command/argument-mappers";
@@ -78,7 +78,8 @@ class Request implements Completion {
 
 /** Keeps the text of an error reply to a request before it is masked. */
 export function noteUnmasked(command: Command, error: Error): void {
-  if (command.completion instanceof Request) command.completion.said = error.message;
+  const { completion } = command;
+  if (completion instanceof Request || completion instanceof Handshake) completion.said = error.message;
 }
 
 /** Sends one command past all queues; never rejects. Options may be of any type: a password can be a number. */
@@ -104,16 +105,8 @@ function dispatchAll(connection: Connection, commands: readonly Command[]): void
 
 /** Prepares a fieldset on the server; resolves with null on success. Until then it counts as unprepared. */
 export function prepareFieldset(connection: Connection, fieldset: Fieldset): Promise<Error | null> {
-  return noteFieldset(connection, fieldset, request(connection, "himport", prepareArgumentsOf(fieldset)));
-}
-
-function noteFieldset(
-  connection: Connection,
-  fieldset: Fieldset,
-  answer: Promise<Answer>,
-): Promise<Error | null> {
   const unprepared = unpreparedFieldsets(connection);
-  const asked = answer.then(({ error }) => {
+  const asked = request(connection, "himport", prepareArgumentsOf(fieldset)).then(({ error }) => {
     if (error === null) unprepared.delete(fieldset);
     else unprepared.set(fieldset, null);
     return error;
@@ -140,34 +133,236 @@ export interface Introduction extends Databases {
   readonly identity: ClientIdentity;
 }
 
+/** Receives the course of a handshake. */
+export interface HandshakeListener {
+  /** An error that does not end the connection. */
+  onError(error: Error): void;
+  /** Commands follow the handshake in the same write. */
+  isFollowed?(): boolean;
+  /** The server does not know RESP3, so the login follows again: commands behind the first one ran without it. */
+  onSecondLogin?(): void;
+  /**
+   * Called once, while the last reply of the handshake is being processed: replies to commands behind the
+   * handshake follow.
+   */
+  onOutcome(outcome: HandshakeOutcome): void;
+}
+
 /** Runs the handshake; `onError` receives errors that do not end the connection. */
-export async function handshake(
+export function handshake(
   connection: Connection,
   introduction: Introduction,
   onError: (error: Error) => void,
 ): Promise<HandshakeOutcome> {
-  const { options } = introduction;
-  const wanted = options.protocol === 2 ? 2 : 3;
-  const first = await introduce(connection, introduction, wanted);
-  if (!first.isDowngraded) return noteServer(connection, judge(first, introduction, onError));
-  if (options.replyMapping === "resp3") {
-    console.warn(
-      '[WARN] replyMapping "resp3" was requested, but the server does not support RESP3. Legacy reply shapes are used.',
-    );
+  return new Promise((resolve) => beginHandshake(connection, introduction, { onError, onOutcome: resolve }));
+}
+
+/** Sends the commands of the handshake. Commands that are dispatched next share their write. */
+export function beginHandshake(
+  connection: Connection,
+  introduction: Introduction,
+  listener: HandshakeListener,
+): void {
+  new Handshake(connection, introduction, listener).begin(introduction.options.protocol === 2 ? 2 : 3);
+}
+
+/** Keeps the replies that matter, and judges them when the last one has arrived. */
+class Handshake implements Completion {
+  readonly promise = null;
+  /** The text of an error reply before its credentials were masked. */
+  said: string | null = null;
+  private list: Command[] = [];
+  private unanswered = 0;
+  /** The server does not know RESP3 and has not seen the credentials. */
+  private isRepeated = false;
+  private login: Answer | null = null;
+  /** The first database that cannot be selected. */
+  private select: { readonly db: number; readonly answer: Answer } | null = null;
+  private prepared = 0;
+  private fieldsetErrors: Error[] = [];
+  private info: Answer | null = null;
+
+  constructor(
+    private readonly connection: Connection,
+    private readonly introduction: Introduction,
+    private readonly listener: HandshakeListener,
+  ) {}
+
+  begin(protocol: 2 | 3): void {
+    const { connection, introduction } = this;
+    const { options, credentials } = introduction;
+    if (protocol === 2) connection.setProtocol(2);
+    const words = wordsOfLogin(credentials, protocol);
+    if (words !== null) this.ask(...words);
+    for (const db of databasesOf(introduction)) this.ask("select", [String(db)]);
+    this.addFormalities();
+    // With RESP3, HELLO returns it. The server identifies this connection by it.
+    if (protocol === 2 && !options.disableClientInfo) this.ask("client", ["ID"]);
+    for (const one of this.fieldsets) {
+      unpreparedFieldsets(connection).set(one, null);
+      this.ask("himport", prepareArgumentsOf(one));
+    }
+    if (options.enableReadyCheck) this.ask("info", []);
+    const { list } = this;
+    this.list = [];
+    this.unanswered = list.length;
+    if (list.length === 0) this.conclude();
+    else dispatchAll(connection, list);
   }
-  const second = await introduce(connection, introduction, 2);
-  return noteServer(connection, judge(second, introduction, onError));
+
+  fulfil(command: Command, value: Reply): void {
+    this.note(command, { value, error: null, said: "" });
+  }
+
+  reject(command: Command, error: Error): void {
+    const said = this.said ?? error.message;
+    this.said = null;
+    this.note(command, { value: null, error, said });
+  }
+
+  onAnswered(): void {
+    if (--this.unanswered > 0) return;
+    if (this.isRepeated) this.repeat();
+    else this.conclude();
+  }
+
+  private get fieldsets(): readonly Fieldset[] {
+    return this.introduction.options.himportFieldsets ?? [];
+  }
+
+  private ask(name: string, args: unknown[], completion: Completion = this): void {
+    this.list.push(ownCommand(name, args, completion));
+  }
+
+  private addFormalities(): void {
+    const { options, identity } = this.introduction;
+    const { connectionName, clientInfoTag: tag } = options;
+    const formality = new Formality(this);
+    if (connectionName) this.ask("client", ["setname", connectionName], formality);
+    if (options.readOnly) this.ask("readonly", [], formality);
+    if (options.disableClientInfo) return;
+    const name = tag ? `${identity.name}(${tag})` : identity.name;
+    this.ask("client", ["SETINFO", "LIB-VER", identity.version], formality);
+    this.ask("client", ["SETINFO", "LIB-NAME", name], formality);
+  }
+
+  private note({ spec, args }: Command, answer: Answer): void {
+    const { connection } = this;
+    switch (spec.lowerName) {
+      case "hello":
+      case "auth":
+        this.login = answer;
+        if (answer.error === null && spec.lowerName === "hello") noteHello(connection, answer.value);
+        else if (spec.lowerName === "hello" && lacksResp3(answer.said)) this.downgrade();
+        break;
+      case "select":
+        if (answer.error !== null) this.select ??= { db: Number(args[0]), answer };
+        break;
+      case "client":
+        connection.clientId = wholeNumber(answer.value);
+        break;
+      case "himport":
+        this.noteFieldset(this.fieldsets[this.prepared++] as Fieldset, answer.error);
+        break;
+      case "info":
+        this.info = answer;
+    }
+    this.onAnswered();
+  }
+
+  private noteFieldset(fieldset: Fieldset, error: Error | null): void {
+    if (error === null) unpreparedFieldsets(this.connection).delete(fieldset);
+    else this.fieldsetErrors.push(error);
+  }
+
+  /** With credentials, the commands behind HELLO ran without a login, so all of them are sent again. */
+  private downgrade(): void {
+    const { connection, introduction } = this;
+    const { replyMapping, disableClientInfo } = introduction.options;
+    if (replyMapping === "resp3") {
+      console.warn(
+        '[WARN] replyMapping "resp3" was requested, but the server does not support RESP3. Legacy reply shapes are used.',
+      );
+    }
+    this.login = null;
+    if (hasAny(introduction.credentials)) {
+      this.isRepeated = true;
+      return;
+    }
+    connection.setProtocol(2);
+    if (disableClientInfo) return;
+    // The outcome must be known before the replies to commands behind the handshake.
+    if (this.listener.isFollowed?.() === true) void noteClientId(connection);
+    else {
+      this.unanswered++;
+      dispatchAll(connection, [ownCommand("client", ["ID"], this)]);
+    }
+  }
+
+  private repeat(): void {
+    this.isRepeated = false;
+    this.select = null;
+    this.prepared = 0;
+    this.fieldsetErrors = [];
+    this.listener.onSecondLogin?.();
+    this.begin(2);
+  }
+
+  private conclude(): void {
+    const outcome = this.judge();
+    if (outcome.kind === "ready") noteServer(this.connection, outcome.info);
+    this.listener.onOutcome(outcome);
+  }
+
+  private judge(): HandshakeOutcome {
+    const { login, select, info } = this;
+    const { options, credentials } = this.introduction;
+    const hasPassword = Boolean(credentials.password);
+    if (login !== null && login.error !== null && !isHarmless(login.said))
+      return refused(login, hasPassword, true);
+    // A command that was issued for this database must not run in another one.
+    if (select !== null) {
+      const { error, said } = select.answer;
+      addHint(error as Error, hintOnDatabase(select.db, said));
+      return { kind: "failed", error: error as Error, isTransient: isTransientRefusal(said) };
+    }
+    for (const error of this.fieldsetErrors) this.listener.onError(error);
+    if (info === null) return { kind: "ready", info: new ServerInfo("") };
+    const outcome = judgeInfo(info, options);
+    return outcome.kind === "failed" ? refused(info, hasPassword) : outcome;
+  }
+}
+
+/** The completion of commands of a handshake that may fail. */
+class Formality implements Completion {
+  readonly promise = null;
+
+  constructor(private readonly handshake: Handshake) {}
+
+  fulfil(): void {
+    this.handshake.onAnswered();
+  }
+
+  reject(): void {
+    this.handshake.onAnswered();
+  }
+}
+
+/** Whether the reply is ignored. */
+export function isFormality({ completion }: Command): boolean {
+  return completion instanceof Formality;
+}
+
+async function noteClientId(connection: Connection): Promise<void> {
+  const { value } = await request(connection, "client", ["ID"]);
+  connection.clientId = wholeNumber(value);
 }
 
 /** Records the server's identity from INFO. */
-function noteServer(connection: Connection, outcome: HandshakeOutcome): HandshakeOutcome {
-  if (outcome.kind === "ready") {
-    const { info } = outcome;
-    connection.serverMode = info.kept("redis_mode") ?? info.kept("server_mode") ?? connection.serverMode;
-    connection.serverRunId = info.kept("run_id") ?? null;
-    connection.serverVersion = versionIn(info) ?? connection.serverVersion;
-  }
-  return outcome;
+function noteServer(connection: Connection, info: ServerInfo): void {
+  connection.serverMode = info.kept("redis_mode") ?? info.kept("server_mode") ?? connection.serverMode;
+  connection.serverRunId = info.kept("run_id") ?? null;
+  connection.serverVersion = versionIn(info) ?? connection.serverVersion;
 }
 
 /** Valkey also reports the version of Redis with which it is compatible. */
@@ -179,130 +374,8 @@ function versionIn(info: ServerInfo): string | null {
   return null;
 }
 
-interface Answers {
-  isDowngraded: boolean;
-  login: Answer | null;
-  selects: { readonly db: number; readonly answer: Answer }[];
-  fieldsets: readonly (Error | null)[];
-  info: Answer | null;
-}
-
-async function introduce(
-  connection: Connection,
-  introduction: Introduction,
-  protocol: 2 | 3,
-): Promise<Answers> {
-  const { login, dbs, selected, formalities, id, fieldsets, info } = say(connection, introduction, protocol);
-  const loginAnswer = await login;
-  if (loginAnswer !== null && protocol === 3) noteHello(connection, loginAnswer);
-  if (protocol === 2) connection.setProtocol(2);
-  const [selects, prepared, infoAnswer, idAnswer] = await Promise.all([
-    Promise.all(selected),
-    Promise.all(fieldsets),
-    info,
-    id,
-    formalities.answered,
-  ]);
-  if (idAnswer !== null) connection.clientId = wholeNumber(idAnswer.value);
-  return {
-    isDowngraded: protocol === 3 && loginAnswer !== null && lacksResp3(loginAnswer.said),
-    login: loginAnswer,
-    selects: selects.map((answer, index) => ({ db: dbs[index] as number, answer })),
-    fieldsets: prepared,
-    info: infoAnswer,
-  };
-}
-
-/** The pending replies, in the order of the requests. */
-interface Said {
-  readonly login: Promise<Answer> | null;
-  readonly dbs: readonly number[];
-  readonly selected: readonly Promise<Answer>[];
-  readonly formalities: Formalities;
-  readonly id: Promise<Answer> | null;
-  readonly fieldsets: readonly Promise<Error | null>[];
-  readonly info: Promise<Answer> | null;
-}
-
-/**
- * Sends the commands, in the order of the fields. It is separate from the function that awaits the replies: the
- * engine counts each await as a call, and would compile all of this after some hundred connections. For the
- * same reason the commands are dispatched together.
- */
-function say(connection: Connection, introduction: Introduction, protocol: 2 | 3): Said {
-  const { options, credentials } = introduction;
-  const list: Command[] = [];
-  const ask = (name: string, args: unknown[]): Promise<Answer> => {
-    const asked = new Request();
-    list.push(ownCommand(name, args, asked));
-    return asked.answer;
-  };
-  const words = wordsOfLogin(credentials, protocol);
-  const dbs = databasesOf(introduction);
-  const said: Said = {
-    login: words === null ? null : ask(...words),
-    dbs,
-    selected: dbs.map((db) => ask("select", [String(db)])),
-    formalities: new Formalities(introduction, list),
-    // With RESP3, HELLO has returned it already. The server identifies this connection by it.
-    id: protocol === 2 && !options.disableClientInfo ? ask("client", ["ID"]) : null,
-    fieldsets: (options.himportFieldsets ?? []).map((one) =>
-      noteFieldset(connection, one, ask("himport", prepareArgumentsOf(one))),
-    ),
-    info: options.enableReadyCheck ? ask("info", []) : null,
-  };
-  dispatchAll(connection, list);
-  return said;
-}
-
-/**
- * Commands of a handshake that may fail: their replies are ignored, and one promise reports that all have
- * arrived.
- */
-class Formalities implements Completion {
-  readonly promise = null;
-  /** Null without such commands. */
-  readonly answered: Promise<void> | null = null;
-  private unanswered = 0;
-  private settle: (() => void) | null = null;
-
-  /** @param list Receives the commands. */
-  constructor(
-    { options, identity }: Introduction,
-    private readonly list: Command[],
-  ) {
-    const { connectionName, clientInfoTag: tag } = options;
-    if (connectionName) this.add("client", ["setname", connectionName]);
-    if (options.readOnly) this.add("readonly", []);
-    if (!options.disableClientInfo) {
-      this.add("client", ["SETINFO", "LIB-VER", identity.version]);
-      this.add("client", ["SETINFO", "LIB-NAME", tag ? `${identity.name}(${tag})` : identity.name]);
-    }
-    if (this.unanswered > 0) this.answered = new Promise((resolve) => (this.settle = resolve));
-  }
-
-  fulfil(): void {
-    if (--this.unanswered === 0) this.settle?.();
-  }
-
-  reject(): void {
-    this.fulfil();
-  }
-
-  private add(name: string, args: unknown[]): void {
-    this.unanswered++;
-    this.list.push(ownCommand(name, args, this));
-  }
-}
-
-/** Whether the reply is ignored. */
-export function isFormality({ completion }: Command): boolean {
-  return completion instanceof Formalities;
-}
-
 /** Records the reply to HELLO, a map that arrives as an object or as a flat list. */
-function noteHello(connection: Connection, { value, error }: Answer): void {
-  if (error !== null) return;
+function noteHello(connection: Connection, value: Reply): void {
   connection.setProtocol(3);
   const told = (Array.isArray(value) ? mapOf(value) : (value ?? {})) as Record<string, Reply>;
   connection.clientId = wholeNumber(told["id"]);
@@ -324,15 +397,17 @@ function databasesOf({ db, otherDbs = [] }: Databases): readonly number[] {
   return db === 0 && otherDbs.length === 0 ? [] : [...otherDbs, db];
 }
 
-function wordsOfLogin(
-  { username, password }: Credentials,
-  protocol: 2 | 3,
-): [name: string, args: unknown[]] | null {
-  const hasCredentials = Boolean(username) || Boolean(password);
+/** Without any, the connection belongs to the user `default`, who needs no password. */
+export function hasAny({ username, password }: Credentials): boolean {
+  return Boolean(username) || Boolean(password);
+}
+
+function wordsOfLogin(credentials: Credentials, protocol: 2 | 3): [name: string, args: unknown[]] | null {
+  const { username, password } = credentials;
   if (protocol === 3) {
-    return ["hello", hasCredentials ? ["3", "AUTH", username || "default", password ?? ""] : ["3"]];
+    return ["hello", hasAny(credentials) ? ["3", "AUTH", username || "default", password ?? ""] : ["3"]];
   }
-  if (!hasCredentials) return null;
+  if (!hasAny(credentials)) return null;
   return ["auth", username ? [username, password ?? ""] : [password ?? ""]];
 }
 
@@ -342,27 +417,6 @@ function wholeNumber(value: unknown): number | null {
 
 function lacksResp3(said: string): boolean {
   return said.startsWith("NOPROTO") || /unknown command/i.test(said);
-}
-
-function judge(
-  said: Answers,
-  { options, credentials }: Introduction,
-  onError: (error: Error) => void,
-): HandshakeOutcome {
-  const { login, selects } = said;
-  if (login !== null && login.error !== null && !isHarmless(login.said)) {
-    return refused(login, Boolean(credentials.password), true);
-  }
-  // A command that was issued for this database must not run in another one.
-  for (const { db, answer } of selects) {
-    if (answer.error === null) continue;
-    addHint(answer.error, hintOnDatabase(db, answer.said));
-    return { kind: "failed", error: answer.error, isTransient: isTransientRefusal(answer.said) };
-  }
-  for (const error of said.fieldsets) if (error !== null) onError(error);
-  if (said.info === null) return { kind: "ready", info: new ServerInfo("") };
-  const outcome = judgeInfo(said.info, options);
-  return outcome.kind === "failed" ? refused(said.info, Boolean(credentials.password)) : outcome;
 }
 
 function refused({ error, said }: Answer, hasPassword: boolean, isLogin = false): HandshakeOutcome {

@@ -62,14 +62,14 @@ const SOCKET_WRITE = Socket.prototype.write;
 
 export class Writer implements Flushable {
   isBooked = false;
+  /** The socket belongs to the runtime, which does not read written memory again. */
+  isOwnSocket = false;
 
   private readonly scheduler = schedulerOfConnection();
   private readonly queue: CommandQueue;
   private readonly output = new OutputBuffer();
   private readonly encoder: FlushEncoder;
   private socket: Duplex | null = null;
-  /** The socket belongs to the runtime, which does not read written memory again. */
-  private isOwnSocket = false;
   /** The socket accepts no more bytes before it drains. */
   private isBlocked = false;
   /** Unsent commands wait for the reply to a command that was written ahead. */

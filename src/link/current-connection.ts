@@ -12,10 +12,11 @@ import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import type { Reply } from "../protocol/resp-types";
 import type { CredentialSource } from "./credentials";
+import { EarlyCommands, type EarlyDeps } from "./early-commands";
 import { DB_WHEN_SENT, SelectedDb, type Selects } from "./selected-db";
 import type { Unblocker, UnblockerDeps } from "./unblocker";
 
-export interface CurrentOwner extends UnblockerDeps {
+export interface CurrentOwner extends UnblockerDeps, EarlyDeps {
   /** Returns true if a command that uses fieldsets is sent later. */
   holdsBack(command: Command): boolean;
   onSelect(db: number): void;
@@ -23,6 +24,8 @@ export interface CurrentOwner extends UnblockerDeps {
 
 export class CurrentConnection {
   connection: Connection | null = null;
+  /** Commands behind its handshake. */
+  readonly early: EarlyCommands;
   /** Null until a call is given up that may be blocking on the server. */
   unblocker: Unblocker | null = null;
   /** The database that is selected on the server after all dispatched commands. */
@@ -33,7 +36,9 @@ export class CurrentConnection {
   constructor(
     private readonly owner: CurrentOwner,
     private readonly source: CredentialSource,
-  ) {}
+  ) {
+    this.early = new EarlyCommands(this, owner);
+  }
 
   /** A connection was opened; its handshake selects `db`. */
   open(db: number): void {

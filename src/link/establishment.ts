@@ -9,11 +9,13 @@ import type { Duplex } from "node:stream";
 import type { Connection } from "../connection/connection";
 import { ConnectionState } from "../connection/connection-state";
 import {
+  beginHandshake,
   type ClientIdentity,
+  type Credentials,
   type Databases,
+  type HandshakeListener,
   type HandshakeOptions,
   type HandshakeOutcome,
-  handshake,
   judgeInfo,
   request,
   type ServerInfo,
@@ -56,11 +58,20 @@ export interface EstablishmentDeps {
   isLoginRefused: boolean;
 }
 
+/** Sends commands behind a handshake, and withdraws them when they cannot be served. */
+export interface EarlySender {
+  readonly length: number;
+  send(credentials: Credentials): void;
+  withdraw(refusal: Error | null): void;
+}
+
 export interface EstablishmentOwner {
   /** The connector could not reach the server. */
   onUnreachable(error: Error): void;
   /** A named error of a connector. */
   onNamedError(type: string, error: Error): void;
+  /** Undefined: no commands follow the handshake. */
+  readonly current?: { readonly early: EarlySender };
   /** The handshake is complete. */
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void;
   /**
@@ -70,7 +81,7 @@ export interface EstablishmentOwner {
   onRefused(error: Error, isTransient: boolean): void;
 }
 
-export class Establishment {
+export class Establishment implements HandshakeListener {
   private timer: NodeJS.Timeout | undefined;
   private isOver = false;
   private credentials: ExpiringCredentials = {};
@@ -98,15 +109,19 @@ export class Establishment {
 
   /** The socket is open. The connection is ready once its database is selected. */
   async introduce(databases: Databases): Promise<void> {
+    const { options, source } = this.deps;
+    const { identity } = source;
     this.tuneSocket();
-    let outcome: HandshakeOutcome;
     try {
-      outcome = await this.shakeHands(databases);
+      const credentials = await this.asked;
+      this.credentials = credentials;
+      if (!this.isOver)
+        beginHandshake(this.connection, { options, ...databases, credentials, identity }, this);
     } catch (error) {
       // The source of the credentials failed: it is asked again for the next attempt.
-      outcome = { kind: "failed", error: toError(error), isTransient: true };
+      this.onOutcome({ kind: "failed", error: toError(error), isTransient: true });
     }
-    this.conclude(outcome);
+    if (!this.isOver) this.owner.current?.early.send(this.credentials);
   }
 
   /** Ends the attempt: it succeeded, failed, or its connection closed. */
@@ -152,14 +167,21 @@ export class Establishment {
     this.connection.attach(socket, this.deps.connector.firstError);
   }
 
-  private async shakeHands(databases: Databases): Promise<HandshakeOutcome> {
-    const { options, source } = this.deps;
-    this.credentials = await this.asked;
-    const introduction = { options, ...databases, credentials: this.credentials, identity: source.identity };
-    return handshake(this.connection, introduction, (error) => this.owner.onNamedError("error", error));
+  // --- HandshakeListener -------------------------------------------------------------------
+
+  onError(error: Error): void {
+    this.owner.onNamedError("error", error);
   }
 
-  private conclude(outcome: HandshakeOutcome): void {
+  isFollowed(): boolean {
+    return (this.owner.current?.early.length ?? 0) > 0;
+  }
+
+  onSecondLogin(): void {
+    if (!this.isOver) this.owner.current?.early.withdraw(null);
+  }
+
+  onOutcome(outcome: HandshakeOutcome): void {
     if (this.isOver) return;
     stopTimer(this.timer);
     switch (outcome.kind) {
@@ -169,6 +191,7 @@ export class Establishment {
         this.owner.onEstablished(outcome.info, this.credentials);
         return;
       case "loading":
+        this.owner.current?.early.withdraw(null);
         this.timer = startTimer(() => void this.askAgain(), outcome.delayMs);
         return;
       case "failed":
@@ -186,7 +209,7 @@ export class Establishment {
 
   private async askAgain(): Promise<void> {
     this.armTimer();
-    this.conclude(judgeInfo(await request(this.connection, "info", []), this.deps.options));
+    this.onOutcome(judgeInfo(await request(this.connection, "info", []), this.deps.options));
   }
 
   private armTimer(): void {

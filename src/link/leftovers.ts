@@ -6,6 +6,7 @@
 
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag, LEGACY_SHAPE } from "../command/command-spec";
+import { isRead } from "../command/command-table";
 import { causeOf, EndingErrors } from "../command/ending-errors";
 import {
   type ConnectionLost,
@@ -19,7 +20,13 @@ import {
 } from "../command/fate";
 import type { Left } from "../connection/command-queue";
 import type { Connection } from "../connection/connection";
-import { AbortError, ConnectionClosedError, DeadConnectionError, ParserError } from "../errors";
+import {
+  AbortError,
+  ConnectionClosedError,
+  ConnectTimeoutError,
+  DeadConnectionError,
+  ParserError,
+} from "../errors";
 import { attachCommand } from "../observability/redact";
 import { isCertain } from "../util/error-hint";
 import { type LinkDeps, type LinkOptions, retryPolicyOf, serverOf, type Takeover } from "./link-options";
@@ -31,6 +38,8 @@ export interface Loss extends ResendPolicy {
   readonly cause: Error | undefined;
   /** The received bytes were not valid replies: written commands fail with this error. */
   readonly protocolError: Error | null;
+  /** The handshake was complete. */
+  readonly wasReady: boolean;
   /** How long the connection was ready. */
   readonly livedMs: number;
   /** The server may still run written commands, because only the network failed. */
@@ -96,8 +105,9 @@ export class LeftoverCommands {
       maxLosses: options.maxLossesPerCommand ?? DEFAULT_RESEND_POLICY.maxLosses,
       cause,
       protocolError,
+      wasReady: readyAtMs > 0,
       livedMs,
-      mayStillRun: cause instanceof DeadConnectionError && !cause.isReachable,
+      mayStillRun: isSilent(cause),
       server: serverOf(options),
       takeLate: () => (readyAtMs > 0 ? this.waiting.takeWaiting() : []),
     });
@@ -175,14 +185,17 @@ export function withoutRequests(left: Left, cause?: Error): Left {
 export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
   const { sent, unsent: notSent } = left;
   const oldest = sent.find((command) => command.state !== CommandState.Dropped);
-  if (oldest !== undefined && mayEndConnection(oldest, loss.livedMs)) oldest.noteLossAsOldest();
+  if (oldest !== undefined && loss.wasReady && mayEndConnection(oldest, loss.livedMs))
+    oldest.noteLossAsOldest();
   let unsent = notSent.concat(loss.takeLate());
   const event = lossOf(loss.protocolError !== null, loss.mayStillRun);
   const errors = new EndingErrors({
     ...loss,
     makeError: () => loss.protocolError ?? new ConnectionClosedError(),
   });
-  const goesAgain = (command: Command): boolean => {
+  const goesAgain = (command: Command, isSent: boolean): boolean => {
+    // A read that was sent behind the handshake waits for the next connection as if never written.
+    event.isWritten = isSent && (loss.wasReady || !isRead(command));
     const fate = fateOf(command, event, loss);
     settle(command, fate, errors);
     if (fate.does !== "goes again on the next connection") return false;
@@ -191,16 +204,21 @@ export function sortLeftovers(left: Left, loss: Loss): readonly Command[] {
     return true;
   };
   // A transaction that has lost a member is refused before its first member is handled.
-  for (const all of [sent, unsent]) for (const command of all) if (command.isSettled) goesAgain(command);
-  let again = only(sent, goesAgain);
-  event.isWritten = false;
+  for (const all of [sent, unsent])
+    for (const command of all) if (command.isSettled) goesAgain(command, true);
+  let again = only(sent, (command) => goesAgain(command, true));
   do {
-    const more = only(unsent, goesAgain);
+    const more = only(unsent, (command) => goesAgain(command, false));
     if (more.length > 0) again = again.concat(more);
     unsent = loss.takeLate();
   } while (unsent.length > 0);
   for (const { group } of again) if (group !== null) group.isStarted = false;
   return again;
+}
+
+/** The server did not answer, so it may still run the commands that it has received. */
+function isSilent(cause: Error | undefined): boolean {
+  return (cause instanceof DeadConnectionError && !cause.isReachable) || cause instanceof ConnectTimeoutError;
 }
 
 function lossOf(isGarbled: boolean, mayStillRun: boolean): ConnectionLost {

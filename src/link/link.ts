@@ -202,6 +202,7 @@ export class Link implements Dispatcher, CalledByParts {
     const { status } = this;
     if (status === "end") return;
     this.mover?.onLost();
+    if (status === "connect") this.current.early.withdraw(new ConnectionClosedError());
     if (!isReconnect) this.isClosing = true;
     this.reconnection.isMovingOn = isReconnect;
     const isIdle = status === "wait" || status === "reconnecting" || status === "close";
@@ -251,7 +252,7 @@ export class Link implements Dispatcher, CalledByParts {
   get pending(): Pending {
     const { queue, mover } = this;
     return {
-      unanswered: (queue?.inFlight ?? 0) + (mover?.unanswered ?? 0),
+      unanswered: (queue?.inFlight ?? this.current.early.length) + (mover?.unanswered ?? 0),
       unsent: this.offline.length + (queue?.unsent ?? 0),
     };
   }
@@ -414,6 +415,7 @@ export class Link implements Dispatcher, CalledByParts {
     if (error instanceof ReplyError) this.onTurnedAway(error);
     else {
       const explained = explainTrouble(error, this.connection, Boolean(this.options.tls));
+      this.current.early.onTrouble(explained);
       if (!this.hasBeenReady) this.leftovers.failMistaken(explained);
       this.report("error", explained);
     }
@@ -428,6 +430,11 @@ export class Link implements Dispatcher, CalledByParts {
     this.leftovers.endWaiting(() => error);
   }
 
+  /** The first attempt of a client of one server. */
+  get isFresh(): boolean {
+    return !this.hasBeenReady && this.reconnection.attempts === 0 && this.deps.takeover === null;
+  }
+
   onEstablished(info: ServerInfo, credentials: ExpiringCredentials): void {
     const connection = this.connection as Connection;
     const { connector } = this;
@@ -436,6 +443,7 @@ export class Link implements Dispatcher, CalledByParts {
       return;
     }
     connection.markReady();
+    this.current.early.release();
     this.hasBeenReady = true;
     this.deps.counts.opened++;
     this.liveness.start(connection);
@@ -455,6 +463,7 @@ export class Link implements Dispatcher, CalledByParts {
    * reason.
    */
   onRefused(error: Error, isTransient: boolean): void {
+    this.current.early.withdraw(error);
     if (!isTransient) this.leftovers.failWaiting(() => error);
     this.report("error", error);
     this.leaveConnection(true, false);
@@ -470,6 +479,7 @@ export class Link implements Dispatcher, CalledByParts {
     if (connection === null) return;
     this.lastArrivalBeforeMs = this.lastArrivalMs;
     this.dropConnection();
+    this.current.early.release();
     const left = this.leftovers.leftBy(connection);
     this.setStatus("close");
     const isLast = this.isClosing || this.hasQuit || left.sent.some(isQuit);

@@ -84,16 +84,19 @@ export class OfflineQueue {
   }
 
   /**
-   * Sends the commands in order until `isHeld` returns true; commands that have settled meanwhile are skipped.
+   * Sends the commands in order until `isHeld` returns true for the next one; commands that have settled
+   * meanwhile are skipped.
    */
-  drain(send: (command: Command) => void, isHeld: () => boolean): void {
-    while (!isHeld()) {
-      const next = this.items.shift();
+  drain(send: (command: Command) => void, isHeld: (next: Command) => boolean): void {
+    for (;;) {
+      const next = this.items.peekFront();
       if (next === undefined) {
         // The ring would keep the size of the longest queue.
         this.items = new Denque();
         return;
       }
+      if (isHeld(next)) return;
+      this.items.shift();
       // A WATCH guards later commands, even if its caller has given up.
       if (!next.isSettled || (next.spec.flags & CommandFlag.Watch) !== 0) send(next);
       else next.group?.dropOut();

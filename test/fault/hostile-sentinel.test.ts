@@ -37,9 +37,14 @@ describe("hostile sentinels", () => {
 
   /** A sentinel that gives one answer to every question. */
   function sentinel(answer: (words: string[]) => FakeReply): Promise<FakeServer> {
+    let isSilent = false;
     return serve((words) => {
       if (words[0] === "info") return "role:sentinel\r\n";
-      return words[0] === "sentinel" ? answer(words) : undefined;
+      // Nothing is answered behind the question.
+      if (words[0] !== "sentinel") return isSilent && words[1] === "ID" ? NO_REPLY : undefined;
+      const reply = answer(words);
+      isSilent = reply === NO_REPLY;
+      return reply;
     });
   }
 

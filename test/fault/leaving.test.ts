@@ -206,7 +206,11 @@ describe("leaving at any moment", function () {
 
   it("a server that answers a part of the handshake and then nothing fails the attempt in time", async () => {
     for (const last of ["hello", "auth", "select", "info"]) {
-      const fake = await FakeServer.start((words) => (words[0] === last ? NO_REPLY : undefined));
+      let isSilent = false;
+      const fake = await FakeServer.start((words) => {
+        isSilent ||= words[0] === last;
+        return isSilent ? NO_REPLY : undefined;
+      });
       const options = { host: fake.host, port: fake.port, username: "u", password: "p", db: 1 };
       const redis = new Redis({ ...options, connectTimeout: 40, retryStrategy: () => null });
       const errors: string[] = [];

@@ -6,7 +6,7 @@
 import { expect } from "chai";
 import { Redis } from "../../src/index";
 import { FakeServer, status } from "../support/fake-server";
-import { closeClient, matrix } from "../support/matrix";
+import { closeClient, matrix, untilReady } from "../support/matrix";
 
 describe("program order", () => {
   for (const enableAutoPipelining of [false, true, { maxInFlight: 4 }]) {
@@ -18,7 +18,7 @@ describe("program order", () => {
       });
       const redis = new Redis({ host: fake.host, port: fake.port, enableAutoPipelining });
       try {
-        await redis.ping();
+        await untilReady(redis);
         fake.received.length = 0;
         const expected: string[] = [];
         const calls: Promise<unknown>[] = [];

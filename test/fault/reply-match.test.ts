@@ -10,7 +10,7 @@ import type { ServerProcess } from "../../scripts/servers/server-process";
 import { Redis } from "../../src/index";
 import { type FakeConnection, FakeServer, RawReply, status } from "../support/fake-server";
 import { FaultProxy } from "../support/fault-proxy";
-import { closeClient } from "../support/matrix";
+import { closeClient, untilReady } from "../support/matrix";
 import { sharedServer } from "../support/shared-servers";
 
 const GARBAGE: [name: string, bytes: string | Buffer][] = [
@@ -120,6 +120,7 @@ describe("a reply belongs to its command", () => {
     const errors: Error[] = [];
     redis.on("error", (error: Error) => errors.push(error));
     try {
+      await untilReady(redis);
       expect(await redis.get("a")).to.equal("a on 1");
       const again = new Promise((resolve) => redis.once("reconnecting", resolve));
       connections[1]?.socket.write("+nobody asked\r\n");

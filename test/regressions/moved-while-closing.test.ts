@@ -51,16 +51,20 @@ describe("cluster: while it closes its connections", () => {
   });
 
   it("for good, MOVED ends the command", async () => {
+    // Its connection is ready.
+    await cluster.get(KEY);
     answerOnce(`MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`, () => cluster.disconnect());
     const ended = once(cluster, "end");
     const outcome = await cluster.get(KEY).catch((error: Error) => error.message);
     expect(outcome).to.match(/^MOVED /);
     await ended;
-    expect(fixture.fake.nodes.flatMap((node) => node.received("get"))).to.have.length(1);
+    expect(fixture.fake.nodes.flatMap((node) => node.received("get"))).to.have.length(2);
   });
 
   it("nodes are listed until the client has ended", async () => {
-    for (const node of fixture.fake.nodes) node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
+    const isAnswered = ([name, word]: string[]): boolean => name !== "get" && word !== "ID";
+    for (const node of fixture.fake.nodes)
+      node.script = (words) => (isAnswered(words) ? undefined : NO_REPLY);
     const seen = ["bar", KEY].map((key) =>
       cluster.get(key).catch(() => cluster.status === "end" || cluster.nodes().length > 0),
     );

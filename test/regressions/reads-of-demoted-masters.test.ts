@@ -11,7 +11,7 @@ import type { Cluster } from "../../src/index";
 import { untilClusterReady } from "../support/cluster-fixture";
 import type { FakeNode } from "../support/fake-cluster";
 import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
-import { type FakeReply, NO_REPLY, status } from "../support/fake-server";
+import { encodeReply, type FakeReply, NO_REPLY, status } from "../support/fake-server";
 
 const NAMES = ["first", "second"] as const;
 
@@ -20,8 +20,9 @@ describe("cluster: a node that is master and replica by turns", () => {
   /** Number of the node that is the master. */
   let master = 0;
   let slotsAsked = 0;
-  /** Answers to HELLO and INFO are kept back while it is true. */
+  /** Servers are stopped while it is true: INFO and the commands behind it run later. */
   let isSlow = false;
+  let stopped = new WeakSet<Socket>();
   let release: (() => void)[] = [];
   let readonlySockets = new WeakSet<Socket>();
 
@@ -31,41 +32,50 @@ describe("cluster: a node that is master and replica by turns", () => {
     isSlow = false;
     release = [];
     readonlySockets = new WeakSet();
+    stopped = new WeakSet();
     for (const number of [0, 1]) serve(number);
     tellTruth();
   });
 
   const node = (number: number): FakeNode => fixture.fake.node(number);
 
-  /** Reads answer with the name of the node, as replicas do behind READONLY. */
   function serve(number: number): void {
-    node(number).script = ([name = "", first = ""], { socket }) => {
-      switch (name) {
-        case "readonly":
-          readonlySockets.add(socket);
-          return status("OK");
-        case "readwrite":
-          readonlySockets.delete(socket);
-          return status("OK");
-        case "info": {
-          if (!isSlow) return undefined;
-          const text = "loading:0\r\n";
-          release.push(() => socket.write(`$${text.length}\r\n${text}\r\n`));
-          return NO_REPLY;
-        }
-        case "cluster":
-          if (first.toLowerCase() === "slots") slotsAsked++;
-          return undefined;
-        case "get":
-        case "sort": {
-          const answer = name === "get" ? (NAMES[number] as string) : [NAMES[number] as string];
-          if (number === master || readonlySockets.has(socket)) return answer;
-          return new Error(`MOVED ${SLOT} ${node(master).key}`);
-        }
-        default:
-          return undefined;
-      }
+    node(number).script = (words, { socket }) => {
+      if (!isSlow || !(words[0] === "info" || stopped.has(socket))) return answerOf(number, words, socket);
+      stopped.add(socket);
+      const known = words[0] === "info" ? "loading:0\r\n" : status("OK");
+      release.push(() => {
+        socket.write(encodeReply(answerOf(number, words, socket) ?? known));
+      });
+      return NO_REPLY;
     };
+  }
+
+  /** Reads answer with the name of the node, as replicas do behind READONLY. */
+  function answerOf(
+    number: number,
+    [name = "", first = ""]: string[],
+    socket: Socket,
+  ): FakeReply | undefined {
+    switch (name) {
+      case "readonly":
+        readonlySockets.add(socket);
+        return status("OK");
+      case "readwrite":
+        readonlySockets.delete(socket);
+        return status("OK");
+      case "cluster":
+        if (first.toLowerCase() === "slots") slotsAsked++;
+        return undefined;
+      case "get":
+      case "sort": {
+        const answer = name === "get" ? (NAMES[number] as string) : [NAMES[number] as string];
+        if (number === master || readonlySockets.has(socket)) return answer;
+        return new Error(`MOVED ${SLOT} ${node(master).key}`);
+      }
+      default:
+        return undefined;
+    }
   }
 
   /** From now on the table names this master, whoever it is. */

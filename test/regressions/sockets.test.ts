@@ -82,7 +82,11 @@ describe("sockets", () => {
     expect(parseUrl("unix:/tmp/redis.sock?db=2")).to.deep.equal({ path: "/tmp/redis.sock", db: "2" });
     const path = join(tmpdir(), `sluice-${process.pid}.sock`);
     const { port } = await fake();
-    const server = net.createServer((socket) => socket.pipe(net.connect(port, "127.0.0.1")).pipe(socket));
+    const server = net.createServer((socket) => {
+      const other = net.connect(port, "127.0.0.1");
+      socket.on("close", () => other.destroy());
+      socket.pipe(other).pipe(socket);
+    });
     await new Promise<void>((resolve) => server.listen(path, resolve));
     closing.push(() => server.close());
     expect(await connect(`unix:${path}`).ping()).to.equal("PONG");

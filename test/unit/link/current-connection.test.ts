@@ -6,6 +6,7 @@ import { Command, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import type { Connection } from "../../../src/connection/connection";
 import { ConnectionState } from "../../../src/connection/connection-state";
+import type { AbstractConnector } from "../../../src/link/connector";
 import { CurrentConnection } from "../../../src/link/current-connection";
 import { OfflineQueue } from "../../../src/link/offline-queue";
 import { DB_WHEN_SENT } from "../../../src/link/selected-db";
@@ -40,7 +41,11 @@ describe("CurrentConnection", () => {
     };
     const owner = {
       options: {},
+      connector: {} as AbstractConnector,
       waiting: new OfflineQueue(),
+      subscriptions: { isEmpty: true },
+      databases: { agreed: 0 },
+      isFresh: false,
       holdsBack: () => holdsBack,
       onSelect: (db: number) => void selected.push(db),
     };

@@ -248,7 +248,11 @@ describe("ErrorReplies", () => {
 
   it("settles what a handshake only tells, whatever the answer, unless the server closes the door", () => {
     const sent: Command[] = [];
-    const dialled = { state: ConnectionState.Handshaking, dispatch: (one: Command) => void sent.push(one) };
+    const dialled = {
+      state: ConnectionState.Handshaking,
+      dispatch: (one: Command) => void sent.push(one),
+      setProtocol: () => {},
+    };
     const introduction = {
       options: { protocol: 2 },
       db: 0,

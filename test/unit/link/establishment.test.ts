@@ -40,6 +40,7 @@ describe("Establishment", () => {
     const owner = {
       onUnreachable: (...words: unknown[]) => void told.push(["unreachable", ...words]),
       onNamedError: (...words: unknown[]) => void told.push(["named", ...words]),
+      current: { early: { length: 0, send: () => {}, withdraw: () => {} } },
       onEstablished: (...words: unknown[]) => void told.push(["established", ...words]),
       onRefused: (...words: unknown[]) => void told.push(["refused", ...words]),
     };

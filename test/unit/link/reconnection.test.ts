@@ -199,7 +199,8 @@ describe("Reconnection", () => {
       return new Promise(() => {});
     };
     const source = { identity: { name: "test", version: "1" }, credentials: () => ({ password: "pw" }) };
-    const owner = { onEstablished: () => established.push("yes") };
+    const current = { early: { length: 0, send: () => {}, withdraw: () => {} } };
+    const owner = { current, onEstablished: () => established.push("yes") };
     const dial = (): Reconnection => {
       const one = new home.modules.Reconnection(
         { protocol: 2, disableClientInfo: true },

@@ -87,6 +87,7 @@ describe("the resend rules, at random", () => {
             protocolError: null,
             mayStillRun: false,
             takeLate: () => [],
+            wasReady: true,
             livedMs: 60_000,
             server: "server:1",
           });

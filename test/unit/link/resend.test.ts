@@ -13,6 +13,7 @@ const RULES: Loss = {
   protocolError: null,
   mayStillRun: false,
   takeLate: () => [],
+  wasReady: true,
   livedMs: 60_000,
   server: "server:1",
 };

@@ -210,6 +210,7 @@ function rulesOf({ policy, mayStillRun, isGarbled, livedMs }: Loss): LossOfConne
     protocolError: isGarbled ? new ParserError("garbled") : null,
     mayStillRun,
     takeLate: () => [],
+    wasReady: true,
     livedMs,
     server: "server:1",
   };
