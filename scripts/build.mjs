@@ -33,6 +33,7 @@ const LATE = Object.fromEntries(
     "client/cluster/cluster": "cluster-client",
     "client/command-limits": "command-limits",
     "client/leasing": "leases",
+    "client/locks/lock": "locks",
     "client/legacy-command": "legacy-command",
     "client/options/cluster-options": "cluster-options",
     "client/pipeline-trace": "pipeline-trace",

@@ -26,6 +26,7 @@ export type { QuitOptions, QuitReport } from "./client/graceful-quit";
 export type { LeasedConnection } from "./client/leased-connection";
 export type { LeaseOptions, TransactionOptions } from "./client/leasing";
 export { LegacyCommand as Command } from "./client/legacy-command";
+export type { Lock, LockOptions } from "./client/locks/lock";
 export type {
   ClusterNode,
   ClusterOptions,
@@ -148,7 +149,14 @@ export {
   UnexpectedReplyError,
   WatchLostError,
 } from "./errors";
-export { LeaseReleasedError, LeaseTimeoutError, TransactionConflictError } from "./leases/lease-errors";
+export {
+  LeaseReleasedError,
+  LeaseTimeoutError,
+  LockAbortedError,
+  LockLostError,
+  LockTimeoutError,
+  TransactionConflictError,
+} from "./leases/lease-errors";
 export type { Bounds } from "./link/admission";
 export { AbstractConnector } from "./link/connector";
 export type { CredentialRequest, CredentialsProvider } from "./link/credential-provider";

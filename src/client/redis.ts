@@ -30,17 +30,21 @@ import type { LimitContext } from "./command-limits";
 import { makeConnector } from "./connectors";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
-import type {
-  ExecReply,
-  Keys,
-  LeasedConnection,
-  LeaseOptions,
-  Loan,
-  PooledConnection,
-  ReplyRows,
-  TransactionOptions,
-  Unsent,
-} from "./leasing";
+import {
+  type ExecReply,
+  type Keys,
+  type LeasedConnection,
+  type LeaseOptions,
+  type Loan,
+  type Lock,
+  type LockOptions,
+  leasing,
+  locking,
+  type PooledConnection,
+  type ReplyRows,
+  type TransactionOptions,
+  type Unsent,
+} from "./late-features";
 import { observeOptions } from "./options/live-options";
 import { defaultOptions, type RedisOptions } from "./options/redis-options";
 import { resolveRedisOptions } from "./options/resolve-options";
@@ -66,8 +70,19 @@ export interface Condition {
   replyMapping: "legacy" | "resp3";
 }
 
-export type { ExecReply, Keys, LeasedConnection, LeaseOptions, Loan, ReplyRows, TransactionOptions, Unsent };
-export { flushesSoFar, isPatched, noteClient };
+export type {
+  ExecReply,
+  Keys,
+  LeasedConnection,
+  LeaseOptions,
+  Loan,
+  Lock,
+  LockOptions,
+  ReplyRows,
+  TransactionOptions,
+  Unsent,
+};
+export { flushesSoFar, isPatched, leasing, locking, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options determine the type parameter of the client. */
@@ -368,6 +383,17 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
     return leasing().transaction<Mode, Rows>(this, keys, work, options);
   }
 
+  /**
+   * Waits until no other client holds the lock, and holds it until `release()` or the end of an `await using` block. Rejects
+   * with the code `LOCK_TIMEOUT`. See docs/locks.md for what a lock can promise.
+   * @example
+   * const lock = await redis.lock("order:7", { ttl: 5000 });
+   * await lock.release(); // true
+   */
+  lock(key: string, options?: LockOptions): Promise<Lock> {
+    return locking().lock(this, key, options);
+  }
+
   /** One server ignores the slot. */
   [LEND](_slot: () => number, waitMs?: number): Promise<Loan> {
     return this[PARTS].openLeases().take(() => {}, waitMs);
@@ -571,11 +597,6 @@ class RedisChainDeps implements ChainDeps {
 /** The links of the leased connections of a client. */
 export function leasedLinksOf(redis: Redis<ReplyMappingMode>): readonly Link[] {
   return redis[PARTS].leases?.links ?? [];
-}
-
-/** The code of leased connections, loaded on first use. */
-export function leasing(): typeof import("./leasing") {
-  return require("./leasing") as typeof import("./leasing");
 }
 
 /** The leased connections and those of replicas leave together with the client. */

@@ -1,8 +1,8 @@
 /**
- * The error classes of leased connections. The rules of errors.ts apply.
+ * The error classes of leased connections and locks. The rules of errors.ts apply.
  */
 
-import { type ErrorCode, SluiceError } from "../errors";
+import { AbortError, type ErrorCode, SluiceError } from "../errors";
 import { label } from "../util/label";
 
 /**
@@ -56,5 +56,55 @@ export class TransactionConflictError extends SluiceError {
   }
   static {
     label(TransactionConflictError, "TransactionConflictError", "TransactionConflictError");
+  }
+}
+
+/**
+ * The lock expired, or another client deleted or took it. It is the reason of `lock.signal`.
+ *
+ * @advice stop the work that the lock protects; raise `ttl` if the process or the server pauses for longer
+ * @section single commands
+ */
+export class LockLostError extends SluiceError {
+  override readonly code: ErrorCode = "LOCK_LOST";
+  constructor() {
+    super("The lock is lost: it expired, or another client took it. Stop the work that it protects.");
+  }
+  static {
+    label(LockLostError, "LockLostError", "LockLostError");
+  }
+}
+
+/**
+ * Another client held the lock during the whole waiting time of `lock()`.
+ *
+ * @advice repeat the call later, or raise `wait`
+ * @section single commands
+ */
+export class LockTimeoutError extends SluiceError {
+  override readonly code: ErrorCode = "LOCK_TIMEOUT";
+  constructor(waitMs: number) {
+    super(`Another client held the lock for ${waitMs} ms. Repeat the call later, or raise "wait".`);
+  }
+  static {
+    label(LockTimeoutError, "LockTimeoutError", "LockTimeoutError");
+  }
+}
+
+/**
+ * The signal of `lock()` was aborted before the lock was free. Its reason is the `cause`.
+ *
+ * @advice nothing, if the caller meant it; the lock is not held
+ * @section single commands
+ */
+export class LockAbortedError extends AbortError {
+  override readonly code: ErrorCode = "ABORTED_BY_SIGNAL";
+  constructor(reason: unknown) {
+    super("The signal of lock() was aborted, so the lock is not held. Its reason is the cause.", {
+      cause: reason,
+    });
+  }
+  static {
+    label(LockAbortedError, "LockAbortedError", "AbortError");
   }
 }

@@ -42,6 +42,7 @@ const LATE_PARTS = [
   "effects",
   "lease-errors",
   "leases",
+  "locks",
   "legacy-command",
   "merging",
   "messages",

@@ -4,6 +4,7 @@ import Redis, {
   type ChainableCommander,
   type ClientContext,
   type LeasedConnection,
+  type Lock,
   type Redis as NamedRedis,
   type RedisCommander,
   type RedisOptions,
@@ -134,4 +135,14 @@ export async function leases(redis: Redis, cluster: Redis.Cluster, resp3: Redis<
   same<typeof same2, [[RowError | null, number]]>();
   // @ts-expect-error the function returns a transaction
   await redis.transaction("a", async (one) => one.get("a"));
+}
+
+export async function locks(redis: Redis, cluster: Redis.Cluster) {
+  await using lock = await redis.lock("k", { ttl: 1000, wait: 0, signal: new AbortController().signal });
+  same<typeof lock, Lock>();
+  same<typeof lock.fence, number>();
+  same<Awaited<ReturnType<typeof lock.release>>, boolean>();
+  same<ReturnType<typeof cluster.lock>, Promise<Lock>>();
+  // @ts-expect-error no such setting
+  await redis.lock("k", { timeout: 1 });
 }

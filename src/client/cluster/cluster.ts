@@ -36,8 +36,11 @@ import {
   type LeasedConnection,
   type LeaseOptions,
   type Loan,
+  type Lock,
+  type LockOptions,
   leasing,
   linkStatsOf,
+  locking,
   noteClient,
   Redis,
   type ReplyRows,
@@ -278,6 +281,11 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     options?: TransactionOptions,
   ): Promise<ExecReply<Rows>> {
     return leasing().transaction<Mode, Rows>(this, keys, work, options);
+  }
+
+  /** Like `lock()` of `Redis`. */
+  lock(key: string, options?: LockOptions): Promise<Lock> {
+    return locking().lock(this, key, options);
   }
 
   async [LEND](slot: () => number, waitMs?: number): Promise<Loan> {

@@ -1,0 +1,38 @@
+/** The features of a client that are loaded on first use. */
+
+import type {
+  ExecReply,
+  Keys,
+  LeasedConnection,
+  LeaseOptions,
+  Loan,
+  PooledConnection,
+  ReplyRows,
+  TransactionOptions,
+  Unsent,
+} from "./leasing";
+import type { Lock, LockOptions } from "./locks/lock";
+
+export type {
+  ExecReply,
+  Keys,
+  LeasedConnection,
+  LeaseOptions,
+  Loan,
+  Lock,
+  LockOptions,
+  PooledConnection,
+  ReplyRows,
+  TransactionOptions,
+  Unsent,
+};
+
+/** `lease()`, `withConnection()`, `transaction()`, and the pool of their connections. */
+export function leasing(): typeof import("./leasing") {
+  return require("./leasing") as typeof import("./leasing");
+}
+
+/** `lock()`. */
+export function locking(): typeof import("./locks/lock") {
+  return require("./locks/lock") as typeof import("./locks/lock");
+}

@@ -1,0 +1,253 @@
+/**
+ * Locks with a fencing number on one primary. A waiter is woken by the invalidation of its own key, which the
+ * release deletes; timers replace lost messages and dead waiters. The holder never counts on the lock for longer
+ * than the server does, because its time starts when the command is sent.
+ */
+
+import { randomBytes } from "node:crypto";
+import { OptionError } from "../../errors";
+import { LockAbortedError, LockLostError, LockTimeoutError } from "../../leases/lease-errors";
+import { listenToAbort, stopListening } from "../../util/abort-listeners";
+import { clockMs, LONGEST_TIMER_MS, startTimer, stopTimer } from "../../util/scheduling";
+import { ACQUIRE, EXTEND, LEAVE, LockKeys, RELEASE, run } from "./lock-scripts";
+import type { LockingClient } from "./locking-client";
+import { lineFor, type WakeLine } from "./wake-line";
+
+/** Settings of one lock. */
+export interface LockOptions {
+  /**
+   * The time in milliseconds after which the server frees the lock of a holder that does not renew it.
+   * @default 10000
+   */
+  ttl?: number | undefined;
+  /**
+   * The time in milliseconds to wait for the lock; 0 tries once.
+   * @default 10000
+   */
+  wait?: number | undefined;
+  /** Ends the waiting. */
+  signal?: AbortSignal | undefined;
+}
+
+const DEFAULT_MS = 10_000;
+/** A waiter that is woken by the server asks again after this time, in case that its message was lost. */
+const LOOK_AGAIN_MS = 1000;
+/** A waiter that missed this many looks is dead. */
+const ALIVE_MS = 3 * LOOK_AGAIN_MS;
+/** The interval of a waiter that the server does not wake. */
+const POLL_MS = 50;
+/** The holder renews the lock this many times within `ttl`. */
+const RENEWALS = 3;
+
+/** One holder of one lock. */
+interface Holder {
+  readonly client: LockingClient;
+  readonly keys: LockKeys;
+  readonly id: string;
+}
+
+export class Lock {
+  private readonly controller = new AbortController();
+  private renewal: NodeJS.Timeout | undefined;
+  private expiry: NodeJS.Timeout | undefined;
+  private isOver = false;
+
+  constructor(
+    private readonly holder: Holder,
+    /** Grows with each acquisition of the key. A resource that rejects smaller numbers is safe from late holders. */
+    readonly fence: number,
+    private ttlMs: number,
+    sentAtMs: number,
+  ) {
+    this.count(sentAtMs);
+  }
+
+  /** Aborts when the lock is lost. Its reason is a `LockLostError`. */
+  get signal(): AbortSignal {
+    return this.controller.signal;
+  }
+
+  /** Frees the lock and wakes the next waiter. Resolves with false if the lock was lost before. */
+  async release(): Promise<boolean> {
+    this.stop();
+    const { client, id, keys } = this.holder;
+    return (await run(client, RELEASE, [keys.lock, keys.queue, keys.reserved], [id, keys.wakePrefix])) === 1;
+  }
+
+  /** Renews the lock now, for `ttl` milliseconds from then on. Rejects with the code `LOCK_LOST`. */
+  async extend(ttl = this.ttlMs): Promise<void> {
+    checkTtl(ttl);
+    this.ttlMs = ttl;
+    if (!(await this.renew())) throw new LockLostError();
+  }
+
+  /** Frees the lock at the end of the block of `await using lock = await redis.lock(key)`. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  private async renew(): Promise<boolean> {
+    if (this.isOver) return false;
+    const { client, id, keys } = this.holder;
+    const sentAtMs = clockMs();
+    const isHeld = (await run(client, EXTEND, [keys.lock], [id, this.ttlMs])) === 1;
+    if (this.isOver) return false;
+    if (isHeld) this.count(sentAtMs);
+    else this.lose();
+    return isHeld;
+  }
+
+  /** The lock is valid for `ttl` from the time at which its command was sent. */
+  private count(sentAtMs: number): void {
+    stopTimer(this.expiry);
+    stopTimer(this.renewal);
+    this.expiry = startTimer(() => this.lose(), Math.max(0, sentAtMs + this.ttlMs - clockMs()));
+    this.expiry.unref();
+    // A renewal that fails leaves the lock to its expiry.
+    this.renewal = startTimer(() => void this.renew().catch(() => {}), this.ttlMs / RENEWALS);
+    this.renewal.unref();
+  }
+
+  private lose(): void {
+    if (this.isOver) return;
+    this.stop();
+    this.controller.abort(new LockLostError());
+  }
+
+  private stop(): void {
+    this.isOver = true;
+    stopTimer(this.expiry);
+    stopTimer(this.renewal);
+  }
+}
+
+export async function lock(
+  client: LockingClient,
+  key: string,
+  { ttl = DEFAULT_MS, wait = DEFAULT_MS, signal }: LockOptions = {},
+): Promise<Lock> {
+  checkTtl(ttl);
+  if (!(wait >= 0))
+    throw new OptionError(`Invalid wait ${String(wait)} of lock(): expected milliseconds from 0 on.`);
+  if (signal?.aborted) throw new LockAbortedError(signal.reason);
+  const waiter = new Waiter(client, new LockKeys(key, client), ttl);
+  const onAbort = (): void => waiter.end(new LockAbortedError(signal?.reason));
+  if (signal !== undefined) listenToAbort(signal, onAbort);
+  const onTime = (): void => waiter.end(new LockTimeoutError(wait));
+  const timer = wait > 0 && wait <= LONGEST_TIMER_MS ? startTimer(onTime, wait) : undefined;
+  try {
+    // Without a reply of the server, the waiter cleans up after the caller was told.
+    return await Promise.race([waiter.acquire(wait === 0), waiter.ended]);
+  } finally {
+    stopTimer(timer);
+    if (signal !== undefined) stopListening(signal, onAbort);
+  }
+}
+
+/** One call of `lock()`. */
+class Waiter implements Holder {
+  readonly id = randomBytes(12).toString("base64url");
+  private readonly wakeKey: string;
+  private failure: Error | null = null;
+  private refuse!: (failure: Error) => void;
+  /** Rejects when the caller is told that it does not get the lock. */
+  readonly ended = new Promise<never>((_resolve, reject) => {
+    this.refuse = reject;
+  });
+  private isWoken = false;
+  private wakeUp = (): void => {};
+
+  constructor(
+    readonly client: LockingClient,
+    readonly keys: LockKeys,
+    private readonly ttlMs: number,
+  ) {
+    this.wakeKey = keys.wakePrefix + this.id;
+  }
+
+  end(failure: Error): void {
+    this.failure ??= failure;
+    this.refuse(failure);
+    this.wake();
+  }
+
+  async acquire(isOnce: boolean): Promise<Lock> {
+    const first = await this.attempt(this.client, 0);
+    if (first instanceof Lock) return this.take(first);
+    if (isOnce) throw new LockTimeoutError(0);
+    let line: WakeLine | null = null;
+    try {
+      while (this.failure === null) {
+        line = await lineFor(this.client, this.keys.slot);
+        line?.add(this.wakeKey, () => this.wake());
+        const result = await this.attemptOver(line);
+        if (result instanceof Lock) return await this.take(result);
+        await this.sleep(Math.min(result, line === null ? POLL_MS : LOOK_AGAIN_MS));
+      }
+    } catch (error) {
+      this.failure ??= error as Error;
+    } finally {
+      line?.remove(this.wakeKey);
+    }
+    return this.giveUp();
+  }
+
+  /** Resolves with the lock, or with the remaining time of its holder. */
+  private async attempt(client: Parameters<typeof run>[0], aliveMs: number): Promise<Lock | number> {
+    const { keys, id, ttlMs } = this;
+    const sentAtMs = clockMs();
+    this.isWoken = false;
+    const names = [keys.lock, keys.fence, keys.queue, keys.reserved, this.wakeKey];
+    const [isHeld, value] = (await run(client, ACQUIRE, names, [id, ttlMs, aliveMs])) as [number, unknown];
+    if (isHeld === 1) return new Lock(this, Number(value), ttlMs, sentAtMs);
+    return Math.max(1, Number(value));
+  }
+
+  /** Over the connection that is told about the wake key. If it fails, the next look uses another one. */
+  private async attemptOver(line: WakeLine | null): Promise<Lock | number> {
+    if (line === null) return this.attempt(this.client, 0);
+    try {
+      return await this.attempt(line.own, ALIVE_MS);
+    } catch {
+      line.close();
+      return 1;
+    }
+  }
+
+  /** The caller may have been told already that it does not get the lock. */
+  private async take(held: Lock): Promise<Lock> {
+    if (this.failure === null) return held;
+    await held.release();
+    throw this.failure;
+  }
+
+  private async giveUp(): Promise<never> {
+    const { lock: name, queue, reserved, wakePrefix } = this.keys;
+    await run(this.client, LEAVE, [name, queue, reserved, this.wakeKey], [this.id, wakePrefix]).catch(
+      () => {},
+    );
+    throw this.failure;
+  }
+
+  private wake(): void {
+    this.isWoken = true;
+    this.wakeUp();
+  }
+
+  private async sleep(delayMs: number): Promise<void> {
+    if (this.isWoken) return;
+    let timer: NodeJS.Timeout | undefined;
+    await new Promise<void>((resolve) => {
+      this.wakeUp = resolve;
+      // Waiters that began together do not ask together.
+      timer = startTimer(resolve, delayMs * (1 + Math.random() / 4));
+    });
+    stopTimer(timer);
+  }
+}
+
+function checkTtl(ttl: number): void {
+  if (Number.isInteger(ttl) && ttl >= 1 && ttl <= LONGEST_TIMER_MS) return;
+  const range = `whole milliseconds from 1 to ${LONGEST_TIMER_MS}`;
+  throw new OptionError(`Invalid ttl ${String(ttl)} of a lock: expected ${range}.`);
+}

@@ -1,0 +1,16 @@
+/** The members of its client that a lock needs. */
+
+import type { Command } from "../../command/command";
+import type { LEND, TALLY } from "../client-base";
+import type { Loan } from "../loan";
+
+export interface LockingClient {
+  readonly isCluster: boolean;
+  readonly options: { readonly keyPrefix?: string | Buffer | undefined };
+  /** Of a cluster: the names of the nodes of each slot, master first. */
+  readonly slots?: readonly (readonly string[])[];
+  /** One object for a client and all its views. */
+  readonly [TALLY]: object;
+  sendCommand(command: Command): Promise<unknown>;
+  [LEND](slot: () => number, waitMs?: number): Promise<Loan>;
+}

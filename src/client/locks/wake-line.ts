@@ -1,0 +1,126 @@
+/**
+ * A leased connection on which the server reports the wake keys of waiters (client-side tracking). Shared by all
+ * waiters of a client for one node. Without RESP3, without a connection or without the right to CLIENT TRACKING,
+ * waiters rely on their timers.
+ */
+
+import type { Connection } from "../../connection/connection";
+import { ReplyError } from "../../errors";
+import type { Reply } from "../../protocol/resp-types";
+import { startTimer, stopTimer } from "../../util/scheduling";
+import { type ClientBase, LEND, TALLY } from "../client-base";
+import { LeasedConnection } from "../leased-connection";
+import type { Loan } from "../loan";
+import type { LockingClient } from "./locking-client";
+
+/** The time that the connection stays open after the last waiter. */
+const LINGER_MS = 5000;
+
+export class WakeLine {
+  private readonly waiting = new Map<string, () => void>();
+  /** The connection that tracks keys; a new one has to be told again. */
+  private tracking: Connection | null = null;
+  private answer: Promise<boolean> = Promise.resolve(false);
+  private timer: NodeJS.Timeout | undefined;
+  private isClosed = false;
+
+  constructor(
+    readonly own: LeasedConnection,
+    private readonly loan: Loan,
+    private readonly onClosed: () => void,
+  ) {
+    own.on("push:invalidate", (message: readonly Reply[]) => this.onInvalidated(message[1]));
+    own.once("end", () => this.close());
+  }
+
+  /** Calls `wake` when the key is deleted. */
+  add(wakeKey: string, wake: () => void): void {
+    stopTimer(this.timer);
+    this.waiting.set(wakeKey, wake);
+  }
+
+  remove(wakeKey: string): void {
+    this.waiting.delete(wakeKey);
+    if (this.waiting.size > 0) return;
+    this.timer = startTimer(() => this.close(), LINGER_MS);
+    this.timer.unref();
+  }
+
+  /** False once the connection is lost for good. */
+  get isUsable(): boolean {
+    return this.loan.connection.isUsable;
+  }
+
+  /** Whether the server reports keys on this connection. Sends CLIENT TRACKING on a new connection. */
+  isTracking(): Promise<boolean> {
+    const { connection } = this.loan.link;
+    if (this.isClosed) return Promise.resolve(false);
+    if (connection === null || connection !== this.tracking) this.answer = this.track();
+    this.tracking = connection;
+    return this.answer;
+  }
+
+  close(): void {
+    stopTimer(this.timer);
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.onClosed();
+    for (const wake of this.waiting.values()) wake();
+    void this.own.release();
+  }
+
+  private async track(): Promise<boolean> {
+    try {
+      await this.own.client("TRACKING", "ON", "NOLOOP");
+      return this.loan.link.connection?.shape.protocol === 3;
+    } catch (error) {
+      // Without permission. A lost connection is told again at the next look.
+      return !(error instanceof ReplyError);
+    }
+  }
+
+  private onInvalidated(keys: Reply): void {
+    // Null: the server has forgotten all keys.
+    if (!Array.isArray(keys)) for (const wake of this.waiting.values()) wake();
+    else for (const key of keys) this.waiting.get(String(key))?.();
+  }
+}
+
+/** The lines of each client by node; null if the server does not track keys for it. */
+const lines = new WeakMap<object, Map<string, Promise<WakeLine | null>>>();
+
+/** The line to the node of a slot, or null if waiters have to ask. */
+export async function lineFor(client: LockingClient, slot: number): Promise<WakeLine | null> {
+  const node = client.slots?.[slot]?.[0] ?? "";
+  const ofClient = lines.get(client[TALLY]) ?? new Map<string, Promise<WakeLine | null>>();
+  lines.set(client[TALLY], ofClient);
+  let line = ofClient.get(node);
+  const found = await line;
+  if (line === undefined || found?.isUsable === false) {
+    // Another waiter may have replaced it meanwhile.
+    if (ofClient.get(node) === line)
+      ofClient.set(
+        node,
+        open(client, slot, () => void ofClient.delete(node)),
+      );
+    line = ofClient.get(node);
+  }
+  const present = (await line) ?? null;
+  if (present === null || (await present.isTracking())) return present;
+  if (ofClient.get(node) === line) {
+    present.close();
+    ofClient.set(node, Promise.resolve(null));
+  }
+  return null;
+}
+
+async function open(client: LockingClient, slot: number, onClosed: () => void): Promise<WakeLine | null> {
+  try {
+    const loan = await client[LEND](() => slot, 0);
+    return new WakeLine(new LeasedConnection(client as unknown as ClientBase, loan), loan, onClosed);
+  } catch {
+    // All connections are leased: the next look tries again.
+    onClosed();
+    return null;
+  }
+}
