@@ -23,18 +23,18 @@ export interface Size {
 export const SIZES = {
   /** Code of the client, without declarations and source maps. */
   client: {
-    bytes: 654 * KIB,
+    bytes: 727 * KIB,
     named: [{ page: BUNDLER_PAGE, pattern: /code of the client is (\d+) KiB/, unit: KIB }],
   },
   /** The pages of docs/ that the package contains. */
-  documentation: { bytes: 414 * KIB },
+  documentation: { bytes: 446 * KIB },
   /** Code of sluice-testing. */
   kit: { bytes: 483 * KIB },
   /** OpenTelemetry and the migration tool, which the client does not load. */
   aside: { bytes: 83 * KIB },
   /** `import Redis from "sluice"`, bundled and minified. */
   bundled: {
-    bytes: 398 * KB,
+    bytes: 447 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /gets (\d+) kB/, unit: KB },
       { page: MOVING_PAGE, pattern: /everything along: (\d+) kB/, unit: KB },
@@ -42,7 +42,7 @@ export const SIZES = {
   },
   /** The same for the sub-path that has no cluster client. */
   bundledWithoutCluster: {
-    bytes: 312 * KB,
+    bytes: 352 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /importing `sluice\/built\/Redis`: (\d+) kB/, unit: KB },
       { page: MOVING_PAGE, pattern: /without the cluster client: (\d+) kB/, unit: KB },
@@ -50,7 +50,7 @@ export const SIZES = {
   },
   /** The same for a program that leaves out every part that is loaded late (docs/moving-from-ioredis.md). */
   bundledAlone: {
-    bytes: 215 * KB,
+    bytes: 234 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /every bundler has for that: (\d+) kB/, unit: KB },
       { page: MOVING_PAGE, pattern: /`debug` with it: (\d+) kB/, unit: KB },
