@@ -53,6 +53,15 @@ describe("BulkBatch", () => {
   const sent = (): string[] => way.batches.flat().map(({ name, args }) => [name, ...args].join(" "));
   const failures = (): unknown[][] => batch.failures.map(({ index, error }) => [index, error.message]);
 
+  it("fails its unsettled commands when it is aborted", async () => {
+    add(["get", "a"], ["get", "b"]);
+    batch.send();
+    answer("1");
+    const given = new Error("given up");
+    batch.abort(given);
+    expect(await batch.outcome).to.deep.equal([[null, "1"], [given]]);
+  });
+
   it("takes commands of the table, of the client's scripts, in both forms", () => {
     open({ keyPrefix: "p:" });
     add(["get", "a"], ["getBuffer", "b"], ["getBuffer", "c"], ["get", "d"], ["raise", "k"], ["call", "PING"]);

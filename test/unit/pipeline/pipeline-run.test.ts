@@ -321,14 +321,15 @@ describe("PipelineRun", () => {
     expect(sent().map(({ args }) => args[0])).to.deep.equal(["before", "a", "b"]);
   });
 
-  it("gives up what has not settled", async () => {
-    queue("get", "a");
-    queue("get", "b");
+  it("maps the reply of an EXEC whose MULTI was sent before it", async () => {
+    queue("lpush", "a", "1");
+    queue("exec");
     run.start();
-    answerAll(sent().slice(0, 1), "1");
-    const given = new Error("given up");
-    run.abort(given);
-    expect(await run.outcome).to.deep.equal([[null, "1"], [given]]);
+    answerAll(sent(), "QUEUED", [1]);
+    expect(await run.outcome).to.deep.equal([
+      [null, "QUEUED"],
+      [null, [1]],
+    ]);
   });
 
   it("tells who traces it how it went, with what was sent inside", async () => {
