@@ -35,7 +35,7 @@ export class Distance {
 
   /** Null if it is unknown. */
   read(nowMs: number): number | null {
-    if (nowMs - this.sampledAtMs >= SAMPLE_MS) this.sample(nowMs);
+    if (this.ms === null || nowMs - this.sampledAtMs >= SAMPLE_MS) this.sample(nowMs);
     return this.ms;
   }
 

@@ -85,5 +85,8 @@ describe("choice of the node for a read", () => {
     expect(last).to.be.within(30, 40);
     nowMs += 10_000;
     expect(sampled(40, false)).to.equal(null);
+    // The first reply ends the trial, so that few reads go to a distant node.
+    trips.count++;
+    expect(distance.read(nowMs + 1)).to.equal(40);
   });
 });
