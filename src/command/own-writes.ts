@@ -56,7 +56,8 @@ export class OwnWrites {
     if (!this.isRecent(ANY_SLOT, nowMs)) return false;
     if (this.isRecent(EVERY_SLOT, nowMs)) return true;
     const positions = keyPositions(spec, args);
-    if (positions.length === 0) return true;
+    // BY and GET of SORT_RO read keys that only the server knows.
+    if (positions.length === 0 || (spec.lowerName === "sort_ro" && args.length > 1)) return true;
     return positions.some((at) => this.isRecent(slotOfKey(args[at] as Command["args"][number]), nowMs));
   }
 

@@ -34,6 +34,11 @@ export interface EarlyDeps {
   /** The handshake selects this database. */
   readonly databases: { readonly agreed: number };
   /**
+   * An attempt has failed since the link was last ready. A command that ends its connection may be the reason, and
+   * would never be given up: only losses of ready connections count.
+   */
+  readonly hasFailedAttempt: boolean;
+  /**
    * The first attempt of a client of one server. After a failed attempt, another server may answer a write
    * while the first one, silent so far, still runs it later.
    */
@@ -60,9 +65,9 @@ export class EarlyCommands {
 
   /** Sends the waiting commands up to the first one that must wait for the outcome. */
   send(credentials: Credentials): void {
-    const { options, connector, waiting, subscriptions, databases, isFresh } = this.deps;
+    const { options, connector, waiting, subscriptions, databases, isFresh, hasFailedAttempt } = this.deps;
     const { current } = this;
-    if (!takesAnyServer(connector)) return;
+    if (hasFailedAttempt || !takesAnyServer(connector)) return;
     // A custom stream may deliver replies at any time, also before the listeners of `ready` have run.
     if (!subscriptions.isEmpty || options.monitor || current.connection?.isOwnSocket !== true) return;
     const db = databases.agreed;

@@ -430,6 +430,10 @@ export class Link implements Dispatcher, CalledByParts {
     this.leftovers.endWaiting(() => error);
   }
 
+  get hasFailedAttempt(): boolean {
+    return this.reconnection.attempts > (this.hasBeenReady ? 1 : 0);
+  }
+
   /** The first attempt of a client of one server. */
   get isFresh(): boolean {
     return !this.hasBeenReady && this.reconnection.attempts === 0 && this.deps.takeover === null;

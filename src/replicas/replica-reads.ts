@@ -68,7 +68,8 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   private wanted: ReadonlyMap<string, ReplicaAddress>;
   /** The primary was asked for its replicas, and has not replied. */
   private isAsking = false;
-  private whenEnded: (() => void) | null = null;
+  /** Resolvers of `leave()`. */
+  private whenEnded: (() => void)[] = [];
 
   constructor(
     private readonly primary: Dispatcher,
@@ -130,7 +131,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
   leave(): Promise<void> {
     sharedIntervals.leave(this, CHECK_MS);
     const ended = new Promise<void>((resolve) => {
-      this.whenEnded = resolve;
+      this.whenEnded.push(resolve);
     });
     for (const replica of this.replicas.values()) {
       if (replica.link.isWritable) replica.link.dispatch(quitOfClient());
@@ -254,8 +255,7 @@ export class ReplicaReads<Client extends ServerClient = ServerClient> implements
 
   private onFewer(): void {
     if (this.replicas.size > 0) return;
-    this.whenEnded?.();
-    this.whenEnded = null;
+    for (const resolve of this.whenEnded.splice(0)) resolve();
   }
 
   /** Whether a replica may serve the command. */

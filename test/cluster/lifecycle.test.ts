@@ -430,6 +430,8 @@ describe("cluster: life", () => {
       for (const node of fake.nodes) node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
       const cluster = connect();
       await untilClusterReady(cluster);
+      // The connection is ready, so nothing is sent and answered behind the read.
+      await cluster.exists("a");
       const failure = reasonOf(cluster.get("a"));
       await new Promise((resolve) => setTimeout(resolve, 30));
       cluster.disconnect();
@@ -442,6 +444,7 @@ describe("cluster: life", () => {
         node.script = ([name]) => (name === "get" && isSilent ? NO_REPLY : undefined);
       const cluster = connect();
       await untilClusterReady(cluster);
+      await cluster.exists("a");
       const value = cluster.get("a");
       await new Promise((resolve) => setTimeout(resolve, 30));
       isSilent = false;

@@ -239,6 +239,22 @@ describe("the first reply", () => {
     expect(await calls[0]).to.equal("value");
   });
 
+  it("of a read that ends its connection is given up after three lost connections", async () => {
+    const server = await startServer(ServerKind.Redis);
+    await server.command("SET", "big", "x".repeat(5_000_000));
+    await server.command("SET", "small", "1");
+    await server.command("CONFIG", "SET", "client-output-buffer-limit", "normal 1000000 0 0");
+    const redis = open({ port: server.port });
+    try {
+      const big = codeOf(redis.get("big"));
+      expect(await redis.get("small")).to.equal("1");
+      expect(await big).to.equal("COMMAND_LOST");
+    } finally {
+      await closeClient(redis);
+      await server.stop();
+    }
+  });
+
   it("is none for calls of a client that is closed during the handshake", async () => {
     const address = await scripted(([name = ""]): Answer => (name === "info" ? new RawReply("") : undefined));
     const redis = open(address);

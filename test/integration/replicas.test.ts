@@ -22,7 +22,8 @@ const WINDOW_MS = process.env.SLUICE_LONG === "1" ? 1000 : 2000;
 /** Long after the last write of this client, as far as its replicas are concerned. */
 const ALL_REPLICATED = { readYourWrites: 0 };
 
-for (const kind of serverKinds()) {
+// The test server has no replicas.
+for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
   describe(`replicas on ${kind}`, function () {
     this.timeout(60_000);
     const fixture = new ReplicaFixture(kind).install();
@@ -184,6 +185,18 @@ for (const kind of serverKinds()) {
         unsent: 0,
       });
       expect(await read).to.equal(null);
+    });
+
+    it("a second quit() ends with the first one while a replica is silent", async () => {
+      const redis = await fixture.connect(ALL_REPLICATED);
+      const [replica] = fixture.replicas;
+      replica?.server.pause();
+      const pending = redis.get("key").catch(() => null);
+      const outcomes = await Promise.allSettled([redis.quit(), redis.quit()]);
+      replica?.server.resume();
+      expect(outcomes[0]).to.deep.equal({ status: "fulfilled", value: "OK" });
+      expect(redis.status).to.equal("end");
+      await pending;
     });
 
     it("a lost replica takes no reads, and the primary answers those in flight", async () => {

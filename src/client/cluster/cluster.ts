@@ -257,10 +257,6 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
 
   /**
    * A connection of one's own to the master of `{ key }` or `{ slot }`. See `lease()` of `Redis`.
-   * @example
-   * const own = await cluster.lease({ key: "stock" });
-   * await own.watch("stock");
-   * await own.release();
    */
   lease(options: LeaseOptions): Promise<LeasedConnection<Mode>> {
     return leasing().lease<Mode>(this, options);
