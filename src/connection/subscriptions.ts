@@ -47,6 +47,14 @@ export class Subscriptions {
     return Array.from(this.sets?.[kind] ?? [], (name) => Buffer.from(name, "latin1"));
   }
 
+  /** The same names; later changes of either set do not affect the other one. */
+  copy(): Subscriptions {
+    const copy = new Subscriptions();
+    copy.sets = this.sets?.map((set) => new Set(set)) ?? null;
+    copy.isEmpty = this.isEmpty;
+    return copy;
+  }
+
   clear(): void {
     this.sets = null;
     this.noteChange();

@@ -104,6 +104,8 @@ export class Link implements Dispatcher, CalledByParts {
   /** When the last bytes arrived over a former connection. */
   private lastArrivalBeforeMs = 0;
   private hasBeenReady = false;
+  /** The commands of a batch are being dispatched one by one. */
+  private isInBatch = false;
 
   constructor(
     readonly options: LinkOptions,
@@ -162,7 +164,7 @@ export class Link implements Dispatcher, CalledByParts {
     const connection = this.connectionFor(commands);
     if (connection === null) {
       if (this.isLeaving) this.refuseLate(commands);
-      else for (const command of commands) this.dispatchCarefully(command);
+      else this.dispatchTogether(commands);
       return;
     }
     const { db } = this.session.selected;
@@ -359,6 +361,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   get isBound(): boolean {
+    if (this.isInBatch) return true;
     return this.status !== "ready" || this.isLeaving || this.session.isBound || this.current.isDeciding;
   }
 
@@ -589,6 +592,14 @@ export class Link implements Dispatcher, CalledByParts {
     if (waits || isHeld) this.offline.push(command);
     else this.current.send(command);
     this.updateDirect();
+  }
+
+  /** A move does not begin between the commands of a batch, which may contain a transaction. */
+  private dispatchTogether(commands: readonly Command[]): void {
+    this.isInBatch = true;
+    for (const command of commands) this.dispatchCarefully(command);
+    this.isInBatch = false;
+    this.mover?.look();
   }
 
   /** A SELECT of a database other than the client's. */

@@ -98,8 +98,8 @@ class RestoreCompletion implements Completion {
 
   reject(command: Command, error: Error): void {
     if (!(error instanceof ReplyError)) return;
-    this.onAnswered();
     for (const name of command.args) this.subscriptions.delete(this.kind, Buffer.from(name));
     this.onError(error);
+    this.onAnswered();
   }
 }

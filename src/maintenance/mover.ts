@@ -147,6 +147,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   }
 
   onReady(): void {
+    this.overlap?.begin();
     this.handle({ kind: "ready" });
     this.look();
   }

@@ -1,7 +1,8 @@
 /**
  * Delivers each message once while two connections have the same subscriptions. Until the change, messages of the old
- * connection are delivered and those of the new one are kept. At the change, the kept messages that the old
- * connection has not delivered follow. Afterwards only the new connection delivers.
+ * connection are delivered, and those of the new one are kept until the old one has delivered them too. The change
+ * delivers the kept messages that remain. Afterwards only the new connection delivers. While the change is delayed, it
+ * holds only messages that one of the two connections has not received.
  */
 
 import type { MessageListener } from "../connection/push-router";
@@ -10,10 +11,31 @@ import { DecodedMessage, type Message } from "../protocol/message";
 /** A message that both connections receive is delayed on one of them by no more than this. */
 const LONGEST_DELAY_MS = 1000;
 
+/** The messages of the old connection, and how often they were delivered. */
+class Counts {
+  private readonly counts = new Map<string, number>();
+
+  add(key: string): void {
+    this.counts.set(key, (this.counts.get(key) ?? 0) + 1);
+  }
+
+  /** Whether there was one to take. */
+  take(key: string): boolean {
+    const count = this.counts.get(key);
+    if (count === undefined) return false;
+    if (count === 1) this.counts.delete(key);
+    else this.counts.set(key, count - 1);
+    return true;
+  }
+}
+
 export class Overlap {
-  private readonly kept: Message[] = [];
-  /** The messages of the old connection, and how often they were delivered. */
-  private readonly delivered = new Map<string, number>();
+  /** The messages of the new connection that the old one has not delivered since `begin`. */
+  private readonly kept: { readonly key: string; readonly message: Message }[] = [];
+  /** Before `begin`. The new connection may have missed them, so they match only messages that were kept. */
+  private readonly early = new Counts();
+  private readonly delivered = new Counts();
+  private hasBegun = false;
   private changedAtMs = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -23,21 +45,29 @@ export class Overlap {
     private readonly clockMs: () => number,
   ) {}
 
+  /** The new connection has all subscriptions. */
+  begin(): void {
+    this.hasBegun = true;
+  }
+
   take(connection: unknown, message: Message): void {
     const hasChanged = this.changedAtMs < Number.POSITIVE_INFINITY;
     if (connection === this.next) {
-      if (hasChanged) this.deliver(message);
-      else this.kept.push(copyOf(message));
-    } else if (!hasChanged) {
       const key = keyOf(message);
-      this.delivered.set(key, (this.delivered.get(key) ?? 0) + 1);
+      if (this.delivered.take(key)) return;
+      if (hasChanged) this.listener.onMessage(message);
+      else this.kept.push({ key, message: copyOf(message) });
+    } else if (!hasChanged) {
+      this.note(keyOf(message));
       this.listener.onMessage(message);
     }
   }
 
   change(): void {
     this.changedAtMs = this.clockMs();
-    for (const message of this.kept.splice(0)) this.deliver(message);
+    for (const { key, message } of this.kept.splice(0)) {
+      if (!this.early.take(key)) this.listener.onMessage(message);
+    }
   }
 
   /** The new connection needs no comparison any more. */
@@ -45,11 +75,15 @@ export class Overlap {
     return this.clockMs() - this.changedAtMs > LONGEST_DELAY_MS;
   }
 
-  private deliver(message: Message): void {
-    const key = keyOf(message);
-    const count = this.delivered.get(key) ?? 0;
-    if (count === 0) this.listener.onMessage(message);
-    else this.delivered.set(key, count - 1);
+  /** The old connection delivers a message. */
+  private note(key: string): void {
+    if (!this.hasBegun) {
+      this.early.add(key);
+      return;
+    }
+    const index = this.kept.findIndex((one) => one.key === key);
+    if (index < 0) this.delivered.add(key);
+    else this.kept.splice(index, 1);
   }
 }
 

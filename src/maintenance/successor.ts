@@ -85,7 +85,11 @@ export class Successor implements ConnectionLife, EstablishmentOwner {
       if (!this.isOver) this.owner.onReady();
     };
     if (link.subscriptions.isEmpty) onRestored();
-    else restoreSubscriptions(connection, link.subscriptions, (error) => this.fail(error), onRestored);
+    else {
+      // The current connection keeps the names that this server refuses.
+      const names = link.subscriptions.copy();
+      restoreSubscriptions(connection, names, (error) => this.fail(error), onRestored);
+    }
   }
 
   onUnreachable(error: Error): void {

@@ -280,6 +280,48 @@ describe("planned moves", function () {
     expectCalm();
   });
 
+  it("to a server that refuses a subscription do not happen, and messages continue", async () => {
+    const redis = connect();
+    const heard: string[] = [];
+    const failures: string[] = [];
+    redis.on("message", (_channel: string, text: string) => heard.push(text));
+    redis.on("maintenance", ({ state, error }: { state: string; error?: Error }) => {
+      if (state === "failed") failures.push(String(error?.message));
+    });
+    await redis.subscribe("news");
+    await untilListening(redis);
+    second.forbidsChannels = true;
+    first.announce("MOVING", server.next(), 15, second.address);
+    await until("two attempts", () => failures.length === 2);
+    expect(failures.join()).to.include("NOPERM");
+    expect(portOf(redis)).to.equal(first.port);
+    expect(server.publish("news", "1")).to.equal(1);
+    await until("the message", () => heard.length === 1);
+    second.forbidsChannels = false;
+    await untilAt(redis, second);
+    await untilLeft(first);
+    server.publish("news", "2");
+    await until("the next message", () => heard.length === 2);
+    expectCalm();
+  });
+
+  it("do not split a pipeline that ends a WATCH within its transaction", async () => {
+    const redis = connect();
+    await untilListening(redis);
+    await redis.watch("a");
+    first.announce("MOVING", server.next(), 15, second.address);
+    await until("the new connection", () => second.connections === 1);
+    await sleep(50);
+    const rows = await redis.pipeline([["multi"], ["unwatch"], ["incr", "a"], ["exec"]]).exec();
+    expect(rows?.map(([error]) => error)).to.deep.equal([null, null, null, null]);
+    const names = (endpoint: Endpoint): string[] =>
+      endpoint.received.map(([name = ""]) => name.toLowerCase());
+    expect(names(first).slice(-4)).to.deep.equal(["multi", "unwatch", "incr", "exec"]);
+    expect(names(second)).not.to.include("exec");
+    await untilAt(redis, second);
+    expectCalm();
+  });
+
   it("of a subscriber whose channels change meanwhile keep all of them", async () => {
     const redis = connect();
     const heard: string[] = [];

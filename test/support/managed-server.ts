@@ -56,6 +56,8 @@ export class Endpoint {
   delayMs = 0;
   /** Refuses CLIENT MAINT_NOTIFICATIONS. */
   knowsNotices = true;
+  /** Refuses SUBSCRIBE. */
+  forbidsChannels = false;
   /** Answers CLUSTER SLOTS. */
   table: FakeReply = [];
 
@@ -174,6 +176,7 @@ export class Endpoint {
         return list.length;
       }
       case "subscribe":
+        if (this.forbidsChannels) return new Error("NOPERM no permissions to access a channel");
         for (const channel of words.slice(1)) peer.channels.add(channel);
         return new RawReply(
           words

@@ -35,7 +35,7 @@ describe("restoreSubscriptions", () => {
       connection as unknown as Connection,
       subscriptions,
       ({ message }) => void told.push(message),
-      () => void told.push("restored"),
+      () => void told.push(subscriptions.isEmpty ? "restored without names" : "restored"),
     );
     return commands.map(({ spec, args }) => [spec.lowerName, ...args.map(String)].join(" "));
   }
@@ -67,6 +67,13 @@ describe("restoreSubscriptions", () => {
     expect(told).to.deep.equal(["NOPERM no"]);
     commands[2]?.fulfil(1, SHAPE);
     expect(told).to.deep.equal(["NOPERM no", "restored"]);
+  });
+
+  it("reports a refusal and forgets its names before it is done", () => {
+    subscribe(SubscriptionKind.Channel, "a");
+    restore();
+    commands[0]?.fail(new ReplyError("NOPERM no"));
+    expect(told).to.deep.equal(["NOPERM no", "restored without names"]);
   });
 
   it("forgets what the server refuses, and nothing else", () => {
