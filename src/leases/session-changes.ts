@@ -57,7 +57,8 @@ export class SessionChanges {
     if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
     else if ((flags & CommandFlag.Unwatch) !== 0) this.isWatching = false;
     else if ((flags & TRANSACTION_END) !== 0) {
-      this.isWatching = false;
+      // Without MULTI, the server rejects EXEC and DISCARD and keeps the watch.
+      if (this.isInTransaction) this.isWatching = false;
       this.isInTransaction = false;
     } else if ((flags & CommandFlag.Multi) !== 0) this.isInTransaction = true;
     const exit = ENTRIES.get(lowerName);

@@ -98,6 +98,19 @@ describe("leases", () => {
     },
   );
 
+  matrix("come back clean after a watch that the server has kept", PAIR, async ({ redis, connect }) => {
+    for (const name of ["discard", "exec"]) {
+      const own = await redis.lease();
+      await own.watch("k");
+      expect(await codeOf(own.call(name))).to.equal("REPLY");
+      await own.release();
+      await connect().set("k", name);
+      const next = await redis.lease();
+      expect(await next.multi().get("k").exec()).to.deep.equal([[null, name]]);
+      await next.release();
+    }
+  });
+
   matrix("tolerate an unsubscribe of one's own", PAIR, async ({ redis }) => {
     const own = await redis.lease();
     const id = await own.client("ID");

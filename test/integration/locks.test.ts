@@ -2,6 +2,7 @@
 
 import { expect } from "chai";
 import { type Lock, Redis } from "../../src/index";
+import { type FakeReply, FakeServer, NO_REPLY, RawReply } from "../support/fake-server";
 import { type MatrixContext, matrix, untilReady } from "../support/matrix";
 import { codeOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
@@ -46,6 +47,49 @@ async function open({ connect }: MatrixContext): Promise<Redis[]> {
   await Promise.all(clients.map(untilReady));
   return clients;
 }
+
+const HELLO = new RawReply("%2\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:3\r\n");
+/** The scripts by their number of keys. */
+const SCRIPTS: Readonly<Record<string, string>> = { 1: "extend", 3: "release", 4: "leave", 5: "acquire" };
+
+/** A server that answers the scripts of locks as told, with what it received. */
+class ScriptedServer {
+  readonly client: Redis;
+  readonly received: { readonly script: string; readonly args: readonly string[] }[] = [];
+  connections = 0;
+
+  private constructor(fake: FakeServer) {
+    this.client = new Redis({ host: fake.host, port: fake.port, protocol: 3 });
+  }
+
+  static async use(
+    answer: (script: string, args: readonly string[], count: number) => FakeReply,
+    body: (server: ScriptedServer) => Promise<void>,
+  ): Promise<void> {
+    const fake = await FakeServer.start((words, { number }) => {
+      if (words[0]?.toLowerCase() === "hello") return HELLO;
+      const script = /^eval/i.test(words[0] ?? "") ? SCRIPTS[words[2] ?? ""] : undefined;
+      if (script === undefined) return undefined;
+      server.connections = Math.max(server.connections, number);
+      const args = words.slice(3 + Number(words[2]));
+      server.received.push({ script, args });
+      return answer(script, args, server.count(script));
+    });
+    const server = new ScriptedServer(fake);
+    try {
+      await body(server);
+    } finally {
+      server.client.disconnect();
+      await fake.stop();
+    }
+  }
+
+  count(script: string): number {
+    return this.received.filter((one) => one.script === script).length;
+  }
+}
+
+const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
 describe("locks", function () {
   this.timeout(60_000);
@@ -154,6 +198,69 @@ describe("locks", function () {
       expect(await codeOf(redis.lock("k", options))).to.equal("INVALID_OPTION");
     }
     redis.disconnect();
+  });
+
+  describe("on a server with given replies", () => {
+    const HELD: FakeReply = [1, "7"];
+
+    it("expire with a shorter ttl, although its reply is late", async () => {
+      const answer = (script: string): FakeReply => (script === "extend" ? NO_REPLY : HELD);
+      await ScriptedServer.use(answer, async ({ client }) => {
+        const lock = await client.lock("k", { ttl: 20_000 });
+        const extended = codeOf(lock.extend(30));
+        await pause(100);
+        expect(lock.signal.aborted).to.equal(true);
+        client.disconnect();
+        expect(await extended).to.not.equal("fulfilled");
+      });
+    });
+
+    it("renew again with their own ttl after failures", async () => {
+      const answer = (script: string, _args: readonly string[], count: number): FakeReply =>
+        script !== "extend" ? HELD : count <= 2 ? new Error("NOPERM for now") : 1;
+      await ScriptedServer.use(answer, async ({ client, received }) => {
+        const lock = await client.lock("k", { ttl: 300 });
+        expect(await codeOf(lock.extend(60_000))).to.equal("REPLY");
+        await pause(700);
+        expect(lock.signal.aborted).to.equal(false);
+        const [first, ...others] = received.flatMap(({ script, args }) =>
+          script === "extend" ? [args[1]] : [],
+        );
+        expect([first, new Set(others)]).to.deep.equal(["60000", new Set(["300"])]);
+      });
+    });
+
+    it("are freed after a first attempt that failed", async () => {
+      const answer = (script: string): FakeReply =>
+        script === "acquire" ? new Error("NOPERM in the middle") : 1;
+      await ScriptedServer.use(answer, async (server) => {
+        expect(await codeOf(server.client.lock("k", { wait: 0 }))).to.equal("REPLY");
+        expect(server.count("leave")).to.equal(1);
+      });
+    });
+
+    for (const [text, code, looks] of [
+      ["OOM command not allowed", "REPLY", 2],
+      ["TRYAGAIN later", "LOCK_TIMEOUT", 8],
+    ] as const) {
+      it(`ask seldom and over one connection after ${text}`, async () => {
+        const answer = (script: string, args: readonly string[]): FakeReply =>
+          script !== "acquire" ? 1 : args[2] === "0" ? [0, 5000] : new Error(text);
+        await ScriptedServer.use(answer, async (server) => {
+          expect(await codeOf(server.client.lock("k", { wait: 300 }))).to.equal(code);
+          expect(server.count("acquire")).to.be.within(2, looks);
+          expect(server.connections).to.equal(2);
+        });
+      });
+    }
+
+    it("ask seldom for a key without an expiry", async () => {
+      const answer = (script: string): FakeReply => (script === "acquire" ? [0, -1] : 1);
+      await ScriptedServer.use(answer, async (server) => {
+        expect(await codeOf(server.client.lock("k", { wait: 300 }))).to.equal("LOCK_TIMEOUT");
+        expect(server.count("acquire")).to.equal(2);
+      });
+    });
   });
 
   describe("on lines that are cut", () => {

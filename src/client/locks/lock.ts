@@ -5,7 +5,7 @@
  */
 
 import { randomBytes } from "node:crypto";
-import { OptionError } from "../../errors";
+import { OptionError, ReplyError } from "../../errors";
 import { LockAbortedError, LockLostError, LockTimeoutError } from "../../leases/lease-errors";
 import { listenToAbort, stopListening } from "../../util/abort-listeners";
 import { clockMs, LONGEST_TIMER_MS, startTimer, stopTimer } from "../../util/scheduling";
@@ -38,6 +38,8 @@ const ALIVE_MS = 3 * LOOK_AGAIN_MS;
 const POLL_MS = 50;
 /** The holder renews the lock this many times within `ttl`. */
 const RENEWALS = 3;
+/** The node cannot serve the lock now; it may do so later, or another node does. */
+const TRANSIENT = /^(?:MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN|READONLY) /;
 
 /** One holder of one lock. */
 interface Holder {
@@ -50,6 +52,9 @@ export class Lock {
   private readonly controller = new AbortController();
   private renewal: NodeJS.Timeout | undefined;
   private expiry: NodeJS.Timeout | undefined;
+  private endsAtMs = 0;
+  /** The expiries that the server sets with the renewals in flight. */
+  private readonly unanswered = new Set<number>();
   private isOver = false;
 
   constructor(
@@ -59,7 +64,7 @@ export class Lock {
     private ttlMs: number,
     sentAtMs: number,
   ) {
-    this.count(sentAtMs);
+    this.count(sentAtMs + ttlMs, ttlMs);
   }
 
   /** Aborts when the lock is lost. Its reason is a `LockLostError`. */
@@ -77,8 +82,8 @@ export class Lock {
   /** Renews the lock now, for `ttl` milliseconds from then on. Rejects with the code `LOCK_LOST`. */
   async extend(ttl = this.ttlMs): Promise<void> {
     checkTtl(ttl);
+    if (!(await this.renew(ttl))) throw new LockLostError();
     this.ttlMs = ttl;
-    if (!(await this.renew())) throw new LockLostError();
   }
 
   /** Frees the lock at the end of the block of `await using lock = await redis.lock(key)`. */
@@ -86,25 +91,45 @@ export class Lock {
     await this.release();
   }
 
-  private async renew(): Promise<boolean> {
+  private async renew(ttlMs: number): Promise<boolean> {
     if (this.isOver) return false;
     const { client, id, keys } = this.holder;
-    const sentAtMs = clockMs();
-    const isHeld = (await run(client, EXTEND, [keys.lock], [id, this.ttlMs])) === 1;
-    if (this.isOver) return false;
-    if (isHeld) this.count(sentAtMs);
-    else this.lose();
-    return isHeld;
+    // The lock is valid for `ttl` from the time at which its command was sent.
+    const endsAtMs = clockMs() + ttlMs;
+    this.unanswered.add(endsAtMs);
+    // The server may shorten the time of the lock long before its reply arrives.
+    this.expireAt(Math.min(this.endsAtMs, endsAtMs));
+    try {
+      const isHeld = (await run(client, EXTEND, [keys.lock], [id, ttlMs])) === 1;
+      this.unanswered.delete(endsAtMs);
+      if (this.isOver) return false;
+      if (isHeld) this.count(endsAtMs, ttlMs);
+      else this.lose();
+      return isHeld;
+    } catch (error) {
+      this.unanswered.delete(endsAtMs);
+      if (!this.isOver) this.renewAfter((this.endsAtMs - clockMs()) / RENEWALS);
+      throw error;
+    }
   }
 
-  /** The lock is valid for `ttl` from the time at which its command was sent. */
-  private count(sentAtMs: number): void {
+  private count(endsAtMs: number, ttlMs: number): void {
+    // Later renewals may have run too, with a shorter `ttl`.
+    this.expireAt(Math.min(endsAtMs, ...this.unanswered));
+    this.renewAfter(ttlMs / RENEWALS);
+  }
+
+  private expireAt(endsAtMs: number): void {
+    this.endsAtMs = endsAtMs;
     stopTimer(this.expiry);
-    stopTimer(this.renewal);
-    this.expiry = startTimer(() => this.lose(), Math.max(0, sentAtMs + this.ttlMs - clockMs()));
+    this.expiry = startTimer(() => this.lose(), Math.max(0, endsAtMs - clockMs()));
     this.expiry.unref();
-    // A renewal that fails leaves the lock to its expiry.
-    this.renewal = startTimer(() => void this.renew().catch(() => {}), this.ttlMs / RENEWALS);
+  }
+
+  private renewAfter(delayMs: number): void {
+    stopTimer(this.renewal);
+    // A renewal that fails starts the next one.
+    this.renewal = startTimer(() => void this.renew(this.ttlMs).catch(() => {}), delayMs);
     this.renewal.unref();
   }
 
@@ -172,13 +197,16 @@ class Waiter implements Holder {
   }
 
   async acquire(isOnce: boolean): Promise<Lock> {
-    const first = await this.attempt(this.client, 0);
+    // A failed attempt may have acquired the lock.
+    const first = await this.attempt(this.client, 0).catch((error) => this.giveUp(error));
     if (first instanceof Lock) return this.take(first);
     if (isOnce) throw new LockTimeoutError(0);
     let line: WakeLine | null = null;
     try {
       while (this.failure === null) {
-        line = await lineFor(this.client, this.keys.slot);
+        const next = await lineFor(this.client, this.keys.slot);
+        if (next !== line) line?.remove(this.wakeKey);
+        line = next;
         line?.add(this.wakeKey, () => this.wake());
         const result = await this.attemptOver(line);
         if (result instanceof Lock) return await this.take(result);
@@ -189,7 +217,7 @@ class Waiter implements Holder {
     } finally {
       line?.remove(this.wakeKey);
     }
-    return this.giveUp();
+    return this.giveUp(this.failure);
   }
 
   /** Resolves with the lock, or with the remaining time of its holder. */
@@ -200,17 +228,23 @@ class Waiter implements Holder {
     const names = [keys.lock, keys.fence, keys.queue, keys.reserved, this.wakeKey];
     const [isHeld, value] = (await run(client, ACQUIRE, names, [id, ttlMs, aliveMs])) as [number, unknown];
     if (isHeld === 1) return new Lock(this, Number(value), ttlMs, sentAtMs);
-    return Math.max(1, Number(value));
+    const remainingMs = Number(value);
+    // Negative: another program has set the key without an expiry.
+    return remainingMs < 0 ? LOOK_AGAIN_MS : Math.max(1, remainingMs);
   }
 
-  /** Over the connection that is told about the wake key. If it fails, the next look uses another one. */
+  /** Over the connection that is told about the wake key. If that is lost, the next look uses another one. */
   private async attemptOver(line: WakeLine | null): Promise<Lock | number> {
     if (line === null) return this.attempt(this.client, 0);
     try {
       return await this.attempt(line.own, ALIVE_MS);
-    } catch {
-      line.close();
-      return 1;
+    } catch (error) {
+      const isReply = error instanceof ReplyError;
+      if (isReply && !TRANSIENT.test(error.message)) throw error;
+      if (!isReply) line.close();
+      // The close wakes all waiters of the connection, this one too.
+      this.isWoken = false;
+      return POLL_MS;
     }
   }
 
@@ -221,7 +255,8 @@ class Waiter implements Holder {
     throw this.failure;
   }
 
-  private async giveUp(): Promise<never> {
+  private async giveUp(failure: Error): Promise<never> {
+    this.failure ??= failure;
     const { lock: name, queue, reserved, wakePrefix } = this.keys;
     await run(this.client, LEAVE, [name, queue, reserved, this.wakeKey], [this.id, wakePrefix]).catch(
       () => {},

@@ -98,11 +98,12 @@ export async function lineFor(client: LockingClient, slot: number): Promise<Wake
   const found = await line;
   if (line === undefined || found?.isUsable === false) {
     // Another waiter may have replaced it meanwhile.
-    if (ofClient.get(node) === line)
-      ofClient.set(
-        node,
-        open(client, slot, () => void ofClient.delete(node)),
-      );
+    if (ofClient.get(node) === line) {
+      const opened = open(client, slot, () => {
+        if (ofClient.get(node) === opened) ofClient.delete(node);
+      });
+      ofClient.set(node, opened);
+    }
     line = ofClient.get(node);
   }
   const present = (await line) ?? null;
