@@ -45,6 +45,7 @@ describe("CurrentConnection", () => {
       waiting: new OfflineQueue(),
       subscriptions: { isEmpty: true },
       databases: { agreed: 0 },
+      hasFailedAttempt: false,
       isFresh: false,
       holdsBack: () => holdsBack,
       onSelect: (db: number) => void selected.push(db),
