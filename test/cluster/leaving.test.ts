@@ -75,7 +75,7 @@ describe("cluster: leaving", () => {
     it("closes in any case and counts what was unanswered", async () => {
       await untilClusterReady(cluster);
       // The connections are ready, so nothing is sent and answered behind the reads.
-      await Promise.all(["foo", "bar"].map((key) => cluster.exists(key)));
+      await Promise.all(["foo", "bar"].map((key) => cluster.get(key)));
       for (const node of fixture.fake.nodes)
         node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
       const work = ["foo", "bar"].map((key) =>

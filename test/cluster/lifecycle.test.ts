@@ -427,11 +427,11 @@ describe("cluster: life", () => {
     });
 
     it("disconnect() rejects what is unanswered", async () => {
-      for (const node of fake.nodes) node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
       const cluster = connect();
       await untilClusterReady(cluster);
       // The connection is ready, so nothing is sent and answered behind the read.
-      await cluster.exists("a");
+      await cluster.get("a");
+      for (const node of fake.nodes) node.script = ([name]) => (name === "get" ? NO_REPLY : undefined);
       const failure = reasonOf(cluster.get("a"));
       await new Promise((resolve) => setTimeout(resolve, 30));
       cluster.disconnect();
@@ -439,12 +439,13 @@ describe("cluster: life", () => {
     });
 
     it("disconnect(true) begins anew and keeps what was unanswered", async () => {
-      let isSilent = true;
+      let isSilent = false;
       for (const node of fake.nodes)
         node.script = ([name]) => (name === "get" && isSilent ? NO_REPLY : undefined);
       const cluster = connect();
       await untilClusterReady(cluster);
-      await cluster.exists("a");
+      await cluster.get("a");
+      isSilent = true;
       const value = cluster.get("a");
       await new Promise((resolve) => setTimeout(resolve, 30));
       isSilent = false;

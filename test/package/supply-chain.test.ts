@@ -50,6 +50,8 @@ const LATE_PARTS = [
   "module-methods",
   "own-writes",
   "pipeline-trace",
+  "reader-choice",
+  "replicas",
   "scan-stream",
   "sentinel-connector",
   "sentinel-list",
