@@ -30,6 +30,9 @@ describe("a node that is left out and named again", () => {
     const [key, moving] = ["foo", "bar"];
     expect(calculateSlot(key)).to.be.greaterThan(8192);
     expect(calculateSlot(moving)).to.be.lessThan(8192);
+    // The connection is ready, so its handshake is answered before the held replies.
+    await cluster.get(key);
+    const asked = second.received("get").length;
     /** Replies of the second node, held back in their order until it is sent the SET. */
     const held: FakeReply[] = [];
     let opened = 0;
@@ -45,7 +48,7 @@ describe("a node that is left out and named again", () => {
       return NO_REPLY;
     };
     const late = cluster.get(key);
-    await waitUntil(() => Promise.resolve(second.received("get").length === 1), {
+    await waitUntil(() => Promise.resolve(second.received("get").length === asked + 1), {
       timeoutMs: 5000,
       what: "the question at the second node",
     });
