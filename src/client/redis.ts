@@ -70,18 +70,7 @@ export interface Condition {
   replyMapping: "legacy" | "resp3";
 }
 
-export type {
-  ExecReply,
-  Keys,
-  LeasedConnection,
-  LeaseOptions,
-  Loan,
-  Lock,
-  LockOptions,
-  ReplyRows,
-  TransactionOptions,
-  Unsent,
-};
+export type * from "./late-features";
 export { flushesSoFar, isPatched, leasing, locking, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];

@@ -24,7 +24,7 @@ export { isReplicaRead };
 
 const ANYWHERE: ReaderPreference = { zone: undefined, isNearest: false };
 
-/** What the option decides about a read. */
+/** How `scaleReads` selects the node of a read. */
 interface OptionReads {
   /** The role of nodes that may serve reads without keys. */
   readonly keyless: RoleFilter;

@@ -39,7 +39,7 @@ export interface MergerOwner {
 }
 
 export class Merger implements Dispatcher {
-  /** What is known of the server of the last connection. */
+  /** The capabilities of the last connected server. */
   private knowledge = new ConnectionKnowledge();
   private connection: object | null = null;
 

@@ -177,13 +177,19 @@ describe("planned moves", function () {
     expectCalm();
   });
 
-  it("leave a BLPOP where it is, and serve the other callers meanwhile", async () => {
+  /** A client whose server announces a move while its BLPOP is blocked. */
+  async function moveDuringBlpop(): Promise<{ redis: Redis; popped: Promise<[string, string] | null> }> {
     const redis = connect();
     await untilListening(redis);
     const popped = redis.blpop("list", 0);
     await until("a blocked connection", () => first.peers.some(({ blockedOn }) => blockedOn !== null));
     first.announce("MOVING", server.next(), 15, second.address);
     await untilAt(redis, second);
+    return { redis, popped };
+  }
+
+  it("leave a BLPOP where it is, and serve the other callers meanwhile", async () => {
+    const { redis, popped } = await moveDuringBlpop();
     expect(await redis.incr("n")).to.equal(1);
     expect(first.peers.length).to.equal(1);
     await redis.rpush("list", "a");
@@ -193,12 +199,7 @@ describe("planned moves", function () {
   });
 
   it("send a BLPOP again that the old server has ended", async () => {
-    const redis = connect();
-    await untilListening(redis);
-    const popped = redis.blpop("list", 0);
-    await until("a blocked connection", () => first.peers.some(({ blockedOn }) => blockedOn !== null));
-    first.announce("MOVING", server.next(), 15, second.address);
-    await untilAt(redis, second);
+    const { popped } = await moveDuringBlpop();
     first.close();
     await until("the BLPOP on the new server", () =>
       second.peers.some(({ blockedOn }) => blockedOn !== null),

@@ -21,11 +21,4 @@ export {
   TopologyTimeoutError,
 } from "../../cluster/cluster-errors";
 export * from "../../errors";
-export {
-  LeaseReleasedError,
-  LeaseTimeoutError,
-  LockAbortedError,
-  LockLostError,
-  LockTimeoutError,
-  TransactionConflictError,
-} from "../../leases/lease-errors";
+export * from "../../leases/lease-errors";
