@@ -1,4 +1,4 @@
-// A connection of one's own for a while: WATCH without interference, and transactions that repeat themselves.
+// A leased connection: WATCH without interference, and transactions that are repeated after a conflict.
 const Redis = require("sluice");
 
 async function main() {

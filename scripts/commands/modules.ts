@@ -15,7 +15,7 @@ export interface ModuleCommand {
 }
 
 export interface ModuleFamily {
-  /** As it stands in a title. */
+  /** The name for titles. */
   readonly title: string;
   readonly commands: Readonly<Record<string, ModuleCommand>>;
 }

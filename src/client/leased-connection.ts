@@ -38,7 +38,7 @@ export interface LeasedConnection<Mode extends ReplyMappingMode = "legacy"> {
   once(event: string | symbol, listener: AnyListener): this;
 }
 
-/** A connection of one's own for a while: see `lease()` of the client. */
+/** A leased connection: see `lease()` of the client. */
 export class LeasedConnection<Mode extends ReplyMappingMode = "legacy">
   extends ClientBase<Mode>
   implements Lessee

@@ -335,7 +335,7 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   /**
-   * A connection of one's own, for WATCH, blocking commands or subscriptions. Release it with `release()` or `await using`.
+   * Leases a connection for WATCH, blocking commands or subscriptions. Release it with `release()` or `await using`.
    * Rejects with the code `LEASE_TIMEOUT` if all connections stay leased.
    * @example
    * const own = await redis.lease();

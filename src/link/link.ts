@@ -596,9 +596,14 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** A move does not begin between the commands of a batch, which may contain a transaction. */
   private dispatchTogether(commands: readonly Command[]): void {
+    // A failing command runs user code, which may dispatch another batch.
+    const wasInBatch = this.isInBatch;
     this.isInBatch = true;
-    for (const command of commands) this.dispatchCarefully(command);
-    this.isInBatch = false;
+    try {
+      for (const command of commands) this.dispatchCarefully(command);
+    } finally {
+      this.isInBatch = wasInBatch;
+    }
     this.mover?.look();
   }
 

@@ -1,12 +1,12 @@
 /**
- * Sends the reads of a client to the replicas of its server, and all other commands to the primary. A read goes to the
- * primary if no replica can take it, if it could miss a write of this client (`readYourWrites`), or if the state of the
- * connection concerns it: MULTI, WATCH, a cursor. A read that a replica returns or loses goes to the primary once.
+ * Sends the reads of a client to the replicas of its server, and all other commands to the primary. The primary serves a
+ * read if no replica can take it, if the read could miss a write of this client (`readYourWrites`), or if it depends on
+ * the state of the connection: MULTI, WATCH, a cursor. A read that a replica returns or loses is sent to the primary once.
  *
  *   commands -> ReplicaReads -> the link of the primary
  *                          \--> the link of a replica --(lost, LOADING, MASTERDOWN ...)--> the link of the primary
  *
- * All reads of a batch go to the same replica. The rows of a pipeline keep their order, because each command knows its
+ * One replica serves all reads of a batch. The rows of a pipeline keep their order, because each command knows its
  * position.
  */
 

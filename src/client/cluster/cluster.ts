@@ -256,7 +256,7 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   }
 
   /**
-   * A connection of one's own to the master of `{ key }` or `{ slot }`. See `lease()` of `Redis`.
+   * Leases a connection to the master of `{ key }` or `{ slot }`. See `lease()` of `Redis`.
    */
   lease(options: LeaseOptions): Promise<LeasedConnection<Mode>> {
     return leasing().lease<Mode>(this, options);
