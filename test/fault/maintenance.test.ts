@@ -249,13 +249,19 @@ describe("planned moves", function () {
     expectCalm();
   });
 
-  it("wait for the EXEC of a WATCH", async () => {
+  /** A client whose move waits for the end of a WATCH. */
+  async function moveDuringWatch(): Promise<Redis> {
     const redis = connect();
     await untilListening(redis);
     await redis.watch("a");
     first.announce("MOVING", server.next(), 15, second.address);
     await until("the new connection", () => second.connections === 1);
     await sleep(50);
+    return redis;
+  }
+
+  it("wait for the EXEC of a WATCH", async () => {
+    const redis = await moveDuringWatch();
     expect(portOf(redis)).to.equal(first.port);
     expect(await redis.multi().incr("a").exec()).to.deep.equal([[null, 1]]);
     await untilAt(redis, second);
@@ -307,12 +313,7 @@ describe("planned moves", function () {
   });
 
   it("do not split a pipeline that ends a WATCH within its transaction", async () => {
-    const redis = connect();
-    await untilListening(redis);
-    await redis.watch("a");
-    first.announce("MOVING", server.next(), 15, second.address);
-    await until("the new connection", () => second.connections === 1);
-    await sleep(50);
+    const redis = await moveDuringWatch();
     const rows = await redis.pipeline([["multi"], ["unwatch"], ["incr", "a"], ["exec"]]).exec();
     expect(rows?.map(([error]) => error)).to.deep.equal([null, null, null, null]);
     const names = (endpoint: Endpoint): string[] =>
