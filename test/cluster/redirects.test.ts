@@ -185,14 +185,15 @@ describe("cluster: error replies", () => {
     it("keeps the order of a slot: later commands wait for what the old owner still has to answer", async () => {
       const moved = `MOVED ${SLOT} ${fixture.fake.node(OTHER).key}`;
       let gets = 0;
+      const cluster = connect();
+      // The connections are ready, so their handshakes are answered before the delayed reply.
+      await Promise.all([cluster.set("bar", 1), cluster.get(KEY)]);
       fixture.fake.node(OWNER).script = ([name], { socket }) => {
         if (name !== "get") return undefined;
         if (++gets === 1) return new Error(moved);
         setTimeout(() => socket.write(`-${moved}\r\n`), 80);
         return NO_REPLY;
       };
-      const cluster = connect();
-      await cluster.set("bar", 1);
       const first = cluster.get(KEY);
       const second = cluster.get(KEY);
       await first;
