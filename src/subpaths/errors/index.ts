@@ -21,4 +21,11 @@ export {
   TopologyTimeoutError,
 } from "../../cluster/cluster-errors";
 export * from "../../errors";
-export * from "../../leases/lease-errors";
+export {
+  LeaseReleasedError,
+  LeaseTimeoutError,
+  LockAbortedError,
+  LockLostError,
+  LockTimeoutError,
+  TransactionConflictError,
+} from "../../leases/lease-errors";
