@@ -19,6 +19,7 @@ export class RoundTrips {
   /** The moving mean in milliseconds, with a weight of one eighth for the last one; null before the first. */
   meanMs: number | null = null;
   count = 0;
+  private leastMs = Number.POSITIVE_INFINITY;
   /** The step and period of each of the first few: an idle connection needs no table. */
   private first: readonly number[] = [];
   private counts: Uint32Array | null = null;
@@ -28,10 +29,18 @@ export class RoundTrips {
     this.meanMs =
       this.meanMs === null ? roundTripMs : this.meanMs + (roundTripMs - this.meanMs) * WEIGHT_OF_ONE;
     this.count++;
+    if (roundTripMs < this.leastMs) this.leastMs = roundTripMs;
     if (this.counts === null && this.first.length < FEW * 2) {
       // A list that grows in place reserves room for 16 more.
       this.first = this.first.concat(stepOf(roundTripMs), Math.floor(nowMs / PERIOD_MS));
     } else this.add(this.counts ?? this.makeTable(), stepOf(roundTripMs), nowMs);
+  }
+
+  /** The shortest round trip since the last call; null without one. */
+  takeLeastMs(): number | null {
+    const { leastMs } = this;
+    this.leastMs = Number.POSITIVE_INFINITY;
+    return leastMs === Number.POSITIVE_INFINITY ? null : leastMs;
   }
 
   /**

@@ -19,16 +19,17 @@ const FORGOTTEN_MS = 10_000;
 
 /** The measured round trips of a node. */
 export interface MeasuredTrips {
-  /** Moving mean; null before the first. */
-  readonly meanMs: number | null;
-  readonly count: number;
+  /** The shortest round trip since the last call; null without one. */
+  takeLeastMs(): number | null;
 }
 
-/** The smoothed round trip of a node. It falls with the moving mean immediately, and rises slowly. */
+/**
+ * The distance of a node, from the shortest round trip of each period: a pause of this process makes the others longer. It
+ * falls immediately and rises slowly, because a period may have a single round trip.
+ */
 export class Distance {
   private ms: number | null = null;
-  private count = 0;
-  private countedAtMs = Number.NEGATIVE_INFINITY;
+  private measuredAtMs = Number.NEGATIVE_INFINITY;
   private sampledAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly trips: MeasuredTrips) {}
@@ -40,14 +41,16 @@ export class Distance {
   }
 
   private sample(nowMs: number): void {
-    const { meanMs, count } = this.trips;
+    const leastMs = this.trips.takeLeastMs();
     const { ms } = this;
     this.sampledAtMs = nowMs;
-    if (count !== this.count) this.countedAtMs = nowMs;
-    this.count = count;
-    if (meanMs === null || nowMs - this.countedAtMs > FORGOTTEN_MS) this.ms = null;
-    else if (ms === null || meanMs < ms) this.ms = meanMs;
-    else this.ms = ms + (Math.min(meanMs, ms * MOST_GROWTH) - ms) * GROWTH;
+    if (leastMs === null) {
+      if (nowMs - this.measuredAtMs > FORGOTTEN_MS) this.ms = null;
+      return;
+    }
+    this.measuredAtMs = nowMs;
+    if (ms === null || leastMs < ms) this.ms = leastMs;
+    else this.ms = ms + (Math.min(leastMs, ms * MOST_GROWTH) - ms) * GROWTH;
   }
 }
 

@@ -90,7 +90,8 @@ describe("methods of module commands on fakeredis", () => {
         expect(await redis.cms.incrby("cms", "a", 2, "b", 1)).to.deep.equal([2, 1]);
         expect(await redis.cms.query("cms", "a")).to.deep.equal([2]);
         expect(await redis.cms.info("cms")).to.deep.equal({ width: 10, depth: 3, count: 3 });
-        expect(await redis.topk.reserve("topk", 3)).to.equal("OK");
+        // Wide enough that the two do not share a counter.
+        expect(await redis.topk.reserve("topk", 3, 1009, 5, 0.9)).to.equal("OK");
         expect(await redis.topk.add("topk", "a", "b")).to.deep.equal([null, null]);
         expect(await redis.topk.list("topk", "WITHCOUNT")).to.deep.equal(["a", 1, "b", 1]);
         expect(await redis.topk.info("topk")).to.include({ k: 3 });

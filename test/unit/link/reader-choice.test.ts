@@ -1,4 +1,5 @@
 import { expect } from "chai";
+import { RoundTrips } from "../../../src/connection/round-trips";
 import { chooseReader, Distance, type Reader, type ReaderPreference } from "../../../src/link/reader-choice";
 
 class Node implements Reader {
@@ -65,28 +66,29 @@ describe("choice of the node for a read", () => {
     expect(Object.keys(drawn(nodes, { zone: "1" })).sort()).to.deep.equal(["b", "c"]);
   });
 
-  it("smooths round trips: one late reply does not move a node, many do", () => {
-    const trips = { meanMs: null as number | null, count: 0 };
+  it("takes the shortest round trip of a period: one late reply does not move a node, many do", () => {
+    const trips = new RoundTrips();
     const distance = new Distance(trips);
     let nowMs = 1000;
-    const sampled = (meanMs: number | null, isAnswered = true): number | null => {
+    const sampled = (...roundTripsMs: number[]): number | null => {
       nowMs += 400;
-      trips.meanMs = meanMs;
-      if (isAnswered) trips.count++;
+      for (const roundTripMs of roundTripsMs) trips.note(roundTripMs, nowMs);
       return distance.read(nowMs);
     };
-    expect(sampled(null, false)).to.equal(null);
+    expect(sampled()).to.equal(null);
     expect(sampled(5)).to.equal(5);
     expect(sampled(1)).to.equal(1);
+    expect(sampled()).to.equal(1);
+    expect(sampled(400, 1, 400, 400)).to.equal(1);
     expect(sampled(400)).to.equal(1.25);
     expect(sampled(1)).to.equal(1);
     let last: number | null = null;
-    for (let i = 0; i < 30; i++) last = sampled(40);
+    for (let i = 0; i < 30; i++) last = sampled(40, 50);
     expect(last).to.be.within(30, 40);
     nowMs += 10_000;
-    expect(sampled(40, false)).to.equal(null);
+    expect(sampled()).to.equal(null);
     // The first reply ends the trial, so that few reads go to a distant node.
-    trips.count++;
+    trips.note(40, nowMs + 1);
     expect(distance.read(nowMs + 1)).to.equal(40);
   });
 });
