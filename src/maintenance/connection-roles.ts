@@ -4,8 +4,9 @@
  */
 
 import type { Command } from "../command/command";
-import type { Connection, ConnectionLife } from "../connection/connection";
+import type { Connection, ConnectionDeps, ConnectionLife } from "../connection/connection";
 import type { MessageListener } from "../connection/push-router";
+import { Subscriptions } from "../connection/subscriptions";
 import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import { isNotice } from "./notices";
@@ -39,6 +40,23 @@ export class ChangeableLife implements ConnectionLife {
   onClose(): void {
     this.target.onClose();
   }
+}
+
+/** The collaborators of one connection, of which some change with its role. */
+export interface RoleDeps extends ConnectionDeps {
+  readonly life: ChangeableLife;
+  subscriptions: Subscriptions;
+}
+
+/** It confirms subscriptions for itself only, because those of the link may change meanwhile. */
+export function becomeNext(role: RoleDeps, life: ConnectionLife): void {
+  role.life.target = life;
+  role.subscriptions = new Subscriptions();
+}
+
+export function becomeCurrent(role: RoleDeps, link: ConnectionLife & Pick<RoleDeps, "subscriptions">): void {
+  role.life.target = link;
+  role.subscriptions = link.subscriptions;
 }
 
 /** Hears the notices of one connection; all pushes reach the listener of the link as well. */

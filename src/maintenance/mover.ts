@@ -19,7 +19,14 @@ import { type ConnectionContext, connectionChannel } from "../observability/work
 import type { Message } from "../protocol/message";
 import type { Reply } from "../protocol/resp-types";
 import { atTurnEnd, clockMs, startTimer, stopTimer } from "../util/scheduling";
-import { ChangeableLife, Ear, type NoticeHearer } from "./connection-roles";
+import {
+  becomeCurrent,
+  becomeNext,
+  ChangeableLife,
+  Ear,
+  type NoticeHearer,
+  type RoleDeps,
+} from "./connection-roles";
 import { isDrained } from "./drained";
 import { endpointType } from "./endpoint-type";
 import { type Address, type Notice, readNotice } from "./notices";
@@ -63,7 +70,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   private state = NO_MAINTENANCE;
   private successor: Successor | null = null;
   private context: ConnectionContext | null = null;
-  private readonly lives = new WeakMap<Connection, ChangeableLife>();
+  private readonly roles = new WeakMap<Connection, RoleDeps>();
   private readonly retired = new Set<Connection>();
   private overlap: Overlap | null = null;
   private timer: NodeJS.Timeout | undefined;
@@ -77,11 +84,11 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   // --- LinkMover -----------------------------------------------------------------------------
 
   open(options: ConnectionOptions, deps: ConnectionDeps): Connection {
-    const life = new ChangeableLife(deps.life);
     const ear = deps.messages && new Ear(this, deps.messages);
-    const connection = new Connection(options, { ...deps, life, messages: ear });
+    const role: RoleDeps = { ...deps, life: new ChangeableLife(deps.life), messages: ear };
+    const connection = new Connection(options, role);
     if (ear !== null) ear.connection = connection;
-    this.lives.set(connection, life);
+    this.roles.set(connection, role);
     return connection;
   }
 
@@ -198,7 +205,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     const connection = link.makeConnection();
     const connector = address === null ? link.connector : this.connectorTo(address);
     this.successor = new Successor(connection, link, this);
-    this.lifeOf(connection).target = this.successor;
+    becomeNext(this.roleOf(connection), this.successor);
     this.successor.start(connector, deps);
   }
 
@@ -264,7 +271,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     successor.finish();
     this.successor = null;
     this.retire(old, (move as Move).endMs);
-    this.lifeOf(successor.connection).target = link;
+    becomeCurrent(this.roleOf(successor.connection), link);
     link.replaceConnection(successor.connection, successor.db, successor.credentials);
     this.deps.counts.opened++;
     this.endContext();
@@ -283,7 +290,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     const onClose = (): void => {
       if (this.retired.delete(connection)) this.link.takeBack(connection);
     };
-    this.lifeOf(connection).target = { onOpen() {}, onClose };
+    this.roleOf(connection).life.target = { onOpen() {}, onClose };
     this.watchRetired(connection, endMs);
   }
 
@@ -299,7 +306,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     if (this.retired.delete(connection)) this.link.takeBack(connection);
   }
 
-  private lifeOf(connection: Connection): ChangeableLife {
-    return this.lives.get(connection) as ChangeableLife;
+  private roleOf(connection: Connection): RoleDeps {
+    return this.roles.get(connection) as RoleDeps;
   }
 }

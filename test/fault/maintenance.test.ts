@@ -341,6 +341,33 @@ describe("planned moves", function () {
     expectCalm();
   });
 
+  it("of a subscriber that unsubscribes meanwhile do not bring its channel back", async () => {
+    const redis = connect();
+    const heard: string[] = [];
+    redis.on("message", (channel: string) => heard.push(channel));
+    await redis.subscribe("a", "b");
+    await untilListening(redis);
+    first.held.add("unsubscribe");
+    second.held.add("subscribe");
+    const left = redis.unsubscribe("a");
+    const untilReceived = ({ received }: Endpoint, wanted: string): Promise<void> =>
+      until(wanted, () => received.some(([name]) => name?.toLowerCase() === wanted));
+    await untilReceived(first, "unsubscribe");
+    first.announce("MOVING", server.next(), 15, second.address);
+    await untilReceived(second, "subscribe");
+    first.letGo();
+    await left;
+    // The next connection confirms a channel that the user has left.
+    second.letGo();
+    await untilAt(redis, second);
+    await untilLeft(first);
+    await until("the end of an attempt that was too early", () => second.peers.length === 1);
+    expect([server.publish("a", "1"), server.publish("b", "1")]).to.deep.equal([0, 1]);
+    await until("the message", () => heard.length > 0);
+    expect([heard, redis.stats().subscriptions]).to.deep.equal([["b"], 1]);
+    expectCalm();
+  });
+
   it("keep a pipeline of 10,000 in order", async () => {
     const redis = connect();
     const running = load(redis);

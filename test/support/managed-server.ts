@@ -60,6 +60,9 @@ export class Endpoint {
   forbidsChannels = false;
   /** Answers CLUSTER SLOTS. */
   table: FakeReply = [];
+  /** The names of commands that wait for `letGo()`. */
+  readonly held = new Set<string>();
+  private waiting: (() => void)[] = [];
 
   private constructor(private readonly data: Data) {}
 
@@ -94,6 +97,14 @@ export class Endpoint {
     });
     const push = `>${parts.length + 1}\r\n$${kind.length}\r\n${kind}\r\n${parts.join("")}`;
     for (const { hasOptedIn, connection } of this.peers) if (hasOptedIn) connection.socket.write(push);
+  }
+
+  /** Runs the commands that wait. */
+  letGo(): void {
+    this.held.clear();
+    const { waiting } = this;
+    this.waiting = [];
+    for (const perform of waiting) perform();
   }
 
   close(): void {
@@ -133,6 +144,10 @@ export class Endpoint {
   }
 
   private perform(words: string[], peer: Peer): void {
+    if (this.held.has(words[0]?.toLowerCase() ?? "")) {
+      this.waiting.push(() => this.perform(words, peer));
+      return;
+    }
     const reply = this.run(words, peer);
     if (reply !== NO_REPLY) this.reply(peer, reply);
   }
@@ -178,12 +193,10 @@ export class Endpoint {
       case "subscribe":
         if (this.forbidsChannels) return new Error("NOPERM no permissions to access a channel");
         for (const channel of words.slice(1)) peer.channels.add(channel);
-        return new RawReply(
-          words
-            .slice(1)
-            .map((channel) => `>3\r\n$9\r\nsubscribe\r\n$${channel.length}\r\n${channel}\r\n:1\r\n`)
-            .join(""),
-        );
+        return confirmations(words);
+      case "unsubscribe":
+        for (const channel of words.slice(1)) peer.channels.delete(channel);
+        return confirmations(words);
       case "publish":
         return this.data.publish(key, value);
       case "incr":
@@ -215,6 +228,13 @@ export class Endpoint {
     this.data.counters.set(key, next);
     return next;
   }
+}
+
+function confirmations([name = "", ...channels]: string[]): RawReply {
+  const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
+  return new RawReply(
+    channels.map((channel) => `>3\r\n${bulk(name.toLowerCase())}${bulk(channel)}:1\r\n`).join(""),
+  );
 }
 
 /** RESP3 of the values above. */
