@@ -16,13 +16,13 @@ import type { Link } from "../link/link";
 import { Delay, sleep } from "../util/scheduling";
 import { type ClientBase, LEND } from "./client-base";
 import { LeasedConnection } from "./leased-connection";
-import { type Lessor, Loan } from "./loan";
+import { type LendTerms, type Lessor, Loan } from "./loan";
 import type { LeaseLimits } from "./options/common-options";
 import type { PooledConnection } from "./pooled-connection";
 import type { MappingOf, ReplyMappingMode } from "./types";
 
 export { LeasedConnection } from "./leased-connection";
-export type { Loan } from "./loan";
+export type { LendTerms, Loan } from "./loan";
 export { PooledConnection } from "./pooled-connection";
 export type { ExecReply, ReplyRows };
 
@@ -96,10 +96,17 @@ export class Leases {
     return Array.from(this.loans, ({ link }) => link);
   }
 
-  take(onRefused: Lessor["onRefused"], waitMs = this.waitMs): Promise<Loan> {
+  take(onRefused: Lessor["onRefused"], { waitMs = this.waitMs, isUncounted }: LendTerms): Promise<Loan> {
     if (this.owner.isLeaving()) return Promise.reject(new ConnectionClosedError());
-    const lessor: Lessor = { onReleased: (loan, isClean) => this.onReleased(loan, isClean), onRefused };
-    const loan = new Loan(lessor);
+    const onReleased: Lessor["onReleased"] = (loan, isClean) => {
+      this.takeBack(loan, isClean);
+      if (isUncounted !== true) this.quota.release();
+    };
+    const loan = new Loan({ onReleased, onRefused });
+    if (isUncounted === true) {
+      this.lend(loan);
+      return Promise.resolve(loan);
+    }
     return new Promise((resolve, reject) => {
       const request: Request = {
         loan,
@@ -148,30 +155,32 @@ export class Leases {
 
   private grant(request: Request): boolean {
     if (request.isOver) return false;
-    const { loan } = request;
-    loan.connection = this.pool.take(this.owner.currentDb(), loan);
-    this.loans.add(loan);
+    this.lend(request.loan);
     request.settle(null);
     return true;
   }
 
-  private onReleased(loan: Loan, isClean: boolean): void {
+  private lend(loan: Loan): void {
+    loan.connection = this.pool.take(this.owner.currentDb(), loan);
+    this.loans.add(loan);
+  }
+
+  private takeBack(loan: Loan, isClean: boolean): void {
     this.loans.delete(loan);
     if (loan.connection.borrower === loan) this.pool.giveBack(loan.connection, isClean);
-    this.quota.release();
   }
 }
 
 /** A client that lends connections. */
 export interface LeasingClient<Mode extends ReplyMappingMode> extends ClientBase<Mode> {
-  [LEND](slot: () => number, waitMs?: number): Promise<Loan>;
+  [LEND](slot: () => number, terms: LendTerms): Promise<Loan>;
 }
 
 export async function lease<Mode extends ReplyMappingMode>(
   client: LeasingClient<Mode>,
   options: LeaseOptions = {},
 ): Promise<LeasedConnection<Mode>> {
-  const loan = await client[LEND](() => slotOf(client, options), options.waitMs);
+  const loan = await client[LEND](() => slotOf(client, options), { waitMs: options.waitMs });
   return new LeasedConnection<Mode>(client, loan);
 }
 

@@ -21,6 +21,14 @@ const CLEAN_UP_MS = 1000;
 /** Valkey 8 and later answer UNSUBSCRIBE without a subscription so; nothing is left to undo. */
 const NOT_SUBSCRIBED = /^NOSUB /;
 
+/** How a connection is lent. */
+export interface LendTerms {
+  /** The time to wait for a connection, instead of the one of the option `leases`. */
+  readonly waitMs?: number | undefined;
+  /** For the client itself: the limit of the option `leases` does not apply. */
+  readonly isUncounted?: boolean;
+}
+
 /** Takes the connection back. */
 export interface Lessor {
   onReleased(loan: Loan, isClean: boolean): void;
@@ -85,7 +93,8 @@ export class Loan implements Dispatcher, Borrower {
     const names = changes.undo();
     // Waits for the commands that are still unanswered.
     if (names.length === 0 && !link.isIdle) names.push("unwatch");
-    if (names.length > 0 && !(await this.undo(names))) return false;
+    // The server may have refused one of them meanwhile.
+    if ((names.length > 0 && !(await this.undo(names))) || changes.isLasting) return false;
     link.session.clear();
     return true;
   }

@@ -35,6 +35,7 @@ import {
   type Keys,
   type LeasedConnection,
   type LeaseOptions,
+  type LendTerms,
   type Loan,
   type Lock,
   type LockOptions,
@@ -384,8 +385,8 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
   }
 
   /** One server ignores the slot. */
-  [LEND](_slot: () => number, waitMs?: number): Promise<Loan> {
-    return this[PARTS].openLeases().take(() => {}, waitMs);
+  [LEND](_slot: () => number, terms: LendTerms): Promise<Loan> {
+    return this[PARTS].openLeases().take(() => {}, terms);
   }
 
   /** Keys of the database as a Readable; chunks are arrays. */

@@ -4,8 +4,10 @@
  */
 
 import type { Command } from "../command/command";
+import type { SettleHook } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { isWord } from "../command/key-positions";
+import { ReplyError } from "../errors";
 
 /** Commands whose effect on the connection is not undone, with the subcommands that have none. */
 const LASTING: ReadonlyMap<string, readonly string[]> = new Map([
@@ -45,26 +47,43 @@ const ENTRIES: ReadonlyMap<string, string> = new Map([
   ["ssubscribe", "sunsubscribe"],
 ]);
 
-export class SessionChanges {
+/** The server has discarded the transaction, and its watch too. */
+const DISCARDED = /^EXECABORT /;
+
+export class SessionChanges implements SettleHook {
   /** Only a new connection has none of the changes. */
   isLasting = false;
   private isWatching = false;
   private isInTransaction = false;
   private readonly exits = new Set<string>();
 
-  note({ spec, args }: Command): void {
+  note(command: Command): void {
+    const { spec, args } = command;
     const { flags, lowerName } = spec;
     if ((flags & CommandFlag.Watch) !== 0) this.isWatching = true;
     else if ((flags & CommandFlag.Unwatch) !== 0) this.isWatching = false;
     else if ((flags & TRANSACTION_END) !== 0) {
       // Without MULTI, the server rejects EXEC and DISCARD and keeps the watch.
-      if (this.isInTransaction) this.isWatching = false;
+      if (this.isInTransaction) {
+        this.isWatching = false;
+        command.ensureExtra().addHook(this);
+      }
       this.isInTransaction = false;
-    } else if ((flags & CommandFlag.Multi) !== 0) this.isInTransaction = true;
+    } else if ((flags & CommandFlag.Multi) !== 0) {
+      this.isInTransaction = true;
+      command.ensureExtra().addHook(this);
+    }
     const exit = ENTRIES.get(lowerName);
     if (exit !== undefined) this.exits.add(exit);
     const harmless = LASTING.get(lowerName);
     if (harmless !== undefined && !harmless.some((word) => isWord(args[0], word))) this.isLasting = true;
+  }
+
+  onFulfilled(): void {}
+
+  /** MULTI, or the end of its transaction, was refused: the transaction or the watch is not what it seems to be. */
+  onFailed(error: Error): void {
+    if (error instanceof ReplyError && !DISCARDED.test(error.message)) this.isLasting = true;
   }
 
   /** The names of the commands that undo the changes, in the order in which the server accepts them. */

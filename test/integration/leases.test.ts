@@ -111,6 +111,18 @@ describe("leases", () => {
     }
   });
 
+  matrix("come back clean after a MULTI that the server has refused", PAIR, async ({ redis, connect }) => {
+    const own = await redis.lease();
+    await own.watch("k");
+    expect(await codeOf(own.call("multi", "too many"))).to.equal("REPLY");
+    expect(await codeOf(own.call("exec"))).to.equal("REPLY");
+    await own.release();
+    await connect().set("k", 1);
+    const next = await redis.lease();
+    expect(await next.multi().get("k").exec()).to.deep.equal([[null, "1"]]);
+    await next.release();
+  });
+
   matrix("tolerate an unsubscribe of one's own", PAIR, async ({ redis }) => {
     const own = await redis.lease();
     const id = await own.client("ID");

@@ -192,6 +192,21 @@ describe("locks", function () {
     expect(await lost).to.not.equal("fulfilled");
   });
 
+  const RESP3 = { ...PAIR, protocols: [3] } as const;
+
+  matrix("neither need nor take a lease of the client", RESP3, async ({ redis, connect }) => {
+    const held = await redis.lock("k");
+    const client = connect({ leases: { max: 1 } });
+    const own = await client.lease();
+    const next = client.lock("k");
+    // Only a waiter that the server wakes has such a key.
+    while ((await redis.keys("{k}:wake:*")).length === 0) await redis.ping();
+    await own.release();
+    expect(await client.withConnection((other) => other.ping(), { waitMs: 1000 })).to.equal("PONG");
+    await held.release();
+    await (await next).release();
+  });
+
   it("reject invalid settings", async () => {
     const redis = new Redis({ lazyConnect: true });
     for (const options of [{ ttl: 0 }, { ttl: Number.NaN }, { wait: -1 }]) {

@@ -7,16 +7,16 @@ import { ClusterUnavailableError } from "../../cluster/cluster-errors";
 import type { ClusterNode } from "../../cluster/cluster-node";
 import { parseRedirect, RedirectKind } from "../../cluster/redirect";
 import { PARTS } from "../chain";
-import type { Loan } from "../redis";
+import type { LendTerms, Loan } from "../redis";
 import type { ClusterWiring } from "./cluster-wiring";
 
-export async function lend(wiring: ClusterWiring, slot: number, waitMs?: number): Promise<Loan> {
+export async function lend(wiring: ClusterWiring, slot: number, terms: LendTerms): Promise<Loan> {
   const { slots, refresher } = wiring;
   if (slots.shardOf(slot) === null) await refresher.refresh();
   const master = slots.shardOf(slot)?.master;
   if (master === undefined) throw new ClusterUnavailableError();
   const onRefused = ({ message }: Error): void => learnFrom(wiring, message, master);
-  return wiring.openView(master)[PARTS].openLeases().take(onRefused, waitMs);
+  return wiring.openView(master)[PARTS].openLeases().take(onRefused, terms);
 }
 
 function learnFrom({ owners, refresher }: ClusterWiring, message: string, sender: ClusterNode): void {

@@ -35,6 +35,7 @@ import {
   type Keys,
   type LeasedConnection,
   type LeaseOptions,
+  type LendTerms,
   type Loan,
   type Lock,
   type LockOptions,
@@ -284,10 +285,10 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
     return locking().lock(this, key, options);
   }
 
-  async [LEND](slot: () => number, waitMs?: number): Promise<Loan> {
+  async [LEND](slot: () => number, terms: LendTerms): Promise<Loan> {
     const wanted = slot();
     await this[UNTIL_READY]();
-    return lend(this[WIRING], wanted, waitMs);
+    return lend(this[WIRING], wanted, terms);
   }
 
   /** Keys of the whole cluster as a Readable, one master after the other; chunks are arrays. */

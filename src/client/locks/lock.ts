@@ -93,6 +93,8 @@ export class Lock {
 
   private async renew(ttlMs: number): Promise<boolean> {
     if (this.isOver) return false;
+    // The next renewal follows the reply: an earlier one would undo an `extend()` in flight.
+    stopTimer(this.renewal);
     const { client, id, keys } = this.holder;
     // The lock is valid for `ttl` from the time at which its command was sent.
     const endsAtMs = clockMs() + ttlMs;

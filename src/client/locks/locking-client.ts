@@ -2,7 +2,7 @@
 
 import type { Command } from "../../command/command";
 import type { LEND, TALLY } from "../client-base";
-import type { Loan } from "../loan";
+import type { LendTerms, Loan } from "../loan";
 
 export interface LockingClient {
   readonly isCluster: boolean;
@@ -12,5 +12,5 @@ export interface LockingClient {
   /** One object for a client and all its views. */
   readonly [TALLY]: object;
   sendCommand(command: Command): Promise<unknown>;
-  [LEND](slot: () => number, waitMs?: number): Promise<Loan>;
+  [LEND](slot: () => number, terms: LendTerms): Promise<Loan>;
 }

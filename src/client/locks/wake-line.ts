@@ -1,7 +1,7 @@
 /**
- * A leased connection on which the server reports the wake keys of waiters (client-side tracking). Shared by all
- * waiters of a client for one node. Without RESP3, without a connection or without the right to CLIENT TRACKING,
- * waiters rely on their timers.
+ * A connection of the pool on which the server reports the wake keys of waiters (client-side tracking). Shared by all
+ * waiters of a client for one node, and not counted among the leases of its users. Without RESP3 or without the right
+ * to CLIENT TRACKING, waiters rely on their timers.
  */
 
 import type { Connection } from "../../connection/connection";
@@ -117,10 +117,10 @@ export async function lineFor(client: LockingClient, slot: number): Promise<Wake
 
 async function open(client: LockingClient, slot: number, onClosed: () => void): Promise<WakeLine | null> {
   try {
-    const loan = await client[LEND](() => slot, 0);
+    const loan = await client[LEND](() => slot, { isUncounted: true });
     return new WakeLine(new LeasedConnection(client as unknown as ClientBase, loan), loan, onClosed);
   } catch {
-    // All connections are leased: the next look tries again.
+    // The client is closed, or the cluster has no master for the slot: the next look tries again.
     onClosed();
     return null;
   }

@@ -1,15 +1,14 @@
 /** An extra connection over a scripted server: what goes over it, what its client hears of it, and how it ends. */
 
 import { expect } from "chai";
-import { PooledConnection } from "../../../src/client/pooled-connection";
+import type { PooledConnection } from "../../../src/client/pooled-connection";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
-import { ConnectionCounts } from "../../../src/connection/connection-counts";
 import type { LinkDeps, LinkOptions, Takeover } from "../../../src/link/link-options";
-import { TcpConnector } from "../../../src/link/tcp-connector";
 import { FakeServer, NO_REPLY, RawReply } from "../../support/fake-server";
 import { codeOf, failureOf } from "../../support/outcome";
+import { openPooled } from "../../support/pooled-connection";
 
 describe("PooledConnection", () => {
   let server: FakeServer;
@@ -31,18 +30,7 @@ describe("PooledConnection", () => {
       void told.push([...words, ...more]);
 
   function open(options: LinkOptions = {}, deps: Partial<LinkDeps> = {}): void {
-    const own: LinkOptions = {
-      protocol: 2,
-      disableClientInfo: true,
-      watchdog: false,
-      retryStrategy: () => null,
-      ...options,
-    };
-    const { disconnectTimeout = 20 } = options;
-    const connector = new TcpConnector({ host: server.host, port: server.port, disconnectTimeout });
-    const all: LinkDeps = {
-      identity: { name: "test", version: "1" },
-      credentials: () => ({}),
+    connection = openPooled(server, options, {
       listener: {
         onStatus: tell("status"),
         onNamedError: (type, { message }) => tell("named", type)(message),
@@ -50,13 +38,8 @@ describe("PooledConnection", () => {
         onGap: tell("gap"),
       },
       messages: { onMessage: tell("message"), onOtherPush: tell("push") } as never,
-      tracer: null,
-      counts: new ConnectionCounts(),
-      redirects: () => false,
-      takeover: null,
       ...deps,
-    };
-    connection = new PooledConnection(own, connector, all);
+    });
     connection.borrower = { isBound: false, onTaken: tell("taken"), onRefused: tell("refused") };
   }
 
