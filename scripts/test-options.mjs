@@ -9,7 +9,7 @@
  *   --auto-pipelining=on         another: on or off
  *   --reply-mapping=legacy       another: legacy or resp3
  *   --repeat=N                   the groups N times, until the first run that fails
- *   --lanes=1                    one group after the other instead of two side by side
+ *   --lanes=1                    one group after the other instead of three side by side
  *   --long                       more of everything: ten times what must not fail once, other Node versions, Bun, Deno
  *   --coverage                   the coverage file by file
  */
@@ -50,7 +50,7 @@ export function readOptions(words, groups) {
     groups: [],
     files: [],
     repeats: 1,
-    lanes: 2,
+    lanes: 3,
     isLong: false,
     hasDetails: false,
     grep: undefined,

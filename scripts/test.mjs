@@ -6,7 +6,7 @@
 
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { join, relative } from "node:path";
+import { basename, join, relative } from "node:path";
 import { checkout, ensureInstalled, run, toolPath } from "./run-command.mjs";
 import { readOptions } from "./test-options.mjs";
 
@@ -57,8 +57,11 @@ const ON_TEST_SERVER = {
 const FEWEST_ON_TEST_SERVER = 30;
 /** Of the commands that the published packages send, such a share at least is supported by the test server. */
 const LEAST_SUPPORTED = 0.95;
-/** More failing files than this are not the work of a busy neighbour. */
+/** More failing suites than this are not the work of a busy neighbour. */
 const MOST_TRIED_AGAIN = 8;
+/** Together: a run that has to repeat for longer has a defect, and a time limit. */
+const AGAIN_TIMEOUT_MS = 180_000;
+const SLOWEST_SHOWN = 12;
 
 const options = readOptions(process.argv.slice(2), GROUPS);
 const { isLong, files: chosenFiles, groups: chosen, repeats } = options;
@@ -70,9 +73,17 @@ const total = { passed: 0, failed: 0, skipped: 0 };
 const summary = [];
 /** Of every group that has run: which of its tests failed, with the file and the message. */
 const failures = [];
+/** Seconds of every test file, by its group and name. */
+const fileSeconds = [];
+
+function slowestFiles() {
+  const slowest = fileSeconds.sort((left, right) => right.seconds - left.seconds).slice(0, SLOWEST_SHOWN);
+  return slowest.map(({ label, file, seconds }) => `${file} ${seconds.toFixed(0)} s (${label})`);
+}
 
 function finish() {
   console.log(`\n${summary.join("\n")}\n`);
+  if (fileSeconds.length > 0) console.log(`slowest files:\n  ${slowestFiles().join("\n  ")}\n`);
   for (const { label, title, message } of failures) console.log(`FAILED in ${label}: ${title}\n  ${message}`);
   console.log(`${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
   process.exit(total.failed === 0 ? 0 : 1);
@@ -172,39 +183,37 @@ async function runMocha(group, label, how = {}) {
     console.log(`${label} ended with ${code === null ? "a signal (time limit?)" : `code ${code}`}`);
     counts.failed = 1;
   }
-  for (const failure of counts.failures ?? []) failures.push({ ...failure, group, label, isBeside });
+  for (const failure of counts.failures ?? []) failures.push({ ...failure, group, label, isBeside, servers });
+  for (const [path, seconds] of Object.entries(counts.seconds ?? {})) {
+    fileSeconds.push({ label, file: basename(path, ".js"), seconds });
+  }
   note(label, counts, startedAt);
 }
 
-/** The failures by their files, of those groups alone that ran beside another one. */
+/** The failures of groups that ran beside another one, by what is repeated for them: a suite of one file on the same servers. */
 function failuresBesideOthers() {
-  const files = new Map();
+  const suites = new Map();
   for (const failure of failures) {
-    if (!failure.isBeside || failure.file === undefined) continue;
-    files.set(failure.file, [...(files.get(failure.file) ?? []), failure]);
+    const { isBeside, label, file, suite } = failure;
+    if (!isBeside || file === undefined || suite === undefined) continue;
+    const key = JSON.stringify([label, file, suite]);
+    suites.set(key, [...(suites.get(key) ?? []), failure]);
   }
-  return files;
+  return [...suites.values()];
 }
 
 /**
- * A test that is held against a clock can fail because the group beside it took the processor. Each file
+ * A test that is held against a clock can fail because the groups beside it took the processor. Each outermost suite
  * with such a failure has one more run, with the machine to itself, whose result counts; the
  * summary names what failed first.
  */
 async function tryAgainAlone() {
-  const files = failuresBesideOthers();
-  if (files.size > MOST_TRIED_AGAIN) return;
-  for (const [file, [...failed]] of files) {
-    const { group } = failed[0];
-    const name = relative(join(checkout, "build"), file);
-    console.log(`\n${name}, again, alone`);
-    const countsPath = join(scratch, "again.json");
-    rmSync(countsPath, { force: true });
-    const env = { SLUICE_COUNTS: countsPath, SLUICE_TARGET: targetOf(group) };
-    const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
-    const mocha = [toolPath("mocha", "mocha"), "--reporter", reporter, file];
-    const code = await run(process.execPath, mocha, { env, timeoutMs: groupTimeoutMs });
-    if (code !== 0) continue;
+  const suites = failuresBesideOthers();
+  if (suites.length > MOST_TRIED_AGAIN) return;
+  const deadlineMs = performance.now() + AGAIN_TIMEOUT_MS;
+  for (const failed of suites) {
+    const timeoutMs = deadlineMs - performance.now();
+    if (timeoutMs <= 0 || !(await passesAlone(failed[0], timeoutMs))) continue;
     total.failed -= failed.length;
     total.passed += failed.length;
     for (const failure of failed) {
@@ -212,6 +221,16 @@ async function tryAgainAlone() {
       summary.push(`failed beside another group, passed alone: ${failure.title} (${failure.message})`);
     }
   }
+}
+
+async function passesAlone({ group, label, file, suite, servers }, timeoutMs) {
+  console.log(`\n${label}, ${relative(join(checkout, "build"), file)}, ${suite}: again, alone`);
+  const env = { SLUICE_COUNTS: join(scratch, "again.json"), SLUICE_TARGET: targetOf(group) };
+  if (servers !== undefined) env.SLUICE_SERVERS = servers;
+  const reporter = join(checkout, "build", "test", "support", "counting-reporter.js");
+  const only = ["--fail-zero", "-g", `^${suite.replace(/[.*+?^${}()|[\]\\/]/g, "\\$&")}(?: |$)`];
+  const mocha = [toolPath("mocha", "mocha"), "--reporter", reporter, ...only, file];
+  return (await run(process.execPath, mocha, { env, timeoutMs })) === 0;
 }
 
 /** Compile-only tests: each tsconfig of the folder is one. */
@@ -302,24 +321,27 @@ async function repeatForLong() {
   }
 }
 
-async function runGroup(group, suffix, isBeside) {
-  if (group === "types") await runTypes();
-  else if (group === "consumers") await runPackages();
-  else await runMocha(group, `${group}${suffix}`, { isBeside });
+/** A group, and its second run on the test server if it has one, each to be run at any time. */
+function runsOf(group, suffix, isBeside) {
+  if (group === "types") return [runTypes];
+  if (group === "consumers") return [runPackages];
+  const runs = [() => runMocha(group, `${group}${suffix}`, { isBeside })];
   if (group in ON_TEST_SERVER)
-    await runMocha(group, `${group}, test server${suffix}`, { isBeside, ...ON_TEST_SERVER[group] });
+    runs.push(() =>
+      runMocha(group, `${group}, test server${suffix}`, { isBeside, ...ON_TEST_SERVER[group] }),
+    );
+  return runs;
 }
 
-/** Most groups wait most of the time: two at once, the longest first, whose output comes when each has ended. */
+/** Most groups wait most of the time: one more at once than there are processors, whose output comes when each has ended. */
 async function runGroups(round) {
   const suffix = repeats === 1 ? "" : `, ${round} of ${repeats}`;
-  const waiting = GROUPS.filter((group) => chosen.length === 0 || chosen.includes(group));
+  const wanted = GROUPS.filter((group) => chosen.length === 0 || chosen.includes(group));
   // The tests that the long run adds are held against the clock.
-  const lanes = isLong || waiting.length === 1 ? 1 : Math.min(options.lanes, availableParallelism());
+  const lanes = isLong || wanted.length === 1 ? 1 : Math.min(options.lanes, availableParallelism() + 1);
+  const waiting = wanted.flatMap((group) => runsOf(group, suffix, lanes > 1));
   const work = async () => {
-    for (let group = waiting.shift(); group !== undefined; group = waiting.shift()) {
-      await runGroup(group, suffix, lanes > 1);
-    }
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await next();
   };
   await Promise.all(Array.from({ length: lanes }, work));
 }
