@@ -1,7 +1,7 @@
 /**
- * One real cluster of three masters and three replicas for the tests of a file, and the clients
- * that they open. Clusters are started in a hook, so that the leak check of a single test does
- * not see them; clients are closed after each test, also after one that ran out of time.
+ * A real cluster for the tests of a `describe`, and the clients that they open: the shared one of three masters and three
+ * replicas, or one of its own if it differs from that. Clusters are started in a hook, so that the leak check of a single
+ * test does not see them; clients are closed after each test, also after one that ran out of time.
  */
 
 import { findServer, ServerKind } from "../../scripts/servers/find-server";
@@ -10,6 +10,7 @@ import type { ServerProcess } from "../../scripts/servers/server-process";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { ClusterOptions } from "../../src/client/options/cluster-options";
 import { Cluster } from "../../src/index";
+import { borrowCluster, returnCluster } from "./shared-clusters";
 
 const START_TIMEOUT_MS = 60_000;
 
@@ -27,7 +28,8 @@ export class ClusterFixture {
 
   constructor(
     private readonly kind: ServerKind = ServerKind.Redis,
-    private readonly options: Omit<ServerClusterOptions, "binary"> = {},
+    /** Of a cluster that differs from the shared one. */
+    private readonly options?: Omit<ServerClusterOptions, "binary">,
   ) {}
 
   /** Registers the hooks of the surrounding `describe`. */
@@ -42,10 +44,7 @@ export class ClusterFixture {
       // Opened at any time, they would count as left behind.
       for (const node of this.servers?.nodes ?? []) node.hangUp();
     });
-    after(async () => {
-      await this.servers?.stop();
-      this.servers = null;
-    });
+    after(() => this.stop());
     return this;
   }
 
@@ -92,7 +91,17 @@ export class ClusterFixture {
   }
 
   private async start(): Promise<void> {
-    this.servers = await ServerCluster.start({ ...this.options, binary: await findServer(this.kind) });
+    this.servers =
+      this.options === undefined
+        ? await borrowCluster(this.kind)
+        : await ServerCluster.start({ ...this.options, binary: await findServer(this.kind) });
+  }
+
+  private async stop(): Promise<void> {
+    const { servers } = this;
+    this.servers = null;
+    if (servers === null) return;
+    await (this.options === undefined ? returnCluster(servers) : servers.stop());
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * A primary with replicas, each behind a proxy of its own on the replication connection, so that a test can delay or cut
- * what a replica hears. Everything is closed by a hook.
+ * what a replica hears. Everything is closed by a hook. Servers that a test has stopped, promoted or set otherwise are
+ * replaced for the next one.
  */
 
 import type { ServerKind } from "../../scripts/servers/find-server";
@@ -25,6 +26,7 @@ export class ReplicaFixture {
   primary!: ServerProcess;
   replicas: FixtureReplica[] = [];
   private readonly clients: Redis[] = [];
+  private settingsAtStart = "";
 
   constructor(
     private readonly kind: ServerKind,
@@ -33,20 +35,18 @@ export class ReplicaFixture {
     private readonly ofPrimary: Readonly<Record<string, string>> = {},
   ) {}
 
-  /** Registers the hooks of the surrounding `describe`; the servers are started for each of its tests. */
+  /** Registers the hooks of the surrounding `describe`. */
   install(): this {
-    beforeEach(async () => {
-      this.primary = await startServer(this.kind, { config: { ...CONFIG, ...this.ofPrimary } });
-      this.replicas = await Promise.all(Array.from({ length: this.size }, () => this.startReplica()));
-      await Promise.all(this.replicas.map((replica) => this.untilSynced(replica)));
-    });
+    before(() => this.start());
     afterEach(async () => {
       await Promise.all(this.clients.splice(0).map(closeClient));
-      await Promise.all(this.replicas.map(({ feed }) => feed.stop()));
-      await Promise.all(
-        [this.primary, ...this.replicas.map(({ server }) => server)].map((one) => one.stop()),
-      );
+      // A server that does not run has no settings.
+      const settings = await this.settings().catch(() => null);
+      if (settings === this.settingsAtStart) return this.empty();
+      await this.stop();
+      await this.start();
     });
+    after(() => this.stop());
     return this;
   }
 
@@ -77,8 +77,7 @@ export class ReplicaFixture {
 
   /** How often each server has executed a command while the work ran: the primary first. */
   async calls(name: string, work: () => Promise<unknown>): Promise<number[]> {
-    const servers = [this.primary, ...this.replicas.map(({ server }) => server)];
-    const count = (): Promise<number[]> => Promise.all(servers.map((server) => callsAt(server, name)));
+    const count = (): Promise<number[]> => Promise.all(this.servers.map((server) => callsAt(server, name)));
     const before = await count();
     await work();
     const after = await count();
@@ -98,6 +97,36 @@ export class ReplicaFixture {
       timeoutMs: 20_000,
       what: "a replica with all data",
     });
+  }
+
+  /** The primary first. */
+  private get servers(): ServerProcess[] {
+    return [this.primary, ...this.replicas.map(({ server }) => server)];
+  }
+
+  private async start(): Promise<void> {
+    this.primary = await startServer(this.kind, { config: { ...CONFIG, ...this.ofPrimary } });
+    this.replicas = await Promise.all(Array.from({ length: this.size }, () => this.startReplica()));
+    await Promise.all(this.replicas.map((replica) => this.untilSynced(replica)));
+    this.settingsAtStart = await this.settings();
+  }
+
+  private async stop(): Promise<void> {
+    await Promise.all(this.replicas.map(({ feed }) => feed.stop()));
+    await Promise.all(this.servers.map((server) => server.stop()));
+  }
+
+  /** What CONFIG SET and REPLICAOF change. */
+  private async settings(): Promise<string> {
+    return JSON.stringify(
+      await Promise.all(this.servers.map((server) => server.command("CONFIG", "GET", "*"))),
+    );
+  }
+
+  private async empty(): Promise<void> {
+    for (const { feed } of this.replicas) feed.heal();
+    await this.primary.command("FLUSHALL");
+    await Promise.all(this.replicas.map((replica) => this.untilSynced(replica)));
   }
 
   private async startReplica(): Promise<FixtureReplica> {
