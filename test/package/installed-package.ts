@@ -4,7 +4,7 @@
  */
 
 import { execFile } from "node:child_process";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { checkoutDirectory } from "../../scripts/servers/cache-directory";
@@ -38,12 +38,38 @@ export function packMigration(): Promise<Tarball> {
   return pack(join(checkoutDirectory(), "migrate"));
 }
 
-async function pack(folder: string): Promise<Tarball> {
+const packed = new Map<string, Promise<Tarball>>();
+
+/** Once in a process: nothing is built in between. */
+function pack(folder: string): Promise<Tarball> {
+  const tarball = packed.get(folder) ?? packNow(folder);
+  packed.set(folder, tarball);
+  return tarball;
+}
+
+async function packNow(folder: string): Promise<Tarball> {
   const directory = temporaryDirectory();
   const options = ["pack", "--json", "--ignore-scripts", "--pack-destination", directory];
   const { stdout } = await run("npm", options, { cwd: folder });
-  const [packed] = JSON.parse(stdout) as [{ filename: string; files: PackedFile[] }];
-  return { path: join(directory, packed.filename), files: packed.files };
+  const [{ filename, files }] = JSON.parse(stdout) as [{ filename: string; files: PackedFile[] }];
+  return { path: join(directory, filename), files };
+}
+
+/** The manifests and node_modules that npm has made, by the dependencies. */
+const installed = new Map<string, Promise<string>>();
+
+function install(dependencies: Readonly<Record<string, string>>): Promise<string> {
+  const manifest = JSON.stringify({ private: true, dependencies });
+  const directory = installed.get(manifest) ?? installNow(manifest);
+  installed.set(manifest, directory);
+  return directory;
+}
+
+async function installNow(manifest: string): Promise<string> {
+  const directory = temporaryDirectory();
+  writeFileSync(join(directory, "package.json"), manifest);
+  await run("npm", ["install", ...NPM_OPTIONS], { cwd: directory });
+  return directory;
 }
 
 export class Application {
@@ -57,9 +83,8 @@ export class Application {
     const dependencies = Object.fromEntries(
       Object.entries(tarballs).map(([name, { path }]) => [name, `file:${path}`]),
     );
-    const manifest = { private: true, dependencies };
-    application.write("package.json", JSON.stringify(manifest));
-    await run("npm", ["install", ...NPM_OPTIONS], { cwd: application.directory });
+    // Links of node_modules/.bin are relative, and stay so.
+    cpSync(await install(dependencies), application.directory, { recursive: true, verbatimSymlinks: true });
     return application;
   }
 
