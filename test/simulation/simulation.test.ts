@@ -26,10 +26,10 @@ const run = promisify(execFile);
 const PROGRAM = join(__dirname, "simulate.js");
 const IS_LONG = process.env.SLUICE_LONG === "1";
 const SCHEDULES = {
-  client: IS_LONG ? 50_000 : 1000,
-  cluster: IS_LONG ? 40_000 : 800,
-  sentinel: IS_LONG ? 20_000 : 400,
-  cache: IS_LONG ? 100_000 : 800,
+  client: IS_LONG ? 50_000 : 500,
+  cluster: IS_LONG ? 40_000 : 400,
+  sentinel: IS_LONG ? 20_000 : 200,
+  cache: IS_LONG ? 100_000 : 400,
 };
 /** Lives beyond those, which have shown a defect: a transaction that overtook older commands of its slot. */
 const TELLING_SEEDS = { client: [], cluster: [], sentinel: [], cache: [312_968] };
@@ -37,7 +37,8 @@ const TELLING_SEEDS = { client: [], cluster: [], sentinel: [], cache: [312_968] 
 const STATES = { client: 120, cluster: 4000, sentinel: 50, cache: 500 };
 /** Schedules of one process: many share the time that it takes to start, few divide the work evenly. */
 const LARGEST_PIECE = 2500;
-const PROCESSES = availableParallelism();
+/** In the normal run other groups need the other processors. */
+const PROCESSES = IS_LONG ? availableParallelism() : 1;
 const LONG_MS = 3_000_000;
 
 async function simulate(kind: string, first: number, count: number): Promise<Report> {
@@ -46,7 +47,7 @@ async function simulate(kind: string, first: number, count: number): Promise<Rep
   return JSON.parse(stdout) as Report;
 }
 
-/** In pieces, a process for each processor at a time; what they found is put together. */
+/** In pieces, so many processes at a time; what they found is put together. */
 async function simulateAll(kind: string, count: number): Promise<Report> {
   const total = { schedules: 0, calls: 0, acknowledged: 0, steps: 0, states: 0, trace: "" };
   const problems: string[] = [];
