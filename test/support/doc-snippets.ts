@@ -15,6 +15,7 @@ import { execFile } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { checkoutDirectory } from "../../scripts/servers/cache-directory";
+import { guardDirectory } from "../../scripts/servers/orphan-guard";
 
 export interface Snippet {
   /** As `docs/bulk.md:12`, the line of the first line of code. */
@@ -164,7 +165,8 @@ export function instrument(snippet: Snippet): { code: string; checks: number } {
 
 // --- compiling -----------------------------------------------------------------------------------
 
-const directory = join(checkoutDirectory(), "build", "doc-snippets");
+/** Groups of tests that run side by side compile the same snippets. */
+const directory = join(checkoutDirectory(), "build", "doc-snippets", String(process.pid));
 
 function fileName({ page, line, language, code }: Snippet): string {
   const base = `${page.replace(/\W+/g, "-")}-${line}`;
@@ -203,6 +205,7 @@ function methodsOf(snippets: readonly Snippet[]): string {
 
 /** Compiles all snippets; the complaints of the compiler, by place. */
 export async function compileSnippets(snippets: readonly Snippet[]): Promise<Map<string, string[]>> {
+  guardDirectory(directory);
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(join(directory, "in"), { recursive: true });
   writeFileSync(join(directory, "in", "names.d.ts"), NAMES);
