@@ -37,6 +37,7 @@ export interface ChannelReport {
   readonly toldByGap: number;
   /** Missed, and nobody was told. */
   readonly untold: number;
+  /** Heard again, where no shard changed its master in between. */
   readonly twice: number;
   /**
    * Heard behind a later one, where the shard did not change its master in between. Classic messages are not judged:
@@ -89,6 +90,7 @@ class ChannelBook {
     const missed = [...this.messages.entries()].filter(([number]) => !heard.has(number));
     const reasons = missed.map(([, message]) => this.reasonOf(message));
     const count = (reason: string): number => reasons.filter((one) => one === reason).length;
+    const calm = this.heardCalmly(upheavals);
     return {
       channel: this.channel,
       published: this.messages.length,
@@ -98,8 +100,10 @@ class ChannelBook {
       takenByNobody: count("takenByNobody"),
       toldByGap: count("toldByGap"),
       untold: count("untold"),
-      twice: this.heard.length - heard.size,
-      outOfOrder: this.isSharded ? this.countOutOfOrder(upheavals) : 0,
+      twice: calm.length - new Set(calm).size,
+      outOfOrder: this.isSharded
+        ? calm.filter((number, i) => i > 0 && number < (calm[i - 1] as number)).length
+        : 0,
     };
   }
 
@@ -110,14 +114,15 @@ class ChannelBook {
     return this.isSharded && answer === 0 ? "takenByNobody" : "untold";
   }
 
-  /** A message may go around by the node that was demoted, and be overtaken by one that its successor took. */
-  private countOutOfOrder(upheavals: readonly Period[]): number {
-    const isCalm = (number: number): boolean => {
+  /**
+   * What was heard, without what was published during an upheaval: such a message may go around by the node that was
+   * demoted, be overtaken by one that its successor took, and reach the subscriber from both.
+   */
+  private heardCalmly(upheavals: readonly Period[]): number[] {
+    return this.heard.filter((number) => {
       const { publishedAtMs } = this.messages[number] as Message;
       return !upheavals.some(({ fromMs, toMs }) => publishedAtMs >= fromMs && publishedAtMs <= toMs);
-    };
-    const calm = this.heard.filter(isCalm);
-    return calm.filter((number, i) => i > 0 && number < (calm[i - 1] as number)).length;
+    });
   }
 
   private async publishOne(): Promise<void> {

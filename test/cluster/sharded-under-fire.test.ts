@@ -17,6 +17,7 @@ import { serverKinds } from "../support/shared-servers";
 const CHANNEL = "stream";
 const SLOT = calculateSlot(CHANNEL);
 const TIMEOUT_MS = 60_000;
+const FAILOVERS = process.env.SLUICE_LONG === "1" ? 8 : 4;
 const ENOUGH = 100;
 /** Between what a server does and the moment a busy client hears of it. */
 const NOTICE_MS = 2000;
@@ -74,8 +75,9 @@ class Stream {
   }
 
   expectHonest(): void {
-    expect(this.heard.length, "each once").to.equal(new Set(this.heard).size);
+    // What is published during an upheaval may reach the subscriber from the node that was demoted and from its successor.
     const calm = this.heard.filter((n) => !this.isUpheaval(this.publishedAtMs[n] as number));
+    expect(calm.length, "each once").to.equal(new Set(calm).size);
     expect(calm, "in order").to.deep.equal([...calm].sort((a, b) => a - b));
     const heard = new Set(this.heard);
     const missed = [...this.publishedAtMs.keys()].filter((n) => !heard.has(n));
@@ -151,10 +153,10 @@ for (const kind of serverKinds().filter((one) => one !== ServerKind.Redis8)) {
     const fixture = new ClusterFixture(kind);
     fixture.install();
 
-    it("their shard changes its master by CLUSTER FAILOVER, eight times", async () => {
+    it(`their shard changes its master by CLUSTER FAILOVER, ${FAILOVERS} times`, async () => {
       const { cluster } = fixture;
       const stream = await begin(fixture);
-      for (let failover = 0; failover < 8; failover++) {
+      for (let failover = 0; failover < FAILOVERS; failover++) {
         const gapCount = stream.gaps.length;
         await stream.during(async () => {
           await cluster.failover(await cluster.ownerOf(SLOT));

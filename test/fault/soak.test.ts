@@ -11,6 +11,7 @@ import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
 import type { RetryPolicy } from "../../src/command/command-extra";
+import { seedOfRun } from "../support/properties";
 import { sharedServer } from "../support/shared-servers";
 import type { SoakReport, SoakTask } from "./soak-program";
 
@@ -79,7 +80,7 @@ describe("a long run over a bad line", function () {
   for (const policy of ["at-least-once", "at-most-once"] as const) {
     it(`${policy}: every command settles once, the books are exact, memory is flat`, async () => {
       server = await sharedServer(ServerKind.Redis);
-      const seed = Number(process.env.SLUICE_SEED || Date.now() % 2 ** 31);
+      const seed = seedOfRun();
       console.log(`      seed ${seed}`);
       const report = await soak({
         host: server.host,

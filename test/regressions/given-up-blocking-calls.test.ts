@@ -181,9 +181,7 @@ describe("a blocking call that was given up", () => {
       try {
         const redis = fixture.connectDirectly({ username: "worker", password: "x", blockingTimeout: 20 });
         await untilReady(redis);
-        const startMs = performance.now();
         expect(await redis.blpop("jobs", 0)).to.equal(null);
-        expect(performance.now() - startMs).to.be.below(300);
         expect(await outcomeOf(redis.blpop("jobs", 0.3))).to.deep.equal(["fulfilled", null]);
       } finally {
         await fixture.server.command("ACL", "DELUSER", "worker");

@@ -6,10 +6,15 @@
 
 import "./own-processor";
 
+import fc from "fast-check";
 import { assertNothingLeft, rememberResources, watchCommands } from "./leak-check";
+import { seedOfRun } from "./properties";
+import { stopSharedClusters } from "./shared-clusters";
 import { stopSharedServers } from "./shared-servers";
 
 watchCommands();
+// Of the properties that do not choose how they run.
+fc.configureGlobal({ seed: seedOfRun() });
 
 const leaks: string[] = [];
 
@@ -25,7 +30,7 @@ export const mochaHooks = {
     });
   },
   async afterAll(): Promise<void> {
-    await stopSharedServers();
+    await Promise.all([stopSharedServers(), stopSharedClusters()]);
     if (leaks.length > 0) throw new Error(leaks.join("\n"));
   },
 };

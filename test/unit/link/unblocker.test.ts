@@ -218,16 +218,21 @@ describe("Unblocker", () => {
       ["a list without the connection", () => ((current.connection as { clientId: number }).clientId = 6)],
     ];
     for (const [name, prepare] of impossible) {
-      [ended, listed] = [1, null];
-      make();
-      prepare();
-      const command = call(0);
-      const startedAt = performance.now();
-      unblocker.recall(command);
-      expect(await command.promise, name).to.equal(null);
-      expect(command.extra?.isLeftBlocked, name).to.equal(true);
-      expect(performance.now() - startedAt, name).to.be.below(95);
-      unblocker.stop();
+      let leastMs = Number.POSITIVE_INFINITY;
+      // Each caller would get null after 100 ms in any case. A busy machine may hold one of them up for as long.
+      for (let attempt = 0; attempt < 5 && leastMs >= 95; attempt++) {
+        [ended, listed] = [1, null];
+        make();
+        prepare();
+        const command = call(0);
+        const startedAt = performance.now();
+        unblocker.recall(command);
+        expect(await command.promise, name).to.equal(null);
+        expect(command.extra?.isLeftBlocked, name).to.equal(true);
+        leastMs = Math.min(leastMs, performance.now() - startedAt);
+        unblocker.stop();
+      }
+      expect(leastMs, name).to.be.below(95);
     }
   });
 
