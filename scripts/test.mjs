@@ -14,16 +14,16 @@ import { readOptions } from "./test-options.mjs";
 const GROUPS = [
   "fault",
   "cluster",
-  "conformance",
   "package",
-  "regressions",
   "integration",
+  "consumers",
+  "conformance",
+  "regressions",
+  "unit",
+  "examples",
+  "sentinel",
   "simulation",
   "testing",
-  "unit",
-  "sentinel",
-  "consumers",
-  "examples",
   "types",
 ];
 /** Run again by `--long` on every one of these. */

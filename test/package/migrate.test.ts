@@ -297,16 +297,18 @@ export type { RedisClientType };
       "other.ts": 'import { client } from "./elsewhere.js";\nawait client.hGetAll("a");\n',
     };
 
-    async function moved(): Promise<{ directory: string; plan: Plan }> {
-      const directory = project(FILES);
+    let directory: string;
+    let plan: Plan;
+
+    before(async () => {
+      directory = project(FILES);
       mkdirSync(join(directory, "node_modules"));
       const compiler = join(await installTools(), "node_modules", "typescript-5.9");
       symlinkSync(compiler, join(directory, "node_modules", "typescript"));
-      return { directory, plan: await migrate(directory, "--write") };
-    }
+      plan = await migrate(directory, "--write");
+    });
 
-    it("is one in each of them, however it is imported", async () => {
-      const { plan } = await moved();
+    it("is one in each of them, however it is imported", () => {
       for (const file of ["named.ts", "space.ts", "getter.js"]) {
         expect(editOf(plan, file), file).to.include('.hgetall("a")');
       }
@@ -316,8 +318,7 @@ export type { RedisClientType };
       expect(places).to.include("lib/store.ts:10 isOpen: use status");
     });
 
-    it("has calls listed whose replies node-redis returns as objects", async () => {
-      const { plan } = await moved();
+    it("has calls listed whose replies node-redis returns as objects", () => {
       expect(editOf(plan, "queue.ts")).to.include('.blpop("a", 1)');
       const note = plan.notes.find(({ file }) => file === "queue.ts");
       expect(note).to.include({ line: 2 });
@@ -325,7 +326,6 @@ export type { RedisClientType };
     });
 
     it("has calls listed that both clients know by one name, until the project uses this client", async () => {
-      const { directory, plan } = await moved();
       const notesOf = ({ notes }: Plan): string[] =>
         notes.filter(({ file }) => file === "listener.ts").map(({ text }) => text);
       expect(notesOf(plan)).to.have.length(1);
@@ -333,8 +333,7 @@ export type { RedisClientType };
       expect(notesOf(await migrate(directory))).to.deep.equal([]);
     });
 
-    it("needs no connect(), and nothing behind a condition runs under it instead", async () => {
-      const { plan } = await moved();
+    it("needs no connect(), and nothing behind a condition runs under it instead", () => {
       const store = editOf(plan, "lib/store.ts");
       expect(store).to.include('new Redis(process.env.REDIS_URL ?? "redis://localhost:6379")');
       expect(store).to.include("getClient() {\n  return client;\n}");
@@ -342,10 +341,9 @@ export type { RedisClientType };
     });
 
     it("has what is left listed again by a second run, as long as node-redis is a dependency", async () => {
-      const { directory } = await moved();
-      const plan = await migrate(directory);
-      expect(plan.edits).to.deep.equal([]);
-      const texts = plan.notes.map(({ text }) => text).join();
+      const second = await migrate(directory);
+      expect(second.edits).to.deep.equal([]);
+      const texts = second.notes.map(({ text }) => text).join();
       expect(texts).to.include("zRangeWithScores(): use");
       expect(texts).to.include("remove redis from package.json");
     });
