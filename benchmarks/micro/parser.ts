@@ -4,7 +4,8 @@
  */
 
 import { isAscii } from "node:buffer";
-import { copyBytes, decodeText } from "../../src/protocol/decode-value";
+import { copyBytes } from "../../src/protocol/copy-bytes";
+import { decodeText } from "../../src/protocol/decode-value";
 import type { Message } from "../../src/protocol/message";
 import { Parser } from "../../src/protocol/parser";
 import type { ReplySink } from "../../src/protocol/reply-sink";

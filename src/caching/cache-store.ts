@@ -15,12 +15,11 @@
 import type { CommandSpec, ReplyMapper } from "../command/command-spec";
 import { SlotLists } from "./slot-lists";
 import type { TrackedConnection } from "./tracked-connection";
-import { sizeOfText, type ValueKind } from "./values";
+import { ELEMENT_BYTES, sizeOfText, type ValueKind } from "./values";
 
 /** The memory that an answer and a key take besides their content: objects and the slot of the map. */
 const REPLY_BYTES = 280;
 const NODE_BYTES = 192;
-const ARGUMENT_BYTES = 8;
 /** From so many answers on those of a key are found by their signature. */
 const MANY_REPLIES = 8;
 /** Shorter texts are never parts of longer ones, which they would keep in memory. */
@@ -133,11 +132,6 @@ export class CacheStore {
     private readonly isSharded = false,
   ) {
     if (isSharded) this.slots = new SlotLists();
-  }
-
-  /** Keys that have an entry. */
-  get keyCount(): number {
-    return this.nodes.size;
   }
 
   /** Finds the reply to a call from the arguments as the caller wrote them; numbers compare as their texts. */
@@ -383,7 +377,7 @@ function sizeOfNode({ key }: KeyNode): number {
 function sizeOfQuestion({ args }: Question): number {
   let bytes = REPLY_BYTES;
   for (let index = 0; index < args.length; index++) {
-    bytes += ARGUMENT_BYTES + (index === 0 ? 0 : sizeOfText(args[index] as string));
+    bytes += ELEMENT_BYTES + (index === 0 ? 0 : sizeOfText(args[index] as string));
   }
   return bytes;
 }

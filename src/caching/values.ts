@@ -21,7 +21,8 @@ export type ValueKind = (typeof ValueKind)[keyof typeof ValueKind];
 
 const STRING_BYTES = 24;
 const LIST_BYTES = 32;
-const ELEMENT_BYTES = 8;
+/** A reference to a value. */
+export const ELEMENT_BYTES = 8;
 const DICTIONARY_BYTES = 56;
 const FIELD_BYTES = 32;
 const BUFFER_BYTES = 96;

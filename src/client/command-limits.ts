@@ -6,7 +6,7 @@
  */
 
 import { blockingTimeMs, heldTimeMs } from "../command/blocking";
-import { type Command, CommandState } from "../command/command";
+import { type Command, CommandState, sentFor } from "../command/command";
 import type { ReadFrom, RetryPolicy, SentCommand, SettleHook } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import { CommandAbortedError, CommandTimeoutError, OptionError, type TimeoutDetails } from "../errors";
@@ -15,7 +15,7 @@ import { listenToAbort, stopListening } from "../util/abort-listeners";
 import { describeCommand } from "../util/credentials";
 import { type Deadline, deadlines, type Expiring } from "../util/deadlines";
 import { userClockMs } from "../util/scheduling";
-import { withoutFrames } from "../util/without-frames";
+import { withoutStack } from "../util/without-stack";
 import { RETRY_POLICIES } from "./options/check-options";
 
 // Needed by the link when a blocking call times out; loaded here so that it is available then.
@@ -164,7 +164,7 @@ function cacheTtlMs(choice: boolean | number): number | null {
 
 function detailsOf(command: Command, context: LimitContext, issuedAtMs: number): TimeoutDetails {
   const nowMs = userClockMs();
-  const sent = command.extra?.sentAs ?? command;
+  const sent = sentFor(command);
   const isSent = sent.state === CommandState.Sent;
   const queuedUntilMs = isSent && sent.extra !== null ? sent.extra.sentAtMs : nowMs;
   const { commandsAhead, bytesAhead, server } = context.positionOf(sent);
@@ -237,7 +237,7 @@ export class CommandLimit extends Limit {
       return;
     }
     const details = detailsOf(command, this.context, this.issuedAtMs);
-    const error = withoutFrames(CommandTimeoutError, details, this.isTelling);
+    const error = withoutStack(() => new CommandTimeoutError(details, this.isTelling));
     error.command = describeCommand(command.name, command.args);
     failAndRecall(command, error);
   }
@@ -309,7 +309,7 @@ class SignalListener {
 
   private abort({ command, issuedAtMs }: AbortableCommand): void {
     const details = detailsOf(command, this.context, issuedAtMs);
-    const error = withoutFrames(CommandAbortedError, details, this.signal.reason);
+    const error = withoutStack(() => new CommandAbortedError(details, this.signal.reason));
     error.command = describeCommand(command.name, command.args);
     failAndRecall(command, error);
   }

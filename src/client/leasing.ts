@@ -6,7 +6,7 @@
 import type { Argument } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import type { ChainableCommander, ExecReply, Known, ReplyRows } from "../command/generated/signatures";
-import { slotOfKey } from "../command/slot";
+import { SLOT_COUNT, slotOfKey } from "../command/slot";
 import { ConnectionClosedError, OptionError, ReplyError, WatchLostError } from "../errors";
 import { BlockingLease, type SharedConnection } from "../leases/blocking-lease";
 import { ConnectionPool } from "../leases/connection-pool";
@@ -56,7 +56,6 @@ const DEFAULT_IDLE_MS = 30_000;
 const DEFAULT_ATTEMPTS = 10;
 /** The limit of the random pause before a transaction is repeated. */
 const LONGEST_PAUSE_MS = 64;
-const SLOTS = 16384;
 const REDIRECT = /^(?:MOVED|ASK|TRYAGAIN) /;
 
 /** One call of `lease()`. */
@@ -239,7 +238,7 @@ function isRedirect(error: unknown): boolean {
 
 function slotOf({ options }: Pick<ClientBase, "options">, { key, slot }: LeaseOptions): number {
   if (key !== undefined) return slotOfKey(withPrefix(key, options.keyPrefix));
-  if (slot !== undefined && Number.isInteger(slot) && slot >= 0 && slot < SLOTS) return slot;
+  if (slot !== undefined && Number.isInteger(slot) && slot >= 0 && slot < SLOT_COUNT) return slot;
   throw new OptionError(
     "lease() of a cluster needs the node of a slot: pass { key } or { slot } from 0 to 16383.",
   );

@@ -234,12 +234,12 @@ export function readLink(link: Link, counts: ConnectionCounts, surroundings: Sur
   });
 }
 
-function readQueues({ connection, offline, pending, queue }: Link, gathered: Waiting): QueueStats {
+function readQueues({ connection, offline, inFlight, queue }: Link, gathered: Waiting): QueueStats {
   return Object.freeze({
     offline: offline.length,
     gathered: gathered.count,
-    unsent: pending.unsent - offline.length,
-    inFlight: pending.unanswered,
+    unsent: queue?.unsent ?? 0,
+    inFlight,
     offlineBytes: offline.bytes,
     gatheredBytes: gathered.bytes,
     unsentBytes: queue?.unsentBytes ?? 0,

@@ -9,6 +9,7 @@ import type { Link } from "../link/link";
 import type { Distance, Reader } from "../link/reader-choice";
 import { clockMs } from "../util/scheduling";
 import { type NodeAddress, nodeKey } from "./node-address";
+import { UNHEARD_MS } from "./settling";
 
 export type NodeRole = "master" | "slave";
 
@@ -54,11 +55,6 @@ export class Shard {
     return this.keys.length === other.keys.length && this.keys.every((key, i) => key === other.keys[i]);
   }
 }
-
-/**
- * A node that owes replies and has been silent for this long is not waited for once other nodes have its slots.
- */
-const UNHEARD_MS = 1000;
 
 /** A node that has replied CLUSTERDOWN is not trusted about slots for this long. */
 const DOUBT_MS = 5000;

@@ -26,6 +26,7 @@ import { IGNORED } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
 import { SelectOnClusterError } from "../errors";
 import type { Argument } from "../protocol/resp-types";
+import { LONGEST_SHOWN } from "../util/bounds";
 import { CrossSlotTransactionError, OpenTransactionError } from "./cluster-errors";
 import type { Redirect } from "./redirect";
 
@@ -186,9 +187,7 @@ export function makeTransaction(commands: readonly Command[]): ClusterTransactio
   return new ClusterTransaction(commands, slot);
 }
 
-const SHOWN_LENGTH = 80;
-
 function shown(key: Argument): string {
   const text = typeof key === "string" ? key : key.toString();
-  return text.length <= SHOWN_LENGTH ? text : `${text.slice(0, SHOWN_LENGTH)}…`;
+  return text.length <= LONGEST_SHOWN ? text : `${text.slice(0, LONGEST_SHOWN)}…`;
 }

@@ -10,10 +10,9 @@ import { specOf } from "../command/command-table";
 import { firstKeyOfRule, type KeyRule, NO_KEYS, parseKeyRule } from "../command/key-positions";
 import { PromiseCompletion } from "../command/promise-completion";
 import { NO_SLOT, slotOfKey } from "../command/slot";
+import { MOST_NAMES } from "../util/bounds";
 import type { NodePool } from "./node-pool";
 
-/** Command names come from callers: they must not fill the memory. */
-const MAX_WORDS = 256;
 /**
  * Longer or other text is a whole command line used as a name. It may contain a secret, and no server knows it.
  */
@@ -38,7 +37,7 @@ export class CommandGuide {
 
   private ask(lowerName: string): void {
     const node = this.pool.isSealed ? null : this.pool.sample("all");
-    if (this.rules.size >= MAX_WORDS || node === null) return;
+    if (this.rules.size >= MOST_NAMES || node === null) return;
     this.rules.set(lowerName, NO_KEYS);
     const completion = new PromiseCompletion();
     const question = issuedBy(

@@ -3,11 +3,11 @@
  * wire: slots, hosts and ports are checked, and an invalid redirect counts as an ordinary error of the command.
  */
 
+import { SLOT_COUNT } from "../command/slot";
 import { type RedirectContext, redirectChannel } from "../observability/work-channels";
 import { parsePort } from "../util/address-checks";
 import { maskName } from "../util/credentials";
 import { NO_NAME, type NodeAddress, nodeKey, parseAddress } from "./node-address";
-import { SLOT_COUNT } from "./slot-map";
 
 export const RedirectKind = {
   /** The slot has moved to another master. */

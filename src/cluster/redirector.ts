@@ -29,6 +29,7 @@ import { type ClusterTransaction, transactionOf } from "./cluster-transaction";
 import type { NodePool } from "./node-pool";
 import { parseRedirect, type Redirect, RedirectKind, tellRedirected } from "./redirect";
 import { type RetryQueue, type Returned, WaitReason } from "./retry-queue";
+import { GOSSIP_MS } from "./settling";
 import type { SlotOwners } from "./slot-owners";
 
 const debug = debugLog("cluster");
@@ -69,13 +70,12 @@ const EVEN_TRIES = 4;
  * default.
  */
 const LONGEST_DELAY_MS = 3500;
-/** After so many losses at one node, a command asks another master for the owner of its slot if no table is readable. */
-const LOSSES_BELIEVED = 2;
-/** After so many redirects by one node, the command waits before it returns there. */
-const TIMES_SENT_AWAY = 2;
+/**
+ * After so many losses at one node, a command asks another master for the owner of its slot if no table is readable.
+ * After so many redirects by one node, it waits before it returns there.
+ */
+const TIMES_BELIEVED = 2;
 const FIRST_AGREEING_MS = 20;
-/** How long a replica that could not serve a read is avoided. */
-const AVOID_MS = 1000;
 const MAX_TRAIL = 64;
 
 /** The link of its node has ended, and no other link takes its commands over. */
@@ -294,14 +294,14 @@ export class Redirector {
     const { node, redirect } = refusal;
     const isDown = redirect.kind === RedirectKind.ClusterDown;
     if (redirect.kind === RedirectKind.Unfit && node.role === "slave" && isReplicaRead(unit)) {
-      node.avoidedUntilMs = clockMs() + AVOID_MS;
+      node.avoidedUntilMs = clockMs() + GOSSIP_MS;
       detach(unit);
       this.spendAndGiveBack(unit, refusal, { reason: WaitReason.Moved, delayMs: 0 });
       return true;
     }
     if (isDown) {
       node.doubt();
-      if (node.role === "slave") node.avoidedUntilMs = clockMs() + AVOID_MS;
+      if (node.role === "slave") node.avoidedUntilMs = clockMs() + GOSSIP_MS;
     }
     const { retryDelayOnClusterDown } = this.options;
     if (retryDelayOnClusterDown === 0) return false;
@@ -326,7 +326,7 @@ export class Redirector {
         pool.renew(node);
       }
     } else if (node.role === "slave" && owner === target) {
-      node.avoidedUntilMs = clockMs() + AVOID_MS;
+      node.avoidedUntilMs = clockMs() + GOSSIP_MS;
     } else if (owner !== target) {
       owners.move(slot, target);
       if (owner?.isLost) this.leadAway(owner);
@@ -362,7 +362,7 @@ export class Redirector {
   private doubtOwner(unit: Command, node: ClusterNode): boolean {
     const { pool, refresher } = this.deps;
     if (!refresher.isDenied || unit.slot < 0 || pool.isSealed) return false;
-    if (timesAt(unit, node) < LOSSES_BELIEVED) return false;
+    if (timesAt(unit, node) < TIMES_BELIEVED) return false;
     if (pool.otherMaster(node) === null) return false;
     trailOf(unit).avoided = node.key;
     return true;
@@ -408,7 +408,7 @@ function timesAt(unit: Command, { key }: ClusterNode): number {
  * milliseconds.
  */
 function agreeingDelay(times: number): number {
-  return times < TIMES_SENT_AWAY ? 0 : grownDelay(FIRST_AGREEING_MS, times - TIMES_SENT_AWAY + EVEN_TRIES);
+  return times < TIMES_BELIEVED ? 0 : grownDelay(FIRST_AGREEING_MS, times - TIMES_BELIEVED + EVEN_TRIES);
 }
 
 /** Removes a command from its automatic batch, which then no longer waits for it. */

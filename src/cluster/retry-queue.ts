@@ -37,6 +37,7 @@ import { bytesOf } from "../command/size";
 import { Delay, userClockMs } from "../util/scheduling";
 import type { NodeClient } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
+import { UNHEARD_MS } from "./settling";
 
 export const WaitReason = {
   /** The connection was lost or cannot be made. */
@@ -57,9 +58,6 @@ export interface WaitTerms {
 export interface Returned extends WaitTerms {
   readonly command: Command;
 }
-
-/** A command that its node never answers cannot hold its slot for longer. */
-const ORDER_LIMIT_MS = 1000;
 
 /** Slots that become ready within this time are sent together, so that they share a write. */
 const TOGETHER_MS = 2;
@@ -339,7 +337,7 @@ export class RetryQueue {
 
   /** The slot waits until the node has answered or returned `last`, its youngest command of the slot. */
   private awaitLast(slot: HeldSlot, client: NodeClient, last: Command): void {
-    const limit = slot.drain?.limit ?? waitOf(ORDER_LIMIT_MS);
+    const limit = slot.drain?.limit ?? waitOf(UNHEARD_MS);
     if (slot.drain !== null) this.drains.get(slot.drain.last)?.delete(slot);
     slot.drain = { client, last, limit };
     const slots = this.drains.get(last);

@@ -3,9 +3,8 @@
  * replaces the whole map, MOVED one slot. Knows no connections.
  */
 
+import { SLOT_COUNT } from "../command/slot";
 import { type ClusterNode, Shard } from "./cluster-node";
-
-export const SLOT_COUNT = 16_384;
 
 /** Slots `from` to `to`, both included, belong to a shard. */
 export interface SlotRange {

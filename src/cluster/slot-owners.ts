@@ -4,13 +4,14 @@
  * owner do not overtake them.
  */
 
+import { SLOT_COUNT } from "../command/slot";
 import { type AddressMap, reachable } from "../util/address-map";
 import { callUser } from "../util/user-code";
 import { type ClusterNode, type NodeRole, Shard } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
 import type { NodePool } from "./node-pool";
 import type { RetryQueue } from "./retry-queue";
-import { SLOT_COUNT, type SlotMap, type SlotRange } from "./slot-map";
+import type { SlotMap, SlotRange } from "./slot-map";
 import type { TopologyRange } from "./topology";
 
 /** The changes that a table has made. */

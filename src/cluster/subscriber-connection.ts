@@ -17,6 +17,7 @@ import type { Link } from "../link/link";
 import { clockMs } from "../util/scheduling";
 import { NoSubscriberError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
+import { GOSSIP_MS } from "./settling";
 
 export interface SubscriberClient extends Dispatcher {
   readonly link: Link;
@@ -48,11 +49,9 @@ export const CHECK_MS = 500;
 /** Checks without a byte after which a node gets a PING: 1 s. */
 const CHECKS_UNTIL_ASKED = 2;
 /** After one more check without a reply the node counts as silent: 1.5 s. */
-const CHECKS_UNTIL_SILENT = 3;
+const CHECKS_UNTIL_SILENT = CHECKS_UNTIL_ASKED + 1;
 /** A replaceable node is abandoned after 3.5 s, which is longer than most scripts block a server. */
 const CHECKS_UNTIL_LEFT = 7;
-/** How long a confirmed subscription outweighs a table, which may be older than the confirmation. */
-const TABLE_LAG_MS = 1000;
 
 /** A name of a kind by the text of its bytes. */
 export type NameKey = string;
@@ -110,7 +109,7 @@ export class SubscriberConnection implements SubscriberListener {
   /** It was confirmed recently: a table that contradicts it may be older. */
   isRecent(kind: SubscriptionKind, name: Buffer): boolean {
     const atMs = this.confirmedAtMs.get(keyOf(kind, name));
-    return atMs !== undefined && clockMs() - atMs < TABLE_LAG_MS;
+    return atMs !== undefined && clockMs() - atMs < GOSSIP_MS;
   }
 
   /** Counts the silence since the last check. */

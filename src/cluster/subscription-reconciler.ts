@@ -23,6 +23,7 @@ import { NoSubscriberError, TooManyRedirectionsError } from "./cluster-errors";
 import type { ClusterNode } from "./cluster-node";
 import type { NodeAddress } from "./node-address";
 import { parseRedirect, RedirectKind } from "./redirect";
+import { GOSSIP_MS } from "./settling";
 import {
   CHECK_MS,
   type ConnectionHome,
@@ -68,21 +69,15 @@ const WORDS = {
  * these.
  */
 const MOST_QUICK_LOOKS = 4;
-const MOVING_PAUSE_MS = 100;
 /**
- * The shortest pause between two connection attempts to a node. A connection that was ready and lasted longer
- * is reconnected immediately.
+ * The pause while slots move, and the shortest one between two connection attempts to a node. A connection that was
+ * ready and lasted longer is reconnected immediately.
  */
 const FIRST_PAUSE_MS = 100;
 /** The longest pause before an unreachable node is tried again. Messages published meanwhile are lost. */
 const LONGEST_PAUSE_MS = 500;
 /** Checks between two unrequested passes: one second. */
 const CHECKS_UNTIL_LOOK = 2;
-/**
- * After a node has ended a subscription, it is not asked again for this long, even if tables name it. As a
- * replica it would accept the subscription, and receive messages only once its new master knows it.
- */
-const LEFT_MS = 1000;
 /** Longer than a failover with default settings: subscriptions still missing after it are no longer urgent. */
 const HURRY_MS = 30_000;
 
@@ -218,7 +213,8 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     if (!this.isCurrent(connection)) return;
     this.wanted.miss(SubscriptionKind.Shard, channel);
     if (!this.placement.isSpread) return;
-    this.left.set(key, { node: connection.node, untilMs: clockMs() + LEFT_MS });
+    // As a replica the node would accept the subscription, and receive messages only once its new master knows it.
+    this.left.set(key, { node: connection.node, untilMs: clockMs() + GOSSIP_MS });
     if (this.quickLooks < MOST_QUICK_LOOKS) this.deps.onSlotsLost(connection.node);
     else this.deps.onStale();
     this.bookAfterMove();
@@ -252,7 +248,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     else if (this.placement.nodeFor(command) !== node) this.send(command, false);
     else {
       this.waiting.push(command);
-      this.book(MOVING_PAUSE_MS);
+      this.book(FIRST_PAUSE_MS);
     }
   }
 
@@ -264,7 +260,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     else if (node instanceof Error && isNew) command.fail(node);
     else {
       this.waiting.push(command);
-      if (node instanceof Error) this.book(MOVING_PAUSE_MS);
+      if (node instanceof Error) this.book(FIRST_PAUSE_MS);
     }
   }
 
@@ -325,7 +321,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
 
   /** A moving slot is no failure: the pause does not grow. */
   private bookAfterMove(): void {
-    this.book(this.quickLooks++ < MOST_QUICK_LOOKS ? 0 : MOVING_PAUSE_MS);
+    this.book(this.quickLooks++ < MOST_QUICK_LOOKS ? 0 : FIRST_PAUSE_MS);
   }
 
   private book(delayMs: number): void {
@@ -442,7 +438,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     const key = keyOf(kind, name);
     const left = this.left.get(key);
     if (left?.node === node && clockMs() < left.untilMs) {
-      this.book(MOVING_PAUSE_MS);
+      this.book(FIRST_PAUSE_MS);
       return null;
     }
     this.left.delete(key);

@@ -5,11 +5,12 @@
  */
 
 import { isIP } from "node:net";
+import { SLOT_COUNT } from "../command/slot";
 import type { Reply } from "../protocol/resp-types";
 import { isHost, parsePort, parseWhole } from "../util/address-checks";
+import { MOST_SERVERS } from "../util/bounds";
 import { TopologyError } from "./cluster-errors";
 import { hostOr, type NodeAddress } from "./node-address";
-import { SLOT_COUNT } from "./slot-map";
 
 /** A range of slots with the nodes that serve it, master first. */
 export interface TopologyRange {
@@ -22,8 +23,6 @@ export interface TopologyRange {
 /** Parses one kind of reply. `usesTls` chooses between ports where a node has two. */
 export type TopologyParser = (reply: Reply, sender: NodeAddress, usesTls: boolean) => TopologyRange[];
 
-/** The most replicas of one master that are read; real masters have a handful. */
-const MAX_REPLICAS = 256;
 /** The most addresses of one reply that are read: one range for each slot, with 15 replicas each. */
 const MAX_ADDRESSES = 16 * SLOT_COUNT;
 
@@ -36,7 +35,7 @@ export const parseSlots: TopologyParser = (reply, sender) => {
     const slots = readRange(entry[0], entry[1]);
     const master = readSlotsNode(entry[2], sender);
     if (slots === null || master === null) continue;
-    const replicas = entry.slice(3, 3 + MAX_REPLICAS).map((node: Reply) => readSlotsNode(node, sender));
+    const replicas = entry.slice(3, 3 + MOST_SERVERS).map((node: Reply) => readSlotsNode(node, sender));
     ranges.push({ ...slots, master, replicas: replicas.filter(isAddress) });
     count += 1 + replicas.length;
     if (count >= MAX_ADDRESSES) break;
@@ -52,7 +51,7 @@ export const parseShards: TopologyParser = (reply, sender, usesTls) => {
     const slots = shard.get("slots");
     const nodes = shard.get("nodes");
     if (!Array.isArray(slots) || !Array.isArray(nodes)) continue;
-    const members = nodes.slice(0, MAX_REPLICAS).map(fieldsOf);
+    const members = nodes.slice(0, MOST_SERVERS).map(fieldsOf);
     const master = chooseMaster(members);
     const masterAddress = master === undefined ? null : readShardsNode(master, sender, usesTls);
     if (masterAddress === null) continue;

@@ -10,7 +10,9 @@
  */
 
 import { ArgumentError } from "../errors";
-import { copyLarge, LARGE_COPY_BYTES } from "../protocol/large-copies";
+import { copyBytes } from "../protocol/copy-bytes";
+import { copyLarge } from "../protocol/large-copies";
+import { LARGE_BYTES } from "../protocol/limits";
 import type { Argument } from "../protocol/resp-types";
 import type { ArgumentMapper, CommandSpec } from "./command-spec";
 
@@ -116,16 +118,9 @@ export function captureArguments(args: Argument[]): void {
   }
 }
 
-/** Up to this size a loop copies faster than a call of the runtime. */
-const LOOP_COPY_BYTES = 32;
-
 function copyOf(bytes: Buffer): Buffer {
   const size = bytes.length;
-  if (size >= LARGE_COPY_BYTES) return copyLarge(bytes);
-  const copy = Buffer.allocUnsafe(size);
-  if (size > LOOP_COPY_BYTES) copy.set(bytes);
-  else for (let i = 0; i < size; i++) copy[i] = bytes[i] as number;
-  return copy;
+  return size >= LARGE_BYTES ? copyLarge(bytes) : copyBytes(bytes, 0, size);
 }
 
 function numberText(value: number): string {

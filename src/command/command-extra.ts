@@ -101,7 +101,7 @@ export interface TrackedRead {
   onTimeToLive(ms: number): void;
 }
 
-/** The command that is sent in place of one that was merged with others. */
+/** The command that is sent in place of one that was merged with others, or the parts of one that was split. */
 export interface SentCommand {
   readonly state: number;
   readonly slot: number;

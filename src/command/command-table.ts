@@ -6,6 +6,7 @@
  */
 
 import type { Argument } from "../protocol/resp-types";
+import { MOST_NAMES } from "../util/bounds";
 import { BUILTIN_ARGUMENT_MAPPERS } from "./argument-mappers";
 import { hasBlockOption } from "./blocking";
 import { type ArgumentMapper, CommandFlag, type CommandSpec, type ReplyMapper } from "./command-spec";
@@ -66,8 +67,6 @@ class TableSpec implements CommandSpec {
   ) {}
 }
 
-/** Enough for all spellings that a program uses on purpose; other specs are created for each call. */
-const MAX_CACHED_SPELLINGS = 1024;
 /** Longer names are not cached: no command has such a name. */
 const MAX_CACHED_WORD_LENGTH = 128;
 
@@ -130,7 +129,7 @@ function makeSpec(word: string): CommandSpec {
   const spec = new TableSpec(word, lowerName, known?.flags ?? 0, keys ?? UNKNOWN_KEYS);
   setTransformers(spec);
   if (word.length > MAX_CACHED_WORD_LENGTH) return spec;
-  if (otherSpecs.size >= MAX_CACHED_SPELLINGS) otherSpecs.clear();
+  if (otherSpecs.size >= MOST_NAMES) otherSpecs.clear();
   otherSpecs.set(word, spec);
   return spec;
 }

@@ -14,7 +14,7 @@ import { describeCommand } from "../util/credentials";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 import { callUser, toError } from "../util/user-code";
 import type { Batch } from "./batch";
-import { CommandExtra } from "./command-extra";
+import { CommandExtra, type SentCommand } from "./command-extra";
 import type { CommandSpec, ReplyShape } from "./command-spec";
 import { decodeBuffersDeep, mapReply } from "./reply-mappers";
 import { UNROUTED } from "./slot";
@@ -284,6 +284,11 @@ export class Command {
 export function issuedBy(origin: Origin, command: Command): Command {
   command.origin = origin;
   return command;
+}
+
+/** The command that is written in its place: another one if it was merged or split. */
+export function sentFor(command: Command): SentCommand {
+  return command.extra?.sentAs ?? command;
 }
 
 /**

@@ -13,7 +13,8 @@ import {
   OutcomeUnknownError,
   WatchLostError,
 } from "../errors";
-import { copyError, OneCause, withoutStack, withStackOf } from "../util/copy-error";
+import { copyError, OneCause, withStackOf } from "../util/copy-error";
+import { withoutStack } from "../util/without-stack";
 import type { Command } from "./command";
 import type { Ending } from "./fate";
 

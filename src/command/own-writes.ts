@@ -11,18 +11,17 @@ import type { Dispatcher } from "./dispatcher";
 import { Effect, effectOf } from "./effects";
 import { keyPositions } from "./key-positions";
 import { isReplicaRead } from "./replica-read";
-import { slotOfKey } from "./slot";
+import { SLOT_COUNT, slotOfKey } from "./slot";
 
-const SLOTS = 16_384;
 /** Writes whose keys are unknown. */
-const EVERY_SLOT = SLOTS;
+const EVERY_SLOT = SLOT_COUNT;
 /** All writes together, for reads whose keys are unknown. */
-const ANY_SLOT = SLOTS + 1;
+const ANY_SLOT = SLOT_COUNT + 1;
 
 export class OwnWrites {
   /** Unanswered writes. */
-  private readonly underWay = new Uint32Array(SLOTS + 2);
-  private readonly recentUntilMs = new Float64Array(SLOTS + 2);
+  private readonly underWay = new Uint32Array(SLOT_COUNT + 2);
+  private readonly recentUntilMs = new Float64Array(SLOT_COUNT + 2);
   /** The slots written since MULTI: EXEC runs these writes, after the replies to them. */
   private queued: Set<number> | null = null;
 

@@ -1,6 +1,7 @@
 /** Returns the memory of large arguments to its pool when their command is answered. */
 
-import { answeredCopy, LARGE_COPY_BYTES, largeCopies } from "../protocol/large-copies";
+import { answeredCopy, largeCopies } from "../protocol/large-copies";
+import { LARGE_BYTES } from "../protocol/limits";
 import type { Command } from "./command";
 import type { SettleHook } from "./command-extra";
 import { CommandFlag } from "./command-spec";
@@ -25,7 +26,7 @@ class Recycling implements SettleHook {
     if (value === "QUEUED" || extra === null || extra.group !== null) return;
     if (extra.resolve !== null || extra.reject !== null) return;
     for (const argument of args) {
-      if (typeof argument !== "string" && argument.length >= LARGE_COPY_BYTES) answeredCopy(argument);
+      if (typeof argument !== "string" && argument.length >= LARGE_BYTES) answeredCopy(argument);
     }
   }
 

@@ -13,6 +13,8 @@ import type { Argument } from "../protocol/resp-types";
 import type { CommandSpec } from "./command-spec";
 import { firstKeyPosition, keyPositions } from "./key-positions";
 
+/** The number of slots of a cluster. */
+export const SLOT_COUNT = 16_384;
 /** The command has no key, so any node may serve it. */
 export const NO_SLOT = -1;
 /** No cluster has inspected the command: it was given directly to the client of one node. */

@@ -16,9 +16,8 @@ import Denque from "denque";
 import { type Command, CommandState } from "../command/command";
 import { isForgettable } from "../command/fate";
 import { estimateSum, sizeOf } from "../command/size";
+import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 
-/** The number of unsent commands at which settled ones (timeouts) are removed. */
-const FIRST_SWEEP = 8192;
 /** Commands of a shared stretch: 2 KiB of places. */
 const STRETCH_LENGTH = 256;
 /** The most stretches, and commands of each, that are sampled to estimate bytes. */
@@ -60,8 +59,8 @@ export class CommandQueue {
   /** The index of `writing` among the stretches. */
   private writingAt = 0;
 
-  // Counters. They follow from the commands (`contradiction` compares them) and exist because the data path
-  // reads them; only this class changes them.
+  // Counters. They follow from the commands, as a test checks, and exist because the data path reads them; only
+  // this class changes them.
 
   /** Commands that are not written. */
   unsent = 0;
@@ -72,6 +71,7 @@ export class CommandQueue {
 
   /** The number of occupied places. */
   private held = 0;
+  /** The number of occupied places at which settled commands are removed. */
   private sweepAt = FIRST_SWEEP;
 
   constructor() {
@@ -174,19 +174,19 @@ export class CommandQueue {
 
   /** Removes the command that has just been answered. */
   shift(): Command | undefined {
-    const head = this.head();
-    if (head !== undefined) this.takeHead();
-    return head;
+    return this.head() === undefined ? undefined : this.takeHead();
   }
 
-  /** Like `shift`, for the command that `head` has just returned. */
-  takeHead(): void {
+  /** Like `shift`, for the command that `head` has found. */
+  takeHead(): Command {
     const { first } = this;
+    const command = first.commandAt(first.next);
     first.places[first.next++] = undefined;
     this.held--;
     this.inFlight--;
     this.answered++;
     if (first.next === first.end) this.leave(first);
+    return command;
   }
 
   /** Empties the queue and returns the written and the unwritten commands, both in order. */
@@ -197,23 +197,6 @@ export class CommandQueue {
     this.restart([]);
     this.inFlight = 0;
     return { sent, unsent };
-  }
-
-  /** For tests: the counter that does not match the commands, or null. */
-  contradiction(): string | null {
-    const all = this.stretches.toArray();
-    const held = this.count(({ next, end }) => end - next);
-    const unsent = this.count(({ written, end }) => end - written);
-    const inFlight = this.count(
-      ({ places, next, written }) =>
-        places.slice(next, written).filter((one) => one?.state !== CommandState.Dropped).length,
-    );
-    const ends = [all[0], all[this.writingAt], all.at(-1)];
-    if (ends.some((one, index) => one !== [this.first, this.writing, this.last][index])) return "ends";
-    if (this.held !== held) return `held ${this.held}, not ${held}`;
-    if (this.unsent !== unsent) return `unsent ${this.unsent}, not ${unsent}`;
-    if (this.inFlight !== inFlight) return `in flight ${this.inFlight}, not ${inFlight}`;
-    return null;
   }
 
   private count(each: (stretch: Stretch) => number): number {
@@ -294,7 +277,7 @@ export class CommandQueue {
       if (stretch.end > 0) kept.push(stretch);
     }
     this.restart(kept);
-    this.sweepAt = Math.max(FIRST_SWEEP, this.held * 2);
+    this.sweepAt = nextSweep(this.held);
   }
 
   private bytesOf(

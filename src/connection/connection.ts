@@ -128,6 +128,8 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
   private socketEnd: Duplex["end"] | null = null;
   private readonly meter: FlushMeter;
   private readonly writer: Writer;
+  /** The reply that is being read belongs to the oldest command, and is no subscriber traffic. */
+  private isUsualReply = false;
   private roomBytes = 0;
   private burstStartMs = 0;
   private openedAtMs = 0;
@@ -285,21 +287,16 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
 
   nextDecoding(): number {
     const command = this.queue.head();
-    if (command === undefined || (command.spec.flags & SUBSCRIBING) !== 0 || this.isInSubscriberMode)
-      return this.decodingOfSubscriber;
+    const isUsual =
+      command !== undefined && (command.spec.flags & SUBSCRIBING) === 0 && !this.isInSubscriberMode;
+    this.isUsualReply = isUsual;
+    if (!isUsual) return this.decodingOfSubscriber;
     return command.isReadAsBuffers ? this.decoding | Decode.Buffers : this.decoding;
   }
 
   onReply(value: Reply): void {
-    const command = this.queue.head();
-    if (command === undefined || (command.spec.flags & SUBSCRIBING) !== 0 || this.isInSubscriberMode) {
-      this.onUnusualReply(command, value);
-      return;
-    }
-    this.queue.takeHead();
-    markAnswered(command);
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.stateReplies?.follow(command, value);
-    command.fulfil(value, this.shape);
+    if (this.isUsualReply) this.settle(this.queue.takeHead(), value);
+    else this.onUnusualReply(value);
   }
 
   onErrorReply(error: Error): void {
@@ -361,8 +358,15 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
     return this.shape.protocol === 2 ? Decode.Buffers | Decode.Messages : Decode.Buffers;
   }
 
+  private settle(command: Command, value: Reply): void {
+    markAnswered(command);
+    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.stateReplies?.follow(command, value);
+    command.fulfil(value, this.shape);
+  }
+
   /** Handles RESP2 subscriber traffic, lines of MONITOR, and unrequested replies. */
-  private onUnusualReply(command: Command | undefined, value: Reply): void {
+  private onUnusualReply(value: Reply): void {
+    const command = this.queue.head();
     if (Array.isArray(value) && this.shape.protocol === 2 && this.pushes.route(value, this.shape)) {
       return;
     }
@@ -376,10 +380,7 @@ export class Connection implements Dispatcher, ReplySink, WriterSource {
       );
       return;
     }
-    this.queue.shift();
-    markAnswered(command);
-    if ((command.spec.flags & STATE_FLAGS) !== 0) this.deps.stateReplies?.follow(command, value);
-    command.fulfil(command.isReadAsBuffers ? value : toText(value), this.shape);
+    this.settle(this.queue.takeHead(), command.isReadAsBuffers ? value : toText(value));
   }
 
   /**

@@ -9,16 +9,17 @@ import { encodeName } from "../command/command-spec";
 import { writeWatch } from "../command/write-watch";
 import { isCommandTraced, type ServerContext } from "../observability/channels";
 import { encodeCommand } from "../protocol/encoder";
-import type { OutputBuffer } from "../protocol/output-buffer";
+import { type OutputBuffer, REFERENCE_FROM_BYTES } from "../protocol/output-buffer";
 import { toError } from "../util/user-code";
 import type { CommandQueue } from "./command-queue";
 import type { ScriptMemory } from "./script-memory";
 import { beginWriting } from "./write-filter";
 
-/** If at most this many commands are large, they share one flush, of up to this many times the usual bytes. */
+/**
+ * If at most this many commands are large, which means that they are sent by reference on average, they share one
+ * flush of up to this many times the usual bytes.
+ */
 const FEW = 16;
-/** The mean size from which commands count as large. */
-const LARGE_BYTES = 16 * 1024;
 
 export interface WriteListener {
   /**
@@ -97,7 +98,7 @@ export class FlushEncoder {
   private isFull(count: number): boolean {
     const { length } = this.output;
     if (length < this.highWaterBytes) return false;
-    return count >= FEW || length < count * LARGE_BYTES || length >= this.highWaterBytes * FEW;
+    return count >= FEW || length < count * REFERENCE_FROM_BYTES || length >= this.highWaterBytes * FEW;
   }
 }
 

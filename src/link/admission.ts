@@ -11,6 +11,7 @@ import type { SettleHook } from "../command/command-extra";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { costOf } from "../command/size";
+import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 import { AbortError, BoundsExceededError } from "../errors";
 import { microtask } from "../util/scheduling";
 import { isQuit } from "./leftovers";
@@ -33,9 +34,6 @@ interface Entry {
   readonly isBatch: boolean;
 }
 
-/** The number of waiting commands at which given-up ones (timeouts) are removed. */
-const FIRST_SWEEP = 4096;
-
 export class Admission implements Dispatcher {
   /** Commands that are admitted and not settled, and their memory. */
   commands = 0;
@@ -43,6 +41,7 @@ export class Admission implements Dispatcher {
   private waiting = new Denque<Entry>();
   /** Commands that wait to be admitted. */
   waitingCount = 0;
+  /** The number of waiting commands at which given-up ones are removed. */
   private sweepAt = FIRST_SWEEP;
   private isServing = false;
   /** A MULTI opened by hand was admitted, and its EXEC or DISCARD was not. */
@@ -112,7 +111,7 @@ export class Admission implements Dispatcher {
     });
     this.waiting = new Denque(kept);
     this.waitingCount = kept.reduce((sum, { commands }) => sum + commands.length, 0);
-    this.sweepAt = Math.max(FIRST_SWEEP, this.waitingCount * 2);
+    this.sweepAt = nextSweep(this.waitingCount);
   }
 
   private fits(entry: Entry): boolean {

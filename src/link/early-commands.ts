@@ -29,7 +29,7 @@ interface Sender {
 export interface EarlyDeps {
   readonly options: LinkOptions;
   readonly connector: AbstractConnector;
-  readonly waiting: OfflineQueue;
+  readonly offline: OfflineQueue;
   readonly subscriptions: { readonly isEmpty: boolean };
   /** The handshake selects this database. */
   readonly databases: { readonly agreed: number };
@@ -65,7 +65,7 @@ export class EarlyCommands {
 
   /** Sends the waiting commands up to the first one that must wait for the outcome. */
   send(credentials: Credentials): void {
-    const { options, connector, waiting, subscriptions, databases, isFresh, hasFailedAttempt } = this.deps;
+    const { options, connector, offline, subscriptions, databases, isFresh, hasFailedAttempt } = this.deps;
     const { current } = this;
     if (hasFailedAttempt || !takesAnyServer(connector)) return;
     // A custom stream may deliver replies at any time, also before the listeners of `ready` have run.
@@ -73,7 +73,7 @@ export class EarlyCommands {
     const db = databases.agreed;
     const mayWrite = isFresh && db === 0 && !hasAny(credentials);
     const sent: Command[] = [];
-    waiting.drain(
+    offline.drain(
       (command) => {
         sent.push(command);
         current.send(command);
@@ -108,7 +108,7 @@ export class EarlyCommands {
       if (command.group !== null) command.group.isStarted = false;
       command.state = CommandState.Queued;
     }
-    this.deps.waiting.putBack([...sent]);
+    this.deps.offline.putBack([...sent]);
   }
 
   private mayRepeat({ extra }: Command): boolean {

@@ -32,7 +32,7 @@ import type { DatabaseChanges } from "./selected-db";
 export interface ErrorReplyDeps {
   readonly options: LinkOptions;
   readonly current: CurrentConnection;
-  readonly waiting: OfflineQueue;
+  readonly offline: OfflineQueue;
   readonly databases: DatabaseChanges;
   /** A command was not sent before its connection was lost: it waits for the next one, or fails. */
   keep(command: Command): void;
@@ -103,7 +103,7 @@ export class ErrorReplies implements ErrorJudge {
   /** Returns true when the command is sent again. */
   private carryOut(command: Command, { does, endsBatch }: Fate): boolean {
     if (endsBatch) command.group?.refuse();
-    if (does === "goes again on the next connection") this.deps.waiting.requeue(command);
+    if (does === "goes again on the next connection") this.deps.offline.requeue(command);
     else if (does === "goes again on this connection") {
       // It is sent with the text of its script.
       this.deps.current.connection?.scripts.forget(command.extra?.script?.sha ?? "");
@@ -118,8 +118,8 @@ export class ErrorReplies implements ErrorJudge {
   }
 
   private resendNow(command: Command): void {
-    const { current, waiting } = this.deps;
-    if (!current.resend(command)) waiting.requeue(command);
+    const { current, offline } = this.deps;
+    if (!current.resend(command)) offline.requeue(command);
   }
 
   /**

@@ -9,13 +9,13 @@ import type { Connection } from "../connection/connection";
 import { ownCommand } from "../connection/handshake";
 import { ReplyError } from "../errors";
 import { atTurnEnd, startTimer, stopTimer } from "../util/scheduling";
+import { LONGEST_ANSWER_MS } from "./side-connection";
 
 /**
- * The limit for the reply: as long as three handshakes, within these bounds. A distant server needs more than
- * the lower bound.
+ * The limit for the reply: as long as three handshakes, at least this long and at most `LONGEST_ANSWER_MS`. A distant
+ * server needs more than the lower bound.
  */
 const LEAST_LIMIT_MS = 200;
-const LONGEST_LIMIT_MS = 2000;
 const HANDSHAKES = 3;
 
 export class LineCheck implements Completion {
@@ -31,7 +31,7 @@ export class LineCheck implements Completion {
     private readonly onSilent: (limitMs: number) => void,
   ) {
     const wantedMs = connection.handshakeMs * HANDSHAKES;
-    this.limitMs = Math.min(Math.max(wantedMs, LEAST_LIMIT_MS), LONGEST_LIMIT_MS);
+    this.limitMs = Math.min(Math.max(wantedMs, LEAST_LIMIT_MS), LONGEST_ANSWER_MS);
     this.seenBytes = connection.bytesRead;
     // After a suspension of the process the timer is due while the reply is unread: reading comes first.
     this.timer = startTimer(() => atTurnEnd(() => this.expire()), this.limitMs);

@@ -5,7 +5,12 @@
 
 import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
-import type { Connection, ConnectionDeps, ConnectionLife, ConnectionOptions } from "../connection/connection";
+import {
+  Connection,
+  type ConnectionDeps,
+  type ConnectionLife,
+  type ConnectionOptions,
+} from "../connection/connection";
 import type { ConnectionCounts } from "../connection/connection-counts";
 import type { WriteListener } from "../connection/flush-encoder";
 import type { MessageListener } from "../connection/push-router";
@@ -118,6 +123,18 @@ export interface LinkMover {
 }
 
 export type MoverMaker = (link: MovableLink) => LinkMover;
+
+/** The mover of a link that does not follow announced maintenance: a connection ends only when it is lost. */
+export const NO_MOVER: LinkMover = {
+  isHolding: false,
+  isRelaxed: false,
+  unanswered: 0,
+  open: (options, deps) => new Connection(options, deps),
+  onEstablished() {},
+  onLost() {},
+  look() {},
+  stop() {},
+};
 
 /** The collaborators of a link. Each one is passed to the part that needs it. */
 export interface LinkDeps extends IdentitySource {

@@ -4,26 +4,23 @@
  * again first, if `command/fate.ts` allows it. Each settles: by its reply, by these rules, or with "Connection
  * is closed." when the link ends.
  *
- *   commands -> Link -> CurrentConnection -> Connection        replies -> ErrorReplies, StateReplies
- *                 \-> OfflineQueue            ^ Reconnection     losses  -> LeftoverCommands
+ *   commands -> Link -----------------------> Connection       replies -> ErrorReplies, StateReplies
+ *                 \-> Intake -> CurrentConnection ^ Reconnection losses  -> LeftoverCommands
+ *                        \-> OfflineQueue
  */
 
-import { flagsOf } from "../command/batch";
 import type { Command } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { causeOf } from "../command/ending-errors";
-import { Connection, type ConnectionDeps, type ConnectionLife } from "../connection/connection";
+import type { Connection, ConnectionDeps, ConnectionLife } from "../connection/connection";
 import { type Credentials, request, type ServerInfo } from "../connection/handshake";
 import { Subscriptions } from "../connection/subscriptions";
 import {
   AlreadyConnectingError,
   ConnectionClosedError,
   MaxRetriesPerRequestError,
-  OfflineQueueDisabledError,
   ReplyError,
-  SelectOnClusterError,
-  WatchLostError,
 } from "../errors";
 import { callUser } from "../util/user-code";
 import { type AbstractConnector, takesAnyServer } from "./connector";
@@ -36,6 +33,7 @@ import {
   explainTurnedAway,
   isConnectionTrouble,
 } from "./establishment";
+import { Intake, type IntakeOwner } from "./intake";
 import { isQuit, LeftoverCommands } from "./leftovers";
 import {
   connectionOptions,
@@ -43,9 +41,10 @@ import {
   type LinkMover,
   type LinkOptions,
   type MovableLink,
+  NO_MOVER,
   serverOf,
 } from "./link-options";
-import { isConnected, type LinkMode, type LinkStatus, modeRefusal, moveLink } from "./link-state";
+import { isConnected, type LinkMode, type LinkStatus, moveLink } from "./link-state";
 import { Liveness } from "./liveness";
 import { OfflineQueue } from "./offline-queue";
 import { type QueuePosition, queuePosition } from "./queue-position";
@@ -59,12 +58,6 @@ import { StateReplies, type StateReplyDeps } from "./state-replies";
 const ATTENTION =
   SESSION_FLAGS | CommandFlag.Quit | CommandFlag.Monitor | CommandFlag.Blocking | CommandFlag.Fieldsets;
 
-/** The number of unsettled commands. */
-export interface Pending {
-  readonly unanswered: number;
-  readonly unsent: number;
-}
-
 /**
  * Each part of a link calls it back through its own interface. Closures for these calls would cost memory in
  * every idle client.
@@ -76,6 +69,7 @@ type CalledByParts = ConnectionLife &
   ErrorReplyDeps &
   StateReplyDeps &
   CredentialHost &
+  IntakeOwner &
   MovableLink;
 
 export class Link implements Dispatcher, CalledByParts {
@@ -92,9 +86,9 @@ export class Link implements Dispatcher, CalledByParts {
   private readonly connectionDeps: ConnectionDeps;
   private readonly gap: SubscriptionGap;
   private readonly leftovers: LeftoverCommands;
-  /** Null: maintenance of the server is not followed. */
-  private readonly mover: LinkMover | null;
-  private state: LinkStatus = "wait";
+  private readonly intake: Intake;
+  private readonly mover: LinkMover;
+  status: LinkStatus = "wait";
   /** The connection, if it is ready, no command waits before it, and no command needs inspection. */
   direct: Connection | null = null;
   /** `disconnect()` was called. */
@@ -104,8 +98,6 @@ export class Link implements Dispatcher, CalledByParts {
   /** When the last bytes arrived over a former connection. */
   private lastArrivalBeforeMs = 0;
   private hasBeenReady = false;
-  /** The commands of a batch are being dispatched one by one. */
-  private isInBatch = false;
 
   constructor(
     readonly options: LinkOptions,
@@ -122,6 +114,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.renewal = new CredentialRenewal(this, deps);
     this.gap = new SubscriptionGap(this.subscriptions, deps);
     this.leftovers = new LeftoverCommands(options, this.offline, deps);
+    this.intake = new Intake(this, this.leftovers, deps);
     const { messages, tracer, counts } = deps;
     const { subscriptions, errorReplies, stateReplies } = this;
     this.connectionDeps = {
@@ -133,11 +126,7 @@ export class Link implements Dispatcher, CalledByParts {
       tracer,
       counts,
     };
-    this.mover = deps.makeMover?.(this) ?? null;
-  }
-
-  get status(): LinkStatus {
-    return this.state;
+    this.mover = deps.makeMover?.(this) ?? NO_MOVER;
   }
 
   get connection(): Connection | null {
@@ -153,7 +142,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   dispatch(command: Command): void {
     if (this.direct === null || (command.spec.flags & ATTENTION) !== 0) {
-      this.dispatchCarefully(command);
+      this.intake.take(command);
       return;
     }
     command.db = this.session.selected.db;
@@ -163,8 +152,7 @@ export class Link implements Dispatcher, CalledByParts {
   dispatchBatch(commands: readonly Command[]): void {
     const connection = this.connectionFor(commands);
     if (connection === null) {
-      if (this.isLeaving) this.refuseLate(commands);
-      else this.dispatchTogether(commands);
+      this.intake.takeBatch(commands);
       return;
     }
     const { db } = this.session.selected;
@@ -174,8 +162,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** The connection that takes these commands as they are; null if they wait or are inspected one by one. */
   connectionFor(commands: readonly Command[]): Connection | null {
-    const flags = flagsOf(commands) & ATTENTION;
-    return flags !== 0 && this.session.isConcerned(commands, flags) ? null : this.direct;
+    return this.session.isConcerned(commands, ATTENTION) ? null : this.direct;
   }
 
   // --- life --------------------------------------------------------------------------------
@@ -203,7 +190,7 @@ export class Link implements Dispatcher, CalledByParts {
   private leaveConnection(isReconnect: boolean, isWritten: boolean): void {
     const { status } = this;
     if (status === "end") return;
-    this.mover?.onLost();
+    this.mover.onLost();
     if (status === "connect") this.current.early.withdraw(new ConnectionClosedError());
     if (!isReconnect) this.isClosing = true;
     this.reconnection.isMovingOn = isReconnect;
@@ -233,8 +220,8 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** Commands are written as they arrive. */
   get isWritable(): boolean {
-    const isHeld = this.mover?.isHolding === true;
-    return this.status === "ready" && this.current.isWritable && !this.session.isQuitting && !isHeld;
+    const isOpen = this.status === "ready" && this.current.isWritable;
+    return isOpen && !this.session.isQuitting && !this.mover.isHolding;
   }
 
   /** QUIT was issued, the client is closing, or it has ended. */
@@ -250,13 +237,9 @@ export class Link implements Dispatcher, CalledByParts {
     return isResp2 && !this.subscriptions.isEmpty ? "subscriber" : "normal";
   }
 
-  /** The unsettled commands: at the connection, and before it. */
-  get pending(): Pending {
-    const { queue, mover } = this;
-    return {
-      unanswered: (queue?.inFlight ?? this.current.early.length) + (mover?.unanswered ?? 0),
-      unsent: this.offline.length + (queue?.unsent ?? 0),
-    };
+  /** Written commands that wait for their reply. */
+  get inFlight(): number {
+    return (this.queue?.inFlight ?? this.current.early.length) + this.mover.unanswered;
   }
 
   /** Undefined before a connection is ready: its queue contains only the handshake. */
@@ -266,7 +249,7 @@ export class Link implements Dispatcher, CalledByParts {
 
   /** No command waits, and no reply is due. */
   get isIdle(): boolean {
-    const length = (this.connection?.queue.length ?? 0) + (this.mover?.unanswered ?? 0);
+    const length = (this.connection?.queue.length ?? 0) + this.mover.unanswered;
     return this.offline.length + length === 0;
   }
 
@@ -289,10 +272,6 @@ export class Link implements Dispatcher, CalledByParts {
 
   // --- called by its parts -----------------------------------------------------------------
 
-  get waiting(): OfflineQueue {
-    return this.offline;
-  }
-
   unanswered(): readonly Command[] {
     return [...(this.connection?.queue.pending() ?? []), ...this.offline.pending()];
   }
@@ -309,10 +288,6 @@ export class Link implements Dispatcher, CalledByParts {
     this.deps.listener.onSelect(db);
   }
 
-  onDbKnown(): void {
-    this.resume();
-  }
-
   prepareFieldsets(): void {
     this.errorReplies.fieldsets.prepareAll();
   }
@@ -325,10 +300,6 @@ export class Link implements Dispatcher, CalledByParts {
 
   onMonitoring(): void {
     if (this.options.monitor) this.setStatus("monitoring");
-  }
-
-  onStateFollowed(): void {
-    this.updateDirect();
   }
 
   onNamedError(type: string, error: Error): void {
@@ -345,13 +316,7 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   onSilence(silentMs: number, first: Command | undefined): void {
-    if (this.mode !== "normal" || !this.isWritable) return;
-    // Within a transaction opened by hand PING would be a member of it. The session has recorded the first
-    // command already.
-    const { flags } = first?.spec ?? { flags: 0 };
-    const isInside = this.session.isInTransaction && (flags & CommandFlag.Multi) === 0;
-    const isEnd = (flags & (CommandFlag.Exec | CommandFlag.Discard)) !== 0;
-    if (!isInside && !isEnd) this.liveness.ask(silentMs);
+    this.liveness.onSilence(silentMs, first);
   }
 
   // --- MovableLink -------------------------------------------------------------------------
@@ -361,23 +326,21 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   get isBound(): boolean {
-    if (this.isInBatch) return true;
+    if (this.intake.isInBatch) return true;
     return this.status !== "ready" || this.isLeaving || this.session.isBound || this.current.isDeciding;
   }
 
   /** Time limits of commands wait longer. */
   get isRelaxed(): boolean {
-    return this.mover?.isRelaxed === true;
+    return this.mover.isRelaxed;
   }
 
   makeConnection(): Connection {
-    const { mover, connectionDeps } = this;
-    const options = connectionOptions(this.options);
-    return mover === null ? new Connection(options, connectionDeps) : mover.open(options, connectionDeps);
+    return this.mover.open(connectionOptions(this.options), this.connectionDeps);
   }
 
   resume(): void {
-    if (this.current.isReady && !this.holdsCommands) this.drainWaiting();
+    if (this.current.isReady && !this.holdsCommands) this.intake.sendWaiting();
     this.updateDirect();
   }
 
@@ -393,13 +356,13 @@ export class Link implements Dispatcher, CalledByParts {
   takeBack(connection: Connection): void {
     const left = this.leftovers.leftBy(connection);
     this.leftovers.keep(this.isLeaving ? this.leftovers.endLeftovers(left) : left, connection);
-    if (this.state === "end") this.leftovers.endWaiting();
+    if (this.status === "end") this.leftovers.endWaiting();
     this.resume();
   }
 
   relax(isRelaxed: boolean): void {
     const { connection, options } = this;
-    if (connection === null || this.state !== "ready") return;
+    if (connection === null || this.status !== "ready") return;
     connection.limitSilence(isRelaxed ? 0 : (options.socketTimeout ?? 0));
     if (!isRelaxed) this.liveness.start(connection);
     else this.liveness.pause(connection);
@@ -458,7 +421,7 @@ export class Link implements Dispatcher, CalledByParts {
     this.setStatus("ready");
     if (this.databases.agreed !== (this.options.db ?? 0)) this.deps.listener.onSelect(this.databases.agreed);
     if (this.options.monitor) this.current.request("monitor", []);
-    this.mover?.onEstablished(connection);
+    this.mover.onEstablished(connection);
     this.sendWaiting(connection);
     this.reconnection.succeed();
     this.errorReplies.onArrival(info.field("role"));
@@ -494,9 +457,9 @@ export class Link implements Dispatcher, CalledByParts {
     this.leftovers.keep(isLast ? this.leftovers.endLeftovers(left) : left, connection);
     this.session.onLoss((flag) => this.offline.has(flag));
     this.reconnection.fail(this.leftovers.closedError());
-    if (this.state !== "close") {
+    if (this.status !== "close") {
       // Ended or connected again by code that received an outcome.
-      if (this.state === "end") this.leftovers.endWaiting();
+      if (this.status === "end") this.leftovers.endWaiting();
       return;
     }
     if (isLast) {
@@ -521,23 +484,23 @@ export class Link implements Dispatcher, CalledByParts {
   // --- inside ------------------------------------------------------------------------------
 
   private setStatus(status: LinkStatus, argument?: unknown): void {
-    this.state = moveLink(this.state, status);
+    this.status = moveLink(this.status, status);
     this.updateDirect();
     this.deps.listener.onStatus(status, argument);
   }
 
   /** Whether commands go directly to the connection or are inspected one by one. */
-  private updateDirect(): void {
+  updateDirect(): void {
     const { isDelicate, isDbOpen } = this.session;
     const isOpen = this.isWritable && !this.isLeaving && !isDelicate && !isDbOpen && this.mode === "normal";
     this.direct = isOpen && this.offline.length === 0 ? this.connection : null;
     this.renewal.release();
-    this.mover?.look();
+    this.mover.look();
   }
 
   /** Commands wait for an EXEC that determines the database, or for another connection. */
-  private get holdsCommands(): boolean {
-    return this.current.isDeciding || this.mover?.isHolding === true;
+  get holdsCommands(): boolean {
+    return this.current.isDeciding || this.mover.isHolding;
   }
 
   private beginAttempt(): void {
@@ -565,66 +528,10 @@ export class Link implements Dispatcher, CalledByParts {
 
   private dropConnection(): void {
     this.reconnection.stop();
-    this.mover?.onLost();
+    this.mover.onLost();
     this.liveness.stop();
     this.current.drop();
     this.direct = null;
-  }
-
-  private dispatchCarefully(command: Command): void {
-    const refusal = this.refusal(command);
-    if (refusal !== null) {
-      if (refusal instanceof SelectOnClusterError) this.session.loseMember();
-      this.leftovers.turnAway([command], () => refusal);
-      return;
-    }
-    if (this.status === "wait") this.connect().catch(() => {});
-    const isHeld = this.holdsCommands;
-    const waits = !this.isWritable && !(this.status === "connect" && this.current.mayBypass(command));
-    if (waits && !isHeld && this.options.enableOfflineQueue === false) {
-      this.session.loseMember(command);
-      this.updateDirect();
-      command.fail(new OfflineQueueDisabledError());
-      return;
-    }
-    command.db = this.session.nextDb;
-    this.session.note(command);
-    if (waits || isHeld) this.offline.push(command);
-    else this.current.send(command);
-    this.updateDirect();
-  }
-
-  /** A move does not begin between the commands of a batch, which may contain a transaction. */
-  private dispatchTogether(commands: readonly Command[]): void {
-    // A failing command runs user code, which may dispatch another batch.
-    const wasInBatch = this.isInBatch;
-    this.isInBatch = true;
-    try {
-      for (const command of commands) this.dispatchCarefully(command);
-    } finally {
-      this.isInBatch = wasInBatch;
-    }
-    this.mover?.look();
-  }
-
-  /** A SELECT of a database other than the client's. */
-  private movesAway({ args }: Command): boolean {
-    return Number(args[0]) !== (this.options.db ?? 0);
-  }
-
-  private refusal(command: Command): Error | null {
-    if (this.isLeaving) return this.leftovers.closedError();
-    const { flags } = command.spec;
-    if ((flags & CommandFlag.Select) !== 0 && this.deps.takeover !== null && this.movesAway(command))
-      return new SelectOnClusterError();
-    const wrongMode = modeRefusal(this.mode, flags);
-    if (wrongMode !== null || !this.session.mayRefuse) return wrongMode;
-    const refusal = this.session.refusal(command);
-    if (refusal instanceof WatchLostError && (flags & CommandFlag.Exec) !== 0) {
-      this.session.noteRefused(command);
-      this.current.discardInsteadOf(command);
-    }
-    return refusal;
   }
 
   /**
@@ -642,18 +549,9 @@ export class Link implements Dispatcher, CalledByParts {
         () => this.gap.end(),
       );
     }
-    this.drainWaiting();
+    this.intake.sendWaiting();
     connection.isGathering = false;
     this.updateDirect();
-  }
-
-  private drainWaiting(): void {
-    const { current, session } = this;
-    this.offline.drain(
-      (command) => current.send(command),
-      () => this.holdsCommands,
-    );
-    if (!this.holdsCommands && !session.isDbOpen) current.select(session.selected.db);
   }
 
   /** A command that was dispatched but not sent when its connection was lost. */
@@ -664,14 +562,14 @@ export class Link implements Dispatcher, CalledByParts {
   }
 
   private planRetry(): void {
-    const { state } = this;
+    const { status } = this;
     const { delayMs, exhausted } = this.reconnection.plan();
     if (exhausted !== null) {
       const options = causeOf(this.leftovers.cause);
       this.leftovers.failWaiting(() => new MaxRetriesPerRequestError(exhausted, options));
     }
     // Ended or connected again by the retry strategy or by code that received an outcome.
-    if (this.state !== state) return;
+    if (this.status !== status) return;
     // The caller of QUIT has already received its result.
     const hasLeft = this.session.isQuitting && !this.offline.has(CommandFlag.Quit);
     if (delayMs === null || hasLeft) this.end();
@@ -692,16 +590,10 @@ export class Link implements Dispatcher, CalledByParts {
 
   private finish(): void {
     this.reconnection.reset();
-    this.mover?.stop();
+    this.mover.stop();
     this.gap.end(this.leftovers.closedError());
     callUser(() => this.connector.disconnect());
     // A listener of the error may have ended it already.
-    if (this.state !== "end") this.setStatus("end");
-  }
-
-  /** Commands that are too late: they end after the earlier waiting ones. */
-  private refuseLate(commands: readonly Command[]): void {
-    if (this.state !== "end" || this.offline.length === 0) this.leftovers.turnAway(commands);
-    else for (const command of commands) this.offline.push(command);
+    if (this.status !== "end") this.setStatus("end");
   }
 }

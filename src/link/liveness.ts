@@ -4,6 +4,7 @@
  */
 
 import type { Command, Completion } from "../command/command";
+import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import type { Connection } from "../connection/connection";
 import { serverFor } from "../connection/flush-encoder";
 import { ownCommand } from "../connection/handshake";
@@ -11,6 +12,7 @@ import { DeadConnectionError, ReplyError, ServerBusyError } from "../errors";
 import { type ConnectionContext, connectionChannel } from "../observability/work-channels";
 import { LineCheck } from "./line-check";
 import type { LinkDeps, LinkOptions } from "./link-options";
+import type { LinkMode } from "./link-state";
 import { type Probing, probe } from "./probe";
 import { canReach, type Peer } from "./side-connection";
 import { Verdict, Watchdog, type WatchdogOwner } from "./watchdog";
@@ -37,6 +39,8 @@ export interface ProbedLink {
   readonly options: LinkOptions;
   readonly connection: Connection | null;
   readonly server: string;
+  readonly mode: LinkMode;
+  readonly isWritable: boolean;
   readonly subscriptions: { readonly isEmpty: boolean };
   readonly session: { readonly isInTransaction: boolean };
   reset(error: Error): void;
@@ -67,10 +71,15 @@ export class Liveness implements WatchdogOwner, Completion {
     connection.doubtAfterMs = Math.max(0, this.idleMs) * SILENCES_BEFORE_DOUBT;
   }
 
-  /** A command follows a silence. */
-  ask(silentMs: number): void {
-    const { connection, server } = this.link;
-    if (connection === null) return;
+  /** `first` follows a silence: unless it is inside a transaction, a PING precedes it. */
+  onSilence(silentMs: number, first: Command | undefined): void {
+    const { connection, server, mode, isWritable, session } = this.link;
+    if (connection === null || mode !== "normal" || !isWritable) return;
+    // Within a transaction opened by hand PING would be a member of it. The session has recorded the first
+    // command already.
+    const { flags } = first?.spec ?? { flags: 0 };
+    const isInside = session.isInTransaction && (flags & CommandFlag.Multi) === 0;
+    if (isInside || (flags & TRANSACTION_END) !== 0) return;
     this.check = new LineCheck(connection, (limitMs) =>
       this.link.reset(new DeadConnectionError(server, silentMs, true, limitMs)),
     );

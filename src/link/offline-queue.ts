@@ -7,8 +7,7 @@ import Denque from "denque";
 import { type Command, CommandState } from "../command/command";
 import { CommandFlag } from "../command/command-spec";
 import { estimateSum, sizeOf } from "../command/size";
-
-const FIRST_SWEEP = 4096;
+import { FIRST_SWEEP, nextSweep } from "../command/sweep";
 
 export class OfflineQueue {
   private items = new Denque<Command>();
@@ -110,7 +109,7 @@ export class OfflineQueue {
       else command.group?.dropOut();
     }
     this.items = new Denque(waiting);
-    this.sweepAt = Math.max(FIRST_SWEEP, waiting.length * 2);
+    this.sweepAt = nextSweep(waiting.length);
   }
 
   /** Empties the queue and returns its commands. */

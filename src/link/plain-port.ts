@@ -8,10 +8,11 @@ import type { Duplex } from "node:stream";
 import { startTimer, stopTimer } from "../util/scheduling";
 import { openSocket } from "./tcp-connector";
 
-/** The silence after which the server is asked. A TLS handshake takes two round trips. */
+/**
+ * The silence after which the server is asked, and the time limit for its reply. A TLS handshake takes two round
+ * trips.
+ */
 const SILENCE_MS = 1000;
-/** The time limit for the reply. */
-const ANSWER_MS = 1000;
 /** The first byte of a reply to PING: "PONG", or an error. */
 const REPLY = /^[+-]/;
 
@@ -55,6 +56,6 @@ export class PlainPortCheck {
       if (REPLY.test(chunk.toString("latin1", 0, 1))) this.onPlain();
     });
     socket.write("PING\r\n");
-    this.timer = startTimer(() => this.stop(), ANSWER_MS);
+    this.timer = startTimer(() => this.stop(), SILENCE_MS);
   }
 }

@@ -81,7 +81,7 @@ export interface DatabaseDeps {
   /** The unanswered commands, in order. */
   unanswered(): readonly Pick<Command, "db" | "spec">[];
   /** Commands no longer have to wait for EXEC. */
-  onDbKnown(): void;
+  resume(): void;
 }
 
 /** Follows the server's replies about databases. */
@@ -135,6 +135,6 @@ export class DatabaseChanges {
     const db = current.settle(exec, reply);
     if (db !== null && reply !== undefined) this.agreed = db;
     session.settleExec(exec, reply === undefined ? null : db);
-    this.deps.onDbKnown();
+    this.deps.resume();
   }
 }

@@ -5,13 +5,15 @@
  * transaction opened by hand (`multi({ pipeline: false })`) that was partly answered there.
  */
 
-import { Batch, BatchKind } from "../command/batch";
+import { BatchKind, flagsOf } from "../command/batch";
 import type { Caller } from "../command/caller";
 import type { Command } from "../command/command";
 import { CommandFlag, TRANSACTION_END } from "../command/command-spec";
 import { endingError } from "../command/ending-errors";
 import { fateOf } from "../command/fate";
 import { ReplyError } from "../errors";
+import { MOST_NAMES } from "../util/bounds";
+import { OpenTransaction } from "./open-transaction";
 import { DB_WHEN_SENT, SelectedDb } from "./selected-db";
 
 /** Commands that change the session. */
@@ -22,9 +24,6 @@ export const SESSION_FLAGS =
   CommandFlag.Watch |
   CommandFlag.Unwatch |
   CommandFlag.Reset;
-
-/** Above this number, entries of users whose WATCH was lost are removed. */
-const MOST_LOST = 1000;
 
 /** The users that guard keys on the connection, and those whose guard another user has ended. */
 class Guards {
@@ -55,7 +54,8 @@ class Guards {
     }
     this.watching.clear();
     if (caller !== null) this.lost.delete(caller);
-    if (this.lost.size > MOST_LOST) this.lost.clear();
+    // Users that never return must not fill the memory.
+    if (this.lost.size > MOST_NAMES) this.lost.clear();
   }
 
   isLost(command: Command): boolean {
@@ -89,7 +89,7 @@ export class Session {
   private guards: Guards | null = null;
   private isWatchLost = false;
   /** The transaction opened by hand that the next command belongs to. */
-  private openTransaction: Batch | null = null;
+  private openTransaction: OpenTransaction | null = null;
   private isMultiLost = false;
   /** Its MULTI was written and has failed: the transaction ends with the connection. */
   private isMultiInDoubt = false;
@@ -163,10 +163,12 @@ export class Session {
   }
 
   /**
-   * Whether commands with these flags must be followed one by one. While no key is guarded and no transaction
-   * open, complete transactions (from MULTI to EXEC) leave the state unchanged.
+   * Whether commands with one of these flags must be followed one by one. While no key is guarded and no
+   * transaction open, complete transactions (from MULTI to EXEC) leave the state unchanged.
    */
-  isConcerned(commands: readonly Command[], flags: number): boolean {
+  isConcerned(commands: readonly Command[], mask: number): boolean {
+    const flags = flagsOf(commands) & mask;
+    if (flags === 0) return false;
     if (
       this.isWatching ||
       this.isGuardLost ||
@@ -186,7 +188,7 @@ export class Session {
     else if (isSelect && !this.selected.isOpen) this.deciding = null;
     if ((flags & CommandFlag.Quit) !== 0) this.noteQuit(command);
     else if ((flags & SESSION_FLAGS) !== 0) this.noteChange(command, flags);
-    else if (this.openTransaction !== null) join(command, this.openTransaction);
+    else this.openTransaction?.join(command);
   }
 
   /**
@@ -253,7 +255,7 @@ export class Session {
       this.clear();
       return;
     }
-    if (this.openTransaction !== null) join(command, this.openTransaction);
+    this.openTransaction?.join(command);
     if ((flags & CommandFlag.Exec) !== 0 && this.isWatching && command.group !== null) {
       command.group.isGuarded = true;
     }
@@ -274,7 +276,7 @@ export class Session {
     const isWhole = command.batch !== null && command.batch.kind !== BatchKind.Automatic;
     if (isWhole) return;
     const before = this.openTransaction;
-    const group = new Batch(BatchKind.Transaction, 0, null);
+    const group = new OpenTransaction();
     this.openTransaction = group;
     this.isMultiInDoubt = false;
     const onFailed = (error: Error): void => {
@@ -286,8 +288,4 @@ export class Session {
     };
     command.ensureExtra().addHook({ onFulfilled: () => {}, onFailed });
   }
-}
-
-function join(command: Command, group: Batch): void {
-  command.ensureExtra().group = group;
 }

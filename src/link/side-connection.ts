@@ -20,7 +20,8 @@ export interface Peer {
   readonly remotePort?: number | undefined;
 }
 
-const LONGEST_DIAL_MS = 2000;
+/** A healthy server has answered a question of the client itself by then. */
+export const LONGEST_ANSWER_MS = 2000;
 
 const nothing = (): void => {};
 
@@ -83,7 +84,7 @@ export function openBeside(
   const timer = startTimer(() => {
     settle(null);
     if (connection.readyAtMs === 0) connection.destroy();
-  }, LONGEST_DIAL_MS);
+  }, LONGEST_ANSWER_MS);
   timer.unref();
   connection.attach(dialAgain(socket, options, connection.onread));
   return { connection, opened };

@@ -7,6 +7,7 @@ import type { StateFollower } from "../connection/connection";
 import type { Subscriptions } from "../connection/subscriptions";
 import type { Reply } from "../protocol/resp-types";
 import type { CurrentConnection } from "./current-connection";
+import { OpenTransaction } from "./open-transaction";
 import type { DatabaseChanges } from "./selected-db";
 
 export interface StateReplyDeps {
@@ -20,7 +21,7 @@ export interface StateReplyDeps {
   /** The server sends the commands that it executes. */
   onMonitoring(): void;
   /** The reply has been processed. */
-  onStateFollowed(): void;
+  updateDirect(): void;
 }
 
 export class StateReplies implements StateFollower {
@@ -30,7 +31,10 @@ export class StateReplies implements StateFollower {
     const { deps } = this;
     const { connection } = deps.current;
     const { flags, lowerName } = command.spec;
-    if ((flags & CommandFlag.Exec) !== 0) deps.databases.onExecSettled(command, reply);
+    if ((flags & CommandFlag.Exec) !== 0) {
+      if (command.group instanceof OpenTransaction) command.group.nameErrors(reply);
+      deps.databases.onExecSettled(command, reply);
+    }
     const isSelected = (flags & CommandFlag.Select) !== 0 && command.group?.kind !== BatchKind.Transaction;
     if (isSelected) deps.databases.onSelected(Number(command.args[0]));
     if (lowerName === "hello") {
@@ -46,6 +50,6 @@ export class StateReplies implements StateFollower {
       deps.onMonitoring();
     }
     if ((flags & CommandFlag.Quit) !== 0) deps.onQuit();
-    deps.onStateFollowed();
+    deps.updateDirect();
   }
 }

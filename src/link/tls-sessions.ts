@@ -5,9 +5,7 @@
  */
 
 import type { SecureContext, TLSSocket, ConnectionOptions as TlsOptions } from "node:tls";
-
-/** The most remembered addresses, as in https.Agent. */
-const MAX_ADDRESSES = 100;
+import { MOST_SERVERS } from "../util/bounds";
 
 /** The last connection to an address. */
 interface Remembered {
@@ -54,7 +52,7 @@ function remembered(address: string, options: TlsOptions): Remembered {
   const fresh = { options: copyOf(options), context, session: undefined };
   addresses.delete(address);
   addresses.set(address, fresh);
-  if (addresses.size > MAX_ADDRESSES) addresses.delete(addresses.keys().next().value as string);
+  if (addresses.size > MOST_SERVERS) addresses.delete(addresses.keys().next().value as string);
   return fresh;
 }
 

@@ -30,7 +30,7 @@ interface BlockedWay {
 
 export interface UnblockerDeps {
   readonly options: LinkOptions;
-  readonly waiting: OfflineQueue;
+  readonly offline: OfflineQueue;
 }
 
 /** The time that the server has to end a call before its caller gets null anyway. */
@@ -83,7 +83,7 @@ export class Unblocker {
     this.told--;
     if (command.isSettled) return true;
     if (command.extra?.isRecalled) tellNull(command);
-    else if (!this.current.resend(command)) this.deps.waiting.requeue(command);
+    else if (!this.current.resend(command)) this.deps.offline.requeue(command);
     return true;
   }
 

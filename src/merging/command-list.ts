@@ -4,14 +4,14 @@ import type { Command } from "../command/command";
 import type { RetryPolicy } from "../command/command-extra";
 import type { Argument, CommandSpec } from "../command/command-spec";
 import { sizeOf } from "../command/size";
+import { LARGE_BYTES } from "../protocol/limits";
 import { type Form, takes } from "./forms";
 
 /**
- * The most members of a run, and the most characters or bytes of its arguments: the server is blocked while it
- * runs a command.
+ * The most members of a run; its arguments have at most `LARGE_BYTES`. The server is blocked while it runs a
+ * command.
  */
 const MOST_MEMBERS = 128;
-const MOST_BYTES = 64 * 1024;
 
 /** Rows `from` to `to - 1`, which one command of the form can replace. */
 export interface Run {
@@ -105,7 +105,7 @@ class RunFinder {
       if (form.isOneKey ? !isSame(rows.arg(to, 0), key) : rows.slotAt(to) !== slot) break;
       if (rows.policyAt(to) !== policy) break;
       bytes += rows.bytesAt(to);
-      if (bytes > MOST_BYTES) break;
+      if (bytes > LARGE_BYTES) break;
     }
     return to;
   }

@@ -4,14 +4,14 @@
  */
 
 import { type ErrorCommand, ReplyError } from "../errors";
+import { LONGEST_SHOWN, MOST_NAMES } from "../util/bounds";
 import { type Argument, carriesCredentials, describeCommand, MASK, maskInText } from "../util/credentials";
 import { headOf } from "../util/error-hint";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 
 const HIDDEN = "?";
-/** The number of arguments, and of characters of each, in the stack of an error. */
-const MOST_SHOWN = 4;
-const LONGEST_SHOWN = 64;
+/** The number of arguments in the stack of an error. */
+const MOST_IN_STACK = 4;
 const LINE_END = /[\r\n]/;
 
 // The first match with the beginning of the name decides; the names are those that tracers of this API expect.
@@ -34,8 +34,6 @@ interface Visibility {
   readonly hasBody: boolean;
 }
 
-// Real names are few; the limit is for callers who generate names.
-const MAX_NAMES = 1000;
 const visibilities = new Map<string, Visibility>();
 
 /** The arguments of a command for a tracer: possible values are replaced by "?". */
@@ -57,7 +55,7 @@ function visibilityOf(commandName: string): Visibility {
     carriesMore: CARRIES_MORE.test(commandName),
     hasBody: /^eval(?!sha)/i.test(commandName),
   };
-  if (visibilities.size < MAX_NAMES) visibilities.set(commandName, visibility);
+  if (visibilities.size < MOST_NAMES) visibilities.set(commandName, visibility);
   return visibility;
 }
 
@@ -102,7 +100,7 @@ export function attachCommand(
 function commandLine(name: string, args: readonly Argument[], masked: ErrorCommand): string {
   const { count, carriesMore, hasBody } = visibilityOf(name);
   const limit = carriesMore ? shownOf(name, args) : count;
-  const length = Math.min(args.length, MOST_SHOWN);
+  const length = Math.min(args.length, MOST_IN_STACK);
   let line = masked.name;
   for (let i = 0; i < length; i++) {
     line += i < limit && !(hasBody && i === 0) ? ` ${inOneLine(String(masked.args[i]))}` : ` ${HIDDEN}`;

@@ -30,14 +30,12 @@ import type {
 import { attachFamilies } from "../command/module-families";
 import { Script, type ScriptDefinition } from "../command/script";
 import { PipelineUsedError } from "../errors";
+import { MOST_SHOWN } from "../util/bounds";
 import { asCallback, type Callback } from "../util/callback";
 import { maskName } from "../util/credentials";
 import { INSPECT, type InspectArguments } from "../util/inspect";
 import { type CommandMaker, PIPELINE_CLASS, type PipelineHost, PipelineRun, SENDER } from "./pipeline-run";
 import type { Rows } from "./transaction";
-
-/** The most commands of a pipeline that are displayed. */
-const MOST_SHOWN = 50;
 
 const RUN: unique symbol = Symbol("run");
 const SEND: unique symbol = Symbol("send");

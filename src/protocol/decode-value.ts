@@ -1,10 +1,10 @@
 /**
- * Turns bytes of the slab into independent values: strings are decoded, Buffers copied. No value that leaves
- * this folder changes with the next read.
+ * Turns bytes of the slab into strings and errors. No value that leaves this folder changes with the next read.
  */
 
 import { isAscii } from "node:buffer";
 import { ReplyError } from "../errors";
+import { withoutStack } from "../util/without-stack";
 import { sliceLatin1, sliceUtf8 } from "./native-slices";
 
 /** The longest strings that `shortText` creates. */
@@ -13,8 +13,6 @@ const MAX_SHORT_TEXT = 16;
 const LATIN1_FROM_BYTES = 128;
 /** From this size on, checking for ASCII pays off. */
 const CHECKED_FROM_BYTES = 8192;
-/** Up to this size a loop copies faster than a call of the runtime. */
-const LOOP_COPY_BYTES = 24;
 
 /** Its arguments are never undefined, but the types of array elements say so. */
 const char = String.fromCharCode as (...units: (number | undefined)[]) => string;
@@ -42,32 +40,12 @@ export function decodeStatus(bytes: Buffer, start: number, end: number, isKnownA
   return usual !== "" && hasAscii(bytes, start, usual) ? usual : decodeText(bytes, start, end, isKnownAscii);
 }
 
-/** Copies bytes into a new Buffer. */
-export function copyBytes(bytes: Buffer, start: number, end: number): Buffer {
-  const size = end - start;
-  const copy = Buffer.allocUnsafe(size);
-  if (size > LOOP_COPY_BYTES) bytes.copy(copy, 0, start, end);
-  else for (let i = 0; i < size; i++) copy[i] = bytes[start + i] as number;
-  return copy;
-}
-
 /**
  * An error reply. Its stack is only the message line: the frames would be those of the parser, and capturing
  * them is the most expensive part.
  */
 export function createReplyError(message: string): ReplyError {
-  const limit = Error.stackTraceLimit;
-  limitStacks(0);
-  const error = new ReplyError(message);
-  limitStacks(limit);
-  return error;
-}
-
-/** The property may be frozen; then the frames are captured. */
-function limitStacks(limit: number): void {
-  try {
-    Error.stackTraceLimit = limit;
-  } catch {}
+  return withoutStack(() => new ReplyError(message));
 }
 
 function hasAscii(bytes: Buffer, start: number, text: string): boolean {

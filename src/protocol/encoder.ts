@@ -4,17 +4,15 @@
  * behind a gap, into which its header is then put.
  */
 
+import { ASCII } from "./ascii";
 import { MAX_POOLED_BYTES } from "./block-pool";
+import { copyInto } from "./copy-bytes";
 import { writeUtf8 } from "./native-slices";
 import { countDigits, writeDigits } from "./numbers";
 import { type OutputBuffer, REFERENCE_FROM_BYTES } from "./output-buffer";
 import type { Argument } from "./resp-types";
 
-const CR = 13;
-const LF = 10;
-const ZERO = 48;
-const ASTERISK = 42;
-const DOLLAR = 36;
+const { ASTERISK, CR, DOLLAR, LF, ZERO } = ASCII;
 
 /** The longest strings that a loop writes (benchmarks/micro/encoder.ts); at most two digits. */
 const LOOP_LENGTH = 32;
@@ -29,8 +27,6 @@ const BYTES_PER_UNIT = 3;
  * header longer than that of as many ASCII characters.
  */
 const SLACK_BYTES = 8;
-/** The largest Buffers that a loop copies. */
-const LOOP_COPY_BYTES = 32;
 
 /** The digits of every size that the loop writes. */
 const TENS = Uint8Array.from({ length: LOOP_LENGTH + 1 }, (_, size) => ZERO + Math.floor(size / 10));
@@ -137,12 +133,4 @@ function writeLineEnd(out: OutputBuffer, at: number): void {
   out.bytes[at] = CR;
   out.bytes[at + 1] = LF;
   out.at = at + 2;
-}
-
-/** Returns the position after the copy. */
-function copyInto(bytes: Buffer, at: number, source: Buffer): number {
-  const size = source.length;
-  if (size <= LOOP_COPY_BYTES) for (let i = 0; i < size; i++) bytes[at + i] = source[i] as number;
-  else bytes.set(source, at);
-  return at + size;
 }

@@ -12,12 +12,10 @@
 
 import { isAscii } from "node:buffer";
 import { blockPool, MIN_BLOCK_BYTES } from "./block-pool";
-import { LARGE_BYTES } from "./passing-bulk";
+import { LARGE_BYTES, RECHECKED_BYTES } from "./limits";
 
 /** The size of one read; reads of 64 KiB and less cost 5 to 25 % more CPU with small replies. */
 const SLAB_BYTES = 256 * 1024;
-/** Unread bytes up to this size are checked again if it matters whether all are ASCII. */
-const RECHECKED_BYTES = 1024;
 
 const NOTHING = Buffer.alloc(0);
 

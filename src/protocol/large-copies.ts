@@ -5,10 +5,8 @@
  * garbage-collected.
  */
 
-/** Copying fewer bytes costs less than this bookkeeping. */
-export const LARGE_COPY_BYTES = 64 * 1024;
-/** Larger copies are not retained. */
-const MOST_BYTES = 4 * 1024 * 1024;
+import { MAX_POOLED_BYTES } from "./block-pool";
+
 /** The total size of retained copies. */
 const RETAINED_BYTES = 8 * 1024 * 1024;
 /** Memory more than this many times the size of a copy is left for larger copies. */
@@ -30,7 +28,7 @@ let retainedBytes = 0;
 /** Set when a large copy was made; the caller resets it. */
 export const largeCopies = { wereMade: false };
 
-/** Copies `LARGE_COPY_BYTES` or more. */
+/** Copies `LARGE_BYTES` or more: copying fewer costs less than this bookkeeping. */
 export function copyLarge(bytes: Buffer): Buffer {
   const size = bytes.length;
   const memory = acquire(size);
@@ -72,7 +70,7 @@ export function holdCopy(bytes: Buffer): void {
 function recycle({ isAnswered, isHeld, readers, memory }: LargeCopy): void {
   if (!isAnswered || isHeld || readers > 0) return;
   copies.delete(memory.buffer);
-  if (memory.length > MOST_BYTES) return;
+  if (memory.length > MAX_POOLED_BYTES) return;
   while (retainedBytes + memory.length > RETAINED_BYTES) retainedBytes -= (retained.shift() as Buffer).length;
   retained.push(memory);
   retainedBytes += memory.length;

@@ -26,5 +26,16 @@ export const MAX_INTEGER_DIGITS = 20;
 /** The longest string of the engine in bytes; a longer text fails its own command. */
 export const MAX_TEXT_BYTES = constants.MAX_STRING_LENGTH;
 
+/**
+ * A value of this size is handled on its own: read into its own Buffer, copied into reused memory, not read in one
+ * step. Up to this size a flush is one segment. One read of a large value is at most this large, because larger
+ * reads cost more CPU and delay the sender.
+ */
+export const LARGE_BYTES = 64 * 1024;
+/**
+ * Unread bytes up to this size are searched for a line end, or checked for ASCII, again and again: that costs less
+ * than to remember the position.
+ */
+export const RECHECKED_BYTES = 1024;
 /** Array slots that one reply may preallocate before its elements arrive (512 KiB). */
 export const MAX_PREALLOCATED_SLOTS = 64 * 1024;

@@ -7,9 +7,14 @@
  *           *3 $8 smessage ...                                 *4 $8 pmessage, the pattern in front
  */
 
-import { copyBytes, decodeText } from "./decode-value";
+import { ASCII } from "./ascii";
+import { copyBytes } from "./copy-bytes";
+import { decodeText } from "./decode-value";
+import { LARGE_BYTES } from "./limits";
 import { nameText } from "./name-texts";
 import type { Reply } from "./resp-types";
+
+const { CR, DOLLAR, LF, ZERO } = ASCII;
 
 /** The server's name of the kind; the client's event has the same name. */
 export type MessageKind = "message" | "pmessage" | "smessage";
@@ -27,16 +32,6 @@ export interface Message {
   /** Of a `pmessage`. */
   patternBytes(): Buffer;
 }
-
-const CR = 13;
-const LF = 10;
-const ZERO = 48;
-const DOLLAR = 36;
-/**
- * Counted after the type byte. Longer payloads are parsed as ordinary arrays, whose memory grows with the
- * received bytes.
- */
-const LONGEST_BYTES = 64 * 1024;
 
 /** The part after the type byte. */
 const HEADS = (["message", "smessage", "pmessage"] as const).map((kind) => ({
@@ -122,18 +117,21 @@ export class WireMessage implements Message {
     return copyBytes(this.bytes, this.patternAt, this.patternEnd);
   }
 
-  /** The position after the bulk string at `at`, or -1. */
+  /**
+   * The position after the bulk string at `at`, or -1. Large payloads are parsed as ordinary arrays, whose memory
+   * grows with the received bytes.
+   */
   private readBulk(bytes: Buffer, at: number, end: number): number {
     if (at >= end || bytes[at] !== DOLLAR) return -1;
     let length = 0;
     let i = at + 1;
-    for (; i < end && length <= LONGEST_BYTES; i++) {
+    for (; i < end && length <= LARGE_BYTES; i++) {
       const digit = (bytes[i] as number) - ZERO;
       if (digit >>> 0 > 9) break;
       length = length * 10 + digit;
     }
     const valueEnd = i + 2 + length;
-    if (length > LONGEST_BYTES || i === at + 1 || valueEnd + 2 > end) return -1;
+    if (length > LARGE_BYTES || i === at + 1 || valueEnd + 2 > end) return -1;
     if (!isLineEnd(bytes, i) || !isLineEnd(bytes, valueEnd)) return -1;
     this.valueAt = i + 2;
     this.valueEnd = valueEnd;

@@ -3,14 +3,12 @@
  * `integerOf` allocates, beyond 15 digits.
  */
 
-const ZERO = 48;
-const PLUS = 43;
-const MINUS = 45;
-const POINT = 46;
-const LOWER_E = 101;
+import { ASCII } from "./ascii";
+
+const { LOWER_E, MINUS, PLUS, POINT, ZERO } = ASCII;
 
 /** Up to this many digits a number is exact in any order of summation. */
-const EXACT_DIGITS = 15;
+export const EXACT_DIGITS = 15;
 
 /** The number of decimal digits of a whole number from 0 to 2^53 - 1. */
 export function countDigits(value: number): number {

@@ -11,13 +11,13 @@
 
 import { blockPool } from "./block-pool";
 import { holdCopy, lendCopy, returnCopy } from "./large-copies";
+import { LARGE_BYTES } from "./limits";
 
-/** Buffers of at least this size are not copied: copying costs more than an additional piece in the write. */
+/**
+ * The bytes that are worth an additional piece in the write: Buffers of at least this size are not copied, and a
+ * flush does not start in a smaller rest of a block.
+ */
 export const REFERENCE_FROM_BYTES = 16 * 1024;
-/** A flush up to this size is one segment; only longer strings use larger blocks. */
-const BLOCK_BYTES = 64 * 1024;
-/** A flush does not start in a smaller rest of a block, because it would be written in two pieces. */
-const MIN_REST_BYTES = 16 * 1024;
 
 const NOTHING = Buffer.alloc(0);
 
@@ -66,7 +66,7 @@ export class OutputBuffer {
     const segments = this.segments;
     this.segments = [];
     this.closedBytes = 0;
-    if (this.bytes.length - this.at < MIN_REST_BYTES) this.leaveBlock();
+    if (this.bytes.length - this.at < REFERENCE_FROM_BYTES) this.leaveBlock();
     return segments;
   }
 
@@ -94,7 +94,7 @@ export class OutputBuffer {
   private renew(byteCount: number): void {
     this.closePiece();
     this.leaveBlock();
-    this.bytes = blockPool.acquire(Math.max(byteCount, BLOCK_BYTES));
+    this.bytes = blockPool.acquire(Math.max(byteCount, LARGE_BYTES));
   }
 
   private closePiece(): void {

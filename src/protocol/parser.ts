@@ -11,19 +11,23 @@
  */
 
 import { ParserError, ReplyTooLongError } from "../errors";
-import { copyBytes, createReplyError, decodeStatus, decodeText } from "./decode-value";
+import { ASCII } from "./ascii";
+import { copyBytes } from "./copy-bytes";
+import { createReplyError, decodeStatus, decodeText } from "./decode-value";
 import { InputBuffer } from "./input-buffer";
 import {
+  LARGE_BYTES,
   MAX_BULK_BYTES,
   MAX_ELEMENTS,
   MAX_INTEGER_DIGITS,
   MAX_LINE_BYTES,
   MAX_TEXT_BYTES,
   MAX_TEXT_LINE_BYTES,
+  RECHECKED_BYTES,
 } from "./limits";
 import { type Message, WireMessage } from "./message";
-import { integerOf, isInteger } from "./numbers";
-import { isEarned, LARGE_BYTES, PassingBulk } from "./passing-bulk";
+import { EXACT_DIGITS, integerOf, isInteger } from "./numbers";
+import { isEarned, PassingBulk } from "./passing-bulk";
 import { ReplyBuilder } from "./reply-builder";
 import { Ending, FrameKind, type ReplyFrame } from "./reply-frame";
 import type { ReplySink } from "./reply-sink";
@@ -31,26 +35,16 @@ import { Decode, type Reply } from "./resp-types";
 import { decodeScalar, scalarFault } from "./scalar-line";
 import { BEGINS_REPLY, TypeByte } from "./type-byte";
 
+const { COLON, CR, LF, MINUS, ONE, QUESTION, ZERO } = ASCII;
+
 export type { Message, ReplySink };
 
-const CR = 13;
-const LF = 10;
-const ZERO = 48;
-const MINUS = 45;
-const ONE = 49;
-const QUESTION = 63;
-const COLON = 58;
 /** `txt:` at the start of a verbatim string. */
 const VERBATIM_TAG_BYTES = 4;
 const NO_FORMAT = "a verbatim string without its format";
-/** Up to this many digits a plain sum is exact. */
-const EXACT_DIGITS = 15;
 
 /** The type byte, the ten digits of the largest length, and one more to detect longer ones. */
 const MAX_LENGTH_TOKEN = 12;
-
-/** Longer unfinished lines are not searched again from their beginning. */
-const REMEMBERED_FROM_BYTES = 256;
 
 /** Results of `readLength` other than lengths. */
 const NULL_LENGTH = -1;
@@ -512,7 +506,7 @@ export class Parser {
     if (i === stop && i - at > limit) return this.refuseLimit("line", i - at, limit);
     const isBare = i < this.end && bytes[i] === LF;
     if (i + 1 >= this.end && !isBare) {
-      this.searched = i - at > REMEMBERED_FROM_BYTES ? i - at - 1 : 0;
+      this.searched = i - at > RECHECKED_BYTES ? i - at - 1 : 0;
       return -1;
     }
     this.searched = 0;

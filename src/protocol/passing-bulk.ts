@@ -4,14 +4,11 @@
  * allocated for an announced size alone.
  */
 
-/**
- * Values of at least this size are read into their own Buffer, and not checked for ASCII. Within a value one
- * read is at most this large: larger reads cost more CPU and delay the sender.
- */
-export const LARGE_BYTES = 64 * 1024;
+import { MIN_BLOCK_BYTES } from "./block-pool";
+import { LARGE_BYTES } from "./limits";
+
 /** Received bytes of a value allow an allocation of this many times their size. */
 const EARNED_FACTOR = 32;
-const KEEPER_BYTES = 16 * 1024;
 
 /** Whether the memory of a value that is wanted as a Buffer may be allocated now. */
 export function isEarned(size: number, arrived: number): boolean {
@@ -33,7 +30,7 @@ export class PassingBulk {
     this.left = length + 2;
     if (isDropped) return;
     this.value = Buffer.allocUnsafeSlow(length);
-    PassingBulk.keeper = Buffer.allocUnsafeSlow(KEEPER_BYTES);
+    PassingBulk.keeper = Buffer.allocUnsafeSlow(MIN_BLOCK_BYTES);
   }
 
   /** The memory for the next bytes, if the value has its own Buffer. */

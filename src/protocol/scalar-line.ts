@@ -3,13 +3,14 @@
  * decoded; the type byte is before `start`, the CRLF at `end`.
  */
 
-import { copyBytes, decodeText } from "./decode-value";
+import { ASCII } from "./ascii";
+import { copyBytes } from "./copy-bytes";
+import { decodeText } from "./decode-value";
 import { doubleOf, isDouble, isInteger } from "./numbers";
 import { Decode, type Reply } from "./resp-types";
 import { TypeByte } from "./type-byte";
 
-const LOWER_F = 0x66;
-const LOWER_T = 0x74;
+const { LOWER_F, LOWER_T } = ASCII;
 
 /** The error in the line, or null. */
 export function scalarFault(bytes: Buffer, start: number, end: number): string | null {

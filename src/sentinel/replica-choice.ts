@@ -1,11 +1,10 @@
 /** Parses the servers that Sentinel reports, and chooses among replicas. Validates all input. */
 
 import { isHost, parsePort } from "../util/address-checks";
+import { MOST_SERVERS } from "../util/bounds";
 import type { NodeAddress, PreferredReplica, PreferredReplicas, ReplicaEntry } from "./sentinel-options";
 
 const UNUSABLE = /disconnected|s_down|o_down/;
-/** The most entries of a list that are read; far above any real installation. */
-const MAX_ENTRIES = 1024;
 /** The most fields of an entry that are read; servers send about two dozen. */
 const MAX_FIELDS = 128;
 
@@ -19,7 +18,7 @@ export function readAddress(host: unknown, port: unknown): NodeAddress | null {
 export function readEntries(reply: unknown): ReplicaEntry[] {
   if (!Array.isArray(reply)) return [];
   const entries: ReplicaEntry[] = [];
-  for (const fields of reply.slice(0, MAX_ENTRIES)) {
+  for (const fields of reply.slice(0, MOST_SERVERS)) {
     if (!Array.isArray(fields)) continue;
     const entry: Record<string, string> = Object.create(null);
     const end = Math.min(fields.length, 2 * MAX_FIELDS);

@@ -3,14 +3,13 @@
  * Sentinel is never in the list twice, and the list is bounded even if Sentinels report many others.
  */
 
+import { MOST_SERVERS } from "../util/bounds";
+
 export interface SentinelAddress {
   host: string;
   port: number;
   family?: number | undefined;
 }
-
-/** Far above any real installation; a broken or hostile sentinel may announce more. */
-const MAX_SENTINELS = 256;
 
 export class SentinelIterator implements Iterator<Partial<SentinelAddress>, undefined> {
   private readonly sentinels: Partial<SentinelAddress>[];
@@ -51,7 +50,7 @@ export class SentinelIterator implements Iterator<Partial<SentinelAddress>, unde
   /** Appends a Sentinel; returns false if it is known already. */
   add(sentinel: SentinelAddress): boolean {
     const isKnown = this.sentinels.some((one) => one.host === sentinel.host && one.port === sentinel.port);
-    if (isKnown || this.sentinels.length >= MAX_SENTINELS) return false;
+    if (isKnown || this.sentinels.length >= MOST_SERVERS) return false;
     this.sentinels.push(sentinel);
     return true;
   }

@@ -4,6 +4,7 @@
  */
 
 import { callsIn, headOf } from "./error-hint";
+import { withoutStack } from "./without-stack";
 
 /** An error of the same class with the same text, the same own properties, and the additional ones. */
 export function copyError(error: Error, more: object = {}): Error {
@@ -73,15 +74,4 @@ function withCalls<T extends Error>(calls: string, make: () => T): T {
   const error = withoutStack(make);
   Reflect.set(error, "stack", headOf(error) + calls);
   return error;
-}
-
-/** An error without a stack trace, because its place in the code is irrelevant. */
-export function withoutStack<T extends Error>(make: () => T): T {
-  const { stackTraceLimit } = Error;
-  Reflect.set(Error, "stackTraceLimit", 0);
-  try {
-    return make();
-  } finally {
-    Reflect.set(Error, "stackTraceLimit", stackTraceLimit);
-  }
 }

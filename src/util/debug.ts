@@ -4,11 +4,11 @@
  */
 
 import type { Debugger } from "debug";
+import { MOST_SHOWN } from "./bounds";
 
 const PREFIX = "sluice";
 /** The longest string that is shown in full. */
 const MAX_LENGTH = 200;
-const MAX_ELEMENTS = 20;
 
 /** Writes one line if its topic is enabled. The format is that of `util.format`. */
 export interface DebugLog {
@@ -57,8 +57,8 @@ export function shorten(value: unknown): unknown {
   if (Buffer.isBuffer(value)) return `<Buffer of ${value.length} bytes>`;
   if (value instanceof Error) return cut(value.message);
   if (!Array.isArray(value)) return value;
-  const shown = value.slice(0, MAX_ELEMENTS).map(shorten);
-  return value.length > MAX_ELEMENTS ? [...shown, `<${value.length - MAX_ELEMENTS} more>`] : shown;
+  const shown = value.slice(0, MOST_SHOWN).map(shorten);
+  return value.length > MOST_SHOWN ? [...shown, `<${value.length - MOST_SHOWN} more>`] : shown;
 }
 
 function cut(text: string): string {

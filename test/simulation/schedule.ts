@@ -22,7 +22,7 @@ const SETTLE_LIMIT_MS = 120_000;
 const END_LIMIT_MS = 60_000;
 /** By then everything is subscribed again. */
 const RESUBSCRIBED_MS = 30_000;
-/** A node that takes longer to answer than this may be overtaken (`ORDER_LIMIT_MS` of the retry queue, some way included). */
+/** A node that takes longer to answer than this may be overtaken (`UNHEARD_MS` of clusters, some way included). */
 const ORDER_LIMIT_MS = 900;
 
 interface Call {

@@ -27,6 +27,7 @@ function describe(error: unknown): string {
 export interface Failure extends Error {
   readonly code?: string;
   readonly cause?: Failure;
+  readonly command?: { readonly name: string; readonly args: readonly (string | Buffer)[] };
   readonly details?: { readonly phase: string; readonly mayHaveRun: boolean };
   readonly previousErrors?: readonly Failure[];
   readonly nodes?: readonly string[];

@@ -6,7 +6,7 @@
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
-import { SLOT_COUNT } from "../../cluster/slot-map";
+import { SLOT_COUNT } from "../../command/slot";
 import { ArgumentError, OutcomeUnknownError } from "../../errors";
 import { sleep } from "../../util/scheduling";
 import type { ClusterWiring } from "./cluster-wiring";

@@ -4,6 +4,7 @@
  * because programs keep their own values among the options.
  */
 
+import { MOST_NAMES } from "../../util/bounds";
 import { CLUSTER_OPTIONS, REDIS_OPTIONS } from "./option-names";
 
 type Known = keyof typeof REDIS_OPTIONS | keyof typeof CLUSTER_OPTIONS;
@@ -47,8 +48,6 @@ const ADDRESS = /^(?:redis|rediss|valkey|valkeys|unix):/i;
 const SHORTEST = 8;
 /** From this length on two letters may differ. */
 const LONG = 12;
-/** The most warnings of one process: generated names must not fill the memory. */
-const MOST_NAMES = 100;
 
 /** A cluster client also reads these beside `redisOptions`. */
 const LIMITS_OF_CLUSTERS = new Set(["commandTimeout", "blockingTimeout", "blockingTimeoutGrace"]);

@@ -18,7 +18,8 @@ import { ReplyError, ReservedNameError } from "../../../src/errors";
 import { hooks } from "../../../src/observability/hooks";
 import { type ClientSummary, SUMMARY } from "../../../src/observability/redact";
 import type { Pipeline } from "../../../src/pipeline/pipeline";
-import { copyLarge, holdCopy, LARGE_COPY_BYTES } from "../../../src/protocol/large-copies";
+import { copyLarge, holdCopy } from "../../../src/protocol/large-copies";
+import { LARGE_BYTES } from "../../../src/protocol/limits";
 import { codeOf, failureOf } from "../../support/outcome";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -166,10 +167,10 @@ describe("ClientBase", () => {
         open();
         if (isIntercepted)
           client.sendCommand = (command) => ClientBase.prototype.sendCommand.call(client, command);
-        quietly(client.set("k", Buffer.alloc(LARGE_COPY_BYTES)));
+        quietly(client.set("k", Buffer.alloc(LARGE_BYTES)));
         const [command] = bottom.singles as [Command];
         command.fulfil("OK", SHAPE);
-        const next = copyLarge(Buffer.alloc(LARGE_COPY_BYTES));
+        const next = copyLarge(Buffer.alloc(LARGE_BYTES));
         holdCopy(next);
         expect(next.buffer === (command.args[1] as Buffer).buffer).to.equal(!isIntercepted);
       }

@@ -280,7 +280,7 @@ describe("ViewFactory", () => {
         false,
         "readonly,readwrite,readonly,readwrite",
       ]);
-      Reflect.deleteProperty(view.link, "status");
+      Object.defineProperty(view.link, "status", { value: "wait", writable: true, configurable: true });
     });
 
     it("leaves at once where it has never connected", async () => {
@@ -316,7 +316,7 @@ describe("ViewFactory", () => {
       };
       const error = await view.leave().catch((reason: unknown) => reason);
       expect([error, isGone]).to.deep.equal([refusal, true]);
-      Reflect.deleteProperty(view.link, "status");
+      Object.defineProperty(view.link, "status", { value: "wait", writable: true, configurable: true });
       view.redis.disconnect = disconnect;
     });
   });

@@ -32,9 +32,8 @@ function link({ offline = 0, unsent = 0, unanswered = 0, queue, socketBytes, sub
   return {
     status: "ready",
     offline: { length: offline, bytes: offline * 100 },
-    // What is unsent at a link includes what waits for a connection.
-    pending: { unsent: offline + unsent, unanswered },
-    queue,
+    inFlight: unanswered,
+    queue: queue && { ...queue, unsent },
     connection: socketBytes === undefined ? null : { socket: { writableLength: socketBytes } },
     subscriptions: { count: subscriptions },
   } as never;

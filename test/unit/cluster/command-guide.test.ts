@@ -10,6 +10,8 @@ import { NO_SLOT, slotOfKey } from "../../../src/command/slot";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
 
+import { MOST_NAMES } from "../../../src/util/bounds";
+
 describe("CommandGuide", () => {
   let questions: Command[];
   let pool: { isSealed: boolean; sample(): object | null; clientOf(): object };
@@ -87,8 +89,8 @@ describe("CommandGuide", () => {
     expect(questions.length).to.equal(1);
   });
 
-  it("remembers no more than 256 words", () => {
-    for (let index = 0; index < 300; index++) slotOf(`own.${index}`, "k");
-    expect(questions.length).to.equal(256);
+  it("remembers a bounded number of words", () => {
+    for (let index = 0; index < MOST_NAMES + 10; index++) slotOf(`own.${index}`, "k");
+    expect(questions.length).to.equal(MOST_NAMES);
   });
 });

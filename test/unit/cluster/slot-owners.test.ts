@@ -6,9 +6,10 @@ import type { ClusterNode, NodeClient } from "../../../src/cluster/cluster-node"
 import type { NodeAddress } from "../../../src/cluster/node-address";
 import { NodePool } from "../../../src/cluster/node-pool";
 import type { RetryQueue } from "../../../src/cluster/retry-queue";
-import { SLOT_COUNT, SlotMap } from "../../../src/cluster/slot-map";
+import { SlotMap } from "../../../src/cluster/slot-map";
 import { SlotOwners } from "../../../src/cluster/slot-owners";
 import type { TopologyRange } from "../../../src/cluster/topology";
+import { SLOT_COUNT } from "../../../src/command/slot";
 import type { AddressMap } from "../../../src/util/address-map";
 import { fixedRuns } from "../../support/properties";
 import { uncaughtDuring } from "../../support/uncaught";

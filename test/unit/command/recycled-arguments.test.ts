@@ -5,7 +5,8 @@ import { Batch, BatchKind } from "../../../src/command/batch";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { largeCopies, recycleArguments } from "../../../src/command/recycled-arguments";
-import { copyLarge, holdCopy, LARGE_COPY_BYTES } from "../../../src/protocol/large-copies";
+import { copyLarge, holdCopy } from "../../../src/protocol/large-copies";
+import { LARGE_BYTES } from "../../../src/protocol/limits";
 import { Ending } from "../../support/ending";
 
 const SHAPE = { protocol: 2, replyMapping: "legacy" } as const;
@@ -20,13 +21,13 @@ const answered = (command: Command): void => command.fulfil("OK", SHAPE);
 
 /** True if the memory of its argument is handed out next when such a command has ended. */
 function isGivenBack({ name = "set", more = () => {}, end = answered }: Case): boolean {
-  const copy = copyLarge(Buffer.alloc(LARGE_COPY_BYTES, 1));
+  const copy = copyLarge(Buffer.alloc(LARGE_BYTES, 1));
   const command = new Command(specOf(name), ["k", copy], false, new Ending());
   recycleArguments(command);
   more(command);
   end(command);
   if (!command.isSettled) command.fail(new Error("the test is over"));
-  const next = copyLarge(Buffer.alloc(LARGE_COPY_BYTES));
+  const next = copyLarge(Buffer.alloc(LARGE_BYTES));
   // Not left in the pool for the next one.
   holdCopy(next);
   return next.buffer === copy.buffer;
@@ -72,15 +73,15 @@ describe("arguments that are recycled", () => {
   });
 
   it("are the large ones alone, of bytes", () => {
-    const small = Buffer.alloc(LARGE_COPY_BYTES - 1);
-    const command = new Command(specOf("set"), ["x".repeat(LARGE_COPY_BYTES), small], false, new Ending());
+    const small = Buffer.alloc(LARGE_BYTES - 1);
+    const command = new Command(specOf("set"), ["x".repeat(LARGE_BYTES), small], false, new Ending());
     recycleArguments(command);
     expect(() => command.fulfil("OK", SHAPE)).to.not.throw();
   });
 
   it("are looked for once for each large copy", () => {
     largeCopies.wereMade = false;
-    const copy = copyLarge(Buffer.alloc(LARGE_COPY_BYTES));
+    const copy = copyLarge(Buffer.alloc(LARGE_BYTES));
     expect(largeCopies.wereMade).to.equal(true);
     const command = new Command(specOf("get"), [copy], false, new Ending());
     recycleArguments(command);

@@ -42,7 +42,7 @@ describe("CurrentConnection", () => {
     const owner = {
       options: {},
       connector: {} as AbstractConnector,
-      waiting: new OfflineQueue(),
+      offline: new OfflineQueue(),
       subscriptions: { isEmpty: true },
       databases: { agreed: 0 },
       hasFailedAttempt: false,

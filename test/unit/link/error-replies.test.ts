@@ -65,7 +65,7 @@ describe("ErrorReplies", () => {
         },
         unblocker: { takes: () => isUnblocked },
       },
-      waiting: { requeue: () => void told.push("requeued") },
+      offline: { requeue: () => void told.push("requeued") },
       databases: {
         onMultiRefused: () => void told.push("multi refused"),
         onRefused: () => void told.push("select refused"),

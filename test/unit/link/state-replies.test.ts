@@ -37,7 +37,7 @@ describe("StateReplies", () => {
       prepareFieldsets: () => void told.push("fieldsets"),
       onQuit: () => void told.push("quit"),
       onMonitoring: () => void told.push("monitoring"),
-      onStateFollowed: () => void followed++,
+      updateDirect: () => void followed++,
     } as unknown as StateReplyDeps);
   });
   afterEach(() => {

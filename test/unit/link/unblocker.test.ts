@@ -78,7 +78,7 @@ describe("Unblocker", () => {
         return mayResend;
       },
     };
-    unblocker = new Unblocker(current as never, { options, waiting }, { credentials: () => ({}) });
+    unblocker = new Unblocker(current as never, { options, offline: waiting }, { credentials: () => ({}) });
   }
 
   /** A call that was written as the one of this number. */

@@ -1,16 +1,10 @@
 /** Memory of large copies is used again when it is answered and with no socket, and not before. */
 
 import { expect } from "chai";
-import {
-  answeredCopy,
-  copyLarge,
-  holdCopy,
-  LARGE_COPY_BYTES,
-  lendCopy,
-  returnCopy,
-} from "../../../src/protocol/large-copies";
+import { answeredCopy, copyLarge, holdCopy, lendCopy, returnCopy } from "../../../src/protocol/large-copies";
+import { LARGE_BYTES } from "../../../src/protocol/limits";
 
-const SIZE = LARGE_COPY_BYTES + 17;
+const SIZE = LARGE_BYTES + 17;
 const value = (fill: number, size = SIZE): Buffer => Buffer.alloc(size, fill);
 
 /** Whether the memory of a copy is handed out next. */

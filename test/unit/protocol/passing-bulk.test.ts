@@ -1,7 +1,8 @@
 /** A bulk string that passes through: where its bytes land, when it is over, and how much memory an announced size gets. */
 
 import { expect } from "chai";
-import { isEarned, LARGE_BYTES, PassingBulk } from "../../../src/protocol/passing-bulk";
+import { LARGE_BYTES } from "../../../src/protocol/limits";
+import { isEarned, PassingBulk } from "../../../src/protocol/passing-bulk";
 
 describe("PassingBulk", () => {
   /** As a socket would: into its room, or through `take`. */

@@ -402,7 +402,7 @@ function playReply({ said, kind, verdict, isReadOnly, way }: ReplyCase): FateCas
       resend: () => void told.push("again here") === undefined,
       unblocker: { takes: () => way === "unblocked" },
     },
-    waiting: { requeue: () => void told.push("again on the next connection") },
+    offline: { requeue: () => void told.push("again on the next connection") },
     databases: { onExecSettled: () => {}, onRefused: () => {} },
     keep: () => {},
     reconnect: () => void told.push("reconnects"),
