@@ -5,8 +5,8 @@
  * so the whole is not atomic. Off by default.
  */
 
-import { Command, type Completion, issuedBy, Origin } from "../command/command";
-import type { SettleHook } from "../command/command-extra";
+import { Command, CommandState, type Completion, issuedBy, Origin, sentFor } from "../command/command";
+import type { CommandExtra, SentCommand, SettleHook } from "../command/command-extra";
 import { CommandFlag, type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../command/command-spec";
 import { type FanOutPolicy, fanOutPolicyFor } from "../command/command-table";
 import { isWord, keyPositions } from "../command/key-positions";
@@ -163,12 +163,17 @@ function placeBack(shares: readonly Share[], length: number): Fold {
   };
 }
 
-/** Collects the parts of one command, and settles the command when the last part has settled. */
-class Gathering implements Completion, SettleHook {
+/**
+ * Collects the parts of one command, and settles the command when the last part has settled. For the error of a
+ * time limit it also tells how far the parts are.
+ */
+class Gathering implements Completion, SettleHook, SentCommand {
   readonly promise = null;
   private readonly answers: Answer[] = [];
   private readonly parts: Command[] = [];
   private left: number;
+  /** The settings of the caller; null: the command has no limit, so nobody asks how far it is. */
+  private readonly settings: CommandExtra | null;
 
   constructor(
     private readonly whole: Command,
@@ -176,21 +181,55 @@ class Gathering implements Completion, SettleHook {
     private readonly fold: Fold,
   ) {
     this.left = size;
+    this.settings = whole.extra;
     if (whole.slot === UNROUTED) whole.slot = NO_SLOT;
-    whole.ensureExtra().addHook(this);
+    const extra = whole.ensureExtra();
+    extra.addHook(this);
+    extra.sentAs = this;
   }
 
   makePart(args: Argument[]): Command {
-    const { whole } = this;
+    const { whole, settings } = this;
     const part = issuedBy(
       Origin.Part,
       new Command(withoutMapper(whole.spec), args, whole.wantsBuffers, this),
     );
     part.index = this.parts.push(part) - 1;
-    const retryPolicy = whole.extra?.retryPolicy ?? null;
-    if (retryPolicy !== null) part.ensureExtra().retryPolicy = retryPolicy;
+    if (settings !== null) part.ensureExtra().retryPolicy = settings.retryPolicy;
     return part;
   }
+
+  // --- SentCommand -----------------------------------------------------------------------
+
+  get state(): number {
+    const { state } = this.foremost;
+    return state === CommandState.Settled ? CommandState.Sent : state;
+  }
+
+  get slot(): number {
+    return this.foremost.slot;
+  }
+
+  get extra(): CommandExtra | null {
+    return this.foremost.extra;
+  }
+
+  get mayHaveRun(): boolean {
+    return this.parts.some((part) => sentFor(part).mayHaveRun);
+  }
+
+  /** A part that waits for its reply, or else an answered one; the whole may have run if there is any. */
+  private get foremost(): SentCommand {
+    const { parts, answers } = this;
+    const open = parts.filter(({ isSettled }) => !isSettled).map(sentFor);
+    return (
+      open.find(({ state }) => state === CommandState.Sent) ??
+      parts.find((_, index) => answers[index]?.error === null) ??
+      (open[0] as SentCommand)
+    );
+  }
+
+  // --- Completion ------------------------------------------------------------------------
 
   fulfil(part: Command, value: Reply, shape: ReplyShape): void {
     this.note(part, { value, error: null }, shape);

@@ -28,6 +28,7 @@ import {
   hintOnRefusal,
   hintOnSilence,
   hintOnTls,
+  hintOnUnreachable,
   isForeignToTls,
   isTransientRefusal,
 } from "../observability/hints";
@@ -245,10 +246,11 @@ export function explainTrouble(error: Error, connection: Connection | null, uses
     const hint = hintOnGreeting(error.message, usesTls);
     return hint === null ? error : markCertain(addHint(error, hint));
   }
-  if (usesTls)
-    return isForeignToTls(error)
-      ? markCertain(addHint(error, hintOnTls(error)))
-      : addHint(error, hintOnTls(error));
+  addHint(error, hintOnUnreachable(error));
+  if (usesTls) {
+    addHint(error, hintOnTls(error));
+    return isForeignToTls(error) ? markCertain(error) : error;
+  }
   return isGreeting && connection.bytesRead === 0 ? addHint(error, hintOnCut(error)) : error;
 }
 

@@ -27,8 +27,9 @@ import {
   DeadConnectionError,
   ParserError,
 } from "../errors";
+import { HINT_ON_CLOSED } from "../observability/hints";
 import { attachCommand } from "../observability/redact";
-import { isCertain } from "../util/error-hint";
+import { addHint, hintOf, isCertain } from "../util/error-hint";
 import { type LinkDeps, type LinkOptions, retryPolicyOf, serverOf, type Takeover } from "./link-options";
 import type { OfflineQueue } from "./offline-queue";
 
@@ -64,7 +65,8 @@ export class LeftoverCommands {
   ) {}
 
   closedError(): ConnectionClosedError {
-    return new ConnectionClosedError(causeOf(this.cause));
+    const { cause } = this;
+    return addHint(new ConnectionClosedError(causeOf(cause)), hintOf(cause) ?? HINT_ON_CLOSED);
   }
 
   /**

@@ -126,3 +126,19 @@ export function hintOnSilence(isTls: boolean): string {
     ? "The port is open, but the TLS handshake did not complete. The server may not speak TLS there. Check the port and the option `tls`."
     : "The port is open, but the server did not answer the handshake. The server is busy, accepts only TLS, or is not a Redis or Valkey server.";
 }
+
+/** For a connection that never opened. */
+export function hintOnUnreachable({ code }: Error & { code?: string }): string | null {
+  switch (code) {
+    case "ECONNREFUSED":
+      return "No server accepts connections at this address. Check that the server runs, and the options `host` and `port`.";
+    case "ENOTFOUND":
+      return "The host name has no address. Check the option `host` and the name resolution of this machine.";
+    default:
+      return null;
+  }
+}
+
+/** For a command of a client that is closed. */
+export const HINT_ON_CLOSED =
+  "The client was closed by quit() or disconnect(), or `retryStrategy` returned no delay. Call connect(), or create a new client.";

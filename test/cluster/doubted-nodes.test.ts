@@ -11,7 +11,7 @@ import type { Cluster } from "../../src/index";
 import { untilClusterReady } from "../support/cluster-fixture";
 import type { FakeNode } from "../support/fake-cluster";
 import { FakeClusterFixture, KEY, OTHER, OWNER, SLOT } from "../support/fake-cluster-fixture";
-import { type FakeReply, FakeServer } from "../support/fake-server";
+import { type FakeReply, FakeServer, NO_REPLY } from "../support/fake-server";
 import { failureOf } from "../support/outcome";
 
 const DOWN = new Error("CLUSTERDOWN The cluster is down");
@@ -125,6 +125,47 @@ describe("cluster: nodes in doubt", () => {
     expect(performance.now() - startedAtMs).to.be.within(900, 2500);
     expect(refreshes).to.be.greaterThan(3);
   }).timeout(6000);
+
+  describe("a command that waits goes as soon as a table names an owner of its slot", () => {
+    /** Without the table, the delay would outlast the test. */
+    const patient: ClusterOptions = { retryDelayOnClusterDown: 60_000, retryDelayOnFailover: 60_000 };
+
+    async function untilWaiting(cluster: Cluster, count: number): Promise<void> {
+      await waitUntil(() => Promise.resolve(cluster.stats().queues.offline === count), {
+        timeoutMs: 2000,
+        what: "the commands that wait",
+      });
+    }
+
+    beforeEach(() => {
+      other().values.set(KEY, "taken over");
+    });
+
+    it("after CLUSTERDOWN", async () => {
+      owner().script = ([name]) => (name === "get" || name === "set" ? DOWN : undefined);
+      const cluster = await connectTo(owner(), patient);
+      const waiting = [cluster.get(KEY), cluster.set(KEY, "later"), cluster.get(KEY)];
+      await untilWaiting(cluster, 3);
+      for (const node of [owner(), other()]) tells(node, () => tableOf(other()));
+      await cluster.refreshSlotsCache();
+      expect(await Promise.all(waiting)).to.deep.equal(["taken over", "OK", "later"]);
+    }).timeout(5000);
+
+    it("after its node was lost", async () => {
+      const cluster = await connectTo(owner(), patient);
+      await cluster.get("bar");
+      owner().script = ([name], { socket }) => {
+        if (name !== "get") return undefined;
+        socket.destroy();
+        return NO_REPLY;
+      };
+      const waiting = cluster.get(KEY);
+      await untilWaiting(cluster, 1);
+      for (const node of [owner(), other()]) tells(node, () => tableOf(other()));
+      await cluster.refreshSlotsCache();
+      expect(await waiting).to.equal("taken over");
+    }).timeout(5000);
+  });
 
   describe("a node that is lost and redialled", () => {
     const redialled: ClusterOptions = {

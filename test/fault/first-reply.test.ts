@@ -91,6 +91,30 @@ describe("the first reply", () => {
           ]);
           expect(await redis.del("third")).to.equal(1);
         });
+
+        for (const [origin, options] of [
+          ["the options", { db: 3 }],
+          ["SELECT", {}],
+        ] as const) {
+          it(`runs the next command after a reset in the database of ${origin}`, async () => {
+            const { address } = await behindProxy(server);
+            const redis = open({ ...address, protocol, ...options });
+            await untilReady(redis);
+            if (origin === "SELECT") await redis.select(3);
+            const closed = new Promise((resolve) => redis.once("close", resolve));
+            proxy?.cutAll("reset");
+            await closed;
+            expect(await Promise.all([redis.get("reset"), redis.set("reset", "3")])).to.deep.equal([
+              null,
+              "OK",
+            ]);
+            const direct = open({ host: server.host, port: server.port });
+            expect(await direct.get("reset"), "in database 0").to.equal(null);
+            await direct.select(3);
+            expect(await direct.get("reset"), "in database 3").to.equal("3");
+            expect(await direct.del("reset")).to.equal(1);
+          });
+        }
       });
     }
   }

@@ -76,6 +76,24 @@ describe("messages of a first connection", () => {
     return server;
   }
 
+  it("a port at which nobody listens, and the client that has given up", async () => {
+    const server = createServer();
+    const port = await listen(server);
+    await closing.pop()?.();
+    const { event, call } = await failed({ port });
+    expect(event.code).to.equal("ECONNREFUSED");
+    expectHint(event, `connect ECONNREFUSED 127.0.0.1:${port}`, /No server accepts connections.*`port`/);
+    expect(call.code).to.equal("CONNECTION_CLOSED");
+    expect(call.hint).to.equal(event.hint);
+  });
+
+  it("a client that was closed on purpose", async () => {
+    const { host, port } = await sharedServer(ServerKind.Redis);
+    redis = new Redis({ host, port });
+    await redis.quit();
+    expectHint(await failureOf(redis.get("a")), "Connection is closed.", /quit\(\).*connect\(\)/);
+  });
+
   it("TLS on a plain port", async () => {
     const { port } = await sharedServer(ServerKind.Redis);
     const { event, call } = await failed({ port, tls: {}, connectTimeout: 300 });

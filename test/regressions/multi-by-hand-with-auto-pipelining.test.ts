@@ -2,6 +2,7 @@
 
 import { expect } from "chai";
 import { matrix } from "../support/matrix";
+import { type Failure, failureOf } from "../support/outcome";
 
 matrix("multi({ pipeline: false }) does not hang", {}, async ({ redis }) => {
   const before = redis.incr("n");
@@ -15,4 +16,20 @@ matrix("multi({ pipeline: false }) does not hang", {}, async ({ redis }) => {
     [null, "OK"],
     [null, "1"],
   ]);
+});
+
+matrix("errors in the rows of multi({ pipeline: false }) name their commands", {}, async ({ redis }) => {
+  await redis.set("text", "a");
+  const opened = redis.multi({ pipeline: false });
+  // The server refuses it, and does not queue it.
+  const refused = failureOf(redis.watch("text"));
+  const queued = [redis.get("text"), redis.lpush("text", "x"), redis.get("text")];
+  const rows = (await redis.exec()) ?? [];
+  await Promise.all([opened, refused, ...queued]);
+  expect(rows.map(([error, value]) => (error as Failure | null)?.command ?? value)).to.deep.equal([
+    "a",
+    { name: "lpush", args: ["text", "x"] },
+    "a",
+  ]);
+  expect(rows[1]?.[0]?.stack).to.include("at (lpush text ?)");
 });

@@ -3,7 +3,7 @@
 import { expect } from "chai";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
 import { announce, FanOut, type FanOutPart } from "../../../src/cluster/fan-out";
-import { Command, issuedBy, Origin } from "../../../src/command/command";
+import { Command, CommandState, issuedBy, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
 import { NO_SLOT, slotOfKey, UNROUTED } from "../../../src/command/slot";
@@ -185,6 +185,21 @@ describe("FanOut", () => {
       (reason: Error) => reason,
     );
     expect(error?.message).to.equal("given up");
+  });
+
+  it("tells how far its parts are, for the error of a time limit", () => {
+    const whole = command("del", "k1", "k2");
+    whole.ensureExtra();
+    const [one, two] = fanOut(whole).map((part) => part.command) as [Command, Command];
+    const sent = whole.extra?.sentAs;
+    expect(sent).to.include({ state: CommandState.Created, slot: K1, mayHaveRun: false });
+    two.state = CommandState.Sent;
+    expect(sent).to.include({ state: CommandState.Sent, slot: K2, extra: two.extra, mayHaveRun: false });
+    two.fulfil(1, SHAPE);
+    expect(sent, "one part has run").to.include({ state: CommandState.Sent, slot: K2 });
+    one.noteLossAfterWriting();
+    expect(sent).to.include({ mayHaveRun: true });
+    whole.fail(new Error("given up"));
   });
 
   it("announces to every master what its connections have to know of HIMPORT", async () => {
