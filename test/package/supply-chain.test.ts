@@ -170,26 +170,6 @@ describe("supply chain", function () {
     expect(INSTALL_SCRIPTS.filter((name) => name in manifest.scripts)).to.deep.equal([]);
   });
 
-  it("the packed manifest has no script, which npm would warn of, and nothing for checkouts", () => {
-    const copy = temporaryDirectory();
-    cpSync(join(root, "scripts"), join(copy, "scripts"), { recursive: true });
-    cpSync(join(root, "package.json"), join(copy, "package.json"));
-    const original = readFileSync(join(root, "package.json"), "utf8");
-    const step = (name: string): string => {
-      execFileSync(process.execPath, [join(copy, "scripts", "packed-manifest.mjs"), name]);
-      return readFileSync(join(copy, "package.json"), "utf8");
-    };
-    for (const name of ["strip", "strip"]) {
-      const packed = JSON.parse(step(name)) as Manifest;
-      expect(packed).to.not.have.any.keys("scripts", "devDependencies", "workspaces", "overrides");
-      expect(packed).to.include.keys("name", "version", "exports", "dependencies", "files", "bin");
-    }
-    expect(step("restore")).to.equal(original);
-    expect(step("restore")).to.equal(original);
-    const { scripts } = JSON.parse(original) as Manifest;
-    expect([scripts["prepack"], scripts["postpack"]].join()).to.include("strip").and.include("restore");
-  });
-
   it("the repository has one placeholder, which the release fills and without which nothing is published", () => {
     const copy = temporaryDirectory();
     cpSync(join(root, "scripts"), join(copy, "scripts"), { recursive: true });
