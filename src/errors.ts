@@ -195,7 +195,7 @@ export class SelectOnClusterError extends SluiceError {
   override readonly code: ErrorCode = "SELECT_ON_CLUSTER";
   constructor() {
     super(
-      "SELECT is refused: all callers share the connections of a cluster client. Make a client for that database with the option redisOptions: { db }",
+      "SELECT is refused: all callers share the connections of a cluster client. Create a client for that database with the option redisOptions: { db }.",
     );
   }
   static {
@@ -427,7 +427,7 @@ export interface TimeoutDetails {
   readonly elapsedMs: number;
   /** Milliseconds from the call to the write. */
   readonly queuedMs: number;
-  /** Commands in front of it on the same connection that have no reply yet. */
+  /** Commands ahead of it on the same connection that have no reply yet. */
   readonly commandsAhead: number;
   /** Bytes that the socket still buffers. */
   readonly bytesAhead: number;
@@ -437,7 +437,7 @@ export interface TimeoutDetails {
 
 function whereItWas(details: TimeoutDetails): string {
   const { elapsedMs, queuedMs, commandsAhead, bytesAhead, server } = details;
-  const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} in front of it`;
+  const ahead = `${commandsAhead} ${commandsAhead === 1 ? "command" : "commands"} ahead of it`;
   const fate = details.mayHaveRun
     ? "It was written to an earlier connection, which was lost. It may have run"
     : "It was not sent";

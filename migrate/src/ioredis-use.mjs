@@ -35,7 +35,7 @@ const RULES = [
   },
   {
     pattern: /\benableAutoPipelining\b(?!\s*:\s*false\b)/g,
-    text: "enableAutoPipelining: commands are pipelined without this option too; try without it and measure",
+    text: "enableAutoPipelining: commands of unrelated callers share writes without this option. Try without it and measure",
     link: "auto-pipelining.md#choosing-a-setting",
   },
   {

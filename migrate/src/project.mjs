@@ -19,7 +19,7 @@ const MAX_BYTES = 1024 * 1024;
 
 function managerOf(folder, manifest, wanted) {
   if (wanted !== undefined) {
-    if (!(wanted in LOCKS)) throw new Error(`no package manager named ${wanted}: npm, pnpm, yarn or bun`);
+    if (!(wanted in LOCKS)) throw new Error(`unknown package manager ${wanted}. Use npm, pnpm, yarn or bun`);
     return wanted;
   }
   const named = /^(npm|pnpm|yarn|bun)@/.exec(manifest.packageManager ?? "")?.[1];
@@ -27,7 +27,8 @@ function managerOf(folder, manifest, wanted) {
   const found = Object.keys(LOCKS).filter((name) =>
     LOCKS[name].some((file) => existsSync(join(folder, file))),
   );
-  if (found.length > 1) throw new Error(`lock files of ${found.join(" and ")}: say which by --manager`);
+  if (found.length > 1)
+    throw new Error(`found lock files of ${found.join(" and ")}. Choose one with --manager`);
   const setting = Object.keys(SETTINGS).find((file) => existsSync(join(folder, file)));
   return found[0] ?? SETTINGS[setting] ?? "npm";
 }

@@ -56,7 +56,7 @@ export function report({ manager }, { edits, removals, notes, isMoved }, isWritt
   for (const path of removals) print(`  ${isWritten ? "removed" : "would be removed"}: ${path}`);
   if (notes.length > 0) {
     print();
-    print("Check these places:");
+    print(`Check these places${isWritten ? " (line numbers before the changes)" : ""}:`);
     printNotes(notes);
   }
   if (edits.length > 0) {

@@ -78,7 +78,7 @@ export function prepareCall(
 
 /** The error for `call()` without a command name. */
 export function nameError(): ArgumentError {
-  return new ArgumentError("call", 1, "the name of a command is a string");
+  return new ArgumentError("call", 1, "the name of a command must be a string");
 }
 
 /**
@@ -86,7 +86,7 @@ export function nameError(): ArgumentError {
  */
 export function refusalByHand(command: Command): Error | null {
   const { args, name, spec } = command;
-  if (command.isSettled) return new ArgumentError("sendCommand", 1, "this command has its outcome already");
+  if (command.isSettled) return new ArgumentError("sendCommand", 1, "this command has already settled");
   try {
     for (let i = 0; i < args.length; i++) args[i] = toArgument(args[i], i, name);
   } catch (error) {

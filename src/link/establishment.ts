@@ -153,7 +153,7 @@ export class Establishment implements HandshakeListener {
     const emitError = (type: string, error: Error): void => this.owner.onNamedError(type, error);
     const socket: unknown = await this.deps.connector.connect(emitError, this.connection.onread);
     if (isSocket(socket)) return socket;
-    throw new TypeError("The connector gave no socket: connect() must resolve with a Duplex stream");
+    throw new TypeError("The connector returned no socket: connect() must resolve with a Duplex stream");
   }
 
   private takeOver(socket: Duplex): void {

@@ -50,7 +50,9 @@ export function instrument(options: InstrumentOptions = {}): Instrumented {
     isPatched = source.isPatched;
     if (isPatched && settings.spans !== "none" && !hasWarned) {
       hasWarned = true;
-      api.diag.warn("sluice/otel: another instrumentation makes a span for each command; no spans are added");
+      api.diag.warn(
+        "sluice/otel adds no spans, because another instrumentation creates a span for each command",
+      );
     }
     return !isPatched && settings.spans === "batch";
   };

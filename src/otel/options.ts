@@ -47,7 +47,7 @@ const PROVIDERS: Readonly<Record<string, string>> = {
 
 /** Throws a TypeError for an unknown option or value. */
 export function checkOptions(options: InstrumentOptions): Settings {
-  if (typeof options !== "object" || options === null) throw new TypeError("instrument() takes an object");
+  if (typeof options !== "object" || options === null) throw new TypeError("instrument() expects an object");
   for (const [name, value] of Object.entries(options)) if (value !== undefined) checkOne(name, value);
   return {
     spans: options.spans ?? "batch",
@@ -82,7 +82,7 @@ function wantedOf(name: string, value: unknown): string | null {
   }
   if (name !== "minDurationMs") {
     const known = [...Object.keys(WORDS), ...SWITCHES, "minDurationMs", ...Object.keys(PROVIDERS)];
-    throw new TypeError(`instrument(): unknown option "${name}"; there are ${known.join(", ")}`);
+    throw new TypeError(`instrument(): unknown option "${name}". Expected one of ${known.join(", ")}`);
   }
   return typeof value === "number" && value >= 0 ? null : "a number of milliseconds, 0 or more";
 }

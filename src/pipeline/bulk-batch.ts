@@ -110,7 +110,7 @@ export class BulkBatch extends PipelineRun {
 
   /** Throws a TypeError for an invalid command. */
   add(command: BulkCommand): void {
-    if (!Array.isArray(command)) throw new TypeError("A command of a bulk is an array [name, ...args]");
+    if (!Array.isArray(command)) throw new TypeError("A command of a bulk must be an array [name, ...args]");
     if (command[0] !== this.word) {
       this.method = methodOf(this.PipelineClass.prototype, command[0]);
       this.word = command[0];
@@ -131,7 +131,9 @@ export class BulkBatch extends PipelineRun {
 
   send(): void {
     if (this.isOpen)
-      this.breakOpen(new AbortError("The source ended inside of a transaction; it was not sent"));
+      this.breakOpen(
+        new AbortError("The source ended inside a transaction, so the transaction was not sent"),
+      );
     this.start();
   }
 

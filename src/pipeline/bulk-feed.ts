@@ -142,7 +142,7 @@ export class BulkFeed {
   /** Takes all commands of a synchronous source; returns false when it was stopped before its end. */
   private async draw(): Promise<boolean> {
     if (!(Symbol.iterator in Object(this.source))) {
-      throw new TypeError("bulk() takes an iterable or async iterable of [name, ...args] arrays");
+      throw new TypeError("bulk() expects an iterable or async iterable of [name, ...args] arrays");
     }
     const iterator = (this.source as Iterable<BulkCommand>)[Symbol.iterator]();
     this.iterator = iterator;

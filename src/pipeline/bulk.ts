@@ -109,7 +109,7 @@ export class Bulk implements AsyncIterable<Row> {
   /** The rows in the order of the commands, `[null, reply]` or `[error]`. Can be iterated once. */
   async *[Symbol.asyncIterator](): AsyncGenerator<Row> {
     if (this.outcome !== null) {
-      throw new TypeError("A bulk can be read once, and not after summary() has started it");
+      throw new TypeError("A bulk can be read only once, and not after summary()");
     }
     this.keepsRows = true;
     let finish!: (summary: Promise<BulkSummary>) => void;

@@ -158,7 +158,7 @@ export class Pipeline implements Commander {
     return [...commandNames()];
   }
 
-  /** Begins a transaction inside of the pipeline, which the next `exec()` closes. */
+  /** Begins a transaction inside the pipeline, which the next `exec()` closes. */
   multi(): InlineTransaction {
     this[FOLLOW]();
     this[RUN].openTransaction();

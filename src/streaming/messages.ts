@@ -407,7 +407,7 @@ function checkNames(names: string | readonly string[]): readonly string[] {
 const CHECKS: { readonly [name in keyof MessagesOptions]-?: (value: unknown) => string | null } = {
   kind: (value) => oneOf(Object.keys(EVENTS), value),
   maxBuffered: (value) =>
-    Number.isSafeInteger(value) && (value as number) >= 1 ? null : "an integer from 1 on",
+    Number.isSafeInteger(value) && (value as number) >= 1 ? null : "an integer of at least 1",
   onOverflow: (value) => oneOf(["drop-oldest", "error"], value),
   buffers: (value) => (typeof value === "boolean" ? null : "a boolean"),
   signal: (value) =>

@@ -32,5 +32,7 @@ export function isThenable(value: unknown): value is PromiseLike<unknown> {
 export function toError(thrown: unknown): Error {
   // Errors of another realm (vm contexts, test runners) are not instances of this realm's class.
   if (thrown instanceof Error || isNativeError(thrown)) return thrown;
-  return new Error("Something was thrown that is no error; it is the cause of this one", { cause: thrown });
+  return new Error("A function threw a value that is not an Error. The value is the cause of this error.", {
+    cause: thrown,
+  });
 }

@@ -147,7 +147,7 @@ describe("arguments", () => {
     for (const name of [undefined, null, 7, Symbol("x"), {}, [], [undefined]]) {
       const outcome = await outcomeOf(redis.call(name as never));
       expect(outcome[1], String(name)).to.equal(
-        'INVALID_ARGUMENT: Argument 1 of "call" cannot be sent: the name of a command is a string',
+        'INVALID_ARGUMENT: Argument 1 of "call" cannot be sent: the name of a command must be a string',
       );
     }
     for (const name of ["__proto__", "constructor", "hasOwnProperty", "valueOf"]) {

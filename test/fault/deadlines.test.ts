@@ -142,7 +142,7 @@ describe("deadlines and cancellation", function () {
                 for (const error of await outcome) {
                   expect(error.code, callName).to.equal(code);
                   expect(error.message).to.match(
-                    /ms of waiting for 127\.0\.0\.1:\d+ with \d+ commands? in front of it/,
+                    /ms of waiting for 127\.0\.0\.1:\d+ with \d+ commands? ahead of it/,
                   );
                   expect(error.details.phase).to.equal("waiting");
                   expect(error.details.elapsedMs).to.be.at.least(error.details.queuedMs);

@@ -15,7 +15,7 @@ import { failureOf, outcomeOf } from "../support/outcome";
 import { sharedServer } from "../support/shared-servers";
 import { uncaughtDuring } from "../support/uncaught";
 
-const NO_ERROR = "Something was thrown that is no error; it is the cause of this one";
+const NO_ERROR = "A function threw a value that is not an Error. The value is the cause of this error.";
 
 describe("code of the user", () => {
   let server: ServerProcess;
@@ -197,8 +197,8 @@ describe("code of the user", () => {
         /^thrown by connect$/,
       ],
       "that rejects with nothing": [() => Promise.reject(undefined), new RegExp(`^${NO_ERROR}`)],
-      "that gives nothing": [() => Promise.resolve(undefined as never), /^The connector gave no socket/],
-      "that gives something else": [() => ({}) as never, /^The connector gave no socket/],
+      "that gives nothing": [() => Promise.resolve(undefined as never), /^The connector returned no socket/],
+      "that gives something else": [() => ({}) as never, /^The connector returned no socket/],
     };
     for (const [title, [dial, message]] of Object.entries(WAYS)) {
       it(`one ${title} ends the client with its error`, async () => {

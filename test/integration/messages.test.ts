@@ -264,7 +264,7 @@ describe("a reader of messages", () => {
     const open = (options: object) => () => redis.messages("news", options);
     expect(open({ buffer: true })).to.throw('Unknown option "buffer" of messages()');
     expect(open({ kind: "glob" })).to.throw('Invalid kind "glob" of messages()');
-    expect(open({ maxBuffered: 0 })).to.throw("an integer from 1 on");
+    expect(open({ maxBuffered: 0 })).to.throw("an integer of at least 1");
     expect(open({ onOverflow: "block" })).to.throw('expected "drop-oldest" or "error"');
     expect(() => redis.messages([])).to.throw("expects the name of a channel");
     const forgetful = fixture.connectDirectly({ lazyConnect: true, autoResubscribe: false });

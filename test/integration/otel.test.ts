@@ -433,7 +433,7 @@ describe("sluice/otel", function () {
         [{ queryText: "values" }, /"queryText" must be "keys" or "none"/],
         [{ requireParent: "yes" }, /"requireParent"/],
         [{ tracerProvider: {} }, /getTracer/],
-        [{ span: "batch" }, /unknown option "span"; there are spans, queryText/],
+        [{ span: "batch" }, /unknown option "span"\. Expected one of spans, queryText/],
       ];
       for (const [options, message] of bad) expect(() => instrument(options)).to.throw(TypeError, message);
       expect(() => instrument(null as unknown as object)).to.throw(TypeError);

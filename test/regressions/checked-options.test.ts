@@ -6,7 +6,7 @@ import { failureOf } from "../support/outcome";
 import { ServerFixture } from "../support/server-fixture";
 
 const REFUSED: readonly (readonly [options: object, message: RegExp])[] = [
-  [{ bounds: { maxCommands: 0 } }, /^Invalid option bounds\.maxCommands 0: expected a number from 1 on$/],
+  [{ bounds: { maxCommands: 0 } }, /^Invalid option bounds\.maxCommands 0: expected a number of at least 1$/],
   [{ bounds: { maxCommands: Number.NaN } }, /bounds\.maxCommands NaN/],
   [{ bounds: { maxBytes: -1 } }, /bounds\.maxBytes -1/],
   [{ bounds: { maxBytes: "1" } }, /bounds\.maxBytes "1"/],

@@ -155,7 +155,7 @@ export async function lock(
 ): Promise<Lock> {
   checkTtl(ttl);
   if (!(wait >= 0))
-    throw new OptionError(`Invalid wait ${String(wait)} of lock(): expected milliseconds from 0 on.`);
+    throw new OptionError(`Invalid wait ${String(wait)} of lock(): expected 0 or more milliseconds.`);
   if (signal?.aborted) throw new LockAbortedError(signal.reason);
   const waiter = new Waiter(client, new LockKeys(key, client), ttl);
   const onAbort = (): void => waiter.end(new LockAbortedError(signal?.reason));

@@ -119,7 +119,7 @@ function checkType(name: string, value: unknown, type: "number" | "function"): v
 
 function checkNumber(name: string, value: unknown, least: number): void {
   if (value === undefined || value === null || (typeof value === "number" && value >= least)) return;
-  throw new OptionError(`Invalid option ${name} ${show(value)}: expected a number from ${least} on`);
+  throw new OptionError(`Invalid option ${name} ${show(value)}: expected a number of at least ${least}`);
 }
 
 function checkWord(name: string, value: unknown, words: readonly string[]): void {

@@ -196,7 +196,7 @@ describe("ClientBase", () => {
       const heard: unknown[] = [];
       for (const wrong of [undefined, 5, [], [5]]) {
         const call = loose()["call"]?.(wrong, (error: Error) => heard.push(error.name)) as Promise<unknown>;
-        expect((await failureOf(call)).message).to.contain("the name of a command is a string");
+        expect((await failureOf(call)).message).to.contain("the name of a command must be a string");
       }
       expect(heard).to.deep.equal(Array.from({ length: 4 }, () => "ArgumentError"));
     });

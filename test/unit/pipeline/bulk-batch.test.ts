@@ -99,7 +99,7 @@ describe("BulkBatch", () => {
   it("refuses what is no command, and goes on with those before it", async () => {
     add(["get", "a"]);
     for (const wrong of ["get", null, { 0: "get" }]) {
-      expect(() => batch.add(wrong as never)).to.throw(TypeError, /is an array \[name, \.\.\.args\]$/);
+      expect(() => batch.add(wrong as never)).to.throw(TypeError, /must be an array \[name, \.\.\.args\]$/);
     }
     for (const wrong of ["no-such-command", "constructor", undefined, null, 1]) {
       expect(() => batch.add([wrong])).to.throw(TypeError, `Unknown command "${wrong}"`);
@@ -204,7 +204,7 @@ describe("BulkBatch", () => {
       [null, "QUEUED"],
       [null, ["2"]],
     ]);
-    for (const row of rows.slice(4)) expect(row[0]?.message).to.contain("ended inside of a transaction");
+    for (const row of rows.slice(4)) expect(row[0]?.message).to.contain("ended inside a transaction");
     expect(failures().map(([index]) => index)).to.deep.equal([4, 5, 6]);
   });
 

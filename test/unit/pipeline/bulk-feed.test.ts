@@ -182,7 +182,7 @@ describe("BulkFeed", () => {
       start(source);
       await turn();
       const thrown = await feed.oldest().catch((reason: Error) => reason);
-      expect((thrown as Error).message).to.contain("takes an iterable");
+      expect((thrown as Error).message).to.contain("expects an iterable");
     }
   });
 

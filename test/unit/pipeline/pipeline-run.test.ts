@@ -273,7 +273,7 @@ describe("PipelineRun", () => {
       [null, "0"],
       [null, "1"],
     ]);
-    expect(rows[2]?.[0]?.message).to.contain("outcome already");
+    expect(rows[2]?.[0]?.message).to.contain("already settled");
     expect([await own.promise, await settled.promise, own.pipelineIndex]).to.deep.equal(["1", "done", 1]);
   });
 
