@@ -1,5 +1,5 @@
 /**
- * Writes benchmarks/README.md from stored results: every row, the goals, what is missed and why, and the method. It is
+ * Writes benchmarks/README.md from stored results: every row, the goals, the missed goals, and the method. It is
  * the record for developers; docs/benchmarks.md is the page for users. Prose that explains the method lives here,
  * figures come from the file.
  */
@@ -36,7 +36,7 @@ export async function writeRecord(results: Results): Promise<void> {
     machineSection(results),
     section(
       "What batching gains",
-      "How many times as many commands a second one way of issuing them gives as another.",
+      "The ratio of commands per second between two ways to issue them.",
       gainTable(results),
     ),
     ...goalSections(results),
@@ -45,7 +45,7 @@ export async function writeRecord(results: Results): Promise<void> {
     section("Other runtimes", RUNTIMES, runtimesTable(results)),
     section(
       "Socket writes and reads per 1,000 commands",
-      "Client writes / client reads / server reads / server writes. The client's are its `write` and `read` system calls as Linux counts them, the server's its own counters; glide's native half uses other calls, so only the server's view is shown for it.",
+      "Client writes / client reads / server reads / server writes. The first two are `write` and `read` system calls as Linux counts them, the others counters of the server. The native part of glide uses other calls, so its first two values are missing.",
       systemCallTable(results),
     ),
     section(
@@ -79,12 +79,12 @@ function goalSections(results: Results): string[] {
   return [
     section(
       "Goals",
-      "Ratios to ioredis in the same run, and to other peers where they are the stronger rival; then goals that are figures of their own, or ratios to the best peer or to another row.",
+      "Ratios to ioredis in the same run, and to other clients where they are faster. Then absolute goals, and ratios to the best other client or to another row.",
       goals,
     ),
     section(
       "Distance to the limit",
-      "CPU per command beside that of the bare socket with one promise and one decoded value per command.",
+      "CPU per command, compared with the bare socket with one promise and one decoded value per command.",
       limitTable(results),
     ),
   ];
@@ -122,7 +122,7 @@ async function gridParts(results: Results): Promise<string[]> {
   const lost = lostCells(results);
   return [
     ...GRID_MAPS.map(({ file, title }) => pictureOf(file, title, IMAGES)),
-    "Cells that miss their goal, with the number of callers and the ratio. One sample each: where a cell is close, the next run may say otherwise.",
+    "Cells that miss their goal, with the number of callers and the ratio. Each cell is one sample, so close cells can change in the next run.",
     lost.body.length === 0 ? "None." : markdownTable(lost),
   ];
 }
@@ -136,57 +136,55 @@ function conditions(result: ScenarioResult): string {
 
 const INTRODUCTION = `# The benchmark record
 
-The page for users is [docs/benchmarks.md](../docs/benchmarks.md). This one holds every row and is written by \`npm run bench\`; do not edit it by hand. It compares sluice with the other Redis clients for
-Node, each used in its best way for the task at hand, and with bare sockets:
+This page has all rows of the benchmarks. \`npm run bench\` writes it; do not edit it by hand. The page for users is
+[docs/benchmarks.md](../docs/benchmarks.md). The record compares sluice with other Redis clients for Node.js and with bare
+sockets. Each client uses its best API for the task.
 
-| side | what it is |
+| side | description |
 | --- | --- |
 | sluice | this package |
-| ioredis, iovalkey | same API, same code as for sluice |
-| redis | node-redis as it comes |
-| redis-nt | node-redis with its default command timeout switched off (\`commandOptions: { timeout: undefined }\`) |
+| ioredis, iovalkey | the same API and the same code as for sluice |
+| redis | node-redis with default options |
+| redis-nt | node-redis without its default command timeout (\`commandOptions: { timeout: undefined }\`) |
 | glide | \`@valkey/valkey-glide\`, explicit pipelines by \`Batch\` |
-| raw | encoded beforehand, replies only counted: what the socket and the server cost |
-| raw+p | the same with one promise and one decoded value per command: the least a promise API can cost |
+| raw | requests encoded beforehand, replies only counted: the cost of the socket and the server |
+| raw+p | raw with one promise and one decoded value for each command: the minimum of a promise API |
 
-CPU is the time of the whole client process (user and system, all threads) per command, the least of all rounds;
-throughput and latency are medians. Judge by CPU first: it says how much of a core your service gives to its Redis
-client, and it hardly depends on what else the machine does.`;
+CPU is the time of the whole client process (user and system, all threads) per command, the lowest of all rounds.
+Throughput and latency are medians. Compare CPU first, because it depends least on other load of the machine.`;
 
-const RUNTIMES = `CPU µs per command of sluice / of ioredis / of raw+p, and in brackets sluice to raw+p. The server, the loads and the
-compiled files are the same; only the executable that runs the client differs. A dash is a sample that failed. The
-executables came from the npm packages \`node\` and \`bun\`.`;
+const RUNTIMES = `CPU µs per command of sluice / ioredis / raw+p, and in brackets sluice to raw+p. Server, workloads and compiled files are
+the same; only the runtime of the client differs. A dash is a failed sample. The executables are those of the npm packages
+\`node\` and \`bun\`.`;
 
 const METHOD = `## Method
 
-- Every sample is a fresh process: one side, one workload, one round. Rounds are interleaved, so that a disturbance hits
-  all sides alike.
+- Every sample is a new process: one side, one workload, one round. Rounds are interleaved, so that a disturbance affects all
+  sides.
 - Where \`taskset\` exists, servers run on the first CPU and clients on the last.
-- A sample connects, checks that the replies are right, warms up, measures without a stop-watch on single commands,
-  and then runs once more with one: two looks at the clock per command would be a good part of what is measured.
-- Values and operations are made before the measurement and are the same for every side and round. Keys are made by a
-  template literal at every call, one call site issues several commands, and some SETs have an expiry, as in services.
-  The bare sockets have their requests encoded beforehand.
-- The loops around the clients are the same code for all of them; what they cost themselves is in every figure,
-  in that of raw+p too.
-- The reference of all ratios is ioredis in the same run.
-- Three rounds where goals are judged (two for iovalkey, glide, node-redis with its timeout and the bare sockets), one or
-  two for curves and the grid, one for counts that do not vary and for batches of 100,000 commands and more.
-- node-redis pipelines use \`multi().execAsPipeline()\`, glide's use \`Batch\` without atomicity. Limits that would refuse
-  work (glide: 250 ms, 1,000 requests in flight) are lifted.
-- Peak RSS is that of the whole process, engine included, as the operating system counts it.
+- A sample connects, checks the replies, warms up, and measures without timing single commands. It then runs again with
+  timing, because two clock reads per command would be a large part of the measured time.
+- Values and operations are created before the measurement and are the same for every side and round. Each call creates
+  its key by a template literal, one call site issues several commands, and some SETs have an expiry, as in services.
+  The requests of the bare sockets are encoded beforehand.
+- The loops around the clients are the same code for all of them. Their cost is part of every figure, also of raw+p.
+- All ratios compare with ioredis in the same run.
+- Three rounds where goals are judged (two for iovalkey, glide, node-redis with its timeout, and the bare sockets), one or
+  two for curves and the grid, one for constant counts and for batches of 100,000 commands and more.
+- node-redis pipelines use \`multi().execAsPipeline()\`, those of glide use \`Batch\` without atomicity. Limits that would reject
+  work (glide: 250 ms, 1,000 requests in flight) are disabled.
+- Peak RSS is that of the whole process, including the engine, as the operating system counts it.
 
 ## Limits
 
-- Loopback has no loss and almost no latency; see the section on longer round trips for what a real line does.
-- On two CPUs the server is the bottleneck for the fastest sides: throughput then says little about the client,
-  CPU per command still does.
-- glide does most of its work in threads of its own. Pinned to one CPU they share it with the main thread; with free
-  CPUs its throughput is higher and its CPU per command the same. Memory of its native half is in the RSS only.
-- Samples of a second or less do not show what happens after hours. Single throughput samples can be far off when other work
-  runs on the machine; the line below each table says how busy it was.
+- Loopback has no loss and almost no latency. The section on longer round trips shows the effect of latency.
+- On two CPUs, the server is the bottleneck for the fastest sides. Compare CPU per command then.
+- glide does most of its work in its own threads. Pinned to one CPU, they share it with the main thread. With more CPUs, its
+  throughput is higher and its CPU per command the same. Only RSS includes the memory of its native part.
+- Samples of a second or less do not show effects of long runs. Single throughput samples can be far off when other work
+  runs on the machine. The line below each table shows the load average.
 
-## Reproduce
+## Reproducing the results
 
 \`\`\`sh
 npm ci
@@ -200,7 +198,7 @@ npm run bench -- --list                    # ids of scenarios and rows
 npm run bench -- --page                    # writes this page again from the stored results
 \`\`\`
 
-Results are stored in \`benchmarks/results/latest.json\`. After each run the terminal shows what changed against the
-stored ones. Micro-benchmarks of single parts are in \`benchmarks/micro\` and run alone
-(\`node build/benchmarks/micro/<name>.js [word in the line]\`). What does not depend on the clock (allocations, socket
-writes and promises per command) is guarded by a test: \`npm run bench:counts\` shows those counts.`;
+Results are stored in \`benchmarks/results/latest.json\`. After each run, the terminal shows the changes compared with the
+stored results. Micro-benchmarks of single parts are in \`benchmarks/micro\` and run alone
+(\`node build/benchmarks/micro/<name>.js [word in the line]\`). \`npm run bench:counts\` shows the counts that do not depend on
+the clock (allocations, socket writes and promises per command). A test checks them.`;

@@ -114,16 +114,14 @@ function cellOf(row: RowResult, side: SideName): string {
 
 const INTRODUCTION = `# Benchmarks
 
-This page compares sluice with the other Redis clients for Node. Each client uses its best API for the task, and all
-clients run in the same session. Compare CPU first. CPU is the share of a core that the client needs, and it depends least on
-other load of the machine. \`npm run bench\` writes this page. [The record](../benchmarks/README.md) has all rows, the goals,
-the missed goals with their reasons, and the method. Caching and merging have their own tables: [cache](caching.md#cost),
-[merged commands](fewer-commands.md#results).`;
+These results compare sluice with other Redis clients for Node.js. Each client uses its best API for the task, and all clients
+run in the same session. Compare CPU first, because it depends least on other load of the machine.
+[The record](../benchmarks/README.md) has all rows, the method, and the goals that were missed. [Caching](caching.md#cost) and
+[merged commands](fewer-commands.md#results) have their own tables.`;
 
-const ABOUT_TABLE = `Each cell has three values. The first is client CPU per command (user and system time of all threads, lowest round). The
-others are commands per second and the 99th percentile of the latency (medians). Latency is the time of one command, turn,
-batch or HTTP request. The HTTP row counts whole requests, with all work of the service. "node-redis" has its default
-command timeout; "no timeout" disables it.`;
+const ABOUT_TABLE = `Each cell has three values. The first is client CPU per command (user and system time of all threads, lowest round). The others
+are commands per second and the 99th percentile of the latency (medians). Latency is the time of one command, turn, batch or HTTP request. HTTP rows
+count whole requests, with all work of the service. node-redis has a command timeout by default; "no timeout" disables it.`;
 
 const REPRODUCE = `## Reproducing the results
 
@@ -135,6 +133,5 @@ npm run bench -- --only=pipeline           # scenarios or rows whose id contains
 npm run bench -- --sides=sluice,ioredis    # some clients only
 \`\`\`
 
-The loopback interface has no packet loss and almost no latency. The chart by round trip shows the effect of latency. On two
-CPUs the server is often the bottleneck for the fastest clients. Commands per second then say little about the client, so
-compare CPU per command.`;
+The loopback interface has no packet loss and almost no latency; the chart by round trip shows the effect of latency. On two
+CPUs, the server is often the bottleneck for the fastest clients. Compare CPU per command then.`;
