@@ -6,8 +6,8 @@ const HELP = `sluice demo [--quick] [redis://host:6379]
     30 s, with --quick 2 s. It writes 10,000 keys with the prefix "sluice:demo:" and removes them.
 
 sluice top [--once | --frames=N] [--interval=MS] [redis://host:6379]
-    Shows what a running server does, a frame a second: commands, CPU, memory, round trip, slow calls.
-    It never shows a key, a value or a password.
+    Shows a running server, one frame a second: commands, CPU, memory, round trip, slow commands.
+    It never shows keys, values or passwords.
 
 To move a project from ioredis or node-redis: npx sluice-migrate`;
 const PROGRAMS = { demo: "../built/demo/installed.js", top: "../built/top.mjs" };

@@ -33,7 +33,7 @@ async function writePicture(points: readonly Point[]): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  say(bold("\nsluice: one socket, as full as it can be\n"));
+  say(bold("\nsluice: explicit and automatic pipelining\n"));
   const server = await findDemoServer((line) => say(dim(line)));
   try {
     say(`Server: ${server.description}\n`);

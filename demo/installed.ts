@@ -12,7 +12,7 @@ const { values, positionals } = parseArgs({
 });
 const url = positionals[0] ?? process.env["REDIS_URL"] ?? "redis://localhost:6379";
 
-say(bold("\nsluice: one socket, as full as it can be\n"));
+say(bold("\nsluice: explicit and automatic pipelining\n"));
 show(url, values.quick ? QUICK : WHOLE).then(
   () => say(),
   (error: unknown) => {

@@ -1,10 +1,10 @@
-/** The main job on a server, with figures: three ways to send the same commands, and the curve of the pipeline. */
+/** The main job on a server, with figures: several ways to send the same commands, and the curve of the pipeline. */
 
 import { Redis } from "sluice";
 import { clear, fill } from "./dataset";
 import { bold, count, dim, say, sayCurve, sayHead, sayRow, withBar } from "./screen";
 import {
-  autoPipelined,
+  behindWebService,
   CONNECTIONS,
   explicitPipelines,
   httpAlone,
@@ -34,7 +34,7 @@ export const WHOLE: Extent = {
 export type Point = [depth: number, perSecond: number];
 
 async function showWays(url: string, commands: number): Promise<void> {
-  say(bold(`${count(commands)} times GET, in three ways\n`));
+  say(bold(`${count(commands)} times GET\n`));
   sayHead();
   const measure = (name: string, way: (task: Task) => Promise<Outcome>): Promise<Outcome> =>
     withBar(name, commands, (onProgress) => way({ url, commands, onProgress }));
@@ -44,26 +44,25 @@ async function showWays(url: string, commands: number): Promise<void> {
   show("one by one, each reply awaited", single);
   const explicit = await measure("explicit pipelines", explicitPipelines);
   show(`explicit pipelines of ${count(PIPELINE_LENGTH)}`, explicit);
-  const automatic = await measure("auto-pipelining behind a web service", autoPipelined);
+  const shared = await measure("default options behind a web service", behindWebService(false));
+  show("default options behind a web service", shared);
+  const automatic = await measure("auto-pipelining behind a web service", behindWebService(true));
   show("auto-pipelining behind a web service", automatic);
   const plain = await measure("the same web service, one by one", oneByOneBehindHttp);
   show("the same web service, one by one", plain);
   const ceiling = await measure("the web service without a database", httpAlone);
-  const factor = automatic.perSecond / plain.perSecond;
+  const factor = (shared.perSecond / plain.perSecond).toFixed(1);
+  const perWrite = ({ writes }: Outcome): string => bold((commands / writes).toFixed(0));
   say();
+  say(`  The web service answers GET /?key=... with db.get(key, callback) on ${CONNECTIONS} connections.`);
   say(
-    `  The web service answers GET /?key=... with db.get(key, callback) to ${CONNECTIONS} connections at once.`,
-  );
-  say(`  Nothing in it mentions pipelines: the option enableAutoPipelining makes them, with`);
-  say(
-    `  ${bold((commands / automatic.writes).toFixed(0))} commands in one socket write on average, ${bold(`${factor.toFixed(1)} times`)} as fast as one by one.`,
+    `  Its code has no pipelines. One socket write holds ${perWrite(shared)} commands on average with default`,
   );
   say(
-    dim(
-      `  Answered from memory, with no database at all, the same service gives ${count(ceiling.perSecond)}`,
-    ),
+    `  options, and ${perWrite(automatic)} with enableAutoPipelining. With default options, the service is`,
   );
-  say(dim("  answers a second: more than that HTTP does not let through, whatever the client."));
+  say(`  ${bold(`${factor} times`)} as fast as one command at a time.`);
+  say(dim(`  Without a database, the same service answers ${count(ceiling.perSecond)} requests a second.`));
 }
 
 function medianOf(figures: readonly number[]): number {
@@ -99,7 +98,7 @@ async function showCurve(url: string, { depths, rounds, sampleMs }: Extent): Pro
   return points;
 }
 
-/** Fills the server with keys of its own, shows everything, and removes the keys. */
+/** Writes its own keys, shows everything, and removes the keys. */
 export async function show(url: string, extent: Extent): Promise<Point[]> {
   const db = new Redis(url, { retryStrategy: null });
   try {

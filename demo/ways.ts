@@ -1,4 +1,4 @@
-/** The same commands in three ways, and the depth curve. Each way checks every value it reads. */
+/** The same commands in several ways, and the depth curve. Each way checks every value it reads. */
 
 import { Redis } from "sluice";
 import { expectedValueOf, keyOf } from "./dataset";
@@ -81,13 +81,15 @@ async function behindHttp(task: Task, lookup: Lookup): Promise<void> {
   }
 }
 
-export function autoPipelined(task: Task): Promise<Outcome> {
-  return withClient(task, { enableAutoPipelining: true }, (db) =>
-    behindHttp(task, (key, callback) => db.get(key, (error, value) => callback(error, value ?? null))),
-  );
+/** A web service that gets a value for each request. */
+export function behindWebService(enableAutoPipelining: boolean): (task: Task) => Promise<Outcome> {
+  return (task) =>
+    withClient(task, { enableAutoPipelining }, (db) =>
+      behindHttp(task, (key, callback) => db.get(key, (error, value) => callback(error, value ?? null))),
+    );
 }
 
-/** The same web service as it is without pipelining: a command waits for the reply to the one before it. */
+/** The same web service without pipelining: a command waits for the reply to the previous one. */
 export function oneByOneBehindHttp(task: Task): Promise<Outcome> {
   return withClient(task, { enableAutoPipelining: false }, (db) => {
     let previous: Promise<unknown> = Promise.resolve();
@@ -97,7 +99,7 @@ export function oneByOneBehindHttp(task: Task): Promise<Outcome> {
   });
 }
 
-/** The same web service with nothing behind it: what HTTP alone lets through. */
+/** The same web service without a database: the limit that HTTP sets. */
 export async function httpAlone(task: Task): Promise<Outcome> {
   const values = new Map<string, string>();
   for (let index = 0; index < task.commands; index++) values.set(keyOf(index), expectedValueOf(index));
