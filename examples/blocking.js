@@ -1,5 +1,5 @@
-// A worker that waits for jobs and a service that answers at once, on one client: commands that
-// block go over connections of their own.
+// A worker and a service on one client. With `blockingConnections`, blocking commands use extra connections and do not
+// delay other commands.
 const Redis = require("sluice");
 
 async function main() {
@@ -13,14 +13,14 @@ async function main() {
     }
   })();
 
-  // Meanwhile the worker waits without a time limit; this is not held up by it.
+  // The worker waits without a time limit. This command does not wait for it.
   await redis.set("greeting", "hello");
   console.log(await redis.get("greeting"));
 
   for (const job of ["one", "two", "stop"]) await redis.rpush("jobs", job);
   await worker;
 
-  // Waiting forever can be ended from outside.
+  // A signal ends a blocking command without a time limit.
   const controller = new AbortController();
   const waiting = redis.with({ signal: controller.signal }).blpop("jobs", 0);
   setTimeout(() => controller.abort(), 50);

@@ -1,4 +1,4 @@
-// Loads a CSV of a million lines (fewer with LINES=...) with flat memory and a progress line.
+// Loads a CSV file of a million lines (fewer with LINES=...) with constant memory and shows the progress.
 const { createReadStream, rmSync, writeFileSync, openSync, writeSync, closeSync } = require("node:fs");
 const { createInterface } = require("node:readline");
 const { tmpdir } = require("node:os");
@@ -37,7 +37,7 @@ async function main() {
   const summary = await bulk.summary();
   console.log(`\n${summary.succeeded} lines, ${summary.failed} errors, ${Math.round(summary.durationMs)} ms`);
 
-  // Iterate to get the rows.
+  // Iterate to read the rows.
   let seen = 0;
   for await (const [error, value] of redis.bulk([
     ["set", "k", "v"],

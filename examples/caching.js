@@ -1,4 +1,4 @@
-// Keeps answers in this process until the server says that a key has changed.
+// Caches replies in this process until the server reports that a key has changed.
 const { once } = require("node:events");
 const Redis = require("sluice");
 
@@ -11,13 +11,13 @@ async function main() {
   console.log(await redis.hgetall("profile:1"), "from the cache");
   console.log(redis.cache.peek("hgetall", "profile:1"), "at once");
 
-  // Somebody else changes it: the server tells.
+  // Another client changes the key, and the server reports the change.
   const told = once(redis, "invalidate");
   await other.hset("profile:1", "city", "Bergen");
   console.log("changed:", (await told)[0]);
   console.log(await redis.hgetall("profile:1"));
 
-  // Concurrent calls that ask the same are one command.
+  // Identical concurrent reads share one command.
   await Promise.all(Array.from({ length: 100 }, () => redis.get("missing")));
   console.log(redis.cache.stats());
 

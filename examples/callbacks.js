@@ -1,4 +1,4 @@
-// Callbacks, in the style of Node: last argument of any command, on clients and on pipelines.
+// Node-style callbacks: the last argument of any command, on clients and on pipelines.
 const Redis = require("sluice");
 
 const redis = new Redis(process.env.REDIS_URL);
@@ -23,7 +23,7 @@ function inAPipeline() {
 }
 
 function inATransaction() {
-  // Each command hears that it was queued; the replies come with exec().
+  // The callback of each command receives QUEUED. exec() delivers the replies.
   redis
     .multi()
     .get("greeting", (error, reply) => console.log("queued:", error, reply))

@@ -1,4 +1,4 @@
-// The life of a client: lazy connecting, events, leaving within a time limit.
+// Connection lifecycle: lazy connecting, events, and closing within a time limit.
 const Redis = require("sluice");
 
 async function main() {
@@ -15,13 +15,13 @@ async function main() {
   await redis.connect();
   console.log(await redis.client("GETNAME")); // example
 
-  // A second connection with the same options, changed where it matters.
+  // A second client with the same options and one change.
   const other = redis.duplicate({ lazyConnect: false, db: 1 });
   await other.set("key", "in database 1");
   console.log(await redis.get("key"), await other.get("key"));
   await other.del("key");
 
-  // What is not answered within a second is given up and counted.
+  // quit() reports the commands without a reply after one second.
   console.log(await other.quit({ timeout: 1000 }));
   await redis.quit();
 }

@@ -1,11 +1,11 @@
-// Passwords that expire: fresh ones are sent on the live connection before the old ones end.
+// Expiring passwords: the client logs in again on the open connection before a password expires.
 const Redis = require("sluice");
 
 async function main() {
   const admin = new Redis(process.env.REDIS_URL);
   let round = 0;
 
-  // Stands for a token service: each password holds for a second.
+  // Replaces a token service: each password is valid for one second.
   async function fetchToken() {
     const token = `token-${++round}`;
     await admin.acl("SETUSER", "worker", "on", "~*", "&*", "+@all", "resetpass", `>${token}`);

@@ -1,4 +1,4 @@
-// Reads that are issued one by one and travel together: the server runs a few commands instead of many.
+// Single reads that the client merges: the server runs a few commands instead of many.
 const Redis = require("sluice");
 
 async function main() {
@@ -9,7 +9,7 @@ async function main() {
   await redis.sadd("example:admins", "ada");
   await redis.mset("example:a", "1", "example:b", "2");
 
-  // Code that knows nothing of one another asks for what it needs.
+  // Independent parts of a program read the values that they need.
   const page = () =>
     Promise.all([
       redis.hget("example:user", "name"),
@@ -18,10 +18,10 @@ async function main() {
       redis.sismember("example:admins", "bob"),
       redis.get("example:a"),
       redis.get("example:b"),
-      redis.get("example:a"), // the same once more: not sent
+      redis.get("example:a"), // an identical read: not sent
     ]);
 
-  // The first time the client also asks whether the server lets it use HMGET, SMISMEMBER and MGET.
+  // Before the first merge, the client tests whether it may use HMGET, SMISMEMBER and MGET.
   await page();
   await redis.config("RESETSTAT");
   console.log(await page()); // [ 'Ada', 'ada@example.org', 1, 0, '1', '2', '1' ]
@@ -32,7 +32,7 @@ async function main() {
   );
   console.log(names.filter((line) => /get|member/.test(line)).sort()); // [ '1 hmget', '1 mget', '1 smismember' ]
 
-  // The same for one pipeline.
+  // Merging for a single pipeline.
   const rows = await redis
     .pipeline({ merge: true })
     .hget("example:user", "name")

@@ -1,9 +1,9 @@
-// An AWS Lambda function. The client is made outside of the handler, so that an instance keeps its connection from call
-// to call. The instance is frozen between calls: the client asks an old connection before it trusts it.
+// An AWS Lambda function. The client is created outside the handler, so a warm instance keeps its connection. Instances
+// are frozen between calls, so the client checks an idle connection before it uses it.
 import { Redis } from "sluice";
 
 const redis = new Redis(process.env.REDIS_URL ?? "redis://localhost:6379", {
-  lazyConnect: true, // an instance may be made long before its first call
+  lazyConnect: true, // an instance may start long before its first call
   connectTimeout: 2_000,
   commandTimeout: 3_000,
 });
@@ -17,7 +17,7 @@ export async function handler(event) {
   return { statusCode: 200, body: JSON.stringify({ user, visits }) };
 }
 
-// Lambda calls the handler. Here two calls are made by hand; a function never closes its client.
+// Lambda calls the handler. This example calls it twice. A function never closes its client.
 if (process.env.AWS_LAMBDA_FUNCTION_NAME === undefined) {
   await redis.hset("profile:1", { name: "Ada" });
   for (let call = 1; call <= 2; call++) console.log(await handler({ id: 1 }));

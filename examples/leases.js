@@ -1,11 +1,11 @@
-// A leased connection: WATCH without interference, and transactions that are repeated after a conflict.
+// Leased connections: WATCH without interference, and transactions that repeat after a conflict.
 const Redis = require("sluice");
 
 async function main() {
   const redis = new Redis(process.env.REDIS_URL);
   await redis.set("seats", 2);
 
-  // Ten requests of one process want a seat at the same time.
+  // Ten concurrent requests of one process try to book a seat.
   const book = () =>
     redis.transaction("seats", async (own) => {
       const seats = Number(await own.get("seats"));

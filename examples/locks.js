@@ -1,10 +1,10 @@
-// A lock that ends with its block, is renewed while it is held, and numbers its holders.
+// A lock: released at the end of the block, renewed while it is held, with a fencing number.
 const Redis = require("sluice");
 
 async function main() {
   const redis = new Redis(process.env.REDIS_URL);
 
-  // The resource accepts no number below the last one: a holder that has slept for too long changes nothing.
+  // The resource rejects numbers below the last one, so a holder that paused for too long changes nothing.
   let last = 0;
   const bill = (order, fence) => {
     if (fence < last) throw new Error("a later holder has been here");

@@ -1,11 +1,12 @@
-/** Short-lived credentials: the client asks for new ones before they expire and logs in again on the open connection. */
+// Short-lived credentials of a cloud: the client requests new ones before they expire, and logs in again on the open
+// connection.
 
 const Redis = require("sluice");
 const { gcpIam } = require("sluice/credentials");
 
 const asked = [];
 
-// A stand-in for an identity service; on Google Cloud this is `auth.getAccessToken()` of google-auth-library.
+// Replaces an identity service. On Google Cloud, use `auth.getAccessToken()` of google-auth-library.
 async function getAccessToken() {
   asked.push(new Date());
   return { token: process.env.REDIS_PASSWORD ?? "secret", expiresAt: Date.now() + 1_000 };

@@ -1,4 +1,4 @@
-// Channels as async iterators: a bounded buffer, gaps as entries, and a subscription that ends with its last reader.
+// Channels as async iterators: a bounded buffer, gaps as entries, and automatic unsubscribing.
 const Redis = require("sluice");
 
 async function main() {
@@ -25,7 +25,7 @@ async function main() {
     if (order.id === 3) break; // unsubscribes
   }
 
-  // A slow reader finds a gap in the place of the oldest messages.
+  // A slow reader receives a gap instead of the oldest messages.
   const slow = subscriber.messages("ticks", { maxBuffered: 2 });
   await slow.ready;
   for (const tick of [1, 2, 3, 4]) await redis.publish("ticks", tick);

@@ -1,4 +1,4 @@
-// Methods of module commands: JSON values are converted, and pipelines have them too. Needs a server with RedisJSON.
+// Module commands as methods of clients and pipelines. JSON values are converted. Needs a server with RedisJSON.
 const Redis = require("sluice");
 
 async function main() {

@@ -1,4 +1,4 @@
-// Prints what a server executes. Costs the server a lot: for looking, not for production.
+// Prints the commands that a server executes. MONITOR slows the server down, so do not use it in production.
 const Redis = require("sluice");
 
 async function main() {

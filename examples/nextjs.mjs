@@ -1,8 +1,8 @@
-// lib/redis.js of a Next.js application. Each hot reload of the development server runs this module anew: the client is
-// kept on globalThis, so that there is one, and one connection.
+// lib/redis.js of a Next.js application. Each hot reload of the development server runs this module again, so the client
+// is on globalThis. The process then has one client and one connection.
 import { Redis } from "sluice";
 
-/** Connects with the first command: a build renders pages without a server. */
+/** Connects with the first command, so a build that renders pages needs no server. */
 function makeClient() {
   const client = new Redis(process.env.REDIS_URL ?? "redis://localhost:6379", { lazyConnect: true });
   client.on("error", (error) => console.error(error.message));
@@ -11,7 +11,7 @@ function makeClient() {
 
 export const redis = (globalThis.sharedRedis ??= makeClient());
 
-// The rest shows what a reload does; it is no part of lib/redis.js.
+// The rest shows the effect of a reload. It does not belong in lib/redis.js.
 if (process.argv[1] === import.meta.filename && !import.meta.url.includes("?")) {
   await redis.set("page", "rendered");
   const reloaded = await import("./nextjs.mjs?reloaded");

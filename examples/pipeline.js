@@ -1,4 +1,4 @@
-// Many commands, one round trip: an explicit pipeline, an inline transaction, batches in turn.
+// Many commands in one round trip: an explicit pipeline, a transaction inside it, and batches.
 const Redis = require("sluice");
 
 async function main() {
@@ -15,11 +15,11 @@ async function main() {
   console.log(pipeline.length); // 2
   await pipeline.exec();
 
-  // An error stays in its row.
+  // A failed command has its error in its own row.
   const mixed = await redis.pipeline().lpush("foo", "x").get("foo").exec();
   console.log(mixed[0][0].message, mixed[1]);
 
-  // A transaction inside a pipeline; the inner exec() closes it.
+  // A transaction inside a pipeline. The inner exec() ends it.
   const inline = await redis
     .pipeline()
     .get("foo")
@@ -31,7 +31,7 @@ async function main() {
     .exec();
   console.log(inline);
 
-  // A large pipeline sent ten thousand commands at a time keeps server and client memory flat.
+  // A large pipeline in batches of ten thousand commands keeps the memory of server and client constant.
   const large = redis.pipeline();
   for (let i = 0; i < 50_000; i++) large.set(`large:${i % 100}`, i);
   const results = await large.exec({ batchSize: 10_000 });

@@ -1,5 +1,5 @@
-// Read, compute, write: a pipeline cannot use a reply inside itself, a script can. Four ways to
-// add 5 % to 100 accounts, without and with a round trip of 10 ms.
+// Read, compute, write: a pipeline cannot use the reply of one of its commands, a script can. The program adds 5 % to
+// 100 accounts in four ways, without and with a round trip of 10 ms.
 const net = require("node:net");
 const Redis = require("sluice");
 
@@ -21,7 +21,7 @@ const ways = {
   "a pipeline of scripts": (redis) => redis.pipeline(accounts.map((key) => ["raise", key])).exec(),
 };
 
-/** Passes every byte on to the server of `options` and back, late by `delayMs` each way. */
+/** A proxy to the server of `options` that delays each direction by `delayMs`. */
 function makeProxy({ host, port }, delayMs) {
   const carry = (from, to) => from.on("data", (bytes) => setTimeout(() => to.write(bytes), delayMs));
   return net.createServer({ noDelay: true }, (client) => {

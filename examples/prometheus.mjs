@@ -1,12 +1,12 @@
-// The figures of a client for Prometheus: npm install prom-client. A dashboard over them is in
-// grafana-dashboard.json.
+// Metrics of a client for Prometheus (`npm install prom-client`). grafana-dashboard.json in the repository is a dashboard
+// for them.
 
 import { Counter, Gauge, register } from "prom-client";
 import Redis from "sluice";
 
 const redis = new Redis(process.env.REDIS_URL);
 
-/** Name, help, and what it is in `stats()`; a record is one series for each key. */
+/** Name, help text, and value in `stats()`. A record becomes one series for each key. */
 const counters = {
   redis_commands_issued_total: ["Calls that became commands", ({ commands }) => commands.issued],
   redis_commands_failed_total: ["Failed commands by code", ({ commands }) => commands.errors, "code"],

@@ -1,4 +1,4 @@
-// Channels, patterns and Buffers. With RESP3 the subscriber may go on sending commands.
+// Channels, patterns and Buffers. With RESP3, a subscriber can also send commands.
 const Redis = require("sluice");
 
 async function main() {
@@ -20,7 +20,7 @@ async function main() {
   await enough;
   console.log(seen.sort());
 
-  console.log(await subscriber.unsubscribe()); // 1: the pattern is left
+  console.log(await subscriber.unsubscribe()); // 1: the pattern remains
   await subscriber.quit();
   await redis.quit();
 }

@@ -1,5 +1,5 @@
 // needs: cluster
-// Reads from replicas: they take load from the masters, and may be a moment behind them.
+// Reads from the replicas of a cluster, which take load from the masters and may lag behind them.
 const { setTimeout: sleep } = require("node:timers/promises");
 const { Cluster } = require("sluice");
 
@@ -9,7 +9,7 @@ async function main() {
   const replicas = new Cluster(nodes, { scaleReads: "slave" });
   const anywhere = new Cluster(nodes, { scaleReads: "all" });
 
-  // A function chooses for each read: the master is the first of the list.
+  // A function chooses the node of each read. The master is the first of the list.
   const chosen = new Cluster(nodes, {
     scaleReads: ([first, ...others], command) => (command.name === "ttl" ? first : others),
   });
@@ -20,11 +20,11 @@ async function main() {
   while ((await anywhere.get("greeting")) !== "hello") await sleep(10);
   console.log((await chosen.ttl("greeting")) > 0); // true
 
-  // Writes and transactions go to the master, whatever the option says; a pipeline is divided.
+  // Writes and transactions always go to the master. The client splits a pipeline.
   const rows = await replicas.pipeline().set("other", 1).get("greeting").exec();
   console.log(rows); // [ [ null, 'OK' ], [ null, 'hello' ] ]
 
-  // What must see its own write asks the master.
+  // Read from the master to see your own write.
   await replicas.set("greeting", "goodbye");
   console.log(await master.get("greeting")); // goodbye
 

@@ -1,4 +1,4 @@
-// Deletes keys by pattern without blocking the server: scan, gather, unlink.
+// Deletes keys by pattern without blocking the server: SCAN, then UNLINK.
 const Redis = require("sluice");
 
 async function main() {
@@ -15,7 +15,7 @@ async function main() {
 
   for await (const fields of redis.hscanStream("profile")) console.log(fields);
 
-  // As a stream: pause() holds further calls.
+  // As a Readable: pause() stops further SCAN calls.
   const stream = redis.scanStream();
   stream.on("data", (keys) => {
     stream.pause();

@@ -1,4 +1,4 @@
-// A rate limit as a Lua script: read, compute and write in one round trip, undisturbed.
+// A rate limit as a Lua script: an atomic read-compute-write cycle in one round trip.
 const Redis = require("sluice");
 
 const LIMIT = `
@@ -16,7 +16,7 @@ async function main() {
     console.log(call, waitMs < 0 ? "allowed" : "come back later");
   }
 
-  // In a pipeline, and after the server has forgotten every script.
+  // In a pipeline, after the server has dropped all scripts.
   await redis.script("FLUSH");
   const rows = await redis.pipeline().takeToken("bob", 3, 1000).takeToken("bob", 3, 1000).exec();
   console.log(rows); // [[null, -1], [null, -1]]

@@ -1,5 +1,5 @@
 // needs: sentinel
-// A group of servers behind Sentinel: one client for the master, one for a replica.
+// Servers behind Sentinel: one client for the master, one for a replica.
 const Redis = require("sluice");
 
 async function main() {

@@ -1,5 +1,5 @@
 // needs: cluster
-// Shard channels: each lives on the node that serves its slot, so that messages stay on one shard.
+// Shard channels: the node that serves the slot of a channel delivers its messages.
 const { Cluster } = require("sluice");
 
 async function main() {
@@ -7,7 +7,7 @@ async function main() {
   const publisher = new Cluster(nodes);
   const subscriber = new Cluster(nodes, { shardedSubscribers: true });
 
-  // Told when all is subscribed again after a lost connection or a slot that has moved.
+  // Emitted when all subscriptions are restored after a lost connection or a moved slot.
   subscriber.on("gap", ({ shardChannels, lastedMs }) => {
     console.log(`messages of ${shardChannels.join(", ")} may be missing: ${lastedMs} ms`);
   });
@@ -20,13 +20,13 @@ async function main() {
     });
   });
 
-  // One call, one slot: channels of several slots take several calls.
+  // Channels of one call must share a slot.
   for (const channel of channels) await subscriber.ssubscribe(channel);
   for (const channel of channels) await publisher.spublish(channel, "new");
   await all;
   console.log(seen.sort());
 
-  // Channels with one hash tag share a slot and so a node.
+  // Channels with the same hash tag share a slot and a node.
   await subscriber.ssubscribe("{room:1}:chat", "{room:1}:presence");
   console.log(await publisher.spublish("{room:1}:chat", "hello")); // 1 receiver
 

@@ -1,5 +1,5 @@
 // needs: tls
-// TLS with an authority of your own and a client certificate. Set REDIS_URL (rediss://...), and the paths of the
+// TLS with a private certificate authority and a client certificate. Set REDIS_URL (rediss://...), and the paths of the
 // files in TLS_CA, TLS_CERT and TLS_KEY.
 const { readFileSync } = require("node:fs");
 const Redis = require("sluice");
@@ -13,7 +13,7 @@ async function main() {
   console.log(redis.stream.getProtocol()); // TLSv1.3
   await redis.quit();
 
-  // Without the authority the certificate is not trusted; the client says why and goes on trying.
+  // Without the authority, Node does not trust the certificate. The client emits the reason and keeps retrying.
   const stranger = new Redis(REDIS_URL, { tls: { cert: tls.cert, key: tls.key } });
   const [error] = await new Promise((resolve) => stranger.once("error", (...args) => resolve(args)));
   console.log(error.code);

@@ -1,9 +1,9 @@
-// What the client reports to node:diagnostics_channel: commands, transactions, connects.
+// Events of the client in node:diagnostics_channel: commands, transactions, connection attempts.
 const { AsyncLocalStorage } = require("node:async_hooks");
 const { tracingChannel } = require("node:diagnostics_channel");
 const Redis = require("sluice");
 
-// Whoever issued a command is known although commands of many callers leave in one write.
+// The store identifies the request of each command, although commands of many requests share a write.
 const request = new AsyncLocalStorage();
 const startedAt = new WeakMap();
 

@@ -1,4 +1,4 @@
-// Transactions: all or nothing, and WATCH for read-compute-write.
+// Transactions: atomic commands, and WATCH for read-compute-write cycles.
 const Redis = require("sluice");
 
 async function withdraw(redis, account, amount) {
@@ -9,7 +9,7 @@ async function withdraw(redis, account, amount) {
       await redis.unwatch();
       return false;
     }
-    // null = the account has changed since WATCH: look again.
+    // null: the account has changed since WATCH, so read it again.
     const rows = await redis.multi().decrby(account, amount).exec();
     if (rows !== null) return true;
   }
@@ -21,7 +21,7 @@ async function main() {
   console.log(await withdraw(redis, "account", 30), await redis.get("account")); // true 70
   console.log(await withdraw(redis, "account", 300), await redis.get("account")); // false 70
 
-  // An error while queueing runs nothing and says why.
+  // If the server refuses a command, nothing runs. The error has the reason.
   const failed = redis.multi().set("account").incr("account").exec();
   await failed.catch((error) =>
     console.log(

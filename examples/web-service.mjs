@@ -1,5 +1,4 @@
-// A web service whose handlers know nothing of pipelines. Commands of unrelated requests share socket writes
-// without any option.
+// A web service without explicit pipelines. Commands of unrelated requests share socket writes without any option.
 
 import { createServer } from "node:http";
 import Redis from "sluice";

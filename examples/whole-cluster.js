@@ -22,7 +22,7 @@ async function main() {
   const [cursor, some] = await cluster.scanPage("0", { match: "user:*", count: 10 });
   console.log(`first page: ${some.length} keys`);
 
-  // Stored anywhere, the cursor is enough for another client.
+  // Another client can continue with the stored cursor.
   const other = new Cluster(nodes);
   const found = new Set(some);
   for (let next = cursor; next !== "0"; ) {

@@ -1,5 +1,4 @@
-// A Cloudflare Worker. Sockets belong to the request that opened them: each request has a client, which the code of
-// that request shares.
+// A Cloudflare Worker. A request may use only its own sockets, so each request has one client.
 //
 // wrangler.toml: compatibility_flags = ["nodejs_compat"], and REDIS_URL as a secret.
 //
@@ -8,7 +7,7 @@ import { Redis } from "sluice";
 
 const clients = new WeakMap();
 
-/** The client of the request that `context` belongs to. */
+/** The client of the request with this `context`. */
 function clientOf(env, context) {
   const present = clients.get(context);
   if (present !== undefined) return present;
@@ -29,7 +28,7 @@ export default {
       countVisit(pathname, env, context),
       clientOf(env, context).get(`title:${pathname}`),
     ]);
-    // The connection is closed behind the response.
+    // The connection closes after the response.
     context.waitUntil(clientOf(env, context).quit());
     return Response.json({ pathname, title, visits });
   },

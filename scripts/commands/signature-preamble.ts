@@ -77,7 +77,7 @@ export interface ResultTypes<T, Context extends ClientContext> {
 
 type KnownMapping<Mapping> = [Mapping] extends ["resp3"] ? "resp3" : "resp2";
 
-/** The return type of \`exec()\` in a context: a transaction inside of a pipeline goes back to the pipeline. */
+/** The return type of \`exec()\` in a context: a transaction inside a pipeline returns to the pipeline. */
 export type ExecResult<Context extends ClientContext> = Context["inline"] extends true
   ? ChainableCommander<KnownMapping<Context["mapping"]>>
   : Promise<ReplyRows | null>;
@@ -144,13 +144,13 @@ export interface ChainableCommander<
     this: ChainableCommander<Own, Known<Each>>,
     callback?: Callback<ExecReply<Each> | null>,
   ): Promise<ExecReply<Each> | null>;
-  /** Begins a transaction inside of the pipeline, which the next \`exec()\` closes. */
+  /** Begins a transaction inside the pipeline, which the next \`exec()\` closes. */
   multi(): InlineTransaction<Mapping>;
 }
 
 /**
- * A transaction inside of a pipeline: \`pipeline().get("a").multi().incr("n").exec().get("n").exec()\`.
- * Its \`exec()\` closes it and gives the pipeline back, whose rows are not known one by one from there.
+ * A transaction inside a pipeline: \`pipeline().get("a").multi().incr("n").exec().get("n").exec()\`.
+ * Its \`exec()\` closes it and returns the pipeline. From there on, the single rows have no known types.
  */
 export interface InlineTransaction<in out Mapping extends "resp2" | "resp3" = "resp2">
   extends RedisCommander<{ type: "pipeline"; mapping: Mapping; inline: true }> {

@@ -57,6 +57,15 @@ function decisionIndex(pages: ReadonlyMap<string, string>): Page {
   };
 }
 
+/** The comment at the top of an example, without its line for the tests (`needs: cluster`). */
+function aboutExample(code: string): string {
+  const lines = /^(?:\/\/.*\n)*/.exec(code)?.[0].split("\n") ?? [];
+  const sentences = lines
+    .map((line) => line.replace(/^\/\/ ?/, ""))
+    .filter((line) => !/^(?:needs:|$)/.test(line));
+  return sentences.join(" ").replaceAll("<", "&lt;");
+}
+
 function examplePages(): Page[] {
   const folder = path.join(root, "examples");
   const files = fs
@@ -65,13 +74,15 @@ function examplePages(): Page[] {
     .sort();
   const pages = files.map((name) => {
     const code = read(path.join("examples", name)).trimEnd();
-    const about = /^\/\*\*?\s*([\s\S]*?)\s*\*\//.exec(code)?.[1]?.replaceAll(/\n\s*\* ?/g, " ") ?? "";
     return {
       path: `examples/${name.replaceAll(".", "-")}.md`,
-      content: `# ${name}\n\n${about.replaceAll("<", "&lt;")}\n\n\`\`\`js\n${code}\n\`\`\`\n`,
+      content: `# ${name}\n\n${aboutExample(code)}\n\n\`\`\`js\n${code}\n\`\`\`\n`,
     };
   });
-  const lines = files.map((name) => `- [${name}](${name.replaceAll(".", "-")}.md)`);
+  const lines = files.map((name) => {
+    const [sentence = ""] = aboutExample(read(path.join("examples", name))).split(/(?<=\.) /);
+    return `- [${name}](${name.replaceAll(".", "-")}.md): ${sentence}`;
+  });
   const index = `# Examples\n\nEach example is a complete program that the tests run.\n\n${lines.join("\n")}\n`;
   return [{ path: "examples/index.md", content: index }, ...pages];
 }

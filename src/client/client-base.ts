@@ -237,7 +237,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   }
 
   /**
-   * Hands a command to the server. If this method has been replaced, as tracers do, every command passes through it
+   * Sends a command. If this method has been replaced, as tracers do, every command passes through it
    * once. The built-in method is bypassed.
    *
    * @param stream Accepted, with `node`, for wrappers that pass on their arguments. Both have no effect.

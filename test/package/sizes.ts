@@ -37,7 +37,7 @@ export const SIZES = {
     bytes: 447 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /gets (\d+) kB/, unit: KB },
-      { page: MOVING_PAGE, pattern: /everything along: (\d+) kB/, unit: KB },
+      { page: MOVING_PAGE, pattern: /includes everything: (\d+) kB/, unit: KB },
     ],
   },
   /** The same for the sub-path that has no cluster client. */

@@ -38,30 +38,11 @@ const TYPES = {
   ".txt": "text/plain",
   ".woff2": "font/woff2",
 };
-/** Pages of every kind: text, tables, pictures, generated ones. */
-const PAGES = [
-  "index.html",
-  "getting-started.html",
-  "production.html",
-  "streams.html",
-  "serverless.html",
-  "comparison.html",
-  "guide.html",
-  "pipelining.html",
-  "options.html",
-  "errors.html",
-  "guarantees.html",
-  "benchmarks.html",
-  "commands.html",
-  "commands/zadd.html",
-  "recipes.html",
-  "writes.html",
-  "playground.html",
-  "troubleshooting.html",
-  "compatible.html",
-  "moving-from-ioredis.html",
-  "examples/index.html",
-];
+/** Every page; of the commands, examples and decisions, which are alike, only one each. */
+const PAGES = [...readSite().keys()]
+  .map((path) => path.slice(1))
+  .filter((path) => !/^(?:404|(?:commands|examples|decisions)\/)/.test(path))
+  .concat("commands/zadd.html", "examples/index.html", "decisions/0016-coalesce-and-merge.html");
 const PHONE = { width: 375, height: 740 };
 const DESKTOP = { width: 1280, height: 800 };
 

@@ -206,9 +206,9 @@ export interface ClusterOptions {
   /** Translates the addresses that the nodes announce. */
   natMap?: NatMap | undefined;
   /**
-   * Collects commands that are issued together, also by unrelated code, into automatic pipelines, one for each node. `true`:
-   * one unanswered batch; `"adaptive"`: several, the more the longer the round trip; or settings. See
-   * docs/auto-pipelining.md.
+   * Forms batches of commands that are issued together, also by unrelated code, one for each node. Most programs do not
+   * need it, because such commands share writes by default. `true`: one unanswered batch; `"adaptive"`: more batches for
+   * longer round trips; or settings. See docs/auto-pipelining.md.
    * @default false
    */
   enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;

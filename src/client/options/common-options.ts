@@ -36,7 +36,7 @@ export interface LeaseLimits {
 
 /** Settings of automatic pipelines. */
 export interface AutoPipeliningWindow {
-  /** Number of batches in flight at which commands are collected for the next one. Default 1. "adaptive" depends on the round trip. */
+  /** Limit of unanswered batches. Further commands are collected for the next one. Default 1. "adaptive": depends on the round trip. */
   maxInFlight?: number | "adaptive" | undefined;
   /** Limit of the commands of a batch. Default unlimited. */
   maxCommands?: number | undefined;
@@ -269,7 +269,7 @@ export interface SharedOptions {
   leases?: LeaseLimits | undefined;
   /**
    * Detects dead connections. If a command waits and no byte arrives for `idleMs`, the client asks the server on a second
-   * connection (CLIENT LIST). It replaces the silent connection if the server does not work for it, or if the server
+   * connection (CLIENT LIST). It replaces the silent connection if the server no longer serves it, or if the server
    * refuses connections three times in a row. Without the right to CLIENT LIST only `keepAlive` and `socketTimeout` apply.
    * A connection with subscriptions that is silent for half of `idleMs` gets a PING. After an idle time of twice `idleMs`
    * the next command waits for the reply to a PING, which shows whether the connection of a frozen process is alive. `false`
@@ -324,9 +324,9 @@ export interface SharedOptions {
   /** The stack of a command's error shows the call. Captures a stack for each command, which costs time: for development. */
   showFriendlyErrorStack?: boolean | undefined;
   /**
-   * Collects commands that are issued together, also by unrelated code, into automatic pipelines. `true`: one
-   * unanswered batch; `"adaptive"`: several, the more the longer the round trip; or settings. See
-   * docs/auto-pipelining.md.
+   * Forms batches of commands that are issued together, also by unrelated code. Most programs do not need it, because
+   * such commands share writes by default. `true`: one unanswered batch; `"adaptive"`: more batches for longer round
+   * trips; or settings. See docs/auto-pipelining.md.
    * @default false
    */
   enableAutoPipelining?: boolean | "adaptive" | AutoPipeliningWindow | undefined;

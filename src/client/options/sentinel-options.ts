@@ -80,7 +80,7 @@ export interface SentinelConnectionOptions {
   /**
    * Subscribes to the Sentinels and leaves the old master when a new one is announced. `true` subscribes to at
    * most `sentinelMaxConnections` Sentinels; `false` disables this. By default the client subscribes to one
-   * Sentinel, and with `role: "slave"` to zero.
+   * Sentinel. With `role: "slave"` it does not subscribe.
    */
   failoverDetector?: boolean | undefined;
   /**

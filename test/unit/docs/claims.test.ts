@@ -36,7 +36,7 @@ const CLAIMS: readonly Claim[] = [
   },
   {
     page: "docs/pipelining.md",
-    text: "An explicit pipeline is worth its line of code from about five commands on",
+    text: "An explicit pipeline saves CPU time from about five commands on",
     holds: (results) =>
       cpu(results, "explicit-pipelines", "pipeline-1000") < cpu(results, "same-turn", "all-1000-default"),
   },

@@ -30,6 +30,8 @@ describe("prose", function () {
     "SECURITY.md",
     "CODE_OF_CONDUCT.md",
     "testing/README.md",
+    "migrate/README.md",
+    "site/landing.md",
     ...filesIn("docs", ".md"),
     ...filesIn("testing/docs", ".md"),
   ];
@@ -39,10 +41,11 @@ describe("prose", function () {
     });
   }
 
-  it("comments of the sources", async () => {
+  it("comments of the sources and examples", async () => {
     let lines = 0;
     const findings: Finding[] = [];
-    for (const path of [...filesIn("src", ".ts"), ...filesIn("testing/src", ".ts")]) {
+    const examples = [...filesIn("examples", ".js"), ...filesIn("examples", ".mjs")];
+    for (const path of [...filesIn("src", ".ts"), ...filesIn("testing/src", ".ts"), ...examples]) {
       const found = await lintComments(path);
       lines += found.lines;
       findings.push(...found.findings);
