@@ -16,6 +16,9 @@
  * share one timer. A command answered TRYAGAIN waits alone, and so does one without a slot: the slot keeps
  * working for other commands.
  *
+ * A node may refuse a command and serve the next one, for example when a failover ends between them. So a slot that
+ * was not served is in doubt: its oldest command is sent alone, and an answer opens the slot for the others.
+ *
  * How a slot gets from held to sent:
  *
  *   giveBack, arrive, putBack --> reconsider --> readySlots --> sendReady --> send (the router)
@@ -94,6 +97,8 @@ class HeldSlot {
   isHastened = false;
   /** The commands at a node that have to end first, or null. */
   drain: Drain | null = null;
+  /** A node did not serve the slot, and none has answered a command of it since. */
+  isInDoubt = false;
 
   constructor(readonly slot: number) {}
 
@@ -108,19 +113,21 @@ class HeldSlot {
 
   /** Only a delay that is longer than the current one extends the wait. */
   postpone({ reason, delayMs }: WaitTerms): void {
+    this.isInDoubt = true;
     if (delayMs <= this.wait.delayMs) return;
     this.wait = waitOf(delayMs);
     this.isHastened = reason === WaitReason.Failover || reason === WaitReason.ClusterDown;
   }
 
   /**
-   * Removes the first commands that go to the same target. The rest is younger than any command that comes
-   * back.
+   * Removes the first commands that go to the same target; in doubt only the first one. The rest is younger than
+   * any command that comes back.
    */
   takeRun(): Command[] {
     const all = [...this.returned, ...this.arrivals].filter(isWaiting);
     const way = askedAt(all[0]);
-    const end = all.findIndex((command) => askedAt(command) !== way);
+    const isAlone = this.isInDoubt && way === null;
+    const end = isAlone ? 1 : all.findIndex((command) => askedAt(command) !== way);
     this.wait = NO_WAIT;
     this.returned = [];
     this.arrivals = end < 0 ? [] : all.splice(end);
@@ -365,6 +372,7 @@ export class RetryQueue {
     for (const slot of slots) {
       const { drain } = slot;
       if (drain?.last !== command) continue;
+      if (isAnswered && slot.returned.length === 0) slot.isInDoubt = false;
       // A command of another slot is waited for when it is known to be younger than all commands of this slot.
       // A command of this slot may have been given up while older ones are still at the node: those are waited
       // for next.
@@ -408,7 +416,7 @@ export class RetryQueue {
   private takeReady(slot: HeldSlot): Command[] {
     if (this.held.get(slot.slot) !== slot || slot.drain !== null || slot.wait !== NO_WAIT) return [];
     const run = slot.takeRun();
-    if (slot.size === 0) this.held.delete(slot.slot);
+    if (run.length === 0 || (slot.size === 0 && !slot.isInDoubt)) this.held.delete(slot.slot);
     return run;
   }
 

@@ -200,6 +200,37 @@ describe("cluster: order of a slot through redirects", () => {
     expect(run).to.deep.equal(inOrder(5));
   });
 
+  /** The owner of the slot refuses so many commands and serves later ones. The other nodes name it. */
+  function isDownFor(refusals: number, delayMs: number): void {
+    let left = refusals;
+    serves(
+      0,
+      () => (left-- > 0 ? new Error("CLUSTERDOWN The cluster is down") : null),
+      () => delayMs,
+    );
+    sendsAway(1, [0]);
+    sendsAway(2, [0]);
+  }
+
+  it("an owner that refuses the first of the commands that have waited, and serves the second", async () => {
+    const cluster = await connect();
+    isDownFor(5, 0);
+    const ran = await issue(cluster, 12, (n) => (n < 3 ? -1 : 5));
+    expect(ran).to.deep.equal(inOrder(12));
+  });
+
+  it("an owner that refuses a command that has waited, and serves a new one", async () => {
+    const cluster = await connect();
+    isDownFor(2, 30);
+    const first = cluster.set(KEY, "0");
+    await waitUntil(() => Promise.resolve(node(0).received("set").length === 2), {
+      timeoutMs: 2000,
+      what: "the second attempt",
+    });
+    await Promise.all([first, cluster.set(KEY, "1"), cluster.set(KEY, "2")]);
+    expect(run).to.deep.equal(inOrder(3));
+  });
+
   it("moves do not hold a slot up for good: the owner is learnt", async () => {
     const cluster = await connect();
     sendsAway(0, [1]);

@@ -31,6 +31,8 @@ const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 class ModelNode {
   given: Command[] = [];
   isAsking = false;
+  /** It answers CLUSTERDOWN to everything. */
+  isDown = false;
   /** The transaction that is open on the connection. */
   open: { readonly isAsking: boolean; isBroken: boolean; readonly queued: Command[] } | null = null;
   readonly link = {
@@ -69,6 +71,11 @@ class ModelCluster {
   readonly owner = new Map(KEYS.map((key, index) => [key, index % NODES]));
   readonly importer = new Map<string, number>();
   readonly log = new Map<string, number[]>(KEYS.map((key) => [key, []]));
+  /**
+   * The slots that a node has refused since one served them, with the last of the commands that were in flight at the
+   * first refusal. The node refuses all of these: no client can keep the order if it serves a later one of them.
+   */
+  private readonly refused = new Map<number, Command | null>();
   readonly calls: { readonly command: Command; readonly ending: Ending }[] = [];
   private readonly slots = new SlotMap();
   readonly pool: NodePool;
@@ -180,7 +187,11 @@ class ModelCluster {
     if (name === "exec") {
       node.open = null;
       if (open === null) return new ReplyError("ERR EXEC without MULTI");
-      if (open.isBroken) return new ReplyError("EXECABORT Transaction discarded because of previous errors.");
+      if (open.isBroken) {
+        // The client learns of the refusal of a member with this reply.
+        if (this.refused.has(command.slot)) this.refuseAllInFlight(command.slot, node.given);
+        return new ReplyError("EXECABORT Transaction discarded because of previous errors.");
+      }
       for (const one of open.queued) this.note(one);
       command.fulfil(
         open.queued.map(() => 1),
@@ -197,7 +208,8 @@ class ModelCluster {
     return null;
   }
 
-  private note({ args }: Command): void {
+  private note({ args, slot }: Command): void {
+    this.refused.delete(slot);
     this.log.get(String(args[0]))?.push(Number(args[1]));
   }
 
@@ -223,6 +235,11 @@ class ModelCluster {
     } else if (this.owner.get(key) !== to) this.importer.set(key, to);
   }
 
+  turn(index: number): void {
+    const node = this.nodes[index] as ModelNode;
+    node.isDown = !node.isDown;
+  }
+
   refresh(): void {
     const ranges = [{ from: 0, to: 0, master: addressOf(0), replicas: [1, 2].map(addressOf) }];
     for (const key of KEYS) {
@@ -242,8 +259,23 @@ class ModelCluster {
     return this.nodes.every(({ given }) => given.length === 0) && this.retries.size === 0;
   }
 
+  private isDownFor(command: Command, { isDown, given }: ModelNode): boolean {
+    const { slot } = command;
+    const last = this.refused.get(slot);
+    if (last === undefined && isDown) this.refuseAllInFlight(slot, given);
+    if (last === undefined || last === null) return isDown;
+    if (last === command) this.refused.set(slot, null);
+    return isDown || last === command || given.includes(last);
+  }
+
+  private refuseAllInFlight(slot: number, given: readonly Command[]): void {
+    this.refused.set(slot, given.findLast((one) => one.slot === slot) ?? null);
+  }
+
   private refusal(command: Command, index: number, isAsking: boolean): Error | null {
     const key = String(command.args[0]);
+    if (this.isDownFor(command, this.nodes[index] as ModelNode))
+      return new ReplyError("CLUSTERDOWN The cluster is down");
     const owner = this.owner.get(key) ?? 0;
     const importer = this.importer.get(key);
     if (owner === index) return importer === undefined ? null : redirect("ASK", command.slot, importer);
@@ -303,6 +335,10 @@ const step: fc.Arbitrary<{ readonly name: string; readonly run: Step }> = fc.one
       run: (c: ModelCluster) => c.lose(n, isDialledAgain),
     })),
   },
+  {
+    weight: 2,
+    arbitrary: node.map((n) => ({ name: `down or up ${n}`, run: (c: ModelCluster) => c.turn(n) })),
+  },
   { weight: 1, arbitrary: fc.constant({ name: "refresh", run: (c: ModelCluster) => c.refresh() }) },
   {
     weight: 1,
@@ -326,6 +362,7 @@ describe("routing, on a model of a cluster", () => {
 
   /** Answers everything, in a time in which no order is given up. */
   function finish(cluster: ModelCluster): void {
+    for (const node of cluster.nodes) node.isDown = false;
     for (let round = 0; round < 2000 && !cluster.isIdle; round++) {
       for (let index = 0; index < NODES; index++) while (cluster.answer(index));
       clock.tick(25);
