@@ -79,7 +79,10 @@ export class NodePool {
   otherMaster(node: ClusterNode): ClusterNode | null {
     const isSound = (one: ClusterNode): boolean =>
       one !== node && !one.isDown && !one.isLost && !one.isDoubted && !one.isUnheard;
-    return oneOf(this.list("master").filter(isSound));
+    const sound = this.list("master").filter(isSound);
+    // A node that cannot be reached would keep the command for the time of a connection attempt.
+    const live = sound.filter((one) => one.isLive);
+    return oneOf(live.length > 0 ? live : sound);
   }
 
   /** The nodes that have a client. */

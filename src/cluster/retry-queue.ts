@@ -26,7 +26,7 @@
  *     noteGone: the youngest command   |   '-- not yet: the timer is set (`book`)
  *     at the node has left it ---------'   |
  *     onTimer: a delay is over, or --------'
- *     the node took too long
+ *     the node has stopped answering
  *
  * `sendReady` is a loop: commands that the router returns while it sends are sent in the next round. A drain
  * ends step by step: when the youngest command of the slot has left the node and older ones remain, `noteGone`
@@ -62,6 +62,9 @@ export interface Returned extends WaitTerms {
   readonly command: Command;
 }
 
+/** Twice in a row a node must have answered nothing. */
+const LOOK_MS = UNHEARD_MS / 2;
+
 /** Slots that become ready within this time are sent together, so that they share a write. */
 const TOGETHER_MS = 2;
 
@@ -76,13 +79,39 @@ function waitOf(delayMs: number): Wait {
   return delayMs === 0 ? NO_WAIT : { delayMs, dueMs: userClockMs() + delayMs };
 }
 
-/** The commands of a slot that are still at a node; the slot waits for them. */
-interface Drain {
-  readonly client: NodeClient;
-  /** The youngest of them. */
-  readonly last: Command;
-  /** The slot waits no longer than this. */
-  readonly limit: Wait;
+/** The commands of a slot that are still at a node; the slot waits for them while the node answers. */
+class Drain {
+  /** The next look at the node. */
+  look = waitOf(LOOK_MS);
+  private head: Command | undefined;
+  private wasSilent = false;
+
+  constructor(
+    readonly client: NodeClient,
+    /** The youngest of them. */
+    public last: Command,
+  ) {
+    this.head = headOf(client);
+  }
+
+  /**
+   * Looks at the node. Returns true if it has answered nothing since the look before the last one. Both looks must
+   * agree: after a pause of the process, the first one comes before the replies that have arrived meanwhile.
+   */
+  isInVain(): boolean {
+    const head = headOf(this.client);
+    const isSilent = head === this.head;
+    if (isSilent && this.wasSilent) return true;
+    this.head = head;
+    this.wasSilent = isSilent;
+    this.look = waitOf(LOOK_MS);
+    return false;
+  }
+}
+
+/** The command that the node answers next. */
+function headOf({ link }: NodeClient): Command | undefined {
+  return link.connection?.queue.head();
 }
 
 /** A slot whose commands are queued. */
@@ -97,7 +126,7 @@ class HeldSlot {
   isHastened = false;
   /** The commands at a node that have to end first, or null. */
   drain: Drain | null = null;
-  /** A node did not serve the slot, and none has answered a command of it since. */
+  /** A node did not serve the slot, and no command of it was answered since. */
   isInDoubt = false;
 
   constructor(readonly slot: number) {}
@@ -108,7 +137,7 @@ class HeldSlot {
 
   /** When the timer has to check the slot: first the drain, then the delay. */
   get next(): Wait {
-    return this.drain === null ? this.wait : this.drain.limit;
+    return this.drain === null ? this.wait : this.drain.look;
   }
 
   /** Only a delay that is longer than the current one extends the wait. */
@@ -344,9 +373,11 @@ export class RetryQueue {
 
   /** The slot waits until the node has answered or returned `last`, its youngest command of the slot. */
   private awaitLast(slot: HeldSlot, client: NodeClient, last: Command): void {
-    const limit = slot.drain?.limit ?? waitOf(UNHEARD_MS);
-    if (slot.drain !== null) this.drains.get(slot.drain.last)?.delete(slot);
-    slot.drain = { client, last, limit };
+    if (slot.drain === null) slot.drain = new Drain(client, last);
+    else {
+      this.drains.get(slot.drain.last)?.delete(slot);
+      slot.drain.last = last;
+    }
     const slots = this.drains.get(last);
     if (slots !== undefined) slots.add(slot);
     else {
@@ -358,7 +389,7 @@ export class RetryQueue {
         }),
       );
     }
-    this.book(limit);
+    this.book(slot.drain.look);
   }
 
   /**
@@ -444,7 +475,8 @@ export class RetryQueue {
       } else this.book(wait);
     }
     for (const slot of this.held.values()) {
-      if (slot.drain !== null && isOver(slot.drain.limit, nowMs)) this.giveUpDrain(slot, slot.drain);
+      const { drain } = slot;
+      if (drain !== null && isOver(drain.look, nowMs) && drain.isInVain()) this.giveUpDrain(slot, drain);
       if (isOver(slot.wait, nowMs)) slot.wait = NO_WAIT;
       this.reconsider(slot);
     }

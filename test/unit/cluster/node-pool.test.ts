@@ -66,3 +66,40 @@ describe("NodePool, when a table changes the role of a master", () => {
     expect([told, node.client === before]).to.deep.equal([["read-only false"], true]);
   });
 });
+
+describe("NodePool, when another master is looked for", () => {
+  it("prefers one with a connection, and never a silent one", () => {
+    const isLive = new Map<number, boolean>();
+    const pool = new NodePool(
+      {
+        makeClient: ({ address }) =>
+          ({
+            link: {
+              get isWritable() {
+                return isLive.get(address.port) === true;
+              },
+              connection: { lastActivityMs: 0, queue: { inFlight: 0 } },
+              isLeaving: false,
+            },
+          }) as unknown as NodeClient,
+        onClientOpened() {},
+        onClientClosed() {},
+        onEmpty() {},
+      },
+      false,
+    );
+    pool.unseal();
+    const [owner, silent, opening, open] = [1, 2, 3, 4].map(
+      (port) => new ClusterNode({ host: "h", port }),
+    ) as [ClusterNode, ClusterNode, ClusterNode, ClusterNode];
+    pool.setMembers(new Map([owner, silent, opening, open].map((node) => [node, "master"])));
+    for (const { address } of [owner, silent, open]) isLive.set(address.port, true);
+    silent.suspect();
+    const found = (): Set<string | undefined> =>
+      new Set(Array.from({ length: 50 }, () => pool.otherMaster(owner)?.key));
+    expect([...found()]).to.deep.equal([open.key]);
+    isLive.clear();
+    expect(found().has(silent.key)).to.equal(false);
+    expect(found().size).to.be.greaterThan(0);
+  });
+});

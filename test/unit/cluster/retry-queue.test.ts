@@ -20,6 +20,7 @@ describe("retry queue", () => {
   /** The commands that a node was given and has not answered. */
   let given: Command[];
   const node = {
+    link: { connection: { queue: { head: () => given[0] } } },
     lastOf: (slot: number) => given.findLast((one) => one.slot === slot && !one.isSettled) ?? null,
     youngest: () => new Map(given.filter((one) => !one.isSettled).map((one) => [one.slot, one])),
   } as unknown as NodeClient;
@@ -175,6 +176,35 @@ describe("retry queue", () => {
     clock.tick(1);
     expect(left).to.deep.equal(["a"]);
     expect(retries.isHeld(1)).to.equal(false);
+  });
+
+  it("holds a slot while the node answers other commands, however long, and not much longer", () => {
+    const others = Array.from({ length: 8 }, (_, i) => give(`other ${i}`, 2));
+    give("old", 1);
+    retries.hold(1, node);
+    retries.lineUp(command("new", 1));
+    for (const other of others) {
+      clock.tick(900);
+      given = given.filter((one) => one !== other);
+    }
+    expect(left).to.deep.equal([]);
+    clock.tick(1500);
+    expect(left).to.deep.equal(["new"]);
+  });
+
+  it("a pause of the process does not count as silence of the node", () => {
+    const other = give("other", 2);
+    const old = give("old", 1);
+    retries.hold(1, node);
+    retries.lineUp(command("new", 1));
+    // The timer runs late, and before the replies are read.
+    clock.setSystemTime(Date.now() + 5000);
+    clock.tick(500);
+    given = given.filter((one) => one !== other);
+    clock.tick(500);
+    expect(left).to.deep.equal([]);
+    old.fulfil(null, TEXT);
+    expect(left).to.deep.equal(["new"]);
   });
 
   it("sends those that were asked elsewhere alone, and the rest behind their answers", () => {
