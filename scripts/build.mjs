@@ -32,6 +32,7 @@ const LATE = Object.fromEntries(
     "client/caching": "client-cache",
     "client/cluster/cluster": "cluster-client",
     "client/command-limits": "command-limits",
+    "client/consumers/consume": "consumers",
     "client/leasing": "leases",
     "client/locks/lock": "locks",
     "client/legacy-command": "legacy-command",

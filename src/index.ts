@@ -22,6 +22,14 @@ declare module "./client/redis" {
 export { Cluster } from "./client/cluster/cluster";
 export type { NodeReplies, OnAllOptions, ScanPageOptions } from "./client/cluster/whole-cluster";
 export type { CallLimits } from "./client/command-limits";
+export type {
+  ConsumeHandlerOptions,
+  ConsumeOptions,
+  MessageHandler,
+  StreamMessages,
+  StreamValue,
+} from "./client/consumers/consume";
+export type { StreamMessage } from "./client/consumers/delivery";
 export type { QuitOptions, QuitReport } from "./client/graceful-quit";
 export type { LeasedConnection } from "./client/leased-connection";
 export type { LeaseOptions, TransactionOptions } from "./client/leasing";
@@ -150,11 +158,13 @@ export {
   WatchLostError,
 } from "./errors";
 export {
+  ConsumerGroupMissingError,
   LeaseReleasedError,
   LeaseTimeoutError,
   LockAbortedError,
   LockLostError,
   LockTimeoutError,
+  MessageTakenError,
   TransactionConflictError,
 } from "./leases/lease-errors";
 export type { Bounds } from "./link/admission";

@@ -1,6 +1,13 @@
 /** The features of a client that are loaded on first use. */
 
 import type {
+  ConsumeHandlerOptions,
+  ConsumeOptions,
+  MessageHandler,
+  StreamMessages,
+  StreamValue,
+} from "./consumers/consume";
+import type {
   ExecReply,
   Keys,
   LeasedConnection,
@@ -15,6 +22,8 @@ import type {
 import type { Lock, LockOptions } from "./locks/lock";
 
 export type {
+  ConsumeHandlerOptions,
+  ConsumeOptions,
   ExecReply,
   Keys,
   LeasedConnection,
@@ -23,8 +32,11 @@ export type {
   Loan,
   Lock,
   LockOptions,
+  MessageHandler,
   PooledConnection,
   ReplyRows,
+  StreamMessages,
+  StreamValue,
   TransactionOptions,
   Unsent,
 };
@@ -37,4 +49,9 @@ export function leasing(): typeof import("./leasing") {
 /** `lock()`. */
 export function locking(): typeof import("./locks/lock") {
   return require("./locks/lock") as typeof import("./locks/lock");
+}
+
+/** `consume()`. */
+export function consuming(): typeof import("./consumers/consume") {
+  return require("./consumers/consume") as typeof import("./consumers/consume");
 }

@@ -31,6 +31,9 @@ import { makeConnector } from "./connectors";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
 import {
+  type ConsumeHandlerOptions,
+  type ConsumeOptions,
+  consuming,
   type ExecReply,
   type Keys,
   type LeasedConnection,
@@ -41,8 +44,11 @@ import {
   type LockOptions,
   leasing,
   locking,
+  type MessageHandler,
   type PooledConnection,
   type ReplyRows,
+  type StreamMessages,
+  type StreamValue,
   type TransactionOptions,
   type Unsent,
 } from "./late-features";
@@ -72,7 +78,7 @@ export interface Condition {
 }
 
 export type * from "./late-features";
-export { flushesSoFar, isPatched, leasing, locking, noteClient };
+export { consuming, flushesSoFar, isPatched, leasing, locking, noteClient };
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options determine the type parameter of the client. */
@@ -382,6 +388,28 @@ export class Redis<Mode extends ReplyMappingMode = "legacy"> extends ClientBase<
    */
   lock(key: string, options?: LockOptions): Promise<Lock> {
     return locking().lock(this, key, options);
+  }
+
+  /**
+   * Reads messages of a consumer group. A `for await` loop acknowledges a message when it asks for the next one. A handler
+   * may process several at the same time. See docs/consumers.md.
+   * @example
+   * await redis.xadd("orders", "*", "item", "tea");
+   * for await (const message of redis.consume({ stream: "orders", group: "billing", consumer: "worker-1" })) {
+   *   message.fields; // { item: "tea" }
+   *   await message.ack();
+   *   break;
+   * }
+   */
+  consume<Buffers extends boolean = false>(
+    options: ConsumeOptions<Buffers>,
+  ): StreamMessages<StreamValue<Buffers>>;
+  consume<Buffers extends boolean = false>(
+    options: ConsumeHandlerOptions<Buffers>,
+    handler: MessageHandler<StreamValue<Buffers>>,
+  ): Promise<void>;
+  consume(options: ConsumeOptions, handler?: MessageHandler<never>): unknown {
+    return consuming().consume(this, options, handler);
   }
 
   /** One server ignores the slot. */

@@ -1,5 +1,5 @@
 /**
- * The error classes of leased connections and locks. The rules of errors.ts apply.
+ * The error classes of leased connections, locks and consumers. The rules of errors.ts apply.
  */
 
 import { AbortError, type ErrorCode, SluiceError } from "../errors";
@@ -106,5 +106,44 @@ export class LockAbortedError extends AbortError {
   }
   static {
     label(LockAbortedError, "LockAbortedError", "AbortError");
+  }
+}
+
+/**
+ * The stream of `redis.consume()`, or its consumer group, does not exist, and the option `create` is false. The error
+ * reply is the `cause`.
+ *
+ * @advice create the group with XGROUP CREATE, or remove `create: false`
+ * @section single commands
+ */
+export class ConsumerGroupMissingError extends SluiceError {
+  override readonly code: ErrorCode = "CONSUMER_GROUP_MISSING";
+  constructor(cause: unknown) {
+    super(
+      'The stream or its consumer group does not exist, and consume() has the option "create: false". Create the group, or remove the option.',
+      { cause },
+    );
+  }
+  static {
+    label(ConsumerGroupMissingError, "ConsumerGroupMissingError", "ConsumerGroupMissingError");
+  }
+}
+
+/**
+ * Another consumer has claimed the message, because this process was paused or disconnected for longer than `claimIdleMs`.
+ * It is the reason of `message.signal`.
+ *
+ * @advice stop the work on the message; raise `claimIdleMs` if the process or the server pauses for longer
+ * @section single commands
+ */
+export class MessageTakenError extends SluiceError {
+  override readonly code: ErrorCode = "MESSAGE_TAKEN";
+  constructor() {
+    super(
+      'Another consumer has claimed the message, because it was not renewed within "claimIdleMs". Stop the work on it.',
+    );
+  }
+  static {
+    label(MessageTakenError, "MessageTakenError", "MessageTakenError");
   }
 }

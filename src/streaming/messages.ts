@@ -12,6 +12,13 @@ import type { EventEmitter } from "node:events";
 import Denque from "denque";
 import { MessagesOverflowError, OptionError } from "../errors";
 import { listenToAbort, stopListening } from "../util/abort-listeners";
+import {
+  booleanOnly,
+  checkSettings,
+  type SettingChecks,
+  signalOnly,
+  wholeFrom,
+} from "../util/check-settings";
 import { callUser, toError } from "../util/user-code";
 
 export type MessagesKind = "channel" | "pattern" | "shard";
@@ -108,7 +115,7 @@ export function openMessages(
   names: string | readonly string[],
   options: MessagesOptions = {},
 ): Messages<unknown> {
-  checkOptions(options);
+  checkSettings("messages()", options, CHECKS);
   if (!source.isResubscribing) {
     throw new OptionError(
       "messages() needs the option autoResubscribe: a lost connection would end the subscription without notice",
@@ -403,32 +410,14 @@ function checkNames(names: string | readonly string[]): readonly string[] {
   return [...new Set(list)];
 }
 
-/** For an invalid value, each check returns a description of the valid ones. */
-const CHECKS: { readonly [name in keyof MessagesOptions]-?: (value: unknown) => string | null } = {
+const CHECKS: SettingChecks<MessagesOptions> = {
   kind: (value) => oneOf(Object.keys(EVENTS), value),
-  maxBuffered: (value) =>
-    Number.isSafeInteger(value) && (value as number) >= 1 ? null : "an integer of at least 1",
+  maxBuffered: wholeFrom(1),
   onOverflow: (value) => oneOf(["drop-oldest", "error"], value),
-  buffers: (value) => (typeof value === "boolean" ? null : "a boolean"),
-  signal: (value) =>
-    typeof (value as AbortSignal | null)?.addEventListener === "function" ? null : "an AbortSignal",
+  buffers: booleanOnly,
+  signal: signalOnly,
 };
 
 function oneOf(words: readonly string[], value: unknown): string | null {
   return words.includes(value as string) ? null : words.map((word) => `"${word}"`).join(" or ");
-}
-
-/** An ignored option would change which messages are lost. */
-function checkOptions(options: MessagesOptions): void {
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined) continue;
-    const check = CHECKS[name as keyof MessagesOptions];
-    if (check === undefined) {
-      const known = Object.keys(CHECKS).join(", ");
-      throw new OptionError(`Unknown option "${name}" of messages(): expected one of ${known}`);
-    }
-    const expected = check(value);
-    if (expected !== null)
-      throw new OptionError(`Invalid ${name} "${String(value)}" of messages(): expected ${expected}`);
-  }
 }

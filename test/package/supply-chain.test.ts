@@ -38,6 +38,7 @@ const LATE_PARTS = [
   "cluster-errors",
   "cluster-options",
   "command-limits",
+  "consumers",
   "deadlines",
   "effects",
   "lease-errors",

@@ -75,6 +75,36 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       expect(await redis.get("lease")).to.equal("2");
     });
 
+    it("a consumer goes on after a failover, and processes all messages that the new master has", async () => {
+      await group.untilHealthy();
+      const [redis, producer] = [connect(), connect()];
+      const stop = new AbortController();
+      const processed = new Set<string>();
+      const settings = { stream: "jobs", group: "workers", consumer: "one", claimIdleMs: 500 };
+      const consuming = redis.consume({ ...settings, concurrency: 5, signal: stop.signal }, ({ id }) => {
+        processed.add(id);
+      });
+      let isProducing = true;
+      const producing = (async () => {
+        while (isProducing) {
+          await producer.xadd("jobs", "*", "n", 1);
+          await new Promise((resolve) => setTimeout(resolve, 2));
+        }
+      })();
+      const master = await group.failover();
+      while (portOf(producer) !== master.port) await producer.set("after", "1");
+      isProducing = false;
+      await producing;
+      const isDone = async (): Promise<boolean> => {
+        const ids = (await producer.xrange("jobs", "-", "+")).map(([id]) => id);
+        return ids.length > 0 && ids.every((id) => processed.has(id));
+      };
+      await waitUntil(isDone, { timeoutMs: 30_000, what: "all messages to be processed" });
+      stop.abort();
+      await consuming;
+      expect(await producer.xpending("jobs", "workers", "-", "+", 1)).to.deep.equal([]);
+    });
+
     // Without the detector the news come when the old master is made a replica, seconds later.
     for (const failoverDetector of kind === ServerKind.Redis ? [true, false] : [true]) {
       it(`follows a forced failover under load, detector ${failoverDetector ? "on" : "off"}`, async () => {

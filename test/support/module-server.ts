@@ -1,6 +1,6 @@
 /**
  * The TCP server of the Python package fakeredis, which knows JSON, time series, Bloom, Cuckoo, count-min, top-k and
- * t-digest. It is a second witness for their commands, because no server at hand has these modules.
+ * t-digest, and XREADGROUP with CLAIM as Redis 8.4. It is a second witness for them, because no server at hand has them.
  */
 
 import { type ChildProcess, execFile, spawn } from "node:child_process";
@@ -17,7 +17,7 @@ const PROGRAM = `
 import sys
 sys.path.insert(0, sys.argv[1])
 from fakeredis import TcpFakeServer
-server = TcpFakeServer(("127.0.0.1", 0), server_type="redis", server_version=(8,))
+server = TcpFakeServer(("127.0.0.1", 0), server_type="redis", server_version=(8, 4))
 print(server.server_address[1], flush=True)
 server.serve_forever()
 `;

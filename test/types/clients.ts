@@ -12,6 +12,8 @@ import Redis, {
   type Result,
   type RowError,
   type ScanStreamOptions,
+  type StreamMessage,
+  type StreamMessages,
 } from "sluice";
 import { same } from "./same";
 
@@ -145,4 +147,30 @@ export async function locks(redis: Redis, cluster: Redis.Cluster) {
   same<ReturnType<typeof cluster.lock>, Promise<Lock>>();
   // @ts-expect-error no such setting
   await redis.lock("k", { timeout: 1 });
+}
+
+export async function consumers(redis: Redis, cluster: Redis.Cluster, resp3: Redis<"resp3">) {
+  const settings = { stream: "s", group: "g", consumer: "c" };
+  const loop = redis.consume({ ...settings, deadLetter: { stream: "d" }, create: false });
+  same<typeof loop, StreamMessages>();
+  for await (const message of loop) {
+    same<typeof message, StreamMessage>();
+    same<typeof message.fields, Readonly<Record<string, string>>>();
+    same<ReturnType<typeof message.ack>, Promise<void>>();
+  }
+  for await (const message of cluster.consume({ ...settings, stream: ["a", "b"], buffers: true })) {
+    same<typeof message.pairs, readonly Buffer[]>();
+  }
+  const ended = resp3.consume(
+    { ...settings, concurrency: 5, onError: (error, { id }) => [error, id] },
+    async (message) => {
+      same<typeof message, StreamMessage>();
+    },
+  );
+  same<typeof ended, Promise<void>>();
+  await cluster.consume({ ...settings, buffers: true }, (message) => message.fields["f"]?.readInt8());
+  // @ts-expect-error a loop processes one message after the other
+  redis.consume({ ...settings, concurrency: 2 });
+  // @ts-expect-error a consumer has a group
+  redis.consume({ stream: "s", consumer: "c" });
 }

@@ -29,6 +29,9 @@ import {
 } from "../options/cluster-options";
 import { observeOptions } from "../options/live-options";
 import {
+  type ConsumeHandlerOptions,
+  type ConsumeOptions,
+  consuming,
   type ExecReply,
   flushesSoFar,
   isPatched,
@@ -42,9 +45,12 @@ import {
   leasing,
   linkStatsOf,
   locking,
+  type MessageHandler,
   noteClient,
   Redis,
   type ReplyRows,
+  type StreamMessages,
+  type StreamValue,
   type TransactionOptions,
   type Unsent,
 } from "../redis";
@@ -283,6 +289,18 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   /** Like `lock()` of `Redis`. */
   lock(key: string, options?: LockOptions): Promise<Lock> {
     return locking().lock(this, key, options);
+  }
+
+  /** Like `consume()` of `Redis`. Streams may be in any slot; those of one slot share a connection. */
+  consume<Buffers extends boolean = false>(
+    options: ConsumeOptions<Buffers>,
+  ): StreamMessages<StreamValue<Buffers>>;
+  consume<Buffers extends boolean = false>(
+    options: ConsumeHandlerOptions<Buffers>,
+    handler: MessageHandler<StreamValue<Buffers>>,
+  ): Promise<void>;
+  consume(options: ConsumeOptions, handler?: MessageHandler<never>): unknown {
+    return consuming().consume(this, options, handler);
   }
 
   async [LEND](slot: () => number, terms: LendTerms): Promise<Loan> {

@@ -22,10 +22,12 @@ export {
 } from "../../cluster/cluster-errors";
 export * from "../../errors";
 export {
+  ConsumerGroupMissingError,
   LeaseReleasedError,
   LeaseTimeoutError,
   LockAbortedError,
   LockLostError,
   LockTimeoutError,
+  MessageTakenError,
   TransactionConflictError,
 } from "../../leases/lease-errors";

@@ -241,6 +241,17 @@ const ROWS = {
     }),
   "Client-side cache": () => caches(false),
   "Client-side cache on a cluster": () => caches(true),
+  "Consumers of stream groups, with takeover from dead ones": () =>
+    withOne(async (one) => {
+      if (typeof one.consume !== "function") return "no";
+      const stream = `comparison:jobs:${name}`;
+      await client.call(one, "XGROUP", "CREATE", stream, "workers", "0", "MKSTREAM");
+      await client.call(one, "XADD", stream, "*", "n", "1");
+      await client.call(one, "XREADGROUP", "GROUP", "workers", "dead", "STREAMS", stream, ">");
+      const settings = { stream, group: "workers", consumer: "living", claimIdleMs: 100 };
+      for await (const { fields, deliveries } of one.consume(settings))
+        return answer(fields.n === "1" && deliveries === 2);
+    }),
   "Native code": async () =>
     answer(process.report.getReport().sharedObjects.some((path) => /\.node$/.test(path))),
 };

@@ -1,0 +1,245 @@
+/**
+ * The messages of one `consume()`. It passes them from the readers to those that process them, keeps other consumers from
+ * claiming them meanwhile, and hands back what was not begun when it ends.
+ *
+ *   readers, one for each slot -> ready -> take() -> the program -> ack(), refuse() or drop()
+ *
+ * A message that is neither acknowledged nor held is delivered again after `claimIdleMs`: its consumer has died, its reply
+ * was lost, or its processing has failed.
+ */
+
+import Denque from "denque";
+import { PromiseCompletion } from "../../command/promise-completion";
+import { Script } from "../../command/script";
+import { slotOfKey } from "../../command/slot";
+import { startTimer, stopTimer } from "../../util/scheduling";
+import { toError } from "../../util/user-code";
+import { Acknowledgements } from "./acknowledgements";
+import { type ConsumingClient, commandOf, isGroupMissing, isPassing } from "./consuming-client";
+import { type DeliveredEntry, Delivery, Source } from "./delivery";
+import { type Intake, type ReadSettings, StreamReader } from "./stream-reader";
+
+export interface DeadLetters {
+  readonly stream: string;
+  readonly maxDeliveries: number;
+}
+
+export interface ConsumerSettings extends ReadSettings {
+  readonly streams: readonly string[];
+  readonly deadLetter: DeadLetters | null;
+}
+
+/** Held messages are renewed this many times within `claimIdleMs`. */
+const RENEWALS = 3;
+
+/**
+ * Sets the idle time of messages that the consumer still has. Key: the stream. Arguments: group, consumer, idle time,
+ * deliveries to take back, IDs. Replies the IDs that it no longer has.
+ */
+const HOLD = new Script(
+  {
+    numberOfKeys: 1,
+    lua: `
+local lost = {}
+for i = 5, #ARGV do
+  local row = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[i], ARGV[i], 1, ARGV[2])[1]
+  if row then
+    redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[i], 'IDLE', ARGV[3], 'RETRYCOUNT', row[4] - ARGV[4], 'JUSTID')
+  else
+    lost[#lost + 1] = ARGV[i]
+  end
+end
+return lost
+`,
+  },
+  undefined,
+);
+
+export class Consumer implements Intake {
+  private readonly sources: readonly Source[];
+  private readonly readers: readonly StreamReader[];
+  private readonly acknowledgements: Acknowledgements;
+  private readonly ready = new Denque<Delivery>();
+  private readonly takers = new Denque<(delivery: Delivery | null) => void>();
+  /** Readers that wait until messages are wanted. */
+  private idle: (() => void)[] = [];
+  private readonly burials = new Set<Promise<void>>();
+  private failure: Error | null = null;
+  private isHalted = false;
+  private isClosed = false;
+  private readonly running: Promise<unknown>;
+  private left: Promise<void> = Promise.resolve();
+
+  constructor(
+    private readonly client: ConsumingClient,
+    private readonly settings: ConsumerSettings,
+  ) {
+    this.sources = settings.streams.map((name) => new Source(name, this.keyOf(name)));
+    this.acknowledgements = new Acknowledgements(client, settings.group, (error) => this.fail(error));
+    this.readers = bySlot(this.sources, client.isCluster).map(
+      (sources) => new StreamReader(client, sources, settings, this),
+    );
+    this.running = Promise.all(this.readers.map((reader) => reader.run()));
+    for (const source of this.sources) this.renewLater(source);
+  }
+
+  /** Resolves with the next message, or with null when the consumer has been halted. */
+  take(): Promise<Delivery | null> {
+    if (this.isHalted) return Promise.resolve(null);
+    const delivery = this.ready.shift();
+    if (delivery !== undefined) return Promise.resolve(delivery);
+    return new Promise((resolve) => {
+      this.takers.push(resolve);
+      for (const wake of this.idle.splice(0)) wake();
+    });
+  }
+
+  /** The message was not processed: it is delivered again after `claimIdleMs`. */
+  drop({ source, id, isFinished }: Delivery): void {
+    if (!isFinished) source.held.delete(id);
+  }
+
+  /** Its processing has failed: after the last allowed delivery it is moved to the dead-letter stream. */
+  refuse(delivery: Delivery): void {
+    if (delivery.isFinished) return;
+    const { deadLetter } = this.settings;
+    if (deadLetter !== null && delivery.deliveries >= deadLetter.maxDeliveries)
+      this.bury(delivery, deadLetter);
+    else this.drop(delivery);
+  }
+
+  fail(error: unknown): void {
+    this.failure ??= toError(error);
+    this.halt();
+  }
+
+  /** Reads no more messages, and hands back those that nobody has taken. */
+  halt(): void {
+    if (this.isHalted) return;
+    this.isHalted = true;
+    for (let taker = this.takers.shift(); taker !== undefined; taker = this.takers.shift()) taker(null);
+    for (const wake of this.idle.splice(0)) wake();
+    for (const reader of this.readers) reader.stop();
+    this.left = this.handBack();
+  }
+
+  /** Resolves when all acknowledgements are confirmed. Rejects with the error that has ended the consumer. */
+  async close(): Promise<void> {
+    this.halt();
+    await this.left;
+    await Promise.all(this.burials);
+    await this.acknowledgements.settled();
+    this.isClosed = true;
+    for (const { renewal } of this.sources) stopTimer(renewal);
+    if (this.failure !== null) throw this.failure;
+  }
+
+  // --- for the readers ---------------------------------------------------------------------
+
+  demand(): Promise<void> {
+    if (this.takers.length > 0 || this.isHalted) return Promise.resolve();
+    return new Promise((resolve) => this.idle.push(resolve));
+  }
+
+  offer(source: Source, entry: DeliveredEntry): void {
+    // After a pause of this process, it may claim a message that it still holds.
+    if (source.held.has(entry.id)) return;
+    const delivery = new Delivery(source, entry, this.acknowledgements);
+    source.held.set(entry.id, delivery);
+    const { deadLetter } = this.settings;
+    if (deadLetter !== null && entry.deliveries > deadLetter.maxDeliveries) {
+      this.bury(delivery, deadLetter);
+      return;
+    }
+    const taker = this.takers.shift();
+    if (taker === undefined) this.ready.push(delivery);
+    else taker(delivery);
+  }
+
+  // --- inside ------------------------------------------------------------------------------
+
+  private bury(delivery: Delivery, deadLetter: DeadLetters): void {
+    const burial = this.moveTo(deadLetter.stream, delivery).catch((error) => {
+      // It is claimed again later.
+      this.drop(delivery);
+      if (!isPassing(error, this.client)) this.fail(error);
+    });
+    this.burials.add(burial);
+    void burial.then(() => this.burials.delete(burial));
+  }
+
+  /** Acknowledges only after the copy is stored, so a failure in between stores two copies and loses none. */
+  private async moveTo(stream: string, delivery: Delivery): Promise<void> {
+    const { id, pairs, deliveries } = delivery;
+    const origin = ["dead-letter:stream", delivery.stream, "dead-letter:group", this.settings.group];
+    const fate = ["dead-letter:id", id, "dead-letter:deliveries", deliveries];
+    const words = [this.keyOf(stream), "*", ...pairs, ...origin, ...fate];
+    await this.client.sendCommand(commandOf("XADD", words));
+    await delivery.ack();
+  }
+
+  private async handBack(): Promise<void> {
+    await this.running;
+    const left = this.ready.toArray();
+    this.ready.clear();
+    const idle = { idleMs: this.settings.claimIdleMs, takenBack: 1 };
+    await Promise.all(
+      this.sources.map(async (source) => {
+        const ids = left.filter((one) => one.source === source).map(({ id }) => id);
+        for (const id of ids) source.held.delete(id);
+        // Otherwise they are delivered again after `claimIdleMs`.
+        if (ids.length > 0) await this.hold(source, ids, idle).catch(() => {});
+      }),
+    );
+  }
+
+  private renewLater(source: Source): void {
+    source.renewal = startTimer(() => void this.renew(source), this.settings.claimIdleMs / RENEWALS);
+    source.renewal.unref();
+  }
+
+  private async renew(source: Source): Promise<void> {
+    const ids: string[] = [];
+    for (const { id, isFinished } of source.held.values()) if (!isFinished) ids.push(id);
+    if (ids.length === 0 && this.isHalted) return;
+    try {
+      const lost = ids.length === 0 ? [] : await this.hold(source, ids, { idleMs: 0, takenBack: 0 });
+      for (const id of lost) source.held.get(id)?.lose();
+    } catch (error) {
+      // The reader deals with a missing group.
+      if (!isPassing(error, this.client) && !isGroupMissing(error)) {
+        this.fail(error);
+        return;
+      }
+    }
+    if (!this.isClosed) this.renewLater(source);
+  }
+
+  private async hold(
+    { key }: Source,
+    ids: readonly string[],
+    { idleMs, takenBack }: { idleMs: number; takenBack: number },
+  ): Promise<string[]> {
+    const { group, consumer } = this.settings;
+    const words = [key, group, consumer, idleMs, takenBack, ...ids];
+    return this.client.sendCommand(HOLD.makeCommand(words, false, new PromiseCompletion())) as Promise<
+      string[]
+    >;
+  }
+
+  private keyOf(name: string): string {
+    return `${this.client.options.keyPrefix ?? ""}${name}`;
+  }
+}
+
+/** One server reads all streams together, a cluster those of one slot. */
+function bySlot(sources: readonly Source[], isCluster: boolean): Source[][] {
+  const groups = new Map<number, Source[]>();
+  for (const source of sources) {
+    const slot = isCluster ? slotOfKey(source.key) : 0;
+    const group = groups.get(slot);
+    if (group === undefined) groups.set(slot, [source]);
+    else group.push(source);
+  }
+  return [...groups.values()];
+}

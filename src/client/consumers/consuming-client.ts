@@ -1,0 +1,60 @@
+/** The members of its client that a consumer needs, its commands, and the failures that it survives. */
+
+import type { Command } from "../../command/command";
+import { makeCommand } from "../../command/command-factory";
+import { specOf } from "../../command/command-table";
+import { PromiseCompletion } from "../../command/promise-completion";
+import { OptionError, ReplyError, SluiceError } from "../../errors";
+import { ConsumerGroupMissingError, LeaseTimeoutError } from "../../leases/lease-errors";
+import type { LEND } from "../client-base";
+import type { Loan } from "../loan";
+
+export interface ConsumingClient {
+  readonly isCluster: boolean;
+  readonly status: string;
+  readonly options: { readonly keyPrefix?: string | Buffer | undefined };
+  sendCommand(command: Command): Promise<unknown>;
+  [LEND](slot: () => number, waitMs?: number): Promise<Loan>;
+}
+
+/** The server or its cluster is in a state that ends by itself, or another node serves the stream. */
+const PASSING =
+  /^(?:ASK|BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN|UNBLOCKED) /;
+const LASTING = [ConsumerGroupMissingError, LeaseTimeoutError, OptionError];
+const FIRST_PAUSE_MS = 20;
+const LONGEST_PAUSE_MS = 1000;
+
+/** A command with its keys as the server knows them. In upper case, a name has no transformers of the program. */
+export function commandOf(
+  name: Uppercase<string>,
+  args: readonly (string | number | Buffer)[],
+  wantsBuffers = false,
+): Command {
+  return makeCommand(specOf(name), [...args], wantsBuffers, new PromiseCompletion());
+}
+
+/** Whether a later attempt may succeed: with a lost or missing connection it may, unless the client has ended. */
+export function isPassing(error: unknown, client: ConsumingClient): boolean {
+  if (client.status === "end") return false;
+  if (error instanceof ReplyError) return PASSING.test(error.message);
+  return error instanceof SluiceError && !LASTING.some((one) => error instanceof one);
+}
+
+export function isGroupMissing(error: unknown): boolean {
+  return error instanceof ReplyError && error.message.startsWith("NOGROUP ");
+}
+
+/** The pauses between attempts that fail one after the other. */
+export class Pauses {
+  private nextMs = FIRST_PAUSE_MS;
+
+  next(): number {
+    const pauseMs = this.nextMs;
+    this.nextMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
+    return pauseMs;
+  }
+
+  reset(): void {
+    this.nextMs = FIRST_PAUSE_MS;
+  }
+}
