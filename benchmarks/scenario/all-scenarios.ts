@@ -10,6 +10,7 @@ import { cachedHttp } from "./cached-http";
 import { callThenCompute } from "./call-then-compute";
 import { clusterGrowth, clusterReads } from "./cluster-load";
 import { connections } from "./connections";
+import { consumers } from "./consumers";
 import { failingTogether } from "./failing-together";
 import { fewerCommands } from "./fewer-commands";
 import { idleClients } from "./idle-clients";
@@ -76,6 +77,7 @@ export const scenarios: readonly Scenario[] = [
   cached,
   cachedHttp,
   pubsub,
+  consumers,
   idleClients,
   connections,
   fewerCommands,

@@ -115,5 +115,16 @@ for (const kind of LONG ? [ServerKind.Redis, ServerKind.Valkey] : [ServerKind.Va
       }
       expect(await running.finish()).to.deep.equal([]);
     });
+
+    // The others need seconds to notice it.
+    if (LONG) {
+      it("go on after the death of a master", async () => {
+        const running = await load();
+        await (await fixture.cluster.ownerOf(calculateSlot("c"))).kill();
+        await fixture.cluster.untilHealthy();
+        await running.untilProcessed(20);
+        expect(await running.finish()).to.deep.equal([]);
+      });
+    }
   });
 }

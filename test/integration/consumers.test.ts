@@ -232,6 +232,10 @@ describe("a consumer", () => {
     expect(await own.xadd("orders", "*", "n", 2)).to.match(/-/);
     await own.release();
     expect(await redis.consume({ ...SETTINGS, signal: stop.signal }).next()).to.deep.include({ done: true });
+    const abortedLater = new AbortController();
+    const unread = redis.consume({ ...SETTINGS, signal: abortedLater.signal });
+    abortedLater.abort();
+    expect(await unread.next()).to.deep.include({ done: true });
     await redis.consume({ ...SETTINGS, signal: stop.signal }, () => {});
     const loop = redis.consume({ ...SETTINGS, signal: AbortSignal.timeout(20) });
     for await (const message of loop) expect(message.fields["n"]).to.equal("2");

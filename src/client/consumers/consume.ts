@@ -117,15 +117,13 @@ export function consume(
 class MessageLoop implements StreamMessages<string | Buffer> {
   private consumer: Consumer | null = null;
   private current: Delivery | null = null;
-  private isOver: boolean;
+  private isOver = false;
 
   constructor(
     private readonly client: ConsumingClient,
     private readonly settings: ConsumerSettings,
     private readonly signal: AbortSignal | undefined,
-  ) {
-    this.isOver = signal?.aborted === true;
-  }
+  ) {}
 
   async next(): Promise<IteratorResult<Message, undefined>> {
     if (this.isOver) return DONE;
@@ -153,8 +151,10 @@ class MessageLoop implements StreamMessages<string | Buffer> {
   }
 
   private open(): Consumer {
+    const { signal } = this;
     this.consumer = new Consumer(this.client, this.settings);
-    if (this.signal !== undefined) listenToAbort(this.signal, this.onAbort);
+    if (signal !== undefined) listenToAbort(signal, this.onAbort);
+    if (signal?.aborted) this.consumer.halt();
     return this.consumer;
   }
 
