@@ -5,22 +5,22 @@ import { makeCommand } from "../../command/command-factory";
 import { specOf } from "../../command/command-table";
 import { PromiseCompletion } from "../../command/promise-completion";
 import { OptionError, ReplyError, SluiceError } from "../../errors";
-import { ConsumerGroupMissingError, LeaseTimeoutError } from "../../leases/lease-errors";
+import { ConsumerGroupMissingError } from "../../leases/lease-errors";
 import type { LEND } from "../client-base";
-import type { Loan } from "../loan";
+import type { LendTerms, Loan } from "../loan";
 
 export interface ConsumingClient {
   readonly isCluster: boolean;
   readonly status: string;
   readonly options: { readonly keyPrefix?: string | Buffer | undefined };
   sendCommand(command: Command): Promise<unknown>;
-  [LEND](slot: () => number, waitMs?: number): Promise<Loan>;
+  [LEND](slot: () => number, terms: LendTerms): Promise<Loan>;
 }
 
 /** The server or its cluster is in a state that ends by itself, or another node serves the stream. */
 const PASSING =
   /^(?:ASK|BUSY|CLUSTERDOWN|LOADING|MASTERDOWN|MISCONF|MOVED|NOREPLICAS|OOM|READONLY|TRYAGAIN|UNBLOCKED) /;
-const LASTING = [ConsumerGroupMissingError, LeaseTimeoutError, OptionError];
+const LASTING = [ConsumerGroupMissingError, OptionError];
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 1000;
 

@@ -1,8 +1,8 @@
 /**
- * Reads the streams of one slot over a leased connection while messages are wanted: first messages that no living consumer
- * holds, then new ones. After any failure, it leases a connection again, so it follows failovers and moved slots.
+ * Reads the streams of one slot over a connection of the pool while messages are wanted: first messages that no living
+ * consumer holds, then new ones. After any failure, it borrows a connection again, so it follows failovers and moved slots.
  *
- *   demand -> lease -> XAUTOCLAIM, XPENDING (before Redis 8.4) -> XREADGROUP BLOCK [CLAIM] -> offer
+ *   demand -> connection -> XAUTOCLAIM, XPENDING (before Redis 8.4) -> XREADGROUP BLOCK [CLAIM] -> offer
  *
  * It must not lose a message that the server has already delivered: when it stops, it ends the blocked call at the server
  * and still offers its reply.
@@ -112,7 +112,8 @@ export class StreamReader {
   }
 
   private async lend(): Promise<Loan | null> {
-    const lending = this.client[LEND](() => slotOfKey((this.sources[0] as Source).key));
+    const [{ key }] = this.sources as [Source];
+    const lending = this.client[LEND](() => slotOfKey(key), { isUncounted: true });
     const loan = await Promise.race([lending, this.stopped]);
     if (loan === null) {
       lending.then(
