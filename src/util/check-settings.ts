@@ -36,5 +36,5 @@ export function signalOnly(value: unknown): string | null {
 
 export function wholeFrom(least: number): (value: unknown) => string | null {
   return (value) =>
-    Number.isSafeInteger(value) && (value as number) >= least ? null : `an integer from ${least} on`;
+    Number.isSafeInteger(value) && (value as number) >= least ? null : `an integer of at least ${least}`;
 }

@@ -368,7 +368,7 @@ describe("a consumer", () => {
     expect(open({ batch: 2 })).to.throw('Unknown option "batch" of consume()');
     expect(open({ stream: [] })).to.throw("the name of a stream, or a list of names");
     expect(open({ claimIdleMs: 0 })).to.throw("an integer from 100 to");
-    expect(open({ count: 0.5 })).to.throw("an integer from 1 on");
+    expect(open({ count: 0.5 })).to.throw("an integer of at least 1");
     expect(open({ deadLetter: { stream: "x", max: 1 } })).to.throw("{ stream, maxDeliveries }");
     const handled = redis.consume({ ...SETTINGS, concurrency: 0 }, () => {});
     expect(await codeOf(handled)).to.equal("INVALID_OPTION");
