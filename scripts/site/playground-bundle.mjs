@@ -78,8 +78,8 @@ export async function bundlePlayground(folder) {
   copyFileSync(join(lua, "..", "liblua5.1.wasm"), join(folder, "liblua5.1.wasm"));
 }
 
-/** Modules of Node.js that the playground imports and that nothing takes the place of, each with its importer. */
-export async function missingModules() {
+/** Modules of Node.js, and names of modules, that the playground imports and that nothing replaces, each with its importer. */
+export async function missingImports() {
   const missing = [];
   const recorder = {
     name: "recorder",
@@ -87,20 +87,20 @@ export async function missingModules() {
       onResolve({ filter: /^[^./]/ }, ({ path, importer, kind }) => {
         if (kind === "entry-point") return null;
         const name = path.replace(/^node:/, "");
-        const isKnown = SHIMMED.includes(name) || REPLACED[name] !== undefined;
-        if (builtinModules.includes(name) && !isKnown)
+        if (SHIMMED.includes(name)) return { path: join(shims, "node.mjs") };
+        if (builtinModules.includes(name) && REPLACED[name] === undefined)
           missing.push(`${name}, ${relative(checkout, importer)}`);
         return { path, external: true };
       });
     },
   };
-  await build({
+  const { errors } = await build({
     entryPoints,
     bundle: true,
     write: false,
     format: "iife",
     plugins: [recorder],
     logLevel: "silent",
-  });
-  return missing;
+  }).catch((failure) => failure);
+  return [...missing, ...errors.map(({ text, location }) => `${text}, ${location?.file}`)];
 }

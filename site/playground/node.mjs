@@ -1,6 +1,6 @@
 /**
- * The modules of Node.js that the client and the test server name and a browser has not: as much of each as a client
- * in memory uses. There is no network: whoever asks for one is told so.
+ * The modules of Node.js that the client and the test server import and a browser does not have: the part of each that
+ * a client in memory uses. A call that needs a network throws.
  */
 
 import { sha1 } from "@noble/hashes/legacy.js";
@@ -8,7 +8,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import { Duplex } from "readable-stream";
 
 function noNetwork() {
-  throw new Error("A page has no network of its own: the playground's server is in memory");
+  throw new Error("A page has no network. The server of the playground is in memory.");
 }
 
 // net, tls, dns
@@ -24,8 +24,17 @@ export const resolveSrv = noNetwork;
 export const isIPv4 = (text) => /^\d{1,3}(\.\d{1,3}){3}$/.test(text);
 export const isIPv6 = (text) => text.includes(":") && /^[\da-f:.%]+$/i.test(text);
 export const isIP = (text) => (isIPv4(text) ? 4 : isIPv6(text) ? 6 : 0);
+/** Contains no address, because a client in memory has none. */
+export class BlockList {
+  addSubnet() {}
+  addAddress() {}
+  check() {
+    return false;
+  }
+}
 
 // crypto
+export const randomBytes = (size) => Buffer.from(self.crypto.getRandomValues(new Uint8Array(size)));
 const HASHES = { sha1, sha256 };
 export function createHash(name) {
   const hash = HASHES[name].create();

@@ -173,7 +173,7 @@ export async function lock(
 
 /** One call of `lock()`. */
 class Waiter implements Holder {
-  readonly id = randomBytes(12).toString("base64url");
+  readonly id = randomBytes(12).toString("hex");
   private readonly wakeKey: string;
   private failure: Error | null = null;
   private refuse!: (failure: Error) => void;
