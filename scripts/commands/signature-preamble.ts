@@ -207,8 +207,8 @@ ${knownNames(suffix)}  call${suffix}(...args: [command: string, ...args: OneOrMa
    *
    * - Group: vector_set
    */
-  vsim${suffix}<Args extends RedisValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<${vsim}>]): Result<${vsim}, Context>;
-  vsim${suffix}<Args extends RedisValue[]>(key: RedisKey, ...args: Args): Result<${vsim}, Context>;
+  vsim${suffix}<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<${vsim}>]): Result<${vsim}, Context>;
+  vsim${suffix}<Args extends ModuleValue[]>(key: RedisKey, ...args: Args): Result<${vsim}, Context>;
 `;
 }
 

@@ -49,7 +49,7 @@ const NEWER: Readonly<Record<string, readonly string[]>> = {
   sentinel: ["subcommand args..."],
   sunioncard: ["numkeys# key!... [APPROX] [LIMIT limit#]"],
   trimslots: ["RANGES numranges# (start-slot# end-slot#)...", "args..."],
-  vadd: ["key! args..."],
+  vadd: ["key! args:ModuleValue ..."],
   vcard: ["key!"],
   vdim: ["key!"],
   vemb: ["key! element [RAW]"],

@@ -171,6 +171,9 @@ export async function containers() {
   const vector = await resp3.vadd("key", "VALUES", 2, 1, 2, "a");
   same<typeof vector, boolean>();
   const legacyVector = await redis.vadd("key", "VALUES", 2, 1, 2, "a");
+  await redis.vadd("key", "FP32", new Float32Array([1, 2]), "a", "NOQUANT");
+  const nearest = await redis.vsim("key", "FP32", new Float32Array([1, 2]), "WITHSCORES");
+  same<typeof nearest, string[]>();
   same<typeof legacyVector, number>();
   const similar = await resp3.vsim("key", "ELE", "a", "WITHSCORES");
   same<typeof similar, Record<string, number>>();

@@ -186,8 +186,8 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: vector_set
    */
-  vsim<Args extends RedisValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], string, Context["mapping"]>>]): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
-  vsim<Args extends RedisValue[]>(key: RedisKey, ...args: Args): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
+  vsim<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], string, Context["mapping"]>>]): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
+  vsim<Args extends ModuleValue[]>(key: RedisKey, ...args: Args): Result<VsimReply<Args[number], string, Context["mapping"]>, Context>;
 
   /**
    * Sends any command, also one that is no method: `redis.call("JSON.GET", key)`.
@@ -211,8 +211,8 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: vector_set
    */
-  vsimBuffer<Args extends RedisValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], Buffer, Context["mapping"]>>]): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
-  vsimBuffer<Args extends RedisValue[]>(key: RedisKey, ...args: Args): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
+  vsimBuffer<Args extends ModuleValue[]>(...args: [key: RedisKey, ...args: Args, callback: Callback<VsimReply<Args[number], Buffer, Context["mapping"]>>]): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
+  vsimBuffer<Args extends ModuleValue[]>(key: RedisKey, ...args: Args): Result<VsimReply<Args[number], Buffer, Context["mapping"]>, Context>;
 
   /**
    * Lists the ACL categories, or the commands inside a category.
@@ -4614,11 +4614,11 @@ export interface RedisCommander<Context extends ClientContext = { type: "default
    *
    * - Group: module
    */
-  vadd(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  vadd(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vadd(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vadd(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
   /** `VADD` with Buffers for the strings of the reply. */
-  vaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<RedisValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
-  vaddBuffer(key: RedisKey, ...args: OneOrMany<RedisValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vaddBuffer(...args: [key: RedisKey, ...args: OneOrMany<ModuleValue>[], callback: Callback<ReplyShape<number, boolean, Context["mapping"]>>]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
+  vaddBuffer(key: RedisKey, ...args: OneOrMany<ModuleValue>[]): Result<ReplyShape<number, boolean, Context["mapping"]>, Context>;
 
   /**
    * Returns the number of elements of a vector set.
