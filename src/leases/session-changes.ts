@@ -81,7 +81,7 @@ export class SessionChanges implements SettleHook {
 
   onFulfilled(): void {}
 
-  /** MULTI, or the end of its transaction, was refused: the transaction or the watch is not what it seems to be. */
+  /** MULTI, or the end of its transaction, was refused: the transaction or the watch may still be open. */
   onFailed(error: Error): void {
     if (error instanceof ReplyError && !DISCARDED.test(error.message)) this.isLasting = true;
   }

@@ -4,12 +4,14 @@ import { expect } from "chai";
 import calculateSlot from "cluster-key-slot";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
+import { waitUntil } from "../../scripts/servers/wait-until";
 import { ClusterFixture, untilClusterReady } from "../support/cluster-fixture";
+import { loseLock } from "../support/lost-lock";
 import { codeOf } from "../support/outcome";
 
 for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
   describe(`cluster locks on ${kind}`, () => {
-    const fixture = new ClusterFixture(kind).install();
+    const fixture = new ClusterFixture(kind, { nodeTimeoutMs: 1000 }).install();
     afterEach(() => fixture.flush());
 
     it("have one holder at a time while their slot moves", async () => {
@@ -35,6 +37,28 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       expect(fences).to.deep.equal([...fences].sort((a, b) => a - b));
       await fixture.cluster.moveSlot(slot, owner);
     });
+
+    it("that a failover loses go to another client, with a larger number", async () => {
+      const clients = [fixture.connect(), fixture.connect()] as const;
+      await Promise.all(clients.map(untilClusterReady));
+      const master = await fixture.cluster.ownerOf(calculateSlot("{a}kept"));
+      const replicas = await fixture.cluster.replicas(master);
+      const { kept, lost, next } = await loseLock(clients, master, replicas, () =>
+        waitUntil(async () => (await fixture.cluster.masters()).length === 3, {
+          timeoutMs: 20_000,
+          what: "the replica to take over",
+        }),
+      );
+      expect(await codeOf(clients[1].lock("{a}kept", { wait: 0 }))).to.equal("LOCK_TIMEOUT");
+      expect(next.fence).to.be.greaterThan(lost.fence);
+      expect([await kept.release(), await next.release(), await lost.release()]).to.deep.equal([
+        true,
+        true,
+        false,
+      ]);
+      await master.start();
+      await fixture.cluster.untilHealthy();
+    }).timeout(60_000);
 
     it("refuse a key whose braces are no hash tag", async () => {
       expect(await codeOf(fixture.connect().lock("a}b"))).to.equal("INVALID_OPTION");

@@ -6,7 +6,9 @@ import { ServerSentinels } from "../../scripts/servers/server-sentinels";
 import { waitUntil } from "../../scripts/servers/wait-until";
 import type { RedisOptions } from "../../src/client/options/redis-options";
 import { Redis } from "../../src/index";
+import { loseLock } from "../support/lost-lock";
 import { closeClient, untilReady } from "../support/matrix";
+import { codeOf } from "../support/outcome";
 
 const FAILOVERS = process.env.SLUICE_LONG === "1" ? 10 : 1;
 
@@ -103,6 +105,28 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       stop.abort();
       await consuming;
       expect(await producer.xpending("jobs", "workers", "-", "+", 1)).to.deep.equal([]);
+    });
+
+    it("a lock that a failover loses goes to another client, with a larger number", async () => {
+      await group.untilHealthy();
+      const pair = [
+        connect({ maxRetriesPerRequest: null }),
+        connect({ maxRetriesPerRequest: null }),
+      ] as const;
+      await Promise.all(pair.map(untilReady));
+      await pair[0].flushall();
+      const master = await group.master();
+      const others = group.servers.filter((server) => server !== master);
+      const { kept, lost, next } = await loseLock(pair, master, others, () => group.untilMasterIsNot(master));
+      expect(await codeOf(pair[1].lock("{a}kept", { wait: 0 }))).to.equal("LOCK_TIMEOUT");
+      expect(next.fence).to.be.greaterThan(lost.fence);
+      expect([await kept.release(), await next.release(), await lost.release()]).to.deep.equal([
+        true,
+        true,
+        false,
+      ]);
+      await master.start();
+      await group.untilHealthy();
     });
 
     // Without the detector the news come when the old master is made a replica, seconds later.
