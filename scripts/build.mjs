@@ -33,6 +33,8 @@ const LATE = Object.fromEntries(
     "client/cluster/cluster": "cluster-client",
     "client/command-limits": "command-limits",
     "client/consumers/consume": "consumers",
+    "client/cluster/cluster-keyspace": "cluster-keyspace",
+    "client/keyspace": "keyspace-events",
     "client/leasing": "leases",
     "client/locks/lock": "locks",
     "client/legacy-command": "legacy-command",

@@ -33,6 +33,7 @@ export type ErrorCode =
   | "ETIMEDOUT"
   | "INVALID_ARGUMENT"
   | "INVALID_OPTION"
+  | "KEYSPACE_EVENTS_OFF"
   | "LEASE_RELEASED"
   | "LEASE_TIMEOUT"
   | "LOCK_LOST"
@@ -636,6 +637,24 @@ export class MessagesOverflowError extends SluiceError {
   }
   static {
     label(MessagesOverflowError, "MessagesOverflowError", "MessagesOverflowError");
+  }
+}
+
+/**
+ * A server does not send the keyspace notifications that `keyspaceEvents()` needs. The reader has unsubscribed.
+ *
+ * @advice set `notify-keyspace-events` on every server, to `"KEA"` for example
+ * @section single commands
+ */
+export class KeyspaceEventsOffError extends SluiceError {
+  override readonly code: ErrorCode = "KEYSPACE_EVENTS_OFF";
+  constructor(server: string, flags: string, needed: string) {
+    super(
+      `The server ${server} does not send the keyspace notifications of keyspaceEvents(): its notify-keyspace-events is "${flags}". Set it to "${needed}" and the classes of events, for example with CONFIG SET notify-keyspace-events "${needed}A", on every server and in its configuration file.`,
+    );
+  }
+  static {
+    label(KeyspaceEventsOffError, "KeyspaceEventsOffError", "KeyspaceEventsOffError");
   }
 }
 

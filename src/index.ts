@@ -133,6 +133,7 @@ export {
   type ErrorCode,
   type ErrorCommand,
   InvalidUrlError,
+  KeyspaceEventsOffError,
   MaintenanceRefusedError,
   MaxRetriesOutcomeUnknownError,
   MaxRetriesPerRequestError,
@@ -193,6 +194,13 @@ export { Pipeline } from "./pipeline/pipeline";
 export { SentinelConnector } from "./sentinel/sentinel-connector";
 export { SentinelIterator } from "./sentinel/sentinel-list";
 export type {
+  KeyspaceEntry,
+  KeyspaceEvent,
+  KeyspaceEvents,
+  KeyspaceEventsOptions,
+} from "./streaming/keyspace-events";
+export type {
+  EntryReader,
   MessageEntry,
   MessageGap,
   Messages,

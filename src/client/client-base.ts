@@ -79,8 +79,11 @@ import { observeOptions } from "./options/live-options";
 import { refuseReserved } from "./reserved-names";
 import {
   IS_SUBSCRIBED,
+  type KeyspaceEvents,
+  type KeyspaceEventsOptions,
   type Messages,
   type MessagesOptions,
+  openKeyspaceEvents,
   openMessages,
   openScan,
   type ScanStream,
@@ -369,6 +372,21 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
   messages(names: string | readonly string[], options?: MessagesOptions): Messages;
   messages(names: string | readonly string[], options?: MessagesOptions): unknown {
     return openMessages(this, names, options);
+  }
+
+  /**
+   * Subscribes to keyspace notifications, and returns a reader of them: an async iterator of events and gaps, or, with
+   * its `listen()`, a listener. On a cluster, it covers all masters. It rejects with the code `KEYSPACE_EVENTS_OFF` if a
+   * server does not send them.
+   *
+   * @example
+   * await redis.config("SET", "notify-keyspace-events", "KEA");
+   * const expired = redis.keyspaceEvents({ events: "expired" });
+   * await expired.ready;
+   * await expired.close();
+   */
+  keyspaceEvents(options?: KeyspaceEventsOptions): KeyspaceEvents {
+    return openKeyspaceEvents(this, options);
   }
 
   // --- extension ---------------------------------------------------------------------------

@@ -352,6 +352,7 @@ const OF_THE_CLIENT = [
   "defineCommand",
   "addBuiltinCommand",
   "messages",
+  "keyspaceEvents",
 ] as const;
 
 type AnyMethod = (...args: unknown[]) => unknown;

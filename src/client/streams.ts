@@ -1,14 +1,23 @@
-/** Opens the streams of a client: scans and readers of messages. Their code is loaded on first use. */
+/** Opens the streams of a client: scans, and readers of messages and events. Their code is loaded on first use. */
 
 import type { EventEmitter } from "node:events";
 import type { CommandSpec } from "../command/command-spec";
 import { specOf } from "../command/command-table";
 import { EXECUTE } from "../command/commander";
 import { SubscriptionKind } from "../connection/subscriptions";
+import type { KeyspaceEvents, KeyspaceEventsOptions } from "../streaming/keyspace-events";
 import type { MessageSource, Messages, MessagesOptions } from "../streaming/messages";
 import type { ScanStream, ScanStreamOptions, ScanStreamSettings } from "../streaming/scan-stream";
+import type { NotifiedClient } from "./keyspace";
 
-export type { Messages, MessagesOptions, ScanStream, ScanStreamOptions };
+export type {
+  KeyspaceEvents,
+  KeyspaceEventsOptions,
+  Messages,
+  MessagesOptions,
+  ScanStream,
+  ScanStreamOptions,
+};
 
 /** Whether a name is subscribed, or will be restored. */
 export const IS_SUBSCRIBED: unique symbol = Symbol("isSubscribed");
@@ -41,9 +50,21 @@ export function openMessages(
   options: MessagesOptions | undefined,
 ): Messages<unknown> {
   const parts = require("../streaming/messages") as typeof import("../streaming/messages");
+  return parts.openMessages(messageSourceOf(client), names, options);
+}
+
+export function openKeyspaceEvents(
+  client: SubscribingClient & NotifiedClient,
+  options: KeyspaceEventsOptions | undefined,
+): KeyspaceEvents {
+  const parts = require("./keyspace") as typeof import("./keyspace");
+  return parts.openKeyspaceEvents(client, messageSourceOf(client), options);
+}
+
+function messageSourceOf(client: SubscribingClient): MessageSource {
   const { autoResubscribe, redisOptions } = client.options;
   const send = (command: string, name: string) => client[EXECUTE](specOf(command), [name], false);
-  const source: MessageSource = {
+  return {
     events: client,
     isResubscribing: (autoResubscribe ?? redisOptions?.autoResubscribe) !== false,
     // The key prefix applies to shard channels only.
@@ -52,5 +73,4 @@ export function openMessages(
     subscribe: (kind, name) => send(KINDS[kind].enter, name),
     unsubscribe: (kind, name) => send(KINDS[kind].leave, name),
   };
-  return parts.openMessages(source, names, options);
 }

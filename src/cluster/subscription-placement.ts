@@ -1,7 +1,7 @@
 /**
- * Decides the node for each subscription of a cluster client: channels and patterns at any one node, because a
- * cluster delivers classic messages to all nodes; shard channels at the master of their slot. Knows no
- * connections.
+ * Decides the nodes for each subscription of a cluster client: channels and patterns at any one node, because a
+ * cluster delivers classic messages to all nodes; shard channels at the master of their slot; names of keyspace
+ * notifications at every master, because each server notifies of its own keys only. Knows no connections.
  */
 
 import type { Command } from "../command/command";
@@ -15,8 +15,8 @@ export interface Placement {
   readonly kinds: readonly SubscriptionKind[];
   /** Each name has its own node. */
   readonly isSpread: boolean;
-  /** The current node for a name; null if unknown. */
-  nodeOf(name: Buffer): ClusterNode | null;
+  /** The current nodes for a name; none if unknown. */
+  nodesOf(name: Buffer): readonly ClusterNode[];
   /** The node for a command of the caller, or the reason why it has none. */
   nodeFor(command: Command): ClusterNode | Error;
   /** Names may be placed on this node: its connection stays open without subscriptions. */
@@ -37,13 +37,13 @@ export class AnyNode implements Placement {
   /** @param choose Returns a node, preferably not the given one. */
   constructor(private readonly choose: (instead: ClusterNode | null) => ClusterNode | null) {}
 
-  nodeOf(): ClusterNode | null {
+  nodesOf(): readonly ClusterNode[] {
     this.node ??= this.choose(this.before);
-    return this.node;
+    return this.node === null ? [] : [this.node];
   }
 
   nodeFor(): ClusterNode | Error {
-    return this.nodeOf() ?? new NoSubscriberError();
+    return this.nodesOf()[0] ?? new NoSubscriberError();
   }
 
   isUsed(node: ClusterNode): boolean {
@@ -69,8 +69,9 @@ export class SlotMasters implements Placement {
 
   constructor(private readonly slots: SlotMap) {}
 
-  nodeOf(name: Buffer): ClusterNode | null {
-    return this.slots.shardOf(slotOfKey(name))?.master ?? null;
+  nodesOf(name: Buffer): readonly ClusterNode[] {
+    const shard = this.slots.shardOf(slotOfKey(name));
+    return shard === null ? [] : [shard.master];
   }
 
   nodeFor({ spec, args }: Command): ClusterNode | Error {
@@ -84,6 +85,32 @@ export class SlotMasters implements Placement {
 
   isUsed({ shard }: ClusterNode): boolean {
     return shard !== null;
+  }
+
+  isReplaceable(): boolean {
+    return false;
+  }
+
+  leave(): void {}
+}
+
+/** Each name is at every master. Only the client itself subscribes there. */
+export class EveryMaster implements Placement {
+  readonly kinds = [SubscriptionKind.Channel, SubscriptionKind.Pattern];
+  readonly isSpread = true;
+
+  constructor(private readonly slots: SlotMap) {}
+
+  nodesOf(): readonly ClusterNode[] {
+    return [...this.slots.owners().keys()];
+  }
+
+  nodeFor(): ClusterNode | Error {
+    return new NoSubscriberError();
+  }
+
+  isUsed(): boolean {
+    return false;
   }
 
   isReplaceable(): boolean {

@@ -1,9 +1,9 @@
 /**
  * Keeps the subscriptions of a cluster client on the right nodes. It compares the wanted names with the
  * confirmed names on the live connections, one to each node, and makes up the difference; a `Placement` chooses
- * the node.
+ * the nodes.
  *
- *   wanted = confirmed at its node | requested there | missing, and a pass is scheduled
+ *   wanted = confirmed at its nodes | requested there | missing, and a pass is scheduled
  *
  * A pass follows every event that may have changed something, and a timer, because the server may move a slot
  * without notice to subscribers. A command is on a connection or waits. A connection that ends hands its
@@ -134,6 +134,18 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
 
   dispatchBatch(commands: readonly Command[]): void {
     for (const command of commands) this.dispatch(command);
+  }
+
+  /** The client itself wants a name. `onSettled` follows, or `onRefused`. */
+  want(kind: SubscriptionKind, name: Buffer): void {
+    this.wanted.names.add(kind, name);
+    this.isUnsettled = true;
+    this.book(0);
+  }
+
+  unwant(kind: SubscriptionKind, name: Buffer): void {
+    this.wanted.forget(kind, [name]);
+    this.book(0);
   }
 
   /** The cluster is ready. */
@@ -315,8 +327,12 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
   }
 
   private isHeld(kind: SubscriptionKind, name: Buffer): boolean {
-    const node = this.placement.nodeOf(name);
-    return node !== null && this.connections.get(node.key)?.has(kind, name) === true;
+    const nodes = this.placement.nodesOf(name);
+    return nodes.length > 0 && nodes.every((node) => this.isHeldAt(node, kind, name));
+  }
+
+  private isHeldAt({ key }: ClusterNode, kind: SubscriptionKind, name: Buffer): boolean {
+    return this.connections.get(key)?.has(kind, name) === true;
   }
 
   /** A moving slot is no failure: the pause does not grow. */
@@ -376,7 +392,9 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
    */
   private withdrawStrays({ node, asked }: SubscriberConnection): void {
     for (const command of new Set(asked.values())) {
-      const isMisplaced = command.args.every((name) => this.placement.nodeOf(name as Buffer) !== node);
+      const isMisplaced = command.args.every(
+        (name) => !this.placement.nodesOf(name as Buffer).includes(node),
+      );
       if (isMisplaced && command.state !== CommandState.Sent) command.fail(new NoSubscriberError());
     }
   }
@@ -387,7 +405,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
       for (const name of connection.names(kind)) {
         const isWanted = this.wanted.names.has(kind, name);
         if (!isWanted && this.wanted.isAsked(kind, name)) continue;
-        const isInPlace = this.placement.nodeOf(name) === connection.node;
+        const isInPlace = this.placement.nodesOf(name).includes(connection.node);
         const mayStay = isInPlace || (connection.isRecent(kind, name) && !this.isHeld(kind, name));
         if (isWanted && mayStay) continue;
         this.wanted.miss(kind, name, connection.heardAtMs);
@@ -401,7 +419,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     if (isIdle && !this.placement.isUsed(node)) this.drop(connection, isSilent);
   }
 
-  /** Returns the number of names of a kind that are not confirmed at their node. */
+  /** Returns the number of names of a kind that are not confirmed at their nodes. */
   private askForMissing(kind: SubscriptionKind): number {
     let missing = 0;
     const questions = new Map<SubscriberConnection, Buffer[]>();
@@ -409,33 +427,43 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
       if (this.isHeld(kind, name) || this.isLagging(kind, name)) continue;
       missing++;
       this.wanted.miss(kind, name);
-      const connection = this.connectionFor(kind, name);
-      if (connection === null || connection.asked.has(keyOf(kind, name))) continue;
-      const names = questions.get(connection);
-      // Shard channels may live in different slots.
-      if (kind === SubscriptionKind.Shard) this.ask(connection, kind, [name]);
-      else if (names === undefined) questions.set(connection, [name]);
-      else names.push(name);
+      for (const connection of this.connectionsFor(kind, name)) {
+        const names = questions.get(connection);
+        // Shard channels may live in different slots.
+        if (kind === SubscriptionKind.Shard) this.ask(connection, kind, [name]);
+        else if (names === undefined) questions.set(connection, [name]);
+        else names.push(name);
+      }
     }
     for (const [connection, names] of questions) this.ask(connection, kind, names);
     return missing;
   }
 
-  /** The table names another node, although this one has just confirmed the subscription. */
+  /** The table names other nodes, although another one has just confirmed the subscription. */
   private isLagging(kind: SubscriptionKind, name: Buffer): boolean {
-    const node = this.placement.nodeOf(name);
-    if (node !== null && this.connections.get(node.key)?.asked.has(keyOf(kind, name))) return false;
+    const nodes = this.placement.nodesOf(name);
+    const key = keyOf(kind, name);
+    if (nodes.some((node) => this.connections.get(node.key)?.asked.has(key))) return false;
     for (const connection of this.connections.values()) {
-      if (connection.has(kind, name) && connection.isRecent(kind, name)) return true;
+      const isElsewhere = !nodes.includes(connection.node);
+      if (isElsewhere && connection.has(kind, name) && connection.isRecent(kind, name)) return true;
     }
     return false;
   }
 
-  /** The connection for a name; null while it is too early to open one. */
-  private connectionFor(kind: SubscriptionKind, name: Buffer): SubscriberConnection | null {
-    const node = this.placement.nodeOf(name);
-    if (node === null) return null;
-    const key = keyOf(kind, name);
+  /** The connections that have neither confirmed nor been asked for a name, unless it is too early to open them. */
+  private connectionsFor(kind: SubscriptionKind, name: Buffer): SubscriberConnection[] {
+    const found: SubscriberConnection[] = [];
+    for (const node of this.placement.nodesOf(name)) {
+      if (this.isHeldAt(node, kind, name)) continue;
+      const connection = this.connectionFor(node, keyOf(kind, name));
+      if (connection !== null && !connection.asked.has(keyOf(kind, name))) found.push(connection);
+    }
+    return found;
+  }
+
+  /** Null while it is too early to open a connection, or to ask the node for the name again. */
+  private connectionFor(node: ClusterNode, key: NameKey): SubscriberConnection | null {
     const left = this.left.get(key);
     if (left?.node === node && clockMs() < left.untilMs) {
       this.book(FIRST_PAUSE_MS);

@@ -37,11 +37,11 @@ export class WantedSubscriptions {
     if (kind === undefined || command.isSettled) return;
     const isEntry = (command.spec.flags & CommandFlag.EnterSubscriber) !== 0;
     if (isEntry) this.open.add(command);
-    else this.forget(kind, command);
+    else this.forgetNames(kind, command);
     command.ensureExtra().addHook({
       onFulfilled: () => {
         this.open.delete(command);
-        if (!isEntry) this.forget(kind, command);
+        if (!isEntry) this.forgetNames(kind, command);
         else {
           const names = namesOf(command);
           for (const name of names) this.names.add(kind, name);
@@ -87,13 +87,17 @@ export class WantedSubscriptions {
     this.missed.clear();
   }
 
-  /** UNSUBSCRIBE without names ends all of its kind. */
-  private forget(kind: SubscriptionKind, command: Command): void {
-    const names = command.args.length === 0 ? this.names.names(kind) : namesOf(command);
+  /** These names are no longer wanted, and their messages are not missed. */
+  forget(kind: SubscriptionKind, names: readonly Buffer[]): void {
     for (const name of names) {
       this.names.delete(kind, name);
       this.missed.delete(kind, name);
     }
+  }
+
+  /** UNSUBSCRIBE without names ends all of its kind. */
+  private forgetNames(kind: SubscriptionKind, command: Command): void {
+    this.forget(kind, command.args.length === 0 ? this.names.names(kind) : namesOf(command));
   }
 }
 

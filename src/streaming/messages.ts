@@ -5,7 +5,8 @@
  *   client event -> Feed (one for each event) -> the readers of the name -> buffer -> next()
  *
  * A reader reports each place where messages may be missing as an entry of kind "gap". It settles every `next()`, and
- * an error once. It must not unsubscribe a name that the program itself had subscribed.
+ * an error once. It must not unsubscribe a name that the program itself had subscribed. Readers of special messages
+ * (`keyspace-events.ts`) differ in their entries only.
  */
 
 import type { EventEmitter } from "node:events";
@@ -60,6 +61,20 @@ export interface MessageGap {
 
 export type MessageEntry<Payload = string> = PublishedMessage<Payload> | MessageGap;
 
+/** A reader of entries. */
+export interface EntryReader<Entry> extends AsyncIterableIterator<Entry> {
+  /** Resolves when the server has confirmed every name. Rejects with the error that also ends the iteration. */
+  readonly ready: Promise<void>;
+  /**
+   * Passes each entry to the listener when it arrives, without a buffer. The promise resolves when the reader is closed,
+   * and rejects with the error that ends it.
+   */
+  listen(listener: (entry: Entry) => void): Promise<void>;
+  /** Ends the iteration and drops buffered entries. Resolves when the names that have no other reader are unsubscribed. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
 /**
  * A reader of messages.
  *
@@ -71,18 +86,7 @@ export type MessageEntry<Payload = string> = PublishedMessage<Payload> | Message
  *   if (entry.kind === "message") break; // unsubscribes
  * }
  */
-export interface Messages<Payload = string> extends AsyncIterableIterator<MessageEntry<Payload>> {
-  /** Resolves when the server has confirmed every name. Rejects with the error that also ends the iteration. */
-  readonly ready: Promise<void>;
-  /**
-   * Passes each entry to the listener when it arrives, without a buffer. The promise resolves when the reader is closed,
-   * and rejects with the error that ends it.
-   */
-  listen(listener: (entry: MessageEntry<Payload>) => void): Promise<void>;
-  /** Ends the iteration and drops buffered entries. Resolves when the names that have no other reader are unsubscribed. */
-  close(): Promise<void>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
+export interface Messages<Payload = string> extends EntryReader<MessageEntry<Payload>> {}
 
 /** The client of the readers. */
 export interface MessageSource {
@@ -100,7 +104,22 @@ interface SubscriptionGap extends Readonly<Record<(typeof GAP_LISTS)[MessagesKin
   readonly lastedMs: number;
 }
 
-type Entry = MessageEntry<unknown>;
+/** How a reader makes entries of messages. */
+export interface ReaderTerms<Entry extends Kinded> {
+  /**
+   * Rejects if the servers would not send the messages. Called before the subscription and after each gap in it; null:
+   * they always do.
+   */
+  readonly check: (() => Promise<void>) | null;
+  /** The entry for a message; null: none. */
+  entryOf(message: PublishedMessage<unknown>): Entry | null;
+}
+
+interface Kinded {
+  readonly kind: string;
+}
+
+const PLAIN: ReaderTerms<PublishedMessage<unknown>> = { check: null, entryOf: (message) => message };
 
 const DEFAULT_MAX_BUFFERED = 1000;
 const EVENTS = { channel: "message", pattern: "pmessage", shard: "smessage" } as const;
@@ -109,12 +128,22 @@ const DONE = { value: undefined, done: true } as const;
 
 const hubs = new WeakMap<EventEmitter, Hub>();
 
-/** Opens a reader, and subscribes its names. */
+/** Opens a reader of messages, and subscribes its names. */
 export function openMessages(
   source: MessageSource,
   names: string | readonly string[],
   options: MessagesOptions = {},
 ): Messages<unknown> {
+  return openReader(source, names, options, PLAIN);
+}
+
+/** Opens a reader with its own entries. */
+export function openReader<Entry extends Kinded>(
+  source: MessageSource,
+  names: string | readonly string[],
+  options: MessagesOptions,
+  terms: ReaderTerms<Entry>,
+): EntryReader<Entry | MessageGap> {
   checkSettings("messages()", options, CHECKS);
   if (!source.isResubscribing) {
     throw new OptionError(
@@ -126,7 +155,15 @@ export function openMessages(
     hub = new Hub(source);
     hubs.set(source.events, hub);
   }
-  return new Reader(hub, checkNames(names), options);
+  return new Reader(hub, checkNames(names), options, terms);
+}
+
+/** A reader as the hub sees it. */
+interface Listener {
+  readonly isBinary: boolean;
+  onMessage(message: PublishedMessage<unknown>): void;
+  onGap(gap: MessageGap): void;
+  finish(failure: Error | null): Promise<void>;
 }
 
 /** The readers of one client, and its subscriptions for them. */
@@ -139,7 +176,7 @@ class Hub {
   constructor(private readonly source: MessageSource) {}
 
   /** Resolves when the name is subscribed. */
-  enter(reader: Reader, kind: MessagesKind, given: string): Promise<unknown> {
+  enter(reader: Listener, kind: MessagesKind, given: string): Promise<unknown> {
     const name = this.source.nameOf(kind, given);
     if (this.topics.size === 0) {
       this.source.events.on("gap", this.onGap);
@@ -158,7 +195,7 @@ class Hub {
   }
 
   /** Resolves when the name is unsubscribed, or still has readers. */
-  async leave(reader: Reader, kind: MessagesKind, given: string): Promise<void> {
+  async leave(reader: Listener, kind: MessagesKind, given: string): Promise<void> {
     const name = this.source.nameOf(kind, given);
     const key = `${kind} ${name}`;
     const topic = this.topics.get(key);
@@ -182,7 +219,7 @@ class Hub {
     await left;
   }
 
-  private feedOf({ isBinary }: Reader, kind: MessagesKind): Feed {
+  private feedOf({ isBinary }: Listener, kind: MessagesKind): Feed {
     const event = isBinary ? `${EVENTS[kind]}Buffer` : EVENTS[kind];
     let feed = this.feeds.get(event);
     if (feed === undefined) {
@@ -194,16 +231,16 @@ class Hub {
 
   private readonly onGap = (gap: SubscriptionGap): void => {
     const entry = { kind: "gap", cause: "reconnect", dropped: null, lastedMs: gap.lastedMs } as const;
-    const told = new Set<Reader>();
+    const told = new Set<Listener>();
     for (const { kind, name, readers } of this.topics.values()) {
       if (gap[GAP_LISTS[kind]].includes(name)) for (const reader of readers) told.add(reader);
     }
-    for (const reader of told) reader.offer(entry);
+    for (const reader of told) reader.onGap(entry);
   };
 
-  private readonly onEnd = (): void => {
+  private readonly onEnd = (failure: Error | null = null): void => {
     for (const { readers } of [...this.topics.values()])
-      for (const reader of [...readers]) reader.finish(null);
+      for (const reader of [...readers]) void reader.finish(failure);
   };
 }
 
@@ -213,14 +250,14 @@ interface Topic {
   readonly name: string;
   /** The program had subscribed the name before. */
   readonly isOfProgram: boolean;
-  readonly readers: Set<Reader>;
+  readonly readers: Set<Listener>;
   readonly subscribed: Promise<unknown>;
 }
 
 /** Passes the messages of one event to the readers of their name. Listens while it has readers. */
 class Feed {
   /** Lists are replaced, not changed: a listener may open and close readers. */
-  private readonly readers = new Map<string, readonly Reader[]>();
+  private readonly readers = new Map<string, readonly Listener[]>();
 
   constructor(
     private readonly events: EventEmitter,
@@ -228,12 +265,12 @@ class Feed {
     private readonly isOfPatterns: boolean,
   ) {}
 
-  add(name: string, reader: Reader): void {
+  add(name: string, reader: Listener): void {
     if (this.readers.size === 0) this.events.on(this.event, this.listener);
     this.readers.set(name, [...(this.readers.get(name) ?? []), reader]);
   }
 
-  delete(name: string, reader: Reader): void {
+  delete(name: string, reader: Listener): void {
     const left = (this.readers.get(name) ?? []).filter((one) => one !== reader);
     if (left.length > 0) this.readers.set(name, left);
     else this.readers.delete(name);
@@ -255,29 +292,29 @@ class Feed {
   private pass(name: string, pattern: string | null, channel: unknown, message: unknown): void {
     const readers = this.readers.get(name);
     if (readers === undefined) return;
-    const entry: Entry = { kind: "message", channel: String(channel), pattern, message };
-    for (const reader of readers) reader.offer(entry);
+    const entry = { kind: "message", channel: String(channel), pattern, message } as const;
+    for (const reader of readers) reader.onMessage(entry);
   }
 }
 
-interface Waiting {
+interface Waiting<Entry> {
   resolve(result: IteratorResult<Entry, undefined>): void;
   reject(error: Error): void;
 }
 
-class Reader implements Messages<unknown> {
+class Reader<Own extends Kinded> implements EntryReader<Own | MessageGap>, Listener {
   readonly ready: Promise<void>;
   readonly isBinary: boolean;
   private readonly kind: MessagesKind;
   private readonly maxBuffered: number;
-  private readonly buffer = new Denque<Entry>();
-  private readonly waiting = new Denque<Waiting>();
+  private readonly buffer = new Denque<Own | MessageGap>();
+  private readonly waiting = new Denque<Waiting<Own | MessageGap>>();
   /** Messages dropped in front of the buffer. */
   private dropped = 0;
   private isOver = false;
   /** The error that the iteration still has to throw. */
   private failure: Error | null = null;
-  private listener: ((entry: Entry) => void) | null = null;
+  private listener: ((entry: Own | MessageGap) => void) | null = null;
   private left: Promise<void> | null = null;
   private readonly onAbort = (): void => void this.close();
 
@@ -285,6 +322,7 @@ class Reader implements Messages<unknown> {
     private readonly hub: Hub,
     private readonly names: readonly string[],
     private readonly options: MessagesOptions,
+    private readonly terms: ReaderTerms<Own>,
   ) {
     this.kind = options.kind ?? "channel";
     this.isBinary = options.buffers === true;
@@ -301,7 +339,7 @@ class Reader implements Messages<unknown> {
     this.ready.catch(() => {});
   }
 
-  next(): Promise<IteratorResult<Entry, undefined>> {
+  next(): Promise<IteratorResult<Own | MessageGap, undefined>> {
     const value = this.take();
     if (value !== undefined) return Promise.resolve({ value, done: false });
     const { failure } = this;
@@ -314,12 +352,12 @@ class Reader implements Messages<unknown> {
   }
 
   /** Does not wait for the server: a `break` would wait for a lost connection. */
-  return(): Promise<IteratorResult<Entry, undefined>> {
+  return(): Promise<IteratorResult<Own | MessageGap, undefined>> {
     void this.close();
     return Promise.resolve(DONE);
   }
 
-  async listen(listener: (entry: Entry) => void): Promise<void> {
+  async listen(listener: (entry: Own | MessageGap) => void): Promise<void> {
     for (let entry = this.take(); entry !== undefined; entry = this.take()) tell(listener, entry);
     this.listener = listener;
     // Entries no longer reach the buffer, so this settles at the end.
@@ -341,7 +379,17 @@ class Reader implements Messages<unknown> {
     return this.close();
   }
 
-  offer(entry: Entry): void {
+  onMessage(message: PublishedMessage<unknown>): void {
+    const entry = this.terms.entryOf(message);
+    if (entry !== null) this.offer(entry);
+  }
+
+  onGap(gap: MessageGap): void {
+    this.offer(gap);
+    this.terms.check?.().catch((error) => void this.finish(toError(error)));
+  }
+
+  private offer(entry: Own | MessageGap): void {
     if (this.isOver) return;
     if (this.listener !== null) tell(this.listener, entry);
     else if (this.waiting.length > 0) this.waiting.shift()?.resolve({ value: entry, done: false });
@@ -371,6 +419,8 @@ class Reader implements Messages<unknown> {
 
   private async enter(): Promise<void> {
     try {
+      if (this.terms.check !== null) await this.terms.check();
+      if (this.isOver) return;
       await Promise.all(this.names.map((name) => this.hub.enter(this, this.kind, name)));
     } catch (thrown) {
       const error = toError(thrown);
@@ -379,7 +429,7 @@ class Reader implements Messages<unknown> {
     }
   }
 
-  private take(): Entry | undefined {
+  private take(): Own | MessageGap | undefined {
     const { dropped } = this;
     if (dropped === 0) return this.buffer.shift();
     this.dropped = 0;
@@ -398,7 +448,7 @@ class Reader implements Messages<unknown> {
   }
 }
 
-function tell(listener: (entry: Entry) => void, entry: Entry): void {
+function tell<Entry>(listener: (entry: Entry) => void, entry: Entry): void {
   callUser(() => listener(entry));
 }
 

@@ -1,7 +1,7 @@
 /**
  * The subscriptions of a cluster client. One reconciler keeps channels and patterns at any node; with the
- * option `shardedSubscribers` another one keeps shard channels at the masters of their slots. Creates their
- * connections, and reports their events to the client.
+ * option `shardedSubscribers` another one keeps shard channels at the masters of their slots, and a third one keeps
+ * names at every master for keyspace notifications. Creates their connections, and reports their events to the client.
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
@@ -9,7 +9,7 @@ import type { NodePool } from "../../cluster/node-pool";
 import type { SlotMap } from "../../cluster/slot-map";
 import type { SlotOwners } from "../../cluster/slot-owners";
 import type { SubscriberClient, SubscriberListener } from "../../cluster/subscriber-connection";
-import { AnyNode, SlotMasters } from "../../cluster/subscription-placement";
+import { AnyNode, EveryMaster, type Placement, SlotMasters } from "../../cluster/subscription-placement";
 import { type ReconcilerDeps, SubscriptionReconciler } from "../../cluster/subscription-reconciler";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
@@ -33,21 +33,29 @@ export interface SubscriptionsDeps {
   emit(event: string, ...args: unknown[]): void;
 }
 
+/** Receives the reports of the subscriptions at every master. */
+export type EverywhereHome = Pick<ReconcilerDeps, "onRefused" | "onSettled" | "onGap"> & {
+  onMessage(message: Message): void;
+};
+
 export class ClusterSubscriptions implements Dispatcher {
   private readonly classic: SubscriptionReconciler;
   private readonly sharded: SubscriptionReconciler | null;
+  private readonly reconcilers: SubscriptionReconciler[] = [];
+  private readonly maxRedirections: number;
   /** Shard connections are opened before the first subscription. */
   private readonly isEager: boolean;
+  private isStarted = false;
 
   constructor(
     options: ClusterOptions,
     private readonly deps: SubscriptionsDeps,
   ) {
     const placement = new AnyNode((instead) => this.choose(instead));
-    const limit = options.maxRedirections ?? 16;
-    this.classic = new SubscriptionReconciler(placement, limit, this.depsFor("subscriber"));
+    this.maxRedirections = options.maxRedirections ?? 16;
+    this.classic = this.make(placement, this.depsFor("subscriber"));
     this.sharded = options.shardedSubscribers
-      ? new SubscriptionReconciler(new SlotMasters(deps.slots), limit, {
+      ? this.make(new SlotMasters(deps.slots), {
           ...this.depsFor("ssubscriber"),
           onConnectionOpened: () => deps.emit("+subscriber"),
           onConnectionClosed: () => deps.emit("-subscriber"),
@@ -73,20 +81,33 @@ export class ClusterSubscriptions implements Dispatcher {
     return this.classic.isWanted(...name) || this.sharded?.isWanted(...name) === true;
   }
 
+  /** Subscriptions of the client itself that exist at every master. */
+  atEveryMaster(home: EverywhereHome): SubscriptionReconciler {
+    // A master that has become a replica would repeat the notifications of its new master.
+    const onMessage = (message: Message, { shard }: ClusterNode): void => {
+      if (shard !== null) home.onMessage(message);
+    };
+    const { onGap, onRefused, onSettled } = home;
+    const deps = { ...this.depsFor("keyspace", onMessage), onGap, onRefused, onSettled };
+    const reconciler = this.make(new EveryMaster(this.deps.slots), deps);
+    if (this.isStarted) reconciler.start();
+    return reconciler;
+  }
+
   start(): void {
-    this.classic.start();
-    this.sharded?.start();
+    this.isStarted = true;
+    for (const reconciler of this.reconcilers) reconciler.start();
     this.openLines();
   }
 
   stop(isForGood: boolean): void {
-    this.classic.stop(isForGood);
-    this.sharded?.stop(isForGood);
+    this.isStarted = false;
+    for (const reconciler of this.reconcilers) reconciler.stop(isForGood);
   }
 
   /** Messages are being lost, and a new table would help. */
   get isInHurry(): boolean {
-    return this.classic.isInHurry || this.sharded?.isInHurry === true;
+    return this.reconcilers.some(({ isInHurry }) => isInHurry);
   }
 
   onNodeGone(node: ClusterNode): void {
@@ -94,8 +115,7 @@ export class ClusterSubscriptions implements Dispatcher {
   }
 
   onTopology(): void {
-    this.classic.onTopology();
-    this.sharded?.onTopology();
+    for (const reconciler of this.reconcilers) reconciler.onTopology();
     this.openLines();
   }
 
@@ -103,10 +123,19 @@ export class ClusterSubscriptions implements Dispatcher {
     if (this.isEager) this.sharded?.openTo(this.deps.slots.owners().keys());
   }
 
-  private depsFor(kind: string): ReconcilerDeps {
+  private make(placement: Placement, deps: ReconcilerDeps): SubscriptionReconciler {
+    const reconciler = new SubscriptionReconciler(placement, this.maxRedirections, deps);
+    this.reconcilers.push(reconciler);
+    return reconciler;
+  }
+
+  private depsFor(
+    kind: string,
+    onMessage: (message: Message, node: ClusterNode) => void = (message) => this.deps.onMessage(message),
+  ): ReconcilerDeps {
     const { deps } = this;
     return {
-      open: (node, listener) => this.open(kind, node, listener),
+      open: (node, listener) => this.open(kind, node, listener, onMessage),
       onStale: () => deps.onStale(),
       onSlotsLost: (node) => deps.onSlotsLost(node),
       onMoved: (slot, target) => {
@@ -121,7 +150,12 @@ export class ClusterSubscriptions implements Dispatcher {
     };
   }
 
-  private open(kind: string, node: ClusterNode, listener: SubscriberListener): SubscriberClient {
+  private open(
+    kind: string,
+    node: ClusterNode,
+    listener: SubscriberListener,
+    onMessage: (message: Message, node: ClusterNode) => void,
+  ): SubscriberClient {
     const { deps } = this;
     const supervisor = supervise(listener, {
       isActive: () => deps.isActive(),
@@ -131,7 +165,7 @@ export class ClusterSubscriptions implements Dispatcher {
         if (kind === "ssubscriber") deps.emit("nodeError", error, node.key);
       },
       onMessage: (message) => {
-        if (listener.isCurrent) deps.onMessage(message);
+        if (listener.isCurrent) onMessage(message, node);
       },
     });
     return deps.views.makeSubscriber(kind, node.address, supervisor);

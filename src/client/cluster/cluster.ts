@@ -55,7 +55,14 @@ import {
   type Unsent,
 } from "../redis";
 import { type ClusterStats, readBounds, readCache, readCluster, readCommands, shownOf } from "../stats";
-import { IS_SUBSCRIBED, openScan, type ScanStream, type ScanStreamOptions } from "../streams";
+import {
+  IS_SUBSCRIBED,
+  type KeyspaceEvents,
+  type KeyspaceEventsOptions,
+  openScan,
+  type ScanStream,
+  type ScanStreamOptions,
+} from "../streams";
 import type {
   ClientCommands,
   ClientListeners,
@@ -72,6 +79,7 @@ import {
   type NodeReplies,
   type OnAllOptions,
   onAll,
+  openKeyspaceEvents,
   type ScanPageOptions,
   scannerOf,
   scanPage,
@@ -301,6 +309,11 @@ export class Cluster<Mode extends ReplyMappingMode = "legacy"> extends ClientBas
   ): Promise<void>;
   consume(options: ConsumeOptions, handler?: MessageHandler<never>): unknown {
     return consuming().consume(this, options, handler);
+  }
+
+  /** Like `keyspaceEvents()` of `Redis`, for the keys of all masters. */
+  override keyspaceEvents(options?: KeyspaceEventsOptions): KeyspaceEvents {
+    return openKeyspaceEvents(this, this[WIRING], this[UNTIL_READY], options);
   }
 
   async [LEND](slot: () => number, terms: LendTerms): Promise<Loan> {

@@ -10,6 +10,7 @@ import { fanOutPolicyFor, specOf } from "../../command/command-table";
 import { EXECUTE } from "../../command/commander";
 import { OptionError } from "../../errors";
 import type { Argument } from "../../protocol/resp-types";
+import type { KeyspaceEvents } from "../../streaming/keyspace-events";
 import type { ScanStreamOptions } from "../../streaming/scan-stream";
 import { toError } from "../../util/user-code";
 import type { CallLimits } from "../command-limits";
@@ -40,6 +41,14 @@ export interface NodeReplies<Value = unknown> {
 }
 
 export type ScanPageOptions = Pick<ScanStreamOptions, "match" | "type" | "count">;
+
+/** `keyspaceEvents()` of a cluster. */
+export function openKeyspaceEvents(
+  ...args: Parameters<typeof import("./cluster-keyspace").openClusterKeyspaceEvents>
+): KeyspaceEvents {
+  const parts = require("./cluster-keyspace") as typeof import("./cluster-keyspace");
+  return parts.openClusterKeyspaceEvents(...args);
+}
 
 /** Sends a command to every node of a role. */
 export async function onAll(

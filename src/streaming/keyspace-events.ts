@@ -1,0 +1,125 @@
+/**
+ * Readers of keyspace notifications: the entries of message readers with the key and the event of each. Events of keys
+ * come from `__keyspace@db__:key`. If only events are named, they come from `__keyevent@db__:event`, so that the server
+ * sends no others.
+ */
+
+import { KeyspaceEventsOffError, OptionError } from "../errors";
+import {
+  type EntryReader,
+  type MessageGap,
+  type MessageSource,
+  type MessagesOptions,
+  openReader,
+  type PublishedMessage,
+} from "./messages";
+
+export interface KeyspaceEventsOptions
+  extends Pick<MessagesOptions, "maxBuffered" | "onOverflow" | "signal"> {
+  /** Patterns of keys, as for KEYS. `keyPrefix` applies. Default: all keys. */
+  keys?: string | readonly string[] | undefined;
+  /** Names of events (`set`, `expired`). Default: all events. */
+  events?: string | readonly string[] | undefined;
+  /** The database. Default: that of the option `db`. */
+  db?: number | undefined;
+}
+
+export interface KeyspaceEvent {
+  readonly kind: "event";
+  /** Without `keyPrefix`. */
+  readonly key: string;
+  /** The event, for example `set`, `del` or `expired`. */
+  readonly event: string;
+  readonly db: number;
+}
+
+export type KeyspaceEntry = KeyspaceEvent | MessageGap;
+
+/**
+ * A reader of keyspace notifications.
+ *
+ * @example
+ * await redis.config("SET", "notify-keyspace-events", "KEA");
+ * const changes = redis.keyspaceEvents({ keys: "user:*" });
+ * await changes.ready;
+ * await redis.duplicate().set("user:1", "Ada");
+ * for await (const entry of changes) {
+ *   if (entry.kind === "event") break; // { key: "user:1", event: "set", db: 0 }
+ * }
+ */
+export interface KeyspaceEvents extends EntryReader<KeyspaceEntry> {}
+
+/** The setting `notify-keyspace-events` of one server. */
+export interface NotifySetting {
+  readonly server: string;
+  /** Null if the server does not show it to the client. */
+  readonly flags: string | null;
+}
+
+/** The client of the readers. */
+export interface KeyspaceSource extends MessageSource {
+  readonly keyPrefix: string;
+  readonly db: number;
+  /** The settings of all servers that have to send notifications. */
+  settings(): Promise<readonly NotifySetting[]>;
+}
+
+/** The flag of each form, and the flags that are no class of events. */
+const FLAGS = { keyspace: "K", keyevent: "E" } as const;
+const CLASS_FLAG = /[^KE]/;
+
+const GLOB = /[*?[\]^\\-]/g;
+const OPTIONS: ReadonlySet<string> = new Set(["keys", "events", "db", "maxBuffered", "onOverflow", "signal"]);
+
+/** Opens a reader, and subscribes. */
+export function openKeyspaceEvents(
+  source: KeyspaceSource,
+  options: KeyspaceEventsOptions = {},
+): KeyspaceEvents {
+  const unknown = Object.keys(options).find((name) => !OPTIONS.has(name));
+  if (unknown !== undefined) {
+    const known = [...OPTIONS].join(", ");
+    throw new OptionError(`Unknown option "${unknown}" of keyspaceEvents(): expected one of ${known}`);
+  }
+  const { keys, events, db = source.db, ...shared } = options;
+  if (!Number.isInteger(db) || db < 0) {
+    throw new OptionError(
+      `Invalid db "${String(db)}" of keyspaceEvents(): expected the number of a database`,
+    );
+  }
+  const { keyPrefix } = source;
+  const wanted = events === undefined ? null : namesOf("events", events);
+  const isByEvent = wanted !== null && keys === undefined && keyPrefix === "";
+  const form = isByEvent ? "keyevent" : "keyspace";
+  const beginning = `__${form}@${db}__:`;
+  const patterns = namesOf("keys", keys ?? "*").map((pattern) => keyPrefix.replace(GLOB, "\\$&") + pattern);
+  const names = (isByEvent ? wanted : patterns).map((name) => beginning + name);
+  return openReader(
+    source,
+    names,
+    { ...shared, kind: isByEvent ? "channel" : "pattern" },
+    {
+      check: () => checkSettings(source, FLAGS[form]),
+      entryOf: ({ channel, message }: PublishedMessage<unknown>): KeyspaceEvent | null => {
+        const name = channel.slice(beginning.length);
+        const text = String(message);
+        if (isByEvent) return { kind: "event", key: text, event: name, db };
+        if (wanted?.includes(text) === false) return null;
+        return { kind: "event", key: name.slice(keyPrefix.length), event: text, db };
+      },
+    },
+  );
+}
+
+async function checkSettings(source: KeyspaceSource, flag: string): Promise<void> {
+  for (const { server, flags } of await source.settings()) {
+    const isOn = flags === null || (flags.includes(flag) && CLASS_FLAG.test(flags));
+    if (!isOn) throw new KeyspaceEventsOffError(server, flags, flag);
+  }
+}
+
+function namesOf(option: string, names: string | readonly string[]): readonly string[] {
+  const list = typeof names === "string" ? [names] : names;
+  if (Array.isArray(list) && list.length > 0 && list.every((name) => typeof name === "string")) return list;
+  throw new OptionError(`Invalid ${option} of keyspaceEvents(): expected a string, or a list of strings`);
+}
