@@ -50,8 +50,7 @@ const LONG_REPEATS = 10;
 /** The behaviours of the client hold on the project's own test server as well. */
 const ON_TEST_SERVER = {
   conformance: { only: "behaviours.test.js", servers: "test" },
-  // How leaks are found has nothing to do with the server.
-  integration: { without: "leak-check.test.js", servers: "test", isShort: true },
+  integration: { isChosen: asksForServers, servers: "test", isShort: true },
 };
 /** So many published packages at least pass on the project's own test server: testing/docs/testing-server.md names the number. */
 const FEWEST_ON_TEST_SERVER = 30;
@@ -154,12 +153,16 @@ function compiledTests(group) {
     .sort();
 }
 
+/** All other files choose their server themselves: on the test server they would do the same again. */
+function asksForServers(path) {
+  return /\b(?:serverKinds|matrix)\)?\(/.test(readFileSync(path, "utf8"));
+}
+
 /** Runs a group, or the one file of it; `isShort` leaves out what only the long run adds. */
 async function runMocha(group, label, how = {}) {
-  const { node = process.execPath, only, without, isShort = false, isBeside = false, servers } = how;
+  const { node = process.execPath, only, isChosen, isShort = false, isBeside = false, servers } = how;
   const files = compiledTests(group).filter(
-    (path) =>
-      (only === undefined || path.endsWith(only)) && (without === undefined || !path.endsWith(without)),
+    (path) => (only === undefined || path.endsWith(only)) && (isChosen === undefined || isChosen(path)),
   );
   if (files.length === 0) return;
   const startedAt = performance.now();

@@ -245,7 +245,7 @@ describe("sluice/otel", function () {
       expect(texts).to.deep.equal(["SET user:1 ?", "AUTH ?"]);
     });
 
-    it("a million commands in batches of a hundred make ten thousand", async () => {
+    it("a hundred thousand commands in batches of a hundred make a thousand", async () => {
       let count = 0;
       const counter = {
         onEnd: () => count++,
@@ -255,7 +255,7 @@ describe("sluice/otel", function () {
       };
       const counting = new BasicTracerProvider({ spanProcessors: [counter as unknown as SpanProcessor] });
       start({ tracerProvider: counting });
-      for (let round = 0; round < 100; round++) {
+      for (let round = 0; round < 10; round++) {
         const batches = Array.from({ length: 100 }, () => {
           const pipeline = redis.pipeline();
           for (let n = 0; n < 100; n++) pipeline.get("a");
@@ -263,7 +263,7 @@ describe("sluice/otel", function () {
         });
         await Promise.all(batches);
       }
-      expect(count).to.equal(10_000);
+      expect(count).to.equal(1000);
     });
 
     it("a processor that throws changes nothing for commands", async () => {
