@@ -46,6 +46,7 @@ const LATE = Object.fromEntries(
     "command/module-methods": "module-methods",
     "command/own-writes": "own-writes",
     "connection/socket-timeout": "socket-timeout",
+    "failover/failover-connector": "failover",
     "leases/lease-errors": "lease-errors",
     "link/admission": "admission",
     "link/reader-choice": "reader-choice",

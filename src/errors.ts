@@ -28,6 +28,7 @@ export type ErrorCode =
   | "CONSUMER_GROUP_MISSING"
   | "CREDENTIALS"
   | "CROSS_SLOT_TRANSACTION"
+  | "DATABASE_LOST"
   | "DEAD_CONNECTION"
   | "ERR_INVALID_URL"
   | "ETIMEDOUT"
@@ -775,6 +776,28 @@ export class MaintenanceRefusedError extends SluiceError {
   }
   static {
     label(MaintenanceRefusedError, "MaintenanceRefusedError", "MaintenanceRefusedError");
+  }
+}
+
+/**
+ * With the option `failover`, the probes of the active database have failed. The client continues with another one.
+ *
+ * @advice nothing, if another database serves; commands in flight follow the option `retryPolicy`
+ * @section connections
+ */
+export class DatabaseLostError extends SluiceError {
+  override readonly code: ErrorCode = "DATABASE_LOST";
+  constructor(
+    /** `host:port` of the lost database. */
+    readonly server: string,
+    next: string,
+  ) {
+    super(
+      `${server} has not answered its probes for a second. The client continues with ${next}. Commands in flight follow the option "retryPolicy".`,
+    );
+  }
+  static {
+    label(DatabaseLostError, "DatabaseLostError", "DatabaseLostError");
   }
 }
 

@@ -10,6 +10,7 @@ declare module "./client/redis" {
   namespace Redis {
     const AbstractConnector: typeof import("./link/connector").AbstractConnector;
     const Command: typeof import("./client/legacy-command").LegacyCommand;
+    const Failover: typeof import("./client/failover").Failover;
     const Pipeline: typeof import("./pipeline/pipeline").Pipeline;
     const ReplyError: typeof import("./errors").ReplyError;
     const ScanStream: typeof import("./streaming/scan-stream").ScanStream;
@@ -30,6 +31,7 @@ export type {
   StreamValue,
 } from "./client/consumers/consume";
 export type { StreamMessage } from "./client/consumers/delivery";
+export { Failover, type FailoverOptions } from "./client/failover";
 export type { QuitOptions, QuitReport } from "./client/graceful-quit";
 export type { LeasedConnection } from "./client/leased-connection";
 export type { LeaseOptions, TransactionOptions } from "./client/leasing";
@@ -129,6 +131,7 @@ export {
   ConnectionClosedError,
   ConnectTimeoutError,
   CredentialsError,
+  DatabaseLostError,
   DeadConnectionError,
   type ErrorCode,
   type ErrorCommand,
@@ -158,6 +161,13 @@ export {
   UnexpectedReplyError,
   WatchLostError,
 } from "./errors";
+export type {
+  FailoverDatabase,
+  FailoverSettings,
+  ProbeClient,
+  ProbeOptions,
+} from "./failover/databases";
+export type { FailoverReport } from "./failover/failover-connector";
 export {
   ConsumerGroupMissingError,
   LeaseReleasedError,

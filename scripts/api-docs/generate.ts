@@ -40,6 +40,12 @@ const CLASSES: readonly ClassSection[] = [
       "A cluster. It has all [commands](commands.md), the members of [all clients](#all-clients), and those of an `EventEmitter`. See [cluster.md](cluster.md).",
   },
   {
+    title: "Failover",
+    file: "client/failover",
+    name: "Failover",
+    about: "Several databases with the same data. It has all members of `Redis`. See [failover.md](failover.md).",
+  },
+  {
     title: "All clients",
     file: "client/client-base",
     name: "ClientBase",

@@ -1,20 +1,43 @@
-/** Chooses the connector for the options: TCP or a unix socket, Sentinel, or a connector of the user. */
+/** Chooses the connector for the options: TCP or a unix socket, Sentinel, several databases, or a connector of the user. */
 
 import type { EventEmitter } from "node:events";
+import { OptionError } from "../errors";
+import type { FailoverReport } from "../failover/failover-connector";
+import type { DatabaseClient } from "../failover/monitor";
 import type { AbstractConnector } from "../link/connector";
+import type { WatchdogOptions } from "../link/link-options";
 import { TcpConnector } from "../link/tcp-connector";
 import type { SentinelClient } from "../sentinel/sentinel-client";
-import type { RedisOptions } from "./options/redis-options";
+import { callUser } from "../util/user-code";
+import { isTlsUrl } from "./options/parse-url";
+import { defaultOptions, type RedisOptions } from "./options/redis-options";
+import { optionsOfAddress } from "./options/resolve-options";
+
+export type { FailoverReport };
 
 type ConnectorClass = new (options: RedisOptions) => AbstractConnector;
 
-/** @param makeClient Creates the clients of the Sentinels. */
+interface ConnectedClient extends EventEmitter {
+  readonly options: RedisOptions;
+}
+
+/** Options that also choose the server. */
+const OTHER_CHOICES = ["Connector", "sentinels", "path", "replicas"] as const;
+
+/** A single dead connection to a good database is left as soon as a lost database. */
+const FAILOVER_WATCHDOG: Readonly<Required<WatchdogOptions>> = Object.freeze({
+  idleMs: 1000,
+  probeTimeoutMs: 500,
+});
+
+/** @param makeClient Creates the clients of the Sentinels and of probes. */
 export function makeConnector(
-  client: EventEmitter & { readonly options: RedisOptions },
+  client: ConnectedClient,
   makeClient: (settings: object) => EventEmitter,
 ): AbstractConnector {
   const { options } = client;
   const Connector = options.Connector as ConnectorClass | null | undefined;
+  if (options.failover) return makeFailover(client, makeClient);
   if (!Connector && !options.sentinels) return new TcpConnector(options);
   // Loaded on first use.
   const { SentinelConnector } =
@@ -25,4 +48,27 @@ export function makeConnector(
     connector.useClients((settings) => makeClient(settings) as EventEmitter & SentinelClient);
   }
   return connector;
+}
+
+function makeFailover(
+  client: ConnectedClient,
+  makeClient: (settings: object) => EventEmitter,
+): AbstractConnector {
+  const { options } = client;
+  if (options.watchdog === defaultOptions.watchdog) options.watchdog = FAILOVER_WATCHDOG;
+  const other = OTHER_CHOICES.find((name) => options[name]);
+  if (other !== undefined) throw new OptionError(`The options failover and ${other} cannot be used together`);
+  const { FailoverConnector } =
+    require("../failover/failover-connector") as typeof import("../failover/failover-connector");
+  const deps = {
+    readUrl: (url: string) => ({ ...(isTlsUrl(url) && { tls: true }), ...optionsOfAddress(url) }),
+    defaults: options,
+    makeClient: (settings: object) => {
+      // Without a listener, each failed attempt of a probe would be printed.
+      return makeClient(settings).on("error", () => {}) as EventEmitter & DatabaseClient;
+    },
+  };
+  return new FailoverConnector(options, deps, (report) => {
+    callUser(() => client.emit("failover", report));
+  });
 }

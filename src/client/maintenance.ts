@@ -1,5 +1,9 @@
-/** Decides whether the links of a client follow announced maintenance. The code for it is loaded only then. */
+/**
+ * Decides whether the links of a client follow announced maintenance, or the active one of several databases. The code for
+ * it is loaded only then.
+ */
 
+import type { FailoverConnector } from "../failover/failover-connector";
 import type { LinkDeps, MoverMaker } from "../link/link-options";
 import type { MaintenanceReport } from "../maintenance/mover";
 
@@ -11,6 +15,7 @@ export interface MaintenanceOptions {
   readonly path?: string | null | undefined;
   readonly protocol?: number | undefined;
   readonly monitor?: boolean | undefined;
+  readonly failover?: object | undefined;
 }
 
 /** Receives the events of maintenance. */
@@ -23,21 +28,27 @@ export interface MaintenanceListener {
 const MANAGED =
   /\.(?:redis-cloud\.com|redislabs\.com|redis\.azure\.net|redisenterprise\.cache\.azure\.net)$/i;
 
-/** Null if the client does not follow maintenance. */
+/** Null if the links of the client are never moved. */
 export function moverMaker(
   options: MaintenanceOptions,
   deps: LinkDeps,
   listener: MaintenanceListener,
 ): MoverMaker | null {
-  const { maintenance = "auto", host, path, protocol, monitor } = options;
+  const { maintenance = "auto", host, path, protocol, monitor, failover } = options;
   const isKnown = maintenance === "auto" && MANAGED.test(host ?? "");
-  if ((maintenance !== "on" && !isKnown) || path || monitor || protocol === 2) return null;
+  const wantsNotices = (maintenance === "on" || isKnown) && protocol !== 2;
+  if ((!wantsNotices && failover === undefined) || path || monitor) return null;
   return (link) => {
     const parts = require("../maintenance/mover") as typeof import("../maintenance/mover");
-    return new parts.Mover(link, deps, {
+    const connector = failover === undefined ? null : (link.connector as FailoverConnector);
+    const mover = new parts.Mover(link, deps, {
+      wantsNotices,
       isRequired: maintenance === "on",
       onReport: (report) => listener.onMaintenance(report),
       onSlotsMoved: () => listener.onSlotsMoved(),
+      onEnd: () => connector?.release(),
     });
+    connector?.bind({ restart: (error) => link.restart(error), move: () => mover.move() });
+    return mover;
   };
 }

@@ -27,7 +27,7 @@ import {
   tellGathered,
 } from "./client-tracer";
 import type { LimitContext } from "./command-limits";
-import { makeConnector } from "./connectors";
+import { type FailoverReport, makeConnector } from "./connectors";
 import { emitLater, reportSilently } from "./events";
 import { type QuitOptions, type QuitReport, quitWithin } from "./graceful-quit";
 import {
@@ -103,6 +103,8 @@ const NO_QUEUE = { length: 0 };
 const NO_PEER = { remoteAddress: undefined, remotePort: undefined };
 
 interface RedisListeners extends ClientListeners, Record<RedisStatus, () => void> {
+  /** Another one of several databases is used. */
+  failover: (report: FailoverReport) => void;
   /** A connection to a replica has failed. */
   "node error": (error: Error, replica: string) => void;
 }
@@ -111,8 +113,8 @@ interface RedisListeners extends ClientListeners, Record<RedisStatus, () => void
 export interface Redis<Mode extends ReplyMappingMode = "legacy"> {
   /**
    * Calls the listener for each event. Connection: `connect`, `ready`, `error`, `close`, `reconnecting`, `end`. Messages:
-   * `message`, `pmessage`, `smessage` and their `...Buffer` forms. Replicas: `node error`. See docs/connecting.md,
-   * docs/pubsub.md and docs/replicas.md.
+   * `message`, `pmessage`, `smessage` and their `...Buffer` forms. Replicas: `node error`. Several databases: `failover`.
+   * See docs/connecting.md, docs/pubsub.md, docs/replicas.md and docs/failover.md.
    */
   on<Event extends keyof RedisListeners>(event: Event, listener: RedisListeners[Event]): this;
   /** Calls the listener for each event of this name. */

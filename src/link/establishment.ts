@@ -97,8 +97,10 @@ export class Establishment implements HandshakeListener {
 
   /** Connects. The connection notifies the link when the socket is open; `introduce` follows. */
   start(): void {
+    // First, because a connector may choose the server and its login.
+    const dialled = this.dial();
     this.askForCredentials();
-    this.dial().then(
+    dialled.then(
       (socket) => this.takeOver(socket),
       (error: unknown) => {
         if (this.isOver) return;

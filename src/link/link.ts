@@ -368,6 +368,12 @@ export class Link implements Dispatcher, CalledByParts {
     else this.liveness.pause(connection);
   }
 
+  restart(error: Error): void {
+    this.reconnection.hurry();
+    if (this.status === "reconnecting") this.beginAttempt();
+    else this.reset(error);
+  }
+
   // --- the connection ----------------------------------------------------------------------
 
   onOpen(): void {

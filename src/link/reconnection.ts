@@ -64,7 +64,7 @@ export class Reconnection implements EstablishmentDeps {
   /** The last number passed to `retryStrategy`, and its delay; kept while connections are short-lived. */
   private times = 0;
   private lastDelayMs = 0;
-  /** A healthy connection was lost, and no attempt was made since. */
+  /** The next attempt has no delay. */
   private isDialledAtOnce = false;
   private establishment: Establishment | null = null;
   private delay: Delay | null = null;
@@ -101,7 +101,12 @@ export class Reconnection implements EstablishmentDeps {
     if (readyAtMs === 0) return;
     const livedMs = clockMs() - readyAtMs;
     if (this.isMovingOn || livedMs >= this.lastDelayMs * LIFE_PER_DELAY) this.times = 0;
-    this.isDialledAtOnce = !this.isMovingOn && livedMs >= HEALTHY_LIFE_MS;
+    this.isDialledAtOnce ||= !this.isMovingOn && livedMs >= HEALTHY_LIFE_MS;
+  }
+
+  /** The next attempt leads to another server. */
+  hurry(): void {
+    this.isDialledAtOnce = true;
   }
 
   /** No connection exists or is scheduled: the next attempt is the first one. */
@@ -111,8 +116,7 @@ export class Reconnection implements EstablishmentDeps {
   }
 
   /**
-   * Asks the strategy about the next attempt. The first delay is skipped after the loss of a healthy
-   * connection.
+   * Asks the strategy about the next attempt. The delay is skipped after the loss of a healthy connection.
    */
   plan(): Plan {
     const { isDialledAtOnce } = this;

@@ -54,11 +54,14 @@ export interface MaintenanceReport {
 }
 
 export interface MoverOwner {
-  /** Whether the server must support notices. */
+  /** Whether the server is asked to announce maintenance, and whether it must. */
+  readonly wantsNotices: boolean;
   readonly isRequired: boolean;
   onReport(report: MaintenanceReport): void;
   /** Slots have moved to other nodes of the cluster. */
   onSlotsMoved(): void;
+  /** The link has ended. */
+  onEnd(): void;
 }
 
 /** How often a connection is checked that still owes replies. */
@@ -114,6 +117,12 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
     this.state = NO_MAINTENANCE;
     stopTimer(this.timer);
     for (const connection of this.retired) connection.end();
+    this.owner.onEnd();
+  }
+
+  /** The connector leads to another server. */
+  move(): void {
+    this.handle({ kind: "move" });
   }
 
   get isRelaxed(): boolean {
@@ -239,7 +248,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
   }
 
   private askForNotices(connection: Connection): void {
-    if (connection.shape.protocol !== 3) return;
+    if (!this.owner.wantsNotices || connection.shape.protocol !== 3) return;
     const { remoteAddress } = (connection.socket ?? {}) as { remoteAddress?: string };
     const type = endpointType(remoteAddress, Boolean(this.link.options.tls));
     const words = ["MAINT_NOTIFICATIONS", "ON", "moving-endpoint-type", type];

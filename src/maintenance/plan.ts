@@ -1,5 +1,5 @@
 /**
- * Decides what a link does about maintenance. It is a pure function of the state, an event and the time: it dials
+ * Decides what a link does about maintenance, and about another server that its connector leads to. It is a pure function of the state, an event and the time: it dials
  * nothing and has no timer. `wakeAtMs` returns when the event `time` is due.
  *
  *   MOVING ---> due ---> dialling ---> ready ---> (changed over)
@@ -39,6 +39,8 @@ export interface MaintenanceState {
 export type MaintenanceEvent =
   | { readonly kind: "notice"; readonly notice: Notice }
   | { readonly kind: "time" }
+  /** The connector leads to another server. */
+  | { readonly kind: "move" }
   | { readonly kind: "dial failed" }
   | { readonly kind: "ready" }
   | { readonly kind: "changed over" }
@@ -86,6 +88,12 @@ export function decide(
       return onNotice(state, event.notice, nowMs);
     case "time":
       return onTime(state, nowMs);
+    case "move":
+      return onMove(
+        state,
+        { target: null, dialAtMs: nowMs, fallbackMs: nowMs, endMs: nowMs + SHORTEST_MS },
+        nowMs,
+      );
     case "dial failed":
       return [{ ...state, move: state.move && retried(state.move, nowMs) }, []];
     case "ready":
@@ -109,9 +117,16 @@ function onNotice(state: MaintenanceState, notice: Notice, nowMs: number): Retur
   if (begun !== undefined) return [next, kind === "SMIGRATED" ? [{ does: "refresh slots" }] : []];
   const others = windows.filter((window) => window.kind !== kind);
   const opened = { ...next, windows: [...others, windowOf(notice, nowMs)] };
-  if (kind !== "MOVING") return [opened, []];
-  const moving = { ...opened, move: moveOf(notice, nowMs) };
-  const [dialled, decisions] = onTime(moving, nowMs);
+  return kind === "MOVING" ? onMove(opened, moveOf(notice, nowMs), nowMs) : [opened, []];
+}
+
+/** A new move replaces the one that is under way. */
+function onMove(
+  state: MaintenanceState,
+  move: Omit<Move, "status">,
+  nowMs: number,
+): ReturnType<typeof decide> {
+  const [dialled, decisions] = onTime({ ...state, move: { ...move, status: "due" } }, nowMs);
   return [dialled, [...(state.move === null ? [] : abandoned(state.move)), ...decisions]];
 }
 
@@ -140,12 +155,12 @@ function onTime(state: MaintenanceState, nowMs: number): ReturnType<typeof decid
   ];
 }
 
-function moveOf({ seconds, target }: Notice, nowMs: number): Move {
+function moveOf({ seconds, target }: Notice, nowMs: number): Omit<Move, "status"> {
   const endMs = nowMs + lengthMs(seconds);
   const toldMs = Math.min(Math.max(0, seconds * 1000), LONGEST_MS);
   // Without an address, the configured name has to lead elsewhere by then.
   const fallbackMs = target === null ? nowMs + toldMs / 2 : (nowMs + endMs) / 2;
-  return { status: "due", target, dialAtMs: target === null ? fallbackMs : nowMs, fallbackMs, endMs };
+  return { target, dialAtMs: target === null ? fallbackMs : nowMs, fallbackMs, endMs };
 }
 
 function windowOf({ kind, seq, seconds }: Notice, nowMs: number): Window {

@@ -47,6 +47,7 @@ const LATE_PARTS = [
   "leases",
   "legacy-command",
   "locks",
+  "failover",
   "maintenance",
   "merging",
   "messages",

@@ -42,6 +42,7 @@ const FOLDERS: Readonly<Record<string, number>> = {
   merging: FEATURE_LAYER,
   streaming: FEATURE_LAYER,
   leases: FEATURE_LAYER,
+  failover: FEATURE_LAYER,
   maintenance: FEATURE_LAYER,
   client: 6,
   subpaths: 7,

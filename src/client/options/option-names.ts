@@ -25,6 +25,7 @@ export const REDIS_OPTIONS = {
   enableOfflineQueue: true,
   enableReadyCheck: true,
   enableTLSForSentinelMode: true,
+  failover: true,
   failoverDetector: true,
   family: true,
   flushPolicy: true,

@@ -8,6 +8,7 @@ import type { AbstractConnector } from "../../link/connector";
 import type { WatchdogOptions } from "../../link/link-options";
 import type { TlsSource } from "../../link/socket-options";
 import type { SharedOptions } from "./common-options";
+import type { FailoverOption } from "./failover-options";
 import type { ReplicaReadOptions } from "./replica-options";
 import type { SentinelConnectionOptions } from "./sentinel-options";
 
@@ -55,7 +56,8 @@ export interface CommonRedisOptions extends SharedOptions {
 export type RedisOptions = CommonRedisOptions &
   SentinelConnectionOptions &
   StandaloneConnectionOptions &
-  ReplicaReadOptions;
+  ReplicaReadOptions &
+  FailoverOption;
 
 /** Options with their defaults; some of them are null. */
 type Defaults = { readonly [Name in keyof RedisOptions]: RedisOptions[Name] | null };

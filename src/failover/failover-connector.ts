@@ -1,0 +1,90 @@
+/**
+ * Connects a link to the active database. When another one becomes active, the connection to a lost database is closed, and
+ * its commands follow `retryPolicy`; the connection to a good one is left when it owes no reply.
+ */
+
+import type { Duplex } from "node:stream";
+import type { DatabaseLostError } from "../errors";
+import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
+import { openSocket, type TcpConnectorOptions } from "../link/tcp-connector";
+import type { FailoverSettings } from "./databases";
+import { type Database, type DatabaseMonitor, type Follower, type MonitorDeps, monitorOf } from "./monitor";
+
+/** The link of the connector. */
+export interface FollowingLink {
+  /** Closes the connection, and connects without a delay. */
+  restart(error: Error): void;
+  /** Changes to a new connection without losing a command. */
+  move(): void;
+}
+
+export interface FailoverReport {
+  /** `host:port` of the database that was active. */
+  readonly from: string;
+  readonly to: string;
+  /** Null: the client returns to a database with a greater weight. */
+  readonly error: DatabaseLostError | null;
+}
+
+interface Options extends TcpConnectorOptions {
+  readonly failover?: FailoverSettings | undefined;
+  db?: number | undefined;
+}
+
+export class FailoverConnector extends AbstractConnector implements Follower {
+  private readonly monitor: DatabaseMonitor;
+  private link: FollowingLink | null = null;
+  private used: Database;
+
+  constructor(
+    private readonly options: Options,
+    deps: MonitorDeps,
+    private readonly onReport: (report: FailoverReport) => void,
+  ) {
+    super(options.disconnectTimeout);
+    this.monitor = monitorOf(options.failover as FailoverSettings, deps);
+    this.used = this.take();
+    if (this.monitor.db !== undefined) options.db = this.monitor.db;
+  }
+
+  /** Called once, before the first `connect`. */
+  bind(link: FollowingLink): void {
+    this.link = link;
+  }
+
+  override async connect(_emitError: ErrorEmitter, hooks?: ReadHooks): Promise<Duplex> {
+    this.used = this.take();
+    this.monitor.join(this);
+    this.stream = openSocket(this.options, hooks);
+    return this.stream;
+  }
+
+  /** The link has ended. */
+  release(): void {
+    this.monitor.leave(this);
+  }
+
+  /** A leased connection has no link that can be moved, so it is closed. */
+  override disconnect(): void {
+    super.disconnect();
+    if (this.link === null) this.monitor.leave(this);
+  }
+
+  follow(error: DatabaseLostError | null): void {
+    const { link, stream, used, monitor } = this;
+    if (link === null) {
+      stream?.destroy(error ?? undefined);
+      return;
+    }
+    this.onReport({ from: used.server, to: monitor.active.server, error });
+    if (error === null) link.move();
+    else link.restart(error);
+  }
+
+  /** Login and address are read from the options for each connection. */
+  private take(): Database {
+    const { active } = this.monitor;
+    Object.assign(this.options, active.address);
+    return active;
+  }
+}

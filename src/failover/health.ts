@@ -1,0 +1,70 @@
+/**
+ * Judges databases by their probes, and chooses the one that a client uses. It is pure: it has no connection and no timer.
+ */
+
+/** A database is lost when its probes have failed for this time, and so many of them. */
+const LOST_MS = 1000;
+const LOST_PROBES = 5;
+
+/** The recent probes of one database. */
+export class Health {
+  /** When the first of the latest probes that succeeded was sent; null: the latest one failed. */
+  private goodSinceMs: number | null = null;
+  private failingSinceMs: number | null = null;
+  private failures = 0;
+
+  /** @param weight The database with the greatest weight is preferred. */
+  constructor(readonly weight: number) {}
+
+  note(isGood: boolean, sentAtMs: number): void {
+    if (isGood) {
+      this.goodSinceMs ??= sentAtMs;
+      this.forgetFailures();
+    } else {
+      this.goodSinceMs = null;
+      this.failingSinceMs ??= sentAtMs;
+      this.failures++;
+    }
+  }
+
+  /** This process was paused, so the failures since then may be its own. */
+  forgetFailures(): void {
+    this.failingSinceMs = null;
+    this.failures = 0;
+  }
+
+  /** Replies may be late or lost on its connection only. */
+  get needsConnection(): boolean {
+    return this.failures > 0 && this.failures % LOST_PROBES === 0;
+  }
+
+  isLost(nowMs: number): boolean {
+    const { failingSinceMs } = this;
+    return failingSinceMs !== null && this.failures >= LOST_PROBES && nowMs - failingSinceMs >= LOST_MS;
+  }
+
+  /** Its probes have succeeded for this time. */
+  isGoodFor(durationMs: number, nowMs: number): boolean {
+    return this.goodSinceMs !== null && nowMs - this.goodSinceMs >= durationMs;
+  }
+}
+
+/**
+ * The database to use now: another one if the active one is lost, and one with a greater weight after it has been good for
+ * the time of `failbackMs`.
+ */
+export function choose<Database extends { readonly health: Health }>(
+  databases: readonly Database[],
+  active: Database,
+  { failbackMs, nowMs }: { readonly failbackMs: number; readonly nowMs: number },
+): Database {
+  const isLost = active.health.isLost(nowMs);
+  let chosen = active;
+  for (const database of databases) {
+    const { health } = database;
+    if (database === active || !health.isGoodFor(isLost ? 0 : failbackMs, nowMs)) continue;
+    const isFirst = isLost && chosen === active;
+    if (isFirst || health.weight > chosen.health.weight) chosen = database;
+  }
+  return chosen;
+}

@@ -1,0 +1,162 @@
+/**
+ * Probes the databases of one option `failover`, over a connection of its own for each, and tells the connectors which one
+ * is active. All clients with the same option object share it. It runs while one of them is open.
+ */
+
+import { DatabaseLostError } from "../errors";
+import { clockMs, startTimer, stopTimer } from "../util/scheduling";
+import {
+  type AddressReader,
+  type DatabaseAddress,
+  type FailoverSettings,
+  type ProbeClient,
+  readDatabases,
+} from "./databases";
+import { choose, Health } from "./health";
+
+const INTERVAL_MS = 200;
+const TIMEOUT_MS = 500;
+const FAILBACK_MS = 30_000;
+/** A round of probes that is late by so many intervals shows that this process was paused. */
+const PAUSE_INTERVALS = 2;
+
+/** A client that probes one database. */
+export interface DatabaseClient extends ProbeClient {
+  disconnect(): void;
+}
+
+/** The layer above, which creates clients. */
+export interface MonitorDeps extends AddressReader {
+  makeClient(settings: object): DatabaseClient;
+}
+
+/** The link of a client. */
+export interface Follower {
+  /** Another database is active. */
+  follow(error: DatabaseLostError | null): void;
+}
+
+/** A database as the monitor knows it. */
+export class Database {
+  readonly health: Health;
+  client: DatabaseClient | null = null;
+
+  constructor(
+    readonly address: DatabaseAddress,
+    weight: number,
+  ) {
+    this.health = new Health(weight);
+  }
+
+  get server(): string {
+    return `${this.address.host}:${this.address.port}`;
+  }
+}
+
+export class DatabaseMonitor {
+  readonly databases: readonly Database[];
+  /** The number that all URLs select. */
+  readonly db: number | undefined;
+  active: Database;
+  private readonly followers = new Set<Follower>();
+  private readonly intervalMs: number;
+  private readonly timeoutMs: number;
+  private readonly failbackMs: number;
+  private readonly check: (client: ProbeClient) => Promise<unknown>;
+  private timer: NodeJS.Timeout | undefined;
+  private dueMs = 0;
+
+  constructor(
+    settings: FailoverSettings,
+    private readonly deps: MonitorDeps,
+  ) {
+    const found = readDatabases(settings, deps);
+    const { probe = {}, failback = FAILBACK_MS } = settings;
+    this.databases = found.map(({ address, weight }) => new Database(address, weight));
+    this.db = found[0]?.db;
+    this.active = this.preferred();
+    this.intervalMs = probe.intervalMs ?? INTERVAL_MS;
+    this.timeoutMs = probe.timeoutMs ?? TIMEOUT_MS;
+    this.failbackMs = failback === false ? Number.POSITIVE_INFINITY : failback;
+    this.check = probe.check ?? ((client) => client.call("PING"));
+  }
+
+  join(follower: Follower): void {
+    this.followers.add(follower);
+    if (this.timer === undefined) this.startRound(clockMs());
+  }
+
+  /** The last one stops the probes. */
+  leave(follower: Follower): void {
+    if (!this.followers.delete(follower) || this.followers.size > 0) return;
+    stopTimer(this.timer);
+    this.timer = undefined;
+    for (const database of this.databases) this.close(database);
+  }
+
+  private preferred(): Database {
+    return this.databases.reduce((best, one) => (one.health.weight > best.health.weight ? one : best));
+  }
+
+  private startRound(nowMs: number): void {
+    const isPaused = this.timer !== undefined && nowMs - this.dueMs > this.intervalMs * PAUSE_INTERVALS;
+    for (const database of this.databases) {
+      if (isPaused) database.health.forgetFailures();
+      void this.probe(database, nowMs);
+    }
+    this.decide();
+    this.dueMs = nowMs + this.intervalMs;
+    this.timer = startTimer(() => this.startRound(clockMs()), this.intervalMs);
+    this.timer.unref();
+  }
+
+  private async probe(database: Database, sentAtMs: number): Promise<void> {
+    database.client ??= this.open(database);
+    const { client } = database;
+    const isGood = await this.check(client).then(isTrue, isFalse);
+    if (database.client !== client) return;
+    database.health.note(isGood, sentAtMs);
+    if (database.health.needsConnection) this.close(database);
+    this.decide();
+  }
+
+  private open({ address }: Database): DatabaseClient {
+    const { intervalMs, timeoutMs } = this;
+    return this.deps.makeClient({
+      ...address,
+      connectTimeout: timeoutMs,
+      commandTimeout: timeoutMs,
+      disconnectTimeout: timeoutMs,
+      enableOfflineQueue: false,
+      retryStrategy: () => intervalMs,
+      watchdog: { idleMs: timeoutMs, probeTimeoutMs: timeoutMs },
+    });
+  }
+
+  private close(database: Database): void {
+    database.client?.disconnect();
+    database.client = null;
+  }
+
+  private decide(): void {
+    const nowMs = clockMs();
+    const { active, databases, failbackMs } = this;
+    const chosen = choose(databases, active, { failbackMs, nowMs });
+    if (chosen === active) return;
+    this.active = chosen;
+    const error = active.health.isLost(nowMs) ? new DatabaseLostError(active.server, chosen.server) : null;
+    for (const follower of [...this.followers]) follower.follow(error);
+  }
+}
+
+const isTrue = (): boolean => true;
+const isFalse = (): boolean => false;
+
+const monitors = new WeakMap<FailoverSettings, DatabaseMonitor>();
+
+/** The monitor of this option object. Throws an `OptionError`. */
+export function monitorOf(settings: FailoverSettings, deps: MonitorDeps): DatabaseMonitor {
+  let monitor = monitors.get(settings);
+  if (monitor === undefined) monitors.set(settings, (monitor = new DatabaseMonitor(settings, deps)));
+  return monitor;
+}

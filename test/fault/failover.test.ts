@@ -1,0 +1,262 @@
+/** Several databases: they are killed, half-open, slow, and come back, under load with books. */
+
+import { once } from "node:events";
+import { setTimeout as sleep } from "node:timers/promises";
+import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
+import type { ServerProcess } from "../../scripts/servers/server-process";
+import { waitUntil } from "../../scripts/servers/wait-until";
+import { OptionError } from "../../src/errors";
+import { type FailoverReport, Redis } from "../../src/index";
+import { FaultProxy } from "../support/fault-proxy";
+import { closeClient } from "../support/matrix";
+import { serverKinds, startServer } from "../support/shared-servers";
+
+const FAILBACK_MS = 600;
+/** The time in which the client must serve again after a database is lost, and what a busy machine adds. */
+const SERVED_WITHIN_MS = 2000 + 3000;
+const CALLERS = 10;
+
+/** Increments without a pause; counts how each call has ended. */
+class Books {
+  acknowledged = 0;
+  issued = 0;
+  settled = 0;
+  readonly failures: Error[] = [];
+  private isOpen = true;
+  private readonly callers: Promise<void>[];
+
+  constructor(private readonly redis: Redis) {
+    this.callers = Array.from({ length: CALLERS }, () => this.run());
+  }
+
+  async close(): Promise<void> {
+    this.isOpen = false;
+    await Promise.all(this.callers);
+  }
+
+  private async run(): Promise<void> {
+    while (this.isOpen) {
+      this.issued++;
+      await this.redis.incr("count").then(
+        () => this.acknowledged++,
+        (error: Error) => this.failures.push(error),
+      );
+      this.settled++;
+      await sleep(1);
+    }
+  }
+}
+
+for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
+  describe(`several databases on ${kind}`, function () {
+    this.timeout(60_000);
+    let servers: ServerProcess[];
+    let proxies: FaultProxy[];
+    const clients: Redis[] = [];
+    const opened: Books[] = [];
+
+    before(async () => {
+      servers = await Promise.all([1, 2].map(() => startServer(kind)));
+    });
+    after(() => Promise.all(servers.map((server) => server.stop())));
+    beforeEach(async () => {
+      await Promise.all(servers.map((server) => server.command("FLUSHALL")));
+      proxies = await Promise.all(servers.map(({ host, port }) => FaultProxy.start({ host, port })));
+    });
+    afterEach(async () => {
+      for (const books of opened.splice(0)) void books.close();
+      await Promise.all(clients.splice(0).map(closeClient));
+      await Promise.all(proxies.map((proxy) => proxy.stop()));
+    });
+
+    function open(options: ConstructorParameters<typeof Redis.Failover>[1] = {}): Redis {
+      const [first, second] = proxies as [FaultProxy, FaultProxy];
+      const redis = new Redis.Failover(
+        [
+          { url: first.url, weight: 2 },
+          { url: second.url, weight: 1 },
+        ],
+        { failback: FAILBACK_MS, maxRetriesPerRequest: null, ...options },
+      );
+      redis.on("error", () => {});
+      clients.push(redis);
+      return redis;
+    }
+
+    const countAt = async (index: number): Promise<number> =>
+      Number((await servers[index]?.command("GET", "count")) ?? 0);
+
+    const LOSSES: Readonly<Record<string, (proxy: FaultProxy) => void>> = {
+      killed: (proxy) => {
+        proxy.refuse();
+        proxy.cutAll();
+      },
+      "half-open": (proxy) => proxy.fallSilent(),
+      slow: (proxy) => proxy.delay(3000),
+    };
+
+    for (const [name, lose] of Object.entries(LOSSES)) {
+      it(`a ${name} database is left, and the client returns to it`, async () => {
+        const redis = open();
+        const [first, second] = proxies as [FaultProxy, FaultProxy];
+        await redis.set("place", "first");
+        const reports: FailoverReport[] = [];
+        redis.on("failover", (report) => reports.push(report));
+        const books = new Books(redis);
+        opened.push(books);
+        await sleep(300);
+        const lostAtMs = performance.now();
+        lose(first);
+        await waitUntil(async () => (await countAt(1)) > 0, {
+          timeoutMs: 20_000,
+          what: "the other database",
+        });
+        expect(performance.now() - lostAtMs).to.be.below(SERVED_WITHIN_MS);
+        expect(await redis.get("place")).to.equal(null);
+        first.heal();
+        await waitUntil(async () => reports.length === 2 && (await redis.get("place")) === "first", {
+          timeoutMs: 20_000,
+          what: "the return",
+        });
+        await books.close();
+        expect(books.settled).to.equal(books.issued);
+        expect(books.failures.map(({ message }) => message)).to.deep.equal([]);
+        const places = [first, second].map(({ port }) => `127.0.0.1:${port}`);
+        expect(reports[0]).to.include({ from: places[0], to: places[1] });
+        expect(reports[0]?.error).to.include({ code: "DATABASE_LOST", server: places[0] });
+        expect(reports[1]).to.deep.equal({ from: places[1], to: places[0], error: null });
+        // Each acknowledged increment has run; those in flight at the loss may have run twice.
+        expect((await countAt(0)) + (await countAt(1))).to.be.at.least(books.acknowledged);
+      });
+    }
+
+    it("the return rejects no command and runs none twice", async () => {
+      const redis = open({ retryPolicy: "at-most-once" });
+      const [first] = proxies as [FaultProxy];
+      await redis.set("place", "first");
+      first.refuse();
+      first.cutAll();
+      await waitUntil(async () => (await redis.get("place").catch(() => "")) === null, {
+        timeoutMs: 20_000,
+        what: "the other database",
+      });
+      const books = new Books(redis);
+      opened.push(books);
+      const subscriber = open();
+      const heard: string[] = [];
+      subscriber.on("message", (_channel, text) => heard.push(text));
+      await subscriber.subscribe("news");
+      first.heal();
+      const returned = once(redis, "failover");
+      await returned;
+      await waitUntil(async () => (await redis.get("place")) === "first", {
+        timeoutMs: 20_000,
+        what: "the return",
+      });
+      await books.close();
+      expect(books.failures).to.deep.equal([]);
+      expect((await countAt(0)) + (await countAt(1))).to.equal(books.acknowledged);
+      await waitUntil(async () => Number(await servers[0]?.command("PUBLISH", "news", "hello")) > 0, {
+        timeoutMs: 20_000,
+        what: "the subscriber at the first database",
+      });
+      await waitUntil(async () => heard.length > 0, { timeoutMs: 5000, what: "the message" });
+    });
+
+    it("starts at the other database if the preferred one is unreachable", async () => {
+      (proxies[0] as FaultProxy).refuse();
+      const redis = open();
+      expect(await redis.set("place", "second")).to.equal("OK");
+      expect(await servers[1]?.command("GET", "place")).to.equal("second");
+    });
+
+    it("commands in flight follow the retry policy", async () => {
+      const redis = open({ retryPolicy: "at-most-once" });
+      const [first] = proxies as [FaultProxy];
+      await redis.ping();
+      first.fallSilent();
+      const call = redis.incr("count").catch((error: Error) => error);
+      expect(await call).to.include({ code: "OUTCOME_UNKNOWN" });
+      expect(await redis.incr("count")).to.equal(1);
+      expect(await countAt(1)).to.equal(1);
+    });
+
+    it("a dead connection to a good database is replaced", async () => {
+      const redis = open();
+      const [first] = proxies as [FaultProxy];
+      await redis.set("place", "first");
+      first.isolate();
+      const lostAtMs = performance.now();
+      expect(await redis.get("place")).to.equal("first");
+      expect(performance.now() - lostAtMs).to.be.below(SERVED_WITHIN_MS);
+    });
+
+    it("clients of one option share its probes, and none outlives them", async () => {
+      const redis = open();
+      const [first] = proxies as [FaultProxy];
+      const copy = redis.duplicate();
+      copy.on("error", () => {});
+      clients.push(copy);
+      await Promise.all([redis.ping(), copy.ping(), redis.withConnection((own) => own.ping())]);
+      await waitUntil(async () => first.openConnections === 4, { timeoutMs: 5000, what: "one probe" });
+      await Promise.all(clients.splice(0).map(closeClient));
+      await waitUntil(async () => proxies.every(({ openConnections }) => openConnections === 0), {
+        timeoutMs: 5000,
+        what: "closed connections",
+      });
+    });
+
+    it("a probe of one's own decides", async () => {
+      const redis = open({
+        probe: {
+          check: async (client) => {
+            if ((await client.call("GET", "broken")) !== null) throw new Error("broken");
+          },
+        },
+      });
+      await redis.set("place", "first");
+      await servers[0]?.command("SET", "broken", "1");
+      await waitUntil(async () => (await redis.get("place")) === null, {
+        timeoutMs: 20_000,
+        what: "the other database",
+      });
+    });
+  });
+}
+
+describe("the option failover", () => {
+  const make =
+    (failover: object, options: object = {}) =>
+    () =>
+      new Redis({ lazyConnect: true, ...options, failover: failover as never }).disconnect();
+
+  it("is checked", () => {
+    for (const wrong of [
+      {},
+      { databases: [] },
+      { databases: ["redis://a"], probes: {} },
+      { databases: [{ url: "redis://a", weights: 1 }] },
+      { databases: [{ weight: 1 }] },
+      { databases: ["/tmp/redis.sock"] },
+      { databases: ["redis://a/1", "redis://b/2"] },
+      { databases: ["redis://a"], probe: { intervalMs: 0 } },
+      { databases: ["redis://a"], failback: -1 },
+    ]) {
+      expect(make(wrong), JSON.stringify(wrong)).to.throw(OptionError);
+    }
+    for (const other of [{ sentinels: [{}], name: "a" }, { replicas: "b" }, { path: "/tmp/a" }]) {
+      expect(make({ databases: ["redis://a"] }, other)).to.throw(OptionError, "cannot be used together");
+    }
+  });
+
+  it("login, TLS and database number come from the URL of the database, else from the client", () => {
+    const redis = new Redis.Failover([{ url: "rediss://ann:secret@a:7000/3", weight: 2 }, "redis://b/3"], {
+      lazyConnect: true,
+      username: "bob",
+    });
+    expect(redis.options).to.include({ host: "a", port: 7000, username: "ann", password: "secret", db: 3 });
+    expect(redis.options.tls).to.equal(true);
+    redis.disconnect();
+  });
+});
