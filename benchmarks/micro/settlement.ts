@@ -3,7 +3,7 @@
  * Beside it the bare promise, which no promise API can do without.
  */
 
-import { makeCommand } from "../../src/command/command-factory";
+import { makeCommand, prepareArguments } from "../../src/command/command-factory";
 import { specOf } from "../../src/command/command-table";
 import { PromiseCompletion } from "../../src/command/promise-completion";
 import { report } from "./measure";
@@ -41,7 +41,7 @@ report("command of get, made and fulfilled", COUNT, () => {
 
 report("command of exists, one number argument", COUNT, () => {
   for (let index = 0; index < COUNT; index++) {
-    const command = makeCommand(exists, [index], false, new PromiseCompletion());
+    const command = makeCommand(exists, prepareArguments(exists, [index]), false, new PromiseCompletion());
     command.fulfil(1, SHAPE);
     kept[index] = command;
   }

@@ -11,6 +11,7 @@ import {
   largeCopies,
   makeCommand,
   nameError,
+  prepareArguments,
   recycleArguments,
   refusalByHand,
   refusalOf,
@@ -201,7 +202,7 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     let outcome = completion.promise;
     try {
       if (this.options.strictArguments === true) refuseLooseArguments(spec, args);
-      const command = makeCommand(spec, args, wantsBuffers, completion);
+      const command = makeCommand(spec, prepareArguments(spec, args), wantsBuffers, completion);
       if (largeCopies.wereMade && !this[IS_INTERCEPTED]) recycleArguments(command);
       const { keyPrefix } = this.options;
       if (keyPrefix) applyPrefix(command, keyPrefix);
@@ -419,8 +420,11 @@ export abstract class ClientBase<Mode extends ReplyMappingMode = "legacy">
     const make = (wantsBuffers: boolean): AnyMethod =>
       makeMethod(
         name,
-        ({ options }, args, completion) =>
-          applyPrefix(makeCommand(specOf(name), args, wantsBuffers, completion), options.keyPrefix),
+        ({ options }, args, completion) => {
+          const spec = specOf(name);
+          const command = makeCommand(spec, prepareArguments(spec, args), wantsBuffers, completion);
+          return applyPrefix(command, options.keyPrefix);
+        },
         dispatchDirectly,
       );
     return { string: make(false), buffer: make(true) };

@@ -15,33 +15,15 @@ import { CommandFlag, type CommandSpec, TRANSACTION_END } from "./command-spec";
 import { prefixKeys } from "./key-positions";
 import { unansweredRefusal } from "./unanswered";
 
+export { prepareArguments } from "./argument-mappers";
 export { largeCopies, recycleArguments } from "./recycled-arguments";
 export { refuseLooseArguments } from "./strict-arguments";
 
 /** The prefix from `options.keyPrefix`; none when empty or undefined. */
 export type KeyPrefix = string | Buffer;
 
-/** Creates a command. `args` must belong to the callee, because the command may keep it. Bytes are copied. */
+/** Creates a command from prepared arguments, and keeps their array. */
 export function makeCommand(
-  spec: CommandSpec,
-  args: unknown[],
-  wantsBuffers: boolean,
-  completion: Completion,
-): Command {
-  return assemble(spec, prepareArguments(spec, args), wantsBuffers, completion);
-}
-
-/** Like `makeCommand`, for a pipeline: bytes are not copied until `captureArguments` is called. */
-export function makeQueuedCommand(
-  spec: CommandSpec,
-  args: unknown[],
-  wantsBuffers: boolean,
-  completion: Completion,
-): Command {
-  return assemble(spec, prepareArguments(spec, args, false), wantsBuffers, completion);
-}
-
-function assemble(
   spec: CommandSpec,
   args: Argument[],
   wantsBuffers: boolean,

@@ -126,7 +126,7 @@ export class CommandQueue {
   head(): Command | undefined {
     const { first } = this;
     if (first.next < first.written) {
-      const command = first.commandAt(first.next);
+      const command = first.places[first.next] as Command;
       if (command.state !== CommandState.Dropped) return command;
     }
     return this.stepToHead();
@@ -180,7 +180,7 @@ export class CommandQueue {
   /** Like `shift`, for the command that `head` has found. */
   takeHead(): Command {
     const { first } = this;
-    const command = first.commandAt(first.next);
+    const command = first.places[first.next] as Command;
     first.places[first.next++] = undefined;
     this.held--;
     this.inFlight--;

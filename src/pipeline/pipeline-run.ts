@@ -3,7 +3,7 @@
  * all its commands, so a thousand commands cost one promise.
  */
 
-import { captureArguments, containsBytes } from "../command/argument-mappers";
+import { captureArguments, containsBytes, prepareArguments } from "../command/argument-mappers";
 import { Batch, BatchKind, type BatchMerging, type BatchTrace } from "../command/batch";
 import { presentCaller } from "../command/caller";
 import { Command, CommandState, type Completion } from "../command/command";
@@ -12,7 +12,6 @@ import {
   applyPrefix,
   type KeyPrefix,
   makeCommand,
-  makeQueuedCommand,
   refusalByHand,
   refuseLooseArguments,
 } from "../command/command-factory";
@@ -143,15 +142,19 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   queue(spec: CommandSpec, args: unknown[], wantsBuffers: boolean): void {
-    this.takeCallback(args);
+    if (typeof args[args.length - 1] === "function") this.takeCallback(args);
     if (this.isExecuted) {
       this.length++;
       return;
     }
     try {
       if (this.isStrict) refuseLooseArguments(spec, args);
-      const make = this.copiesAtOnce ? makeCommand : makeQueuedCommand;
-      this.hand(applyPrefix(make(spec, args, wantsBuffers, this), this.prefix));
+      // Otherwise bytes are not copied until `captureArguments` is called.
+      const prepared = prepareArguments(spec, args, this.copiesAtOnce);
+      const command = makeCommand(spec, prepared, wantsBuffers, this);
+      if (this.prefix) applyPrefix(command, this.prefix);
+      if (this.replacedSend === null) this.append(command);
+      else this.handOver(command, this.replacedSend);
     } catch (error) {
       this.appendBroken(spec, toError(error));
     }
@@ -166,12 +169,13 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   queueScript(script: CommandMaker, args: unknown[], wantsBuffers: boolean): void {
-    this.takeCallback(args);
+    if (typeof args[args.length - 1] === "function") this.takeCallback(args);
     try {
       if (this.isStrict) refuseLooseArguments(specOf("evalsha"), args);
       const command = script.makeCommand(args, wantsBuffers, this, this.copiesAtOnce);
       command.ensureExtra().scriptBatch = this.batch;
-      this.hand(command);
+      if (this.replacedSend === null) this.append(command);
+      else this.handOver(command, this.replacedSend);
     } catch (error) {
       this.appendBroken(specOf("evalsha"), toError(error));
     }
@@ -207,12 +211,9 @@ export class PipelineRun implements Completion, BatchFacts {
     this.replacedSend = send;
   }
 
-  private hand(command: Command): void {
-    if (this.replacedSend === null) this.append(command);
-    else {
-      command.pipelineIndex = this.length;
-      this.replacedSend(command);
-    }
+  private handOver(command: Command, send: (command: Command) => unknown): void {
+    command.pipelineIndex = this.length;
+    send(command);
   }
 
   private append(command: Command): void {
@@ -237,7 +238,6 @@ export class PipelineRun implements Completion, BatchFacts {
   }
 
   private takeCallback(args: unknown[]): void {
-    if (typeof args[args.length - 1] !== "function") return;
     this.callbacks ??= new Map();
     this.callbacks.set(this.length, tellLater(args.pop() as Callback<unknown>));
   }

@@ -1,7 +1,7 @@
 /** The members of its client that a consumer needs, its commands, and the failures that it survives. */
 
 import type { Command } from "../../command/command";
-import { makeCommand } from "../../command/command-factory";
+import { makeCommand, prepareArguments } from "../../command/command-factory";
 import { specOf } from "../../command/command-table";
 import { PromiseCompletion } from "../../command/promise-completion";
 import { OptionError, ReplyError, SluiceError } from "../../errors";
@@ -30,7 +30,8 @@ export function commandOf(
   args: readonly (string | number | Buffer)[],
   wantsBuffers = false,
 ): Command {
-  return makeCommand(specOf(name), [...args], wantsBuffers, new PromiseCompletion());
+  const spec = specOf(name);
+  return makeCommand(spec, prepareArguments(spec, [...args]), wantsBuffers, new PromiseCompletion());
 }
 
 /** Whether a later attempt may succeed: with a lost or missing connection it may, unless the client has ended. */

@@ -13,7 +13,7 @@ import {
 import { SOURCE } from "../../../src/client/client-base";
 import type { CacheOptions } from "../../../src/client/options/common-options";
 import type { Command } from "../../../src/command/command";
-import { applyPrefix, makeCommand } from "../../../src/command/command-factory";
+import { applyPrefix, makeCommand, prepareArguments } from "../../../src/command/command-factory";
 import type { CommandSpec } from "../../../src/command/command-spec";
 import { specOf } from "../../../src/command/command-table";
 import { EXECUTE } from "../../../src/command/commander";
@@ -87,7 +87,7 @@ class Client extends EventEmitter {
   [EXECUTE](spec: CommandSpec, args: unknown[], wantsBuffers: boolean): Promise<unknown> {
     this.issued++;
     const completion = new PromiseCompletion();
-    const command = makeCommand(spec, args, wantsBuffers, completion);
+    const command = makeCommand(spec, prepareArguments(spec, args), wantsBuffers, completion);
     const { keyPrefix } = this.options;
     this.top?.dispatch(keyPrefix ? applyPrefix(command, keyPrefix) : command);
     return completion.promise;
