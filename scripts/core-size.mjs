@@ -18,6 +18,7 @@ const root = join(import.meta.dirname, "..", "src");
 const OUTSIDE = {
   "command/generated": "generated",
   otel: "observers",
+  "client/consumers": "features",
   "client/locks": "features",
   credentials: "features",
   leases: "features",
