@@ -2,7 +2,8 @@
 
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { rolldown } from "rolldown";
+import { RolldownMagicString, rolldown } from "rolldown";
+import { parseSync, Visitor } from "rolldown/utils";
 import { dts } from "rolldown-plugin-dts";
 import { checkout } from "./run-command.mjs";
 
@@ -25,6 +26,30 @@ export const READABLE_CODE = {
 /** The augmentation in `src/index.ts` is for those who compile the sources; the build declares its names by itself. */
 const AUGMENTATION = /`declare module "\.\/client\/redis"`/;
 
+/**
+ * Users can name no member whose key is a symbol of the package, and no private one. The former bring the types of all
+ * layers along, and the comments of the latter are never shown.
+ */
+const withoutInternals = {
+  name: "without-internals",
+  transform: {
+    order: "pre",
+    handler(code, id) {
+      const text = new RolldownMagicString(code);
+      const prune = ({ start, body }) => {
+        let from = start + 1;
+        for (const member of body) {
+          if (member.computed && member.key.type === "Identifier") text.remove(from, member.end);
+          else if (member.accessibility === "private") text.overwrite(from, member.start, "\n");
+          from = member.end;
+        }
+      };
+      new Visitor({ ClassBody: prune, TSInterfaceBody: prune }).visit(parseSync(id, code).program);
+      return text.toString();
+    },
+  },
+};
+
 /** Bundles declarations as the bundler does it with the code. */
 export async function writeDeclarations({ dir, input, plugins = [], chunkFileNames, groups, external = [] }) {
   const bundle = await rolldown({
@@ -32,7 +57,7 @@ export async function writeDeclarations({ dir, input, plugins = [], chunkFileNam
     cwd: checkout,
     checks: { pluginTimings: false },
     external,
-    plugins: [...plugins, dts({ dtsInput: true, sourcemap: false })],
+    plugins: [withoutInternals, ...plugins, dts({ dtsInput: true, sourcemap: false })],
     onLog: (level, log, report) => {
       if (!AUGMENTATION.test(log.message)) report(level, log);
     },
