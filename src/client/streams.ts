@@ -44,21 +44,24 @@ export function openScan(settings: ScanStreamSettings): ScanStream {
   return new parts.ScanStream(settings);
 }
 
+/** Loaded on first use. */
+export function readers(): typeof import("./message-readers") {
+  return require("./message-readers") as typeof import("./message-readers");
+}
+
 export function openMessages(
   client: SubscribingClient,
   names: string | readonly string[],
   options: MessagesOptions | undefined,
 ): Messages<unknown> {
-  const parts = require("../streaming/messages") as typeof import("../streaming/messages");
-  return parts.openMessages(messageSourceOf(client), names, options);
+  return readers().openMessages(messageSourceOf(client), names, options);
 }
 
 export function openKeyspaceEvents(
   client: SubscribingClient & NotifiedClient,
   options: KeyspaceEventsOptions | undefined,
 ): KeyspaceEvents {
-  const parts = require("./keyspace") as typeof import("./keyspace");
-  return parts.openKeyspaceEvents(client, messageSourceOf(client), options);
+  return readers().openKeyspaceEvents(client, messageSourceOf(client), options);
 }
 
 function messageSourceOf(client: SubscribingClient): MessageSource {

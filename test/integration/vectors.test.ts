@@ -1,9 +1,13 @@
 /** Vectors as bytes: Float32Array and Buffers to and from the vector sets of a real server. */
 
 import { expect } from "chai";
+import { ServerKind } from "../../scripts/servers/find-server";
 import { matrix } from "../support/matrix";
+import { serverKinds } from "../support/shared-servers";
 
-const VECTORS = { replyMappings: ["legacy", "resp3"], requires: ["vadd"] } as const;
+/** The test server knows the command and does not implement it. */
+const REAL = serverKinds().filter((kind) => kind !== ServerKind.Test);
+const VECTORS = { replyMappings: ["legacy", "resp3"], requires: ["vadd"], servers: REAL } as const;
 
 const bytesOf = ({ buffer, byteOffset, byteLength }: Float32Array): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength);

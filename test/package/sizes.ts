@@ -23,7 +23,7 @@ export interface Size {
 export const SIZES = {
   /** Code of the client, without declarations and source maps. */
   client: {
-    bytes: 727 * KIB,
+    bytes: 800 * KIB,
     named: [{ page: BUNDLER_PAGE, pattern: /code of the client is (\d+) KiB/, unit: KIB }],
   },
   /** The pages of docs/ that the package contains. */
@@ -34,7 +34,7 @@ export const SIZES = {
   aside: { bytes: 83 * KIB },
   /** `import Redis from "sluice"`, bundled and minified. */
   bundled: {
-    bytes: 447 * KB,
+    bytes: 495 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /gets (\d+) kB/, unit: KB },
       { page: MOVING_PAGE, pattern: /includes everything: (\d+) kB/, unit: KB },
@@ -42,7 +42,7 @@ export const SIZES = {
   },
   /** The same for the sub-path that has no cluster client. */
   bundledWithoutCluster: {
-    bytes: 352 * KB,
+    bytes: 396 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /importing `sluice\/built\/Redis`: (\d+) kB/, unit: KB },
       { page: MOVING_PAGE, pattern: /without the cluster client: (\d+) kB/, unit: KB },
@@ -50,7 +50,7 @@ export const SIZES = {
   },
   /** The same for a program that leaves out every part that is loaded late (docs/moving-from-ioredis.md). */
   bundledAlone: {
-    bytes: 234 * KB,
+    bytes: 242 * KB,
     named: [
       { page: BUNDLER_PAGE, pattern: /every bundler has for that: (\d+) kB/, unit: KB },
       { page: MOVING_PAGE, pattern: /`debug` with it: (\d+) kB/, unit: KB },
