@@ -37,10 +37,10 @@ export function moverMaker(
   const { maintenance = "auto", host, path, protocol, monitor, failover } = options;
   const isKnown = maintenance === "auto" && MANAGED.test(host ?? "");
   const wantsNotices = (maintenance === "on" || isKnown) && protocol !== 2;
-  if ((!wantsNotices && failover === undefined) || path || monitor) return null;
+  if ((!wantsNotices && !failover) || path || monitor) return null;
   return (link) => {
     const parts = require("../maintenance/mover") as typeof import("../maintenance/mover");
-    const connector = failover === undefined ? null : (link.connector as FailoverConnector);
+    const connector = failover ? (link.connector as FailoverConnector) : null;
     const mover = new parts.Mover(link, deps, {
       wantsNotices,
       isRequired: maintenance === "on",
@@ -48,7 +48,17 @@ export function moverMaker(
       onSlotsMoved: () => listener.onSlotsMoved(),
       onEnd: () => connector?.release(),
     });
-    connector?.bind({ restart: (error) => link.restart(error), move: () => mover.move() });
+    connector?.bind({
+      get socket() {
+        return link.connection?.socket ?? null;
+      },
+      get isReady() {
+        return link.isReady;
+      },
+      restart: (error) => link.restart(error),
+      move: () => mover.move(),
+      stay: () => mover.onLost(),
+    });
     return mover;
   };
 }

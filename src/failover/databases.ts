@@ -3,6 +3,7 @@
 import { OptionError } from "../errors";
 import type { CredentialsProvider } from "../link/credential-provider";
 import type { TlsSource } from "../link/socket-options";
+import { hideSecrets } from "../observability/redact";
 
 /** One of several databases with the same data. */
 export interface FailoverDatabase {
@@ -86,6 +87,7 @@ export function readDatabases(settings: FailoverSettings, reader: AddressReader)
     checkNames("failover.probe", probe, ["intervalMs", "timeoutMs", "check"]);
     checkNumber("failover.probe.intervalMs", probe.intervalMs, 1);
     checkNumber("failover.probe.timeoutMs", probe.timeoutMs, 1);
+    checkFunction("failover.probe.check", probe.check);
   }
   if (failback !== false) checkNumber("failover.failback", failback, 0);
   const found = databases.map((one: string | FailoverDatabase) => readDatabase(one, reader));
@@ -100,6 +102,7 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
   checkNames("failover.databases", database, NAMES);
   const { url, weight = 1 } = database;
   checkNumber("failover.databases.weight", weight, 0);
+  checkFunction("failover.databases.credentials", database.credentials);
   const inUrl =
     url === undefined ? {} : (readUrl(url) as Partial<DatabaseAddress> & { path?: string; db?: number });
   const { host, port, username, password, credentials, tls } = { ...inUrl, ...definedIn(database) };
@@ -109,14 +112,14 @@ function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: A
     );
   }
   return {
-    address: {
+    address: hideSecrets({
       host,
       port: Number(port ?? 6379),
       username: username ?? defaults.username ?? null,
       password: password ?? defaults.password ?? null,
       credentials: credentials ?? defaults.credentials,
       tls: tls ?? defaults.tls,
-    },
+    }),
     weight,
     db: inUrl.db === undefined ? undefined : Number(inUrl.db),
   };
@@ -139,4 +142,9 @@ function checkNames(option: string, value: unknown, names: readonly string[]): v
 function checkNumber(option: string, value: unknown, least: number): void {
   if (value === undefined || (typeof value === "number" && value >= least)) return;
   throw new OptionError(`Invalid option ${option} ${String(value)}: expected a number from ${least} on`);
+}
+
+function checkFunction(option: string, value: unknown): void {
+  if (value === undefined || typeof value === "function") return;
+  throw new OptionError(`Invalid option ${option}: expected a function`);
 }

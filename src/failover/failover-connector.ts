@@ -5,6 +5,7 @@
 
 import type { Duplex } from "node:stream";
 import type { DatabaseLostError } from "../errors";
+import { OptionError } from "../errors";
 import { AbstractConnector, type ErrorEmitter, type ReadHooks } from "../link/connector";
 import { openSocket, type TcpConnectorOptions } from "../link/tcp-connector";
 import type { FailoverSettings } from "./databases";
@@ -12,10 +13,15 @@ import { type Database, type DatabaseMonitor, type Follower, type MonitorDeps, m
 
 /** The link of the connector. */
 export interface FollowingLink {
+  /** Of the current connection. */
+  readonly socket: Duplex | null;
+  readonly isReady: boolean;
   /** Closes the connection, and connects without a delay. */
   restart(error: Error): void;
-  /** Changes to a new connection without losing a command. */
+  /** Changes to a new connection without losing a command, unless that is going on. */
   move(): void;
+  /** Gives such a change up. */
+  stay(): void;
 }
 
 export interface FailoverReport {
@@ -34,7 +40,9 @@ interface Options extends TcpConnectorOptions {
 export class FailoverConnector extends AbstractConnector implements Follower {
   private readonly monitor: DatabaseMonitor;
   private link: FollowingLink | null = null;
+  /** The last one dialled. */
   private used: Database;
+  private readonly databaseOf = new WeakMap<Duplex, Database>();
 
   constructor(
     private readonly options: Options,
@@ -44,7 +52,14 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     super(options.disconnectTimeout);
     this.monitor = monitorOf(options.failover as FailoverSettings, deps);
     this.used = this.take();
-    if (this.monitor.db !== undefined) options.db = this.monitor.db;
+    const { db } = this.monitor;
+    if (db === undefined) return;
+    if (options.db && options.db !== db) {
+      throw new OptionError(
+        `The option db ${options.db} contradicts the URLs of failover, which select ${db}`,
+      );
+    }
+    options.db = db;
   }
 
   /** Called once, before the first `connect`. */
@@ -56,6 +71,7 @@ export class FailoverConnector extends AbstractConnector implements Follower {
     this.used = this.take();
     this.monitor.join(this);
     this.stream = openSocket(this.options, hooks);
+    this.databaseOf.set(this.stream, this.used);
     return this.stream;
   }
 
@@ -71,14 +87,28 @@ export class FailoverConnector extends AbstractConnector implements Follower {
   }
 
   follow(error: DatabaseLostError | null): void {
-    const { link, stream, used, monitor } = this;
+    const { link, stream, monitor } = this;
     if (link === null) {
       stream?.destroy(error ?? undefined);
       return;
     }
-    this.onReport({ from: used.server, to: monitor.active.server, error });
-    if (error === null) link.move();
-    else link.restart(error);
+    const { active } = monitor;
+    const current = this.current ?? this.used;
+    this.onReport({ from: error?.server ?? current.server, to: active.server, error });
+    if (current === active) link.stay();
+    else if (error !== null) link.restart(error);
+    else link.move();
+  }
+
+  look(): void {
+    const { link, current } = this;
+    if (link?.isReady === true && current !== null && current !== this.monitor.active) link.move();
+  }
+
+  /** The database of the current connection; the last one dialled may be another. */
+  private get current(): Database | null {
+    const socket = this.link?.socket ?? null;
+    return (socket && this.databaseOf.get(socket)) ?? null;
   }
 
   /** Login and address are read from the options for each connection. */

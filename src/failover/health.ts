@@ -27,8 +27,13 @@ export class Health {
     }
   }
 
-  /** This process was paused, so the failures since then may be its own. */
-  forgetFailures(): void {
+  /** Earlier probes say nothing about the present, for example after a pause of this process. */
+  forget(): void {
+    this.goodSinceMs = null;
+    this.forgetFailures();
+  }
+
+  private forgetFailures(): void {
     this.failingSinceMs = null;
     this.failures = 0;
   }

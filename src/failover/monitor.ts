@@ -19,6 +19,8 @@ const TIMEOUT_MS = 500;
 const FAILBACK_MS = 30_000;
 /** A round of probes that is late by so many intervals shows that this process was paused. */
 const PAUSE_INTERVALS = 2;
+/** A probe connection has this many time limits to become ready. */
+const LIVES_PER_TIMEOUT = 4;
 
 /** A client that probes one database. */
 export interface DatabaseClient extends ProbeClient {
@@ -34,12 +36,15 @@ export interface MonitorDeps extends AddressReader {
 export interface Follower {
   /** Another database is active. */
   follow(error: DatabaseLostError | null): void;
+  /** Called in each round: a move that was given up begins again. */
+  look(): void;
 }
 
 /** A database as the monitor knows it. */
 export class Database {
   readonly health: Health;
   client: DatabaseClient | null = null;
+  openedAtMs = 0;
 
   constructor(
     readonly address: DatabaseAddress,
@@ -91,7 +96,10 @@ export class DatabaseMonitor {
     if (!this.followers.delete(follower) || this.followers.size > 0) return;
     stopTimer(this.timer);
     this.timer = undefined;
-    for (const database of this.databases) this.close(database);
+    for (const database of this.databases) {
+      this.close(database);
+      database.health.forget();
+    }
   }
 
   private preferred(): Database {
@@ -100,30 +108,49 @@ export class DatabaseMonitor {
 
   private startRound(nowMs: number): void {
     const isPaused = this.timer !== undefined && nowMs - this.dueMs > this.intervalMs * PAUSE_INTERVALS;
-    for (const database of this.databases) {
-      if (isPaused) database.health.forgetFailures();
-      void this.probe(database, nowMs);
-    }
-    this.decide();
     this.dueMs = nowMs + this.intervalMs;
     this.timer = startTimer(() => this.startRound(clockMs()), this.intervalMs);
     this.timer.unref();
+    for (const database of this.databases) {
+      if (isPaused) database.health.forget();
+      void this.probe(database, nowMs);
+    }
+    this.decide();
+    for (const follower of [...this.followers]) follower.look();
   }
 
   private async probe(database: Database, sentAtMs: number): Promise<void> {
-    database.client ??= this.open(database);
-    const { client } = database;
-    const isGood = await this.check(client).then(isTrue, isFalse);
+    if (database.client === null) this.open(database, sentAtMs);
+    const { client, health } = database;
+    const isGood = await this.isAnswered(client as DatabaseClient);
     if (database.client !== client) return;
-    database.health.note(isGood, sentAtMs);
-    if (database.health.needsConnection) this.close(database);
+    health.note(isGood, sentAtMs);
+    const ageMs = clockMs() - database.openedAtMs;
+    if (health.needsConnection && ageMs > this.timeoutMs * LIVES_PER_TIMEOUT) this.close(database);
     this.decide();
   }
 
-  private open({ address }: Database): DatabaseClient {
+  /** A check of the user may throw, and take any time. */
+  private isAnswered(client: DatabaseClient): Promise<boolean> {
+    return new Promise((resolve) => {
+      const timer = startTimer(() => resolve(false), this.timeoutMs);
+      const settle = (isGood: boolean): void => {
+        stopTimer(timer);
+        resolve(isGood);
+      };
+      const run = async (): Promise<unknown> => this.check(client);
+      run().then(
+        () => settle(true),
+        () => settle(false),
+      );
+    });
+  }
+
+  private open(database: Database, nowMs: number): void {
     const { intervalMs, timeoutMs } = this;
-    return this.deps.makeClient({
-      ...address,
+    database.openedAtMs = nowMs;
+    database.client = this.deps.makeClient({
+      ...database.address,
       connectTimeout: timeoutMs,
       commandTimeout: timeoutMs,
       disconnectTimeout: timeoutMs,
@@ -148,9 +175,6 @@ export class DatabaseMonitor {
     for (const follower of [...this.followers]) follower.follow(error);
   }
 }
-
-const isTrue = (): boolean => true;
-const isFalse = (): boolean => false;
 
 const monitors = new WeakMap<FailoverSettings, DatabaseMonitor>();
 

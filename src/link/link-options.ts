@@ -99,6 +99,7 @@ export interface MovableLink extends ConnectionLife {
   takeBack(connection: Connection): void;
   /** While maintenance runs, silence of the server proves nothing. */
   relax(isRelaxed: boolean): void;
+  readonly isReady: boolean;
   /** Closes the connection or the attempt with this error, and connects without a delay. */
   restart(error: Error): void;
   report(type: string, error: Error): void;

@@ -368,10 +368,16 @@ export class Link implements Dispatcher, CalledByParts {
     else this.liveness.pause(connection);
   }
 
+  get isReady(): boolean {
+    return this.status === "ready";
+  }
+
   restart(error: Error): void {
     this.reconnection.hurry();
-    if (this.status === "reconnecting") this.beginAttempt();
-    else this.reset(error);
+    if (this.status === "reconnecting") {
+      this.report("error", error);
+      this.beginAttempt();
+    } else this.reset(error);
   }
 
   // --- the connection ----------------------------------------------------------------------

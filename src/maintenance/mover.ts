@@ -122,7 +122,7 @@ export class Mover implements LinkMover, SuccessorOwner, NoticeHearer {
 
   /** The connector leads to another server. */
   move(): void {
-    this.handle({ kind: "move" });
+    if (this.state.move === null) this.handle({ kind: "move" });
   }
 
   get isRelaxed(): boolean {

@@ -143,10 +143,10 @@ function hideUserInfo(rest: string, at: number): string {
 }
 
 const SECRET_OPTIONS = new Set(["password", "sentinelPassword", "passphrase", "key", "pfx", "pass", "auth"]);
-const NESTED_OPTIONS = new Set(["tls", "sentinelTLS", "redisOptions"]);
+const NESTED_OPTIONS = new Set(["tls", "sentinelTLS", "redisOptions", "failover"]);
 
 /** Lists of options objects. */
-const LISTED_OPTIONS = new Set(["sentinels"]);
+const LISTED_OPTIONS = new Set(["sentinels", "databases"]);
 
 /** A copy of an options object for display: passwords and private keys are masked. */
 export function redactOptions(options: object): Record<string, unknown> {
@@ -156,6 +156,7 @@ export function redactOptions(options: object): Record<string, unknown> {
     else if (NESTED_OPTIONS.has(name) && typeof value === "object" && value !== null)
       copy[name] = redactOptions(value);
     else if (LISTED_OPTIONS.has(name) && Array.isArray(value)) copy[name] = value.map(redactNode);
+    else if (name === "url" && typeof value === "string") copy[name] = redactUrl(value);
     else copy[name] = value;
   }
   return copy;

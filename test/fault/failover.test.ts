@@ -2,6 +2,7 @@
 
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
+import { inspect } from "node:util";
 import { expect } from "chai";
 import { ServerKind } from "../../scripts/servers/find-server";
 import type { ServerProcess } from "../../scripts/servers/server-process";
@@ -207,6 +208,57 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
       });
     });
 
+    it("probes of clients that are opened again begin anew, and end", async () => {
+      const redis = open();
+      const [first] = proxies as [FaultProxy];
+      await redis.ping();
+      first.fallSilent();
+      await once(redis, "failover");
+      first.heal();
+      const copy = redis.duplicate();
+      copy.on("error", () => {});
+      clients.push(copy);
+      await Promise.all(clients.map(closeClient));
+      const again = redis.duplicate();
+      again.on("error", () => {});
+      clients.splice(0, 2, again);
+      await waitUntil(async () => again.options.port === first.port && (await again.ping()) === "PONG", {
+        timeoutMs: 20_000,
+        what: "the return",
+      });
+      await Promise.all(clients.splice(0).map(closeClient));
+      await waitUntil(async () => proxies.every(({ openConnections }) => openConnections === 0), {
+        timeoutMs: 5000,
+        what: "closed connections",
+      });
+      await sleep(500);
+      expect(proxies.map(({ openConnections }) => openConnections)).to.deep.equal([0, 0]);
+    });
+
+    it("a check that throws or never ends is a failed probe", async () => {
+      const bad = new Set<unknown>();
+      const redis = open({
+        probe: {
+          check: (client) => {
+            if (bad.size === 0) return client.call("PING");
+            if (bad.has("throws")) throw new Error("broken");
+            return new Promise(() => {});
+          },
+        },
+      });
+      const from = redis.options.port;
+      await redis.ping();
+      for (const how of ["throws", "hangs"]) {
+        bad.add(how);
+        await sleep(1800);
+        // No database is good, so the client stays.
+        expect(redis.options.port).to.equal(from);
+        expect(await redis.ping()).to.equal("PONG");
+        bad.clear();
+        await sleep(300);
+      }
+    });
+
     it("a probe of one's own decides", async () => {
       const redis = open({
         probe: {
@@ -226,6 +278,16 @@ for (const kind of serverKinds().filter((kind) => kind !== ServerKind.Test)) {
 }
 
 describe("the option failover", () => {
+  it("shows no password", () => {
+    const redis = new Redis.Failover(
+      [{ url: "redis://ann:hidden1@a", weight: 2 }, { host: "b", password: "hidden2" }, "redis://:hidden3@c"],
+      { lazyConnect: true },
+    );
+    for (const shown of [redis, redis.options, redis.connector])
+      expect(inspect(shown, { depth: 9 })).not.to.match(/hidden/);
+    redis.disconnect();
+  });
+
   const make =
     (failover: object, options: object = {}) =>
     () =>
@@ -242,12 +304,15 @@ describe("the option failover", () => {
       { databases: ["redis://a/1", "redis://b/2"] },
       { databases: ["redis://a"], probe: { intervalMs: 0 } },
       { databases: ["redis://a"], failback: -1 },
+      { databases: ["redis://a"], probe: { check: 1 } },
+      { databases: [{ host: "a", credentials: "b" }] },
     ]) {
       expect(make(wrong), JSON.stringify(wrong)).to.throw(OptionError);
     }
     for (const other of [{ sentinels: [{}], name: "a" }, { replicas: "b" }, { path: "/tmp/a" }]) {
       expect(make({ databases: ["redis://a"] }, other)).to.throw(OptionError, "cannot be used together");
     }
+    expect(make({ databases: ["redis://a/1"] }, { db: 2 })).to.throw(OptionError, "contradicts");
   });
 
   it("login, TLS and database number come from the URL of the database, else from the client", () => {

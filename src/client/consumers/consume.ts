@@ -105,7 +105,7 @@ export function consume(
 ): StreamMessages<string | Buffer> | Promise<void> {
   if (handler !== undefined) return handle(client, options, handler as MessageHandler<string | Buffer>);
   for (const name of ["concurrency", "onError"]) {
-    if (name in options) {
+    if ((options as unknown as Record<string, unknown>)[name] !== undefined) {
       throw new OptionError(
         `The option "${name}" of consume() needs a handler, because the client cannot see when the body of a loop has ended: redis.consume(options, async (message) => { ... })`,
       );

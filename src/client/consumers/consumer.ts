@@ -86,8 +86,10 @@ export class Consumer implements Intake {
   /** Resolves with the next message, or with null when the consumer has been halted. */
   take(): Promise<Delivery | null> {
     if (this.isHalted) return Promise.resolve(null);
-    const delivery = this.ready.shift();
-    if (delivery !== undefined) return Promise.resolve(delivery);
+    for (let delivery = this.ready.shift(); delivery !== undefined; delivery = this.ready.shift()) {
+      if (!delivery.isLost) return Promise.resolve(delivery);
+      this.drop(delivery);
+    }
     return new Promise((resolve) => {
       this.takers.push(resolve);
       for (const wake of this.idle.splice(0)) wake();
@@ -103,7 +105,8 @@ export class Consumer implements Intake {
   refuse(delivery: Delivery): void {
     if (delivery.isFinished) return;
     const { deadLetter } = this.settings;
-    if (deadLetter !== null && delivery.deliveries >= deadLetter.maxDeliveries)
+    // Another consumer has a lost one.
+    if (deadLetter !== null && !delivery.isLost && delivery.deliveries >= deadLetter.maxDeliveries)
       this.bury(delivery, deadLetter);
     else this.drop(delivery);
   }

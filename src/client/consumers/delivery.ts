@@ -56,7 +56,7 @@ export class Delivery implements StreamMessage<Value> {
   readonly fields: Record<string, Value> = {};
   private confirmed: Promise<void> | null = null;
   private controller: AbortController | null = null;
-  private isLost = false;
+  isLost = false;
 
   constructor(
     readonly source: Source,

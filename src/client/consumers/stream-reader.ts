@@ -158,7 +158,7 @@ export class StreamReader {
         const source = this.byKey.get(key);
         if (source === undefined) continue;
         for (const [id, pairs, , earlier = 0] of entries)
-          this.offer(source, { id, pairs, deliveries: earlier + 1 });
+          this.offer(source, { id, pairs, deliveries: Number(earlier) + 1 });
       }
     } finally {
       this.blocked = null;

@@ -57,12 +57,14 @@ describe("the choice of a database", () => {
     expect(choose([first, second], second, at(5000, Number.POSITIVE_INFINITY))).to.equal(second);
     const equal = other().probes(true, 0, 4800);
     expect(choose([equal, second], second, at(9000))).to.equal(second);
+    first.health.forget();
+    expect(choose([first, second], second, at(9000)), "after a pause").to.equal(second);
   });
 
   it("a success, or a pause of this process, ends a series of failures", () => {
     const second = other().probes(true, 0, 3000);
     const first = preferred().probes(false, 0, 900);
-    first.health.forgetFailures();
+    first.health.forget();
     first.probes(false, 1000, 1800);
     expect(choose([first, second], first, at(2500))).to.equal(first);
     first.probes(true, 1800, 2000).probes(false, 2000, 2800);
