@@ -43,6 +43,8 @@ const PAGES = [...readSite().keys()]
   .map((path) => path.slice(1))
   .filter((path) => !/^(?:404|(?:commands|examples|decisions)\/)/.test(path))
   .concat("commands/zadd.html", "examples/index.html", "decisions/0016-coalesce-and-merge.html");
+/** Their tables have a column for each runtime or figure, so they scroll on a desktop too. */
+const WIDE = ["benchmark-record.html", "platforms.html"];
 const PHONE = { width: 375, height: 740 };
 const DESKTOP = { width: 1280, height: 800 };
 
@@ -199,7 +201,7 @@ describe("the site", function () {
     await page.close();
   });
 
-  for (const path of PAGES) {
+  for (const path of PAGES.filter((one) => !WIDE.includes(one))) {
     it(`${path}: no column is cut off on a desktop`, async () => {
       const { page } = await open(path);
       const cut = await page.$$eval(".vp-doc table", (all) =>
