@@ -43,7 +43,8 @@ const CLASSES: readonly ClassSection[] = [
     title: "Failover",
     file: "client/failover",
     name: "Failover",
-    about: "Several databases with the same data. It has all members of `Redis`. See [failover.md](failover.md).",
+    about:
+      "Several databases with the same data. It has all members of `Redis`. See [failover.md](failover.md).",
   },
   {
     title: "All clients",

@@ -115,8 +115,9 @@ export class DatabaseMonitor {
       if (isPaused) database.health.forget();
       void this.probe(database, nowMs);
     }
+    const { active } = this;
     this.decide();
-    for (const follower of [...this.followers]) follower.look();
+    if (active === this.active) for (const follower of [...this.followers]) follower.look();
   }
 
   private async probe(database: Database, sentAtMs: number): Promise<void> {
@@ -153,7 +154,8 @@ export class DatabaseMonitor {
       ...database.address,
       connectTimeout: timeoutMs,
       commandTimeout: timeoutMs,
-      disconnectTimeout: timeoutMs,
+      // Nobody waits for a reply to a probe of a closed client.
+      disconnectTimeout: 1,
       enableOfflineQueue: false,
       retryStrategy: () => intervalMs,
       watchdog: { idleMs: timeoutMs, probeTimeoutMs: timeoutMs },
