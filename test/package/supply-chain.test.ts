@@ -36,6 +36,7 @@ const LATE_PARTS = [
   "client-cache",
   "cluster-client",
   "cluster-errors",
+  "cluster-keyspace",
   "cluster-options",
   "command-limits",
   "consumers",

@@ -7,18 +7,17 @@ import { EventEmitter } from "node:events";
 import type { SubscriptionReconciler } from "../../cluster/subscription-reconciler";
 import { type SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
 import { ConnectionClosedError } from "../../errors";
-import {
-  type KeyspaceEvents,
-  type KeyspaceEventsOptions,
-  type KeyspaceSource,
-  type NotifySetting,
-  openKeyspaceEvents,
+import type {
+  KeyspaceEvents,
+  KeyspaceEventsOptions,
+  KeyspaceSource,
+  NotifySetting,
 } from "../../streaming/keyspace-events";
 import type { MessagesKind } from "../../streaming/messages";
 import { startInterval, stopInterval } from "../../util/scheduling";
 import { emitMessage } from "../events";
-import { readFlags } from "../keyspace";
 import type { ClusterOptions } from "../options/cluster-options";
+import { readers } from "../streams";
 import type { ClusterWiring } from "./cluster-wiring";
 
 /** The cluster client of the readers. */
@@ -50,7 +49,7 @@ export function openClusterKeyspaceEvents(
     keyspace = new ClusterKeyspace(cluster, wiring, untilReady);
     keyspaces.set(wiring, keyspace);
   }
-  return openKeyspaceEvents(keyspace, options);
+  return readers().openKeyspaceReader(keyspace, options);
 }
 
 class ClusterKeyspace implements KeyspaceSource {
@@ -93,7 +92,7 @@ class ClusterKeyspace implements KeyspaceSource {
     return Promise.all(
       nodes.map(async (node) => ({
         server: node.key,
-        flags: await readFlags(this.wiring.openView(node)),
+        flags: await readers().readFlags(this.wiring.openView(node)),
       })),
     );
   }

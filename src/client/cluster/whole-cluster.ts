@@ -14,7 +14,6 @@ import type { KeyspaceEvents } from "../../streaming/keyspace-events";
 import type { ScanStreamOptions } from "../../streaming/scan-stream";
 import { toError } from "../../util/user-code";
 import type { CallLimits } from "../command-limits";
-import { readers } from "../streams";
 import { type ScanReply, scannerOf } from "./cluster-scanner";
 import type { ClusterWiring } from "./cluster-wiring";
 
@@ -45,9 +44,10 @@ export type ScanPageOptions = Pick<ScanStreamOptions, "match" | "type" | "count"
 
 /** `keyspaceEvents()` of a cluster. */
 export function openKeyspaceEvents(
-  ...args: Parameters<ReturnType<typeof readers>["openClusterKeyspaceEvents"]>
+  ...args: Parameters<typeof import("./cluster-keyspace").openClusterKeyspaceEvents>
 ): KeyspaceEvents {
-  return readers().openClusterKeyspaceEvents(...args);
+  const parts = require("./cluster-keyspace") as typeof import("./cluster-keyspace");
+  return parts.openClusterKeyspaceEvents(...args);
 }
 
 /** Sends a command to every node of a role. */
