@@ -154,7 +154,7 @@ export class DatabaseMonitor {
       ...database.address,
       connectTimeout: timeoutMs,
       commandTimeout: timeoutMs,
-      // Nobody waits for a reply to a probe of a closed client.
+      // The replies to probes of a closed client are not needed.
       disconnectTimeout: 1,
       enableOfflineQueue: false,
       retryStrategy: () => intervalMs,
