@@ -4,6 +4,7 @@ import { OptionError } from "../errors";
 import type { CredentialsProvider } from "../link/credential-provider";
 import type { TlsSource } from "../link/socket-options";
 import { hideSecrets } from "../observability/redact";
+import { checkSettings, type SettingChecks } from "../util/check-settings";
 
 /** One of several databases with the same data. */
 export interface FailoverDatabase {
@@ -73,23 +74,35 @@ export interface AddressReader {
   };
 }
 
-const SETTINGS = ["databases", "probe", "failback"];
-const NAMES = ["url", "host", "port", "username", "password", "credentials", "tls", "weight"];
+const CHECKS: SettingChecks<FailoverSettings> = {
+  databases: (value) => (Array.isArray(value) && value.length > 0 ? null : "a list of databases"),
+  probe: (value) => (typeof value === "object" && value !== null ? null : "an object"),
+  failback: (value) => (value === false ? null : numberFrom(0)(value)),
+};
+const PROBE_CHECKS: SettingChecks<ProbeOptions> = {
+  intervalMs: numberFrom(1),
+  timeoutMs: numberFrom(1),
+  check: functionOnly,
+};
+/** The values may be secrets, which a message must not show. */
+const anything = (): null => null;
+const DATABASE_CHECKS: SettingChecks<FailoverDatabase> = {
+  url: anything,
+  host: anything,
+  port: anything,
+  username: anything,
+  password: anything,
+  credentials: anything,
+  tls: anything,
+  weight: numberFrom(0),
+};
 
 /** Throws an `OptionError`. */
 export function readDatabases(settings: FailoverSettings, reader: AddressReader): ReadDatabase[] {
-  checkNames("failover", settings, SETTINGS);
-  const { databases, probe, failback } = settings;
-  if (!Array.isArray(databases) || databases.length === 0) {
-    throw new OptionError("Invalid option failover.databases: expected at least one database");
-  }
-  if (probe !== undefined) {
-    checkNames("failover.probe", probe, ["intervalMs", "timeoutMs", "check"]);
-    checkNumber("failover.probe.intervalMs", probe.intervalMs, 1);
-    checkNumber("failover.probe.timeoutMs", probe.timeoutMs, 1);
-    checkFunction("failover.probe.check", probe.check);
-  }
-  if (failback !== false) checkNumber("failover.failback", failback, 0);
+  checkSettings("the option failover", settings, CHECKS);
+  const { databases, probe = {} } = settings;
+  if (databases === undefined) throw new OptionError('The option failover needs "databases"');
+  checkSettings("failover.probe", probe, PROBE_CHECKS);
   const found = databases.map((one: string | FailoverDatabase) => readDatabase(one, reader));
   if (new Set(found.map(({ db }) => db)).size > 1) {
     throw new OptionError("Invalid option failover.databases: all URLs must select the same database number");
@@ -99,10 +112,10 @@ export function readDatabases(settings: FailoverSettings, reader: AddressReader)
 
 function readDatabase(given: string | FailoverDatabase, { readUrl, defaults }: AddressReader): ReadDatabase {
   const database: FailoverDatabase = typeof given === "string" ? { url: given } : given;
-  checkNames("failover.databases", database, NAMES);
+  checkSettings("failover.databases", database, DATABASE_CHECKS);
   const { url, weight = 1 } = database;
-  checkNumber("failover.databases.weight", weight, 0);
-  checkFunction("failover.databases.credentials", database.credentials);
+  if (functionOnly(database.credentials ?? anything) !== null)
+    throw new OptionError("Invalid credentials of failover.databases: expected a function");
   const inUrl =
     url === undefined ? {} : (readUrl(url) as Partial<DatabaseAddress> & { path?: string; db?: number });
   const { host, port, username, password, credentials, tls } = { ...inUrl, ...definedIn(database) };
@@ -129,22 +142,10 @@ function definedIn(database: FailoverDatabase): Partial<FailoverDatabase> {
   return Object.fromEntries(Object.entries(database).filter(([, value]) => value !== undefined));
 }
 
-/** An unknown setting would leave the intended one at its default. */
-function checkNames(option: string, value: unknown, names: readonly string[]): void {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new OptionError(`Invalid option ${option}: expected an object with ${names.join(", ")}`);
-  }
-  const unknown = Object.keys(value).find((name) => !names.includes(name));
-  if (unknown === undefined) return;
-  throw new OptionError(`Invalid option ${option}.${unknown}: expected one of ${names.join(", ")}`);
+function functionOnly(value: unknown): string | null {
+  return typeof value === "function" ? null : "a function";
 }
 
-function checkNumber(option: string, value: unknown, least: number): void {
-  if (value === undefined || (typeof value === "number" && value >= least)) return;
-  throw new OptionError(`Invalid option ${option} ${String(value)}: expected a number from ${least} on`);
-}
-
-function checkFunction(option: string, value: unknown): void {
-  if (value === undefined || typeof value === "function") return;
-  throw new OptionError(`Invalid option ${option}: expected a function`);
+function numberFrom(least: number): (value: unknown) => string | null {
+  return (value) => (typeof value === "number" && value >= least ? null : `a number from ${least} on`);
 }
