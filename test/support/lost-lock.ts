@@ -16,20 +16,12 @@ const IF_NEWER = `
   return 1`;
 const TTL_MS = 60_000;
 
-export interface LostLock {
-  /** Replicated: its holder still has it. */
-  readonly kept: Lock;
-  readonly lost: Lock;
-  /** The same lock, held by the other client. */
-  readonly next: Lock;
-}
-
 export async function loseLock(
   clients: readonly [Redis | Cluster, Redis | Cluster],
   master: ServerProcess,
   replicas: readonly ServerProcess[],
   untilReplaced: () => Promise<unknown>,
-): Promise<LostLock> {
+): Promise<void> {
   const [first, second] = clients;
   const kept = await first.lock("{a}kept", { ttl: TTL_MS });
   await waitUntil(
@@ -56,7 +48,14 @@ export async function loseLock(
   expect(await codeOf(lost.extend())).to.equal("LOCK_LOST");
   expect(lost.signal.aborted).to.equal(true);
   await kept.extend();
-  return { kept, lost, next };
+  // A replicated lock is still held.
+  expect(await codeOf(second.lock("{a}kept", { wait: 0 }))).to.equal("LOCK_TIMEOUT");
+  expect(next.fence).to.be.greaterThan(lost.fence);
+  expect([await kept.release(), await next.release(), await lost.release()]).to.deep.equal([
+    true,
+    true,
+    false,
+  ]);
 }
 
 function write(client: Redis | Cluster, { fence }: Lock, state: string): Promise<unknown> {
