@@ -143,7 +143,7 @@ async function measureAll(planned: readonly Planned[], choices: Choices): Promis
     budget: choices.isQuick ? QUICK : FULL,
     isPlanned: (side) => choices.sides.includes(side),
   });
-  const results: Results = { machine: describeMachine(), scenarios: {} };
+  const results: Results = { scenarios: {} };
   try {
     for (const { scenario, rows } of planned) {
       const rounds = Math.min(choices.rounds, scenario.rounds ?? choices.rounds);
@@ -191,7 +191,7 @@ async function measureRuntimes(executables: readonly string[], choices: Choices)
   } finally {
     await servers.stop();
   }
-  const results: Results = { machine: describeMachine(), scenarios: {}, runtimes };
+  const results: Results = { scenarios: {}, runtimes };
   print(terminalTable(runtimesTable(results)));
   return results;
 }
@@ -200,6 +200,7 @@ function startResult(choices: Choices, pinning: Pinning | undefined, servers: Be
   return {
     title: "",
     measuredAt: new Date().toISOString(),
+    machine: describeMachine(),
     rounds: choices.rounds,
     measureMs: (choices.isQuick ? QUICK : FULL).measureMs,
     isPinned: pinning !== undefined,

@@ -8,7 +8,7 @@ import path from "node:path";
 import type { Config, TopLevelSpec } from "vega-lite";
 import type { SideName } from "../sides/all-sides";
 import { imagesFolder } from "../support/project";
-import type { Machine, ScenarioResult } from "../support/results-store";
+import type { ScenarioResult } from "../support/results-store";
 
 export type Theme = "light" | "dark";
 
@@ -92,11 +92,11 @@ export function pictureOf(name: string, title: string, folder = "images"): strin
 
 /** When, on what and with which versions: the line below a chart. */
 export function captionOf(
-  machine: Machine,
   result: ScenarioResult,
   sides: readonly SideName[],
   lines: readonly string[] = [],
 ): string[] {
+  const { machine } = result;
   const names: Partial<Record<SideName, string>> = {
     ioredis: "ioredis",
     iovalkey: "iovalkey",

@@ -5,7 +5,7 @@
 
 import type { TopLevelSpec } from "vega-lite";
 import { SIDE_NAMES, type SideName } from "../sides/all-sides";
-import type { Machine, ScenarioResult } from "../support/results-store";
+import type { ScenarioResult } from "../support/results-store";
 import type { Plot, Scenario } from "../support/scenario";
 import { captionOf, colourOf, SIDE_TITLES, type Theme, writeChart } from "./chart";
 import { pickOf } from "./format";
@@ -40,15 +40,11 @@ const BYTES =
 const PLAIN_NUMBER = "datum.value < 1000 ? format(datum.value, '~r') : format(datum.value, '~s')";
 
 /** Writes the files and says whether there was anything to draw. */
-export async function writeCurves(
-  scenario: Scenario,
-  plot: Plot,
-  run: { readonly machine: Machine; readonly result: ScenarioResult },
-): Promise<boolean> {
-  const points = pointsOf(scenario, plot, run.result);
+export async function writeCurves(scenario: Scenario, plot: Plot, result: ScenarioResult): Promise<boolean> {
+  const points = pointsOf(scenario, plot, result);
   if (points.length === 0) return false;
   const sides = SIDE_NAMES.filter((side) => points.some((point) => point.side === side));
-  const caption = captionOf(run.machine, run.result, sides, plot.note === undefined ? [] : [plot.note]);
+  const caption = captionOf(result, sides, plot.note === undefined ? [] : [plot.note]);
   await writeChart(plot.file, (theme) => curveSpec({ plot, points, sides, caption, theme }));
   return true;
 }

@@ -104,7 +104,6 @@ export async function writeGridMaps(results: Results): Promise<boolean> {
   const result = results.scenarios[overlap.id];
   if (result === undefined) return false;
   const caption = captionOf(
-    results.machine,
     result,
     ["ioredis", "redis-nt"],
     [

@@ -41,7 +41,7 @@ export async function writeHeadline(results: Results): Promise<boolean> {
   await writeBars({
     file: HEADLINE,
     title: HEADLINE_TITLE,
-    caption: captionOf(results.machine, last, SIDES),
+    caption: captionOf(last, SIDES),
     workloads: ROWS.map(({ title }) => title),
     bars,
   });

@@ -10,7 +10,7 @@ import { scenarios } from "../scenario/all-scenarios";
 import { overlap } from "../scenario/overlap";
 import { REFERENCE_SIDE } from "../sides/all-sides";
 import { projectRoot } from "../support/project";
-import type { Results, ScenarioResult } from "../support/results-store";
+import type { Machine, Results, ScenarioResult } from "../support/results-store";
 import type { Scenario } from "../support/scenario";
 import { pictureOf } from "./chart";
 import { writeCurves } from "./curves";
@@ -29,7 +29,7 @@ export async function writeRecord(results: Results): Promise<void> {
   const sections: string[] = [];
   for (const scenario of scenarios) {
     const result = results.scenarios[scenario.id];
-    if (result !== undefined) sections.push(await scenarioSection(scenario, result, results));
+    if (result !== undefined) sections.push(await scenarioSection(scenario, result));
   }
   const parts = [
     INTRODUCTION,
@@ -58,7 +58,7 @@ export async function writeRecord(results: Results): Promise<void> {
   fs.writeFileSync(PAGE, `${parts.filter((part) => part !== "").join("\n\n")}\n`);
 }
 
-export function machineSection({ machine, scenarios: measured }: Results): string {
+export function machineSection({ scenarios: measured }: Results): string {
   const all = Object.values(measured);
   const versions = Object.assign({}, ...all.map((result) => result.versions)) as Record<string, string>;
   const servers = [...new Set(all.map(({ server }) => server))].join(", ");
@@ -67,10 +67,29 @@ export function machineSection({ machine, scenarios: measured }: Results): strin
   return [
     "## Test environment",
     "",
-    `- ${machine.processor}, ${machine.cpus} CPUs, ${machine.memoryGiB} GiB, ${machine.system}, Node ${machine.node}, ${servers}`,
+    ...machineLines(all),
+    `- ${servers}`,
     `- ${packages.join(", ")}`,
     `- Measured on ${days}`,
   ].join("\n");
+}
+
+/** One line for each machine; where there are several, each but the most used one names what was measured on it. */
+function machineLines(all: readonly ScenarioResult[]): string[] {
+  const titles = new Map<string, string[]>();
+  for (const { machine, title } of all) {
+    const text = machineText(machine);
+    titles.set(text, [...(titles.get(text) ?? []), title]);
+  }
+  const [most, ...others] = [...titles].sort(([, one], [, other]) => other.length - one.length);
+  return [
+    ...(most === undefined ? [] : [`- ${most[0]}`]),
+    ...others.map(([text, measured]) => `- ${text}: ${measured.join("; ")}`),
+  ];
+}
+
+function machineText({ processor, cpus, memoryGiB, system, node }: Machine): string {
+  return `${processor}, ${cpus} CPUs, ${memoryGiB} GiB, ${system}, Node ${node}`;
 }
 
 function goalSections(results: Results): string[] {
@@ -94,22 +113,16 @@ function section(title: string, text: string, table: Table): string {
   return table.body.length === 0 ? "" : `## ${title}\n\n${text}\n\n${markdownTable(table)}`;
 }
 
-async function scenarioSection(
-  scenario: Scenario,
-  result: ScenarioResult,
-  { machine }: Results,
-): Promise<string> {
+async function scenarioSection(scenario: Scenario, result: ScenarioResult): Promise<string> {
   const parts = [`## ${scenario.title}`, scenario.about];
   if (hasOverview(scenario)) {
     parts.push(markdownTable(overviewTable(result)));
     if (sidesIn(result).includes(REFERENCE_SIDE)) parts.push(markdownTable(ratioTable(result)));
   }
   for (const plot of scenario.plots ?? []) {
-    if (await writeCurves(scenario, plot, { machine, result }))
-      parts.push(pictureOf(plot.file, plot.title, IMAGES));
+    if (await writeCurves(scenario, plot, result)) parts.push(pictureOf(plot.file, plot.title, IMAGES));
   }
-  if (scenario.id === overlap.id)
-    parts.push(...(await gridParts({ machine, scenarios: { [scenario.id]: result } })));
+  if (scenario.id === overlap.id) parts.push(...(await gridParts({ scenarios: { [scenario.id]: result } })));
   const details = markdownTable(detailTable(scenario, result));
   const isWide = hasOverview(scenario) || scenario.id === overlap.id;
   parts.push(isWide ? `<details><summary>All columns</summary>\n\n${details}\n\n</details>` : details);
@@ -131,7 +144,7 @@ function conditions(result: ScenarioResult): string {
   const pinned = result.isPinned ? "client and server pinned to one CPU each" : "not pinned";
   const took = result.tookSeconds === undefined ? "" : `, measured in ${result.tookSeconds} s`;
   const rounds = result.rounds === 1 ? "1 round" : `${result.rounds} rounds`;
-  return `<sub>${rounds} of ${result.measureMs} ms a sample, ${pinned}, load average before: ${result.loadBefore.toFixed(1)}${took}</sub>`;
+  return `<sub>${result.machine.processor}, ${rounds} of ${result.measureMs} ms a sample, ${pinned}, load average before: ${result.loadBefore.toFixed(1)}${took}</sub>`;
 }
 
 const INTRODUCTION = `# The benchmark record

@@ -6,6 +6,7 @@
 import fs from "node:fs";
 import path from "node:path";
 import { scenarios } from "../scenario/all-scenarios";
+import { connections } from "../scenario/connections";
 import type { SideName } from "../sides/all-sides";
 import { projectRoot } from "../support/project";
 import type { Results, RowResult } from "../support/results-store";
@@ -71,6 +72,7 @@ export async function writeUserPage(results: Results): Promise<void> {
     hasHeadline ? pictureOf(HEADLINE, HEADLINE_TITLE) : "",
     ...PICTURES.map((picture) => pictureSection(picture)),
     `## All clients, row by row\n\n${ABOUT_TABLE}\n\n${markdownTable(userTable(results))}`,
+    connectionSection(results),
     machineSection(results),
     REPRODUCE,
   ];
@@ -101,6 +103,21 @@ export function userTable({ scenarios: measured }: Results): Table {
         ];
   });
   return { head: ["CPU µs / commands a second / p99 µs", ...SIDES.map((side) => SIDE_TITLES[side])], body };
+}
+
+function connectionSection(results: Results): string {
+  const result = results.scenarios[connections.id];
+  if (result === undefined) return "";
+  const sides = SIDES.filter((side) => connections.rows.some((row) => row.sides.includes(side)));
+  const body = connections.rows.flatMap(({ id, title }) =>
+    connections.columns.flatMap((column) => {
+      const cells = sides.map((side) => figureOf(result.rows[id], side, column));
+      if (cells.every((value) => value === undefined)) return [];
+      return [[`${title}: ${column.title}`, ...cells.map((value) => formatFigure(value, column.digits))]];
+    }),
+  );
+  const table = markdownTable({ head: ["", ...sides.map((side) => SIDE_TITLES[side])], body });
+  return `## ${connections.title}\n\n${table}\n\n${connections.about} To reproduce it, run \`npm run bench -- --only=${connections.id}\`.`;
 }
 
 function cellOf(row: RowResult, side: SideName): string {

@@ -1,73 +1,121 @@
 /**
- * The tables of docs/auto-pipelining.md and what follows from them, from stored results: what each window of automatic
- * batches gives at each added round trip. They stand between two comments of the page; the rest is written by hand.
+ * The tables of docs/auto-pipelining.md from stored results: the settings of automatic pipelining beside ioredis, and the
+ * cells in which a goal is missed. They stand between two comments of the page; the rest is written by hand.
  */
 
 import fs from "node:fs";
 import path from "node:path";
-import { DELAYS_MS, roundTrips } from "../scenario/round-trips";
+import { automaticBatches, DELAYS_MS, LOADS } from "../scenario/automatic-batches";
+import type { SideName } from "../sides/all-sides";
+import type { LoopKind } from "../sides/side";
 import { projectRoot } from "../support/project";
 import type { Results, ScenarioResult } from "../support/results-store";
-import { OPS, P50, P99 } from "../support/scenario";
-import { formatFigure, markdownTable, type Table } from "./format";
+import { type Column, OPS, P50, P99 } from "../support/scenario";
+import { formatFigure, formatRatio, markdownTable } from "./format";
 import { withFigures } from "./marked-place";
 import { figureOf } from "./tables";
-import { type Window, windowConclusions } from "./window-conclusions";
 
 export const WINDOW_PAGE = path.join(projectRoot, "docs", "auto-pipelining.md");
 
-/** Titles of the columns and the ends of row ids, as in the scenario. */
-const WINDOWS: readonly Window[] = [
-  { title: "one batch", id: "-auto" },
-  { title: "adaptive", id: "-adaptive" },
-  { title: "unlimited", id: "-unlimited" },
-  { title: "option off", id: "" },
+interface Setting {
+  readonly title: string;
+  readonly mode: string;
+  readonly side: SideName;
+}
+
+const OFF: Setting = { title: "option off", mode: "off", side: "sluice" };
+const ONE: Setting = { title: "`true`", mode: "true", side: "sluice" };
+const ADAPTIVE: Setting = { title: '`"adaptive"`', mode: "adaptive", side: "sluice" };
+const IOREDIS: Setting = { title: "ioredis, `true`", mode: "true", side: "ioredis" };
+const SETTINGS: readonly Setting[] = [OFF, ONE, ADAPTIVE, IOREDIS];
+
+interface Goal {
+  readonly setting: Setting;
+  readonly to: Setting;
+  readonly leastOps: number;
+  readonly mostP50: number;
+}
+
+const GOALS: readonly Goal[] = [
+  { setting: ONE, to: IOREDIS, leastOps: 0.97, mostP50: 1.05 },
+  { setting: ADAPTIVE, to: OFF, leastOps: 0.95, mostP50: 1.1 },
 ];
+
+interface Cell {
+  readonly load: string;
+  readonly title: string;
+  readonly delayMs: number;
+}
+
+function cellsOf(kind: LoopKind): Cell[] {
+  return LOADS.filter((load) => load.kind === kind).flatMap(({ id, title }) =>
+    DELAYS_MS.map((delayMs) => ({ load: id, title: `${title}, ${delayMs} ms`, delayMs })),
+  );
+}
 
 /** Null while results are missing. */
 export function windowFigures(results: Results): string | null {
-  const result = results.scenarios[roundTrips.id];
+  const result = results.scenarios[automaticBatches.id];
   if (result === undefined) return null;
-  const callers = tableOf(result, "callers", (id) => {
-    const row = result.rows[id];
-    return [OPS, P50, P99].map((column) => formatFigure(figureOf(row, "sluice", column), 0)).join(" / ");
-  });
-  const arrivals = tableOf(result, "arrivals", (id) => {
-    const row = result.rows[id];
-    return [P50, P99].map((column) => formatFigure(figureOf(row, "sluice", column), 0)).join(" / ");
-  });
-  if (callers === null || arrivals === null) return null;
+  const table = (kind: LoopKind, columns: readonly Column[]): string =>
+    markdownTable({
+      head: ["load, added round trip", ...SETTINGS.map(({ title }) => title)],
+      body: cellsOf(kind).map((cell) => [
+        cell.title,
+        ...SETTINGS.map((setting) =>
+          columns.map((column) => formatFigure(measured(result, cell, setting, column), 0)).join(" / "),
+        ),
+      ]),
+    });
   return [
-    "200 callers that send the next command after each reply: commands a second / median / 99th percentile in µs.",
-    markdownTable(callers),
-    "5,000 independent commands a second: median / 99th percentile in µs.",
-    markdownTable(arrivals),
-    runLine(results, result),
-    windowConclusions(result, WINDOWS),
+    "Callers that send the next command after each reply: commands a second / median in µs.",
+    table("callers", [OPS, P50]),
+    "Independent commands at their own pace: median / 99th percentile in µs.",
+    table("arrivals", [P50, P99]),
+    runLine(result),
+    ...GOALS.map((goal) => goalPart(result, goal)),
   ].join("\n\n");
 }
 
-function tableOf(result: ScenarioResult, load: string, cell: (id: string) => string): Table | null {
-  const ids = DELAYS_MS.map((delayMs) => WINDOWS.map(({ id }) => `trip-${load}${id}-${delayMs}`));
-  if (ids.flat().some((id) => result.rows[id]?.sides.sluice === undefined)) return null;
-  const body = ids.map((row, at) => [`${DELAYS_MS[at]} ms`, ...row.map(cell)]);
-  return { head: ["added round trip", ...WINDOWS.map(({ title }) => title)], body };
+function measured(
+  result: ScenarioResult,
+  { load, delayMs }: Cell,
+  { mode, side }: Setting,
+  column: Column,
+): number | undefined {
+  return figureOf(result.rows[`auto-${load}-${delayMs}ms-${mode}`], side, column);
 }
 
-function runLine({ machine }: Results, result: ScenarioResult): string {
-  const { rounds, measureMs, server, measuredAt, rows } = result;
+/** Says in how many cells the goal is reached, and shows the others with what they have. */
+function goalPart(result: ScenarioResult, { setting, to, leastOps, mostP50 }: Goal): string {
+  const cells = [...cellsOf("callers"), ...cellsOf("arrivals")];
+  const missed = cells.flatMap((cell) => {
+    const ratio = (column: Column): number =>
+      (measured(result, cell, setting, column) ?? Number.NaN) /
+      (measured(result, cell, to, column) ?? Number.NaN);
+    const [ops, p50] = [ratio(OPS), ratio(P50)];
+    if (ops >= leastOps && p50 <= mostP50) return [];
+    return [[cell.title, formatRatio(ops), formatRatio(p50)]];
+  });
+  const goal =
+    `Goal of ${setting.title} compared with ${to.title}: at least ${leastOps} times the commands a second, and at most ` +
+    `${mostP50} times the median latency. Reached in ${cells.length - missed.length} of ${cells.length} cells.`;
+  if (missed.length === 0) return goal;
+  const table = markdownTable({ head: ["missed in", "commands a second", "median latency"], body: missed });
+  return `${goal}\n\n${table}`;
+}
+
+function runLine(result: ScenarioResult): string {
+  const { machine, rounds, measureMs, server, measuredAt, rows } = result;
   const spreads = Object.values(rows).flatMap(({ sides }) => {
     const ops = sides.sluice?.figures[OPS.figure];
     return ops === undefined ? [] : [(ops.most - ops.least) / 2 / ops.median];
   });
   const widest = Math.round(Math.max(...spreads) * 100);
-  const isOne = rounds === 1;
-  const line =
-    `The run of ${measuredAt.slice(0, 16).replace("T", " ")} UTC: ${isOne ? "one round" : `medians of ${rounds} rounds`} ` +
-    `of ${measureMs} ms, ${server}, Node ${machine.node}, ${machine.cpus} CPUs.`;
-  return isOne
-    ? `${line} With one round, small differences are not significant.`
-    : `${line} Rounds of a row differ by up to ±${widest} % in commands a second.`;
+  return (
+    `The run of ${measuredAt.slice(0, 16).replace("T", " ")} UTC: medians of ${rounds} rounds of ${measureMs} ms, ${server}, ` +
+    `Node ${machine.node}, ${machine.processor}, ${machine.cpus} CPUs. Rounds of a row differ by up to ±${widest} % in commands a second.`
+  );
 }
 
 export function writeWindowPage(results: Results): void {

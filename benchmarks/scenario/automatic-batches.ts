@@ -5,7 +5,7 @@ import type { ConnectChoices } from "../sides/side";
 import { CPU, OPS, P50, P99, type Scenario } from "../support/scenario";
 import { measureRoundTrips, type RoundTripRow } from "./round-trips";
 
-const DELAYS_MS: readonly number[] = [0, 1, 10];
+export const DELAYS_MS: readonly number[] = [0, 1, 10];
 const CALLERS: readonly number[] = [10, 100, 1000];
 const PER_SECOND = 5000;
 
@@ -32,7 +32,7 @@ const MODES: readonly Mode[] = [
   },
 ];
 
-const LOADS = [
+export const LOADS = [
   ...CALLERS.flatMap((width) =>
     (["mixed16", "mixed1k"] as const).map((operations) => ({
       id: `callers-${width}-${operations}`,

@@ -25,6 +25,7 @@ export interface RowResult {
 export interface ScenarioResult {
   readonly title: string;
   readonly measuredAt: string;
+  readonly machine: Machine;
   readonly rounds: number;
   readonly measureMs: number;
   readonly isPinned: boolean;
@@ -46,7 +47,6 @@ export interface Machine {
 }
 
 export interface Results {
-  readonly machine: Machine;
   readonly scenarios: Record<string, ScenarioResult>;
   /** The same rows on other runtimes, by name and version. */
   readonly runtimes?: Record<string, ScenarioResult>;
@@ -102,7 +102,6 @@ export function readStored(file: string = STORED_FILE): Results | undefined {
 /** Scenarios and runtimes of `fresh` take the place of those in `stored`; the others stay. */
 export function merge(stored: Results | undefined, fresh: Results): Results {
   return {
-    machine: fresh.machine,
     scenarios: { ...stored?.scenarios, ...fresh.scenarios },
     runtimes: { ...stored?.runtimes, ...fresh.runtimes },
   };
@@ -114,7 +113,7 @@ export function writeResults(results: Results, file: string = STORED_FILE): void
   // One line for each side: the file stays readable, and changes to it too.
   fs.writeFileSync(
     file,
-    `${text.replace(/"figures": \{[^}]*\}/g, (figures) => figures.replace(/\n\s*/g, " "))}\n`,
+    `${text.replace(/"(?:figures|machine)": \{[^}]*\}/g, (object) => object.replace(/\n\s*/g, " "))}\n`,
   );
 }
 

@@ -43,6 +43,7 @@ function resultOf(samples: Record<string, number[]>): ScenarioResult {
   return {
     title: "a scenario",
     measuredAt: "2026-01-01T00:00:00.000Z",
+    machine: describeMachine(),
     rounds: 3,
     measureMs: 1,
     isPinned: false,
@@ -83,7 +84,6 @@ describe("benchmark suite", () => {
   it("results survive storing, with four digits", () => {
     const file = path.join(fs.mkdtempSync(path.join(os.tmpdir(), "bench-")), "results.json");
     const stored: Results = {
-      machine: describeMachine(),
       scenarios: { one: resultOf({ sluice: [123_456.789, 1, 9.87654] }) },
     };
     writeResults(stored, file);
@@ -93,12 +93,10 @@ describe("benchmark suite", () => {
   });
 
   it("a scenario that was measured again replaces the stored one as a whole", () => {
-    const machine = describeMachine();
     const old: Results = {
-      machine,
       scenarios: { one: resultOf({ sluice: [1], glide: [1] }), two: resultOf({ sluice: [2] }) },
     };
-    const merged = merge(old, { machine, scenarios: { one: resultOf({ sluice: [3] }) } });
+    const merged = merge(old, { scenarios: { one: resultOf({ sluice: [3] }) } });
     expect(Object.keys(merged.scenarios.one?.rows.row?.sides ?? {})).to.deep.equal(["sluice"]);
     expect(merged.scenarios.two).to.equal(old.scenarios.two);
   });
@@ -122,9 +120,8 @@ describe("benchmark suite", () => {
       const result = resultOf({ sluice: [1e6 / cpu], ioredis: [1e5], "raw+p": [1e6] });
       return { ...result, rows: { [id]: result.rows.row as never } };
     };
-    const machine = describeMachine();
-    const old: Results = { machine, scenarios: {}, runtimes: { "Bun 1.0.0": on(4), "Node 9.1.0": on(3) } };
-    const merged = merge(old, { machine, scenarios: {}, runtimes: { "Node 24.0.0": on(2) } });
+    const old: Results = { scenarios: {}, runtimes: { "Bun 1.0.0": on(4), "Node 9.1.0": on(3) } };
+    const merged = merge(old, { scenarios: {}, runtimes: { "Node 24.0.0": on(2) } });
     expect(runtimesTable(merged)).to.deep.equal({
       head: ["CPU µs per command", "Node 9.1.0", "Node 24.0.0", "Bun 1.0.0"],
       body: [
