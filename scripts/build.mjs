@@ -33,7 +33,7 @@ const LATE = Object.fromEntries(
     "client/cluster/cluster": "cluster-client",
     "client/command-limits": "command-limits",
     "client/consumers/consume": "consumers",
-    "client/cluster/cluster-keyspace": "cluster-keyspace",
+    "client/whole-cluster/cluster-keyspace": "cluster-keyspace",
     "client/leasing": "leases",
     "client/message-readers": "messages",
     "client/locks/lock": "locks",

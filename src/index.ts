@@ -21,7 +21,6 @@ declare module "./client/redis" {
 }
 
 export { Cluster } from "./client/cluster/cluster";
-export type { NodeReplies, OnAllOptions, ScanPageOptions } from "./client/cluster/whole-cluster";
 export type { CallLimits } from "./client/command-limits";
 export type {
   ConsumeHandlerOptions,
@@ -73,6 +72,7 @@ export type {
   StallStats,
 } from "./client/stats";
 export type { RedisStatus } from "./client/types";
+export type { NodeReplies, OnAllOptions, ScanPageOptions } from "./client/whole-cluster/whole-cluster";
 export {
   AnswersDifferError,
   ClusterAllFailedError,

@@ -4,6 +4,7 @@
  */
 
 import { SLOT_COUNT } from "../command/slot";
+import { ReplyError } from "../errors";
 import { type RedirectContext, redirectChannel } from "../observability/work-channels";
 import { parsePort } from "../util/address-checks";
 import { maskName } from "../util/credentials";
@@ -33,6 +34,12 @@ export interface Redirect {
   /** The port of a node that an ASK names without its host. */
   readonly port?: number;
 }
+
+/** Errors that name a node. */
+const TARGETED: ReadonlyMap<string, RedirectKind> = new Map([
+  ["MOVED", RedirectKind.Moved],
+  ["ASK", RedirectKind.Ask],
+]);
 
 const WORDS: ReadonlyMap<string, Redirect> = new Map([
   ["TRYAGAIN", plain(RedirectKind.TryAgain)],
@@ -72,13 +79,25 @@ function plain(kind: RedirectKind): Redirect {
 
 /** The redirect in the error, or null for an ordinary error. `sender` is the node that sent it. */
 export function parseRedirect(message: string, sender: NodeAddress): Redirect | null {
-  const text = message.startsWith(EXEC_REASON) ? message.slice(EXEC_REASON.length) : message;
+  const text = reasonIn(message);
+  const word = wordOf(text);
+  const kind = TARGETED.get(word);
+  return kind === undefined ? (WORDS.get(word) ?? null) : parseTarget(kind, text, sender);
+}
+
+/** Whether the error is a reply of a node that serves the slot of the command. */
+export function isServed(error: Error): boolean {
+  const word = wordOf(reasonIn(error.message));
+  return error instanceof ReplyError && !TARGETED.has(word) && !WORDS.has(word);
+}
+
+function reasonIn(message: string): string {
+  return message.startsWith(EXEC_REASON) ? message.slice(EXEC_REASON.length) : message;
+}
+
+function wordOf(text: string): string {
   const space = text.indexOf(" ");
-  const word = space < 0 ? text : text.slice(0, space);
-  if (word === "MOVED" || word === "ASK") {
-    return parseTarget(word === "MOVED" ? RedirectKind.Moved : RedirectKind.Ask, text, sender);
-  }
-  return WORDS.get(word) ?? null;
+  return space < 0 ? text : text.slice(0, space);
 }
 
 // MOVED 3999 127.0.0.1:6381

@@ -17,7 +17,8 @@
  * working for other commands.
  *
  * A node may refuse a command and serve the next one, for example when a failover ends between them. So a slot that
- * was not served is in doubt: its oldest command is sent alone, and an answer opens the slot for the others.
+ * was not served is in doubt: its oldest command is sent alone, and its reply, even an error, opens the slot for the
+ * others.
  *
  * How a slot gets from held to sent:
  *
@@ -40,6 +41,7 @@ import { bytesOf } from "../command/size";
 import { Delay, userClockMs } from "../util/scheduling";
 import type { NodeClient } from "./cluster-node";
 import { transactionOf } from "./cluster-transaction";
+import { isServed } from "./redirect";
 import { UNHEARD_MS } from "./settling";
 
 export const WaitReason = {
@@ -172,8 +174,8 @@ class DrainHook implements SettleHook {
     this.onSettled(true);
   }
 
-  onFailed(): void {
-    this.onSettled(false);
+  onFailed(error: Error): void {
+    this.onSettled(isServed(error));
   }
 }
 

@@ -11,7 +11,8 @@ import type { NamedNode } from "../command/command-extra";
 import { CommandFlag } from "../command/command-spec";
 import type { Dispatcher } from "../command/dispatcher";
 import { UNKNOWN_KEYS } from "../command/key-positions";
-import { NO_SLOT, slotOf, UNROUTED } from "../command/slot";
+import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOf, UNROUTED } from "../command/slot";
+import { ReplyError } from "../errors";
 import { copyError } from "../util/copy-error";
 import { toError } from "../util/user-code";
 import { askingFor } from "./asking";
@@ -24,7 +25,6 @@ import {
   transactionOf,
 } from "./cluster-transaction";
 import { CommandGuide } from "./command-guide";
-import { announce, crossSlotError, type FanOut, type FanOutPart, spansSlots } from "./fan-out";
 import type { NodePool } from "./node-pool";
 import { isReplicaRead, type ReadPreference } from "./read-preference";
 import { type RetryQueue, WaitReason } from "./retry-queue";
@@ -36,6 +36,18 @@ export interface Gatekeeper {
   admit(commands: readonly Command[]): void;
 }
 
+/** A part with its node; null: the owner of its slot. */
+export interface FanOutPart {
+  readonly command: Command;
+  readonly node: ClusterNode | null;
+}
+
+/** Sends some commands to several nodes. */
+export interface Splitter {
+  /** The parts of a command, or null if the whole command goes to one node. */
+  plan(command: Command): FanOutPart[] | null;
+}
+
 export interface RouterDeps {
   readonly slots: SlotMap;
   readonly pool: NodePool;
@@ -45,8 +57,10 @@ export interface RouterDeps {
   readonly reads: ReadPreference | null;
   /** Commands that subscribe and unsubscribe. */
   readonly subscriber: Dispatcher;
-  /** Sends some commands to several nodes; null while the option is off. */
-  readonly fanOut: FanOut | null;
+  /** Null while the option is off. */
+  readonly fanOut: Splitter | null;
+  /** The parts of an HIMPORT that every master has to know, or null for one that goes to a single node. */
+  announce(command: Command): FanOutPart[] | null;
   /** The delay before a node that could not be reached is tried again. */
   readonly retryDelayMs: number;
   /** A slot has no owner: the map is incomplete. */
@@ -161,7 +175,7 @@ export class ClusterRouter implements Dispatcher {
     const { flags } = command.spec;
     if ((flags & SUBSCRIBING) !== 0) this.deps.subscriber.dispatch(command);
     else if ((flags & CommandFlag.Multi) !== 0) command.fail(new OpenTransactionError());
-    else if ((flags & CommandFlag.Fieldsets) !== 0) this.spread(command, announce(command, this.deps.slots));
+    else if ((flags & CommandFlag.Fieldsets) !== 0) this.spread(command, this.deps.announce(command));
     else if ((flags & WATCHING) !== 0) this.dispatchToOne(command);
     else if (spansSlots(command)) command.fail(crossSlotError());
     else this.spread(command, this.deps.fanOut?.plan(command) ?? null);
@@ -451,6 +465,16 @@ export class ClusterRouter implements Dispatcher {
     this.deps.retries.arrive(command, { reason: WaitReason.Failover, delayMs: this.deps.retryDelayMs });
     return null;
   }
+}
+
+/** Whether its keys are in several slots. A single server would not report that. */
+function spansSlots({ spec, args }: Command): boolean {
+  return (spec.flags & CommandFlag.OneSlot) !== 0 && commonSlotOf(spec, args) === MIXED_SLOTS;
+}
+
+/** The error that servers in cluster mode return. */
+function crossSlotError(): ReplyError {
+  return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }
 
 /** Scripts are loaded on the node where they run. */

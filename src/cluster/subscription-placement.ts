@@ -1,7 +1,6 @@
 /**
  * Decides the nodes for each subscription of a cluster client: channels and patterns at any one node, because a
- * cluster delivers classic messages to all nodes; shard channels at the master of their slot; names of keyspace
- * notifications at every master, because each server notifies of its own keys only. Knows no connections.
+ * cluster delivers classic messages to all nodes; shard channels at the master of their slot. Knows no connections.
  */
 
 import type { Command } from "../command/command";
@@ -85,32 +84,6 @@ export class SlotMasters implements Placement {
 
   isUsed({ shard }: ClusterNode): boolean {
     return shard !== null;
-  }
-
-  isReplaceable(): boolean {
-    return false;
-  }
-
-  leave(): void {}
-}
-
-/** Each name is at every master. Only the client itself subscribes there. */
-export class EveryMaster implements Placement {
-  readonly kinds = [SubscriptionKind.Channel, SubscriptionKind.Pattern];
-  readonly isSpread = true;
-
-  constructor(private readonly slots: SlotMap) {}
-
-  nodesOf(): readonly ClusterNode[] {
-    return [...this.slots.owners().keys()];
-  }
-
-  nodeFor(): ClusterNode | Error {
-    return new NoSubscriberError();
-  }
-
-  isUsed(): boolean {
-    return false;
   }
 
   isReplaceable(): boolean {

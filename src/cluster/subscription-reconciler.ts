@@ -50,8 +50,8 @@ export interface ReconcilerDeps {
   onMoved(slot: number, target: NodeAddress): void;
   onConnectionOpened(node: ClusterNode): void;
   onConnectionClosed(node: ClusterNode): void;
-  /** The server rejects subscriptions that it accepted before; they are given up. */
-  onRefused(error: Error, node: ClusterNode): void;
+  /** The server rejects names, perhaps after it accepted them before; they are given up. */
+  onRefused(error: Error, node: ClusterNode, kind: SubscriptionKind, names: readonly Buffer[]): void;
   /** Every wanted name is subscribed. */
   onSettled(): void;
   onGap(gap: SubscriptionGap): void;
@@ -429,8 +429,8 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
       this.wanted.miss(kind, name);
       for (const connection of this.connectionsFor(kind, name)) {
         const names = questions.get(connection);
-        // Shard channels may live in different slots.
-        if (kind === SubscriptionKind.Shard) this.ask(connection, kind, [name]);
+        // Each name has its own nodes, and its own answer.
+        if (this.placement.isSpread) this.ask(connection, kind, [name]);
         else if (names === undefined) questions.set(connection, [name]);
         else names.push(name);
       }
@@ -499,7 +499,7 @@ export class SubscriptionReconciler implements Dispatcher, ConnectionHome {
     }
     if (error instanceof ReplyError || error instanceof TooManyRedirectionsError) {
       this.wanted.refuse(kind, names);
-      this.deps.onRefused(error, node);
+      this.deps.onRefused(error, node, kind, names);
     } else if (error !== null) return;
     if (![...this.connections.values()].some(({ asked }) => asked.size > 0)) this.look();
   }

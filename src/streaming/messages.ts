@@ -238,9 +238,11 @@ class Hub {
     for (const reader of told) reader.onGap(entry);
   };
 
-  private readonly onEnd = (failure: Error | null = null): void => {
-    for (const { readers } of [...this.topics.values()])
-      for (const reader of [...readers]) void reader.finish(failure);
+  /** The client has ended, or a server refuses one name. */
+  private readonly onEnd = (failure: Error | null = null, refused: string | null = null): void => {
+    for (const { name, readers } of [...this.topics.values()])
+      if (refused === null || name === refused)
+        for (const reader of [...readers]) void reader.finish(failure);
   };
 }
 

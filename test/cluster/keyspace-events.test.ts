@@ -94,6 +94,34 @@ for (const kind of [ServerKind.Redis, ServerKind.Valkey]) {
       await reader.close();
     });
 
+    it("a refused pattern ends its own reader only, at once or after its permission was withdrawn", async () => {
+      const user = { username: "reader", password: "secret" };
+      const allow = (...keys: string[]): Promise<unknown> =>
+        Promise.all(
+          fixture.cluster.nodes.map((node) =>
+            node.command(
+              ...["ACL", "SETUSER", user.username, "on", `>${user.password}`, "+@all", "~*", "resetchannels"],
+              ...keys.map((key) => `&__keyspace@0__:${key}`),
+            ),
+          ),
+        );
+      await allow("a*", "b*");
+      const cluster = fixture.connect({ redisOptions: user });
+      const [kept, lost, refused] = ["a*", "b*", "c*"].map((keys) => cluster.keyspaceEvents({ keys }));
+      if (!kept || !lost || !refused) throw new Error("no readers");
+      expect((await failureOf(refused.ready)).message).to.match(/^NOPERM/);
+      await Promise.all([kept.ready, lost.ready]);
+      // The server closes the connections whose subscriptions are no longer allowed.
+      const end = failureOf(lost.next());
+      await allow("a*");
+      expect((await end).message).to.match(/^NOPERM/);
+      expect((await kept.next()).value).to.include({ kind: "gap" });
+      await cluster.set("a", 1);
+      expect((await kept.next()).value).to.include({ kind: "event", key: "a" });
+      await kept.close();
+      await Promise.all(fixture.cluster.nodes.map((node) => node.command("ACL", "DELUSER", user.username)));
+    });
+
     it("names the node that sends none, and ends with the client", async () => {
       const cluster = fixture.connect();
       const silent = await fixture.cluster.ownerOf(calculateSlot("b"));

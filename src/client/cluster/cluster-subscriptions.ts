@@ -1,7 +1,7 @@
 /**
  * The subscriptions of a cluster client. One reconciler keeps channels and patterns at any node; with the
- * option `shardedSubscribers` another one keeps shard channels at the masters of their slots, and a third one keeps
- * names at every master for keyspace notifications. Creates their connections, and reports their events to the client.
+ * option `shardedSubscribers` another one keeps shard channels at the masters of their slots. A feature may add its
+ * own. Creates their connections, and reports their events to the client.
  */
 
 import type { ClusterNode } from "../../cluster/cluster-node";
@@ -9,7 +9,7 @@ import type { NodePool } from "../../cluster/node-pool";
 import type { SlotMap } from "../../cluster/slot-map";
 import type { SlotOwners } from "../../cluster/slot-owners";
 import type { SubscriberClient, SubscriberListener } from "../../cluster/subscriber-connection";
-import { AnyNode, EveryMaster, type Placement, SlotMasters } from "../../cluster/subscription-placement";
+import { AnyNode, type Placement, SlotMasters } from "../../cluster/subscription-placement";
 import { type ReconcilerDeps, SubscriptionReconciler } from "../../cluster/subscription-reconciler";
 import type { Command } from "../../command/command";
 import type { Dispatcher } from "../../command/dispatcher";
@@ -33,9 +33,9 @@ export interface SubscriptionsDeps {
   emit(event: string, ...args: unknown[]): void;
 }
 
-/** Receives the reports of the subscriptions at every master. */
-export type EverywhereHome = Pick<ReconcilerDeps, "onRefused" | "onSettled" | "onGap"> & {
-  onMessage(message: Message): void;
+/** Receives the reports of subscriptions of the client itself. */
+export type SubscriptionsHome = Pick<ReconcilerDeps, "onRefused" | "onSettled" | "onGap"> & {
+  onMessage(message: Message, node: ClusterNode): void;
 };
 
 export class ClusterSubscriptions implements Dispatcher {
@@ -81,15 +81,13 @@ export class ClusterSubscriptions implements Dispatcher {
     return this.classic.isWanted(...name) || this.sharded?.isWanted(...name) === true;
   }
 
-  /** Subscriptions of the client itself that exist at every master. */
-  atEveryMaster(home: EverywhereHome): SubscriptionReconciler {
-    // A master that has become a replica would repeat the notifications of its new master.
-    const onMessage = (message: Message, { shard }: ClusterNode): void => {
-      if (shard !== null) home.onMessage(message);
-    };
-    const { onGap, onRefused, onSettled } = home;
-    const deps = { ...this.depsFor("keyspace", onMessage), onGap, onRefused, onSettled };
-    const reconciler = this.make(new EveryMaster(this.deps.slots), deps);
+  /** Subscriptions of the client itself. Their connections have the kind in their name. */
+  add(
+    kind: string,
+    placement: Placement,
+    { onMessage, ...reports }: SubscriptionsHome,
+  ): SubscriptionReconciler {
+    const reconciler = this.make(placement, { ...this.depsFor(kind, onMessage), ...reports });
     if (this.isStarted) reconciler.start();
     return reconciler;
   }

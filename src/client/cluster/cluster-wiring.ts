@@ -5,7 +5,6 @@
 
 import type { ClusterNode, NodeClient } from "../../cluster/cluster-node";
 import { type DiscoveryOptions, findSeeds, type Seed, type StartNode } from "../../cluster/discovery";
-import { FanOut } from "../../cluster/fan-out";
 import { type ClusterStatus, Lifecycle } from "../../cluster/lifecycle";
 import { NodePool } from "../../cluster/node-pool";
 import { NodeSupervisor } from "../../cluster/node-supervisor";
@@ -21,6 +20,7 @@ import { INSPECT } from "../../util/inspect";
 import type { Caching } from "../caching";
 import type { ClusterOptions } from "../options/cluster-options";
 import type { Redis } from "../redis";
+import { announce, FanOut } from "../whole-cluster/fan-out";
 import { ClusterSubscriptions } from "./cluster-subscriptions";
 import { NodeCounts, NodeView, ViewFactory } from "./node-views";
 
@@ -137,6 +137,7 @@ export class ClusterWiring {
       retries,
       subscriber: subscriptions,
       fanOut: options.followCommandTips ? this.makeFanOut() : null,
+      announce: (command) => announce(command, slots),
       reads: this.reads,
       gatekeeper: { admit: (commands) => this.lifecycle.admit(commands) },
       retryDelayMs: options.retryDelayOnFailover || 100,

@@ -71,10 +71,6 @@ import type {
   ReplyMappingMode,
   ReplyOf,
 } from "../types";
-import { type CacheView, ClusterChain } from "./cluster-chain";
-import { lend } from "./cluster-lending";
-import { quitClusterWithin } from "./cluster-quit";
-import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 import {
   type NodeReplies,
   type OnAllOptions,
@@ -83,7 +79,11 @@ import {
   type ScanPageOptions,
   scannerOf,
   scanPage,
-} from "./whole-cluster";
+} from "../whole-cluster/whole-cluster";
+import { type CacheView, ClusterChain } from "./cluster-chain";
+import { lend } from "./cluster-lending";
+import { quitClusterWithin } from "./cluster-quit";
+import { ClusterWiring, type WiringOwner } from "./cluster-wiring";
 
 type AnyListener = Parameters<EventEmitter["on"]>[1];
 /** The options determine the type parameter of the client. */

@@ -1,7 +1,7 @@
 /** SCAN over the masters of a cluster, over stand-ins of the nodes: one after the other, losses, successors. In virtual time. */
 
 import { expect } from "chai";
-import type { ClusterScanner } from "../../../src/client/cluster/cluster-scanner";
+import type { ClusterScanner } from "../../../src/client/whole-cluster/cluster-scanner";
 import { type InVirtualTime, inVirtualTime } from "../../support/modules-in-virtual-time";
 
 type Page = readonly [cursor: string, ...elements: string[]] | Error;
@@ -10,7 +10,7 @@ const CLOSED = "Connection is closed.";
 const PAUSE_MS = 200;
 
 describe("ClusterScanner", () => {
-  let home: InVirtualTime<typeof import("../../../src/client/cluster/cluster-scanner")>;
+  let home: InVirtualTime<typeof import("../../../src/client/whole-cluster/cluster-scanner")>;
   /** The masters that own slots, with the pages that each will give. */
   let masters: Map<string, Page[]>;
   /** The questions: node, command, arguments. */
@@ -21,7 +21,7 @@ describe("ClusterScanner", () => {
   let scanner: ClusterScanner;
 
   before(() => {
-    home = inVirtualTime(() => require("../../../src/client/cluster/cluster-scanner"));
+    home = inVirtualTime(() => require("../../../src/client/whole-cluster/cluster-scanner"));
   });
 
   beforeEach(() => make(new Map()));

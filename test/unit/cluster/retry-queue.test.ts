@@ -6,6 +6,7 @@ import { RetryQueue, WaitReason } from "../../../src/cluster/retry-queue";
 import { Command } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
+import { ReplyError } from "../../../src/errors";
 
 const TEXT = { protocol: 2, replyMapping: "legacy" } as const;
 
@@ -233,6 +234,41 @@ describe("retry queue", () => {
     sent[1]?.fulfil(null, TEXT);
     expect(left).to.deep.equal(["a", "b", "c", "new"]);
     expect(retries.isHeld(1)).to.equal(false);
+  });
+
+  describe("after a refusal", () => {
+    /** Sends the oldest of three commands, and returns the commands that follow its outcome. */
+    function sentAfter(end: (first: Command) => void): string[] {
+      retries = queue((commands) => {
+        left.push(...commands.map(({ args }) => String(args[0])));
+        if (retries.isHeld(1)) retries.holdBehind(commands, node);
+      });
+      retries.resume();
+      const first = command("first", 1);
+      giveBack(first, WaitReason.ClusterDown, 100);
+      for (const name of ["second", "third"]) retries.lineUp(command(name, 1));
+      clock.tick(100);
+      expect(left.splice(0)).to.deep.equal(["first"]);
+      end(first);
+      return left;
+    }
+
+    const OUTCOMES: readonly (readonly [string, (first: Command) => void, string[]])[] = [
+      ["a reply", (first) => first.fulfil(null, TEXT), ["second", "third"]],
+      ["an error reply", (first) => first.fail(new ReplyError("WRONGTYPE wrong kind")), ["second", "third"]],
+      [
+        "another refusal",
+        (first) => first.fail(new ReplyError("CLUSTERDOWN Hash slot not served")),
+        ["second"],
+      ],
+      ["a MOVED that leads nowhere", (first) => first.fail(new ReplyError("MOVED 1 h:1")), ["second"]],
+      ["a timeout", (first) => first.fail(new Error("timeout")), ["second"]],
+    ];
+    for (const [what, end, following] of OUTCOMES) {
+      it(`${what} lets out ${following.length === 2 ? "all commands" : "the next one only"}`, () => {
+        expect(sentAfter(end)).to.deep.equal(following);
+      });
+    }
   });
 
   it("keeps what could not be sent before all that waits", () => {

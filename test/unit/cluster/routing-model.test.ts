@@ -106,6 +106,7 @@ class ModelCluster {
       reads: null,
       subscriber: nothing,
       fanOut: null,
+      announce: () => null,
       retryDelayMs: 50,
       onUncovered: () => {},
       onUnreachable: (node, commands) => this.redirector.onUnreachable(node, commands),

@@ -4,9 +4,9 @@
  * in the order of the parts.
  */
 
-import type { ResponsePolicy } from "../command/command-table";
-import type { Reply } from "../protocol/resp-types";
-import { AnswersDifferError } from "./cluster-errors";
+import { AnswersDifferError } from "../../cluster/cluster-errors";
+import type { ResponsePolicy } from "../../command/command-table";
+import type { Reply } from "../../protocol/resp-types";
 
 export type Answer =
   | { readonly value: Reply; readonly error: null }

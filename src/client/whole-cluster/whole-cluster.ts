@@ -3,7 +3,6 @@
  * node hides no reply of the others. The commands stay on their nodes: redirects are errors.
  */
 
-import { foldFor, valuesOf } from "../../cluster/aggregate";
 import type { ClusterNode } from "../../cluster/cluster-node";
 import type { CommandSpec } from "../../command/command-spec";
 import { fanOutPolicyFor, specOf } from "../../command/command-table";
@@ -13,9 +12,10 @@ import type { Argument } from "../../protocol/resp-types";
 import type { KeyspaceEvents } from "../../streaming/keyspace-events";
 import type { ScanStreamOptions } from "../../streaming/scan-stream";
 import { toError } from "../../util/user-code";
+import type { ClusterWiring } from "../cluster/cluster-wiring";
 import type { CallLimits } from "../command-limits";
+import { foldFor, valuesOf } from "./aggregate";
 import { type ScanReply, scannerOf } from "./cluster-scanner";
-import type { ClusterWiring } from "./cluster-wiring";
 
 export { scannerOf };
 

@@ -5,22 +5,16 @@
  * so the whole is not atomic. Off by default.
  */
 
-import { Command, CommandState, type Completion, issuedBy, Origin, sentFor } from "../command/command";
-import type { CommandExtra, SentCommand, SettleHook } from "../command/command-extra";
-import { CommandFlag, type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../command/command-spec";
-import { type FanOutPolicy, fanOutPolicyFor } from "../command/command-table";
-import { isWord, keyPositions } from "../command/key-positions";
-import { commonSlotOf, MIXED_SLOTS, NO_SLOT, slotOfKey, UNROUTED } from "../command/slot";
-import { ReplyError } from "../errors";
-import type { Argument, Reply } from "../protocol/resp-types";
+import type { ClusterNode } from "../../cluster/cluster-node";
+import type { FanOutPart, Splitter } from "../../cluster/router";
+import { Command, CommandState, type Completion, issuedBy, Origin, sentFor } from "../../command/command";
+import type { CommandExtra, SentCommand, SettleHook } from "../../command/command-extra";
+import { type CommandSpec, LEGACY_SHAPE, type ReplyShape } from "../../command/command-spec";
+import { type FanOutPolicy, fanOutPolicyFor } from "../../command/command-table";
+import { isWord, keyPositions } from "../../command/key-positions";
+import { NO_SLOT, slotOfKey, UNROUTED } from "../../command/slot";
+import type { Argument, Reply } from "../../protocol/resp-types";
 import { type Answer, type Fold, foldFor, valuesOf } from "./aggregate";
-import type { ClusterNode } from "./cluster-node";
-
-/** A part with its node; null: the owner of its slot. */
-export interface FanOutPart {
-  readonly command: Command;
-  readonly node: ClusterNode | null;
-}
 
 export interface FanOutNodes {
   /** Every master that serves slots, with one of them. */
@@ -31,7 +25,7 @@ export interface FanOutNodes {
 /** MSETNX is missing: it is all or nothing, which separate parts cannot guarantee. */
 const SPLITTABLE: ReadonlySet<string> = new Set(["mget", "mset", "del", "unlink", "exists", "touch"]);
 
-export class FanOut {
+export class FanOut implements Splitter {
   /** Whether a spec can fan out at all; the cache makes the check of all other commands cheap. */
   private readonly candidates = new WeakMap<CommandSpec, boolean>();
 
@@ -98,16 +92,6 @@ export function announce(command: Command, slots: Pick<FanOutNodes, "owners">): 
   if (command.origin === Origin.Part || !ANNOUNCEMENTS.some((one) => isWord(word, one))) return null;
   const places = [...slots.owners().values()].map((slot) => ({ slot, node: null }));
   return places.length === 0 ? null : copiesFor(command, places, foldFor("all_succeeded", "himport") as Fold);
-}
-
-/** Whether its keys are in several slots. A single server would not report that. */
-export function spansSlots({ spec, args }: Command): boolean {
-  return (spec.flags & CommandFlag.OneSlot) !== 0 && commonSlotOf(spec, args) === MIXED_SLOTS;
-}
-
-/** The error that servers in cluster mode return. */
-export function crossSlotError(): ReplyError {
-  return new ReplyError("CROSSSLOT Keys in request don't hash to the same slot");
 }
 
 function canFanOut(spec: CommandSpec): boolean {

@@ -4,6 +4,10 @@
  */
 
 import { EventEmitter } from "node:events";
+import { NoSubscriberError } from "../../cluster/cluster-errors";
+import type { ClusterNode } from "../../cluster/cluster-node";
+import type { SlotMap } from "../../cluster/slot-map";
+import type { Placement } from "../../cluster/subscription-placement";
 import type { SubscriptionReconciler } from "../../cluster/subscription-reconciler";
 import { type SubscriptionGap, SubscriptionKind } from "../../connection/subscriptions";
 import { ConnectionClosedError } from "../../errors";
@@ -15,10 +19,10 @@ import type {
 } from "../../streaming/keyspace-events";
 import type { MessagesKind } from "../../streaming/messages";
 import { startInterval, stopInterval } from "../../util/scheduling";
+import type { ClusterWiring } from "../cluster/cluster-wiring";
 import { emitMessage } from "../events";
 import type { ClusterOptions } from "../options/cluster-options";
 import { readers } from "../streams";
-import type { ClusterWiring } from "./cluster-wiring";
 
 /** The cluster client of the readers. */
 export interface NotifiedCluster extends EventEmitter {
@@ -27,8 +31,7 @@ export interface NotifiedCluster extends EventEmitter {
 
 /** A name that is not confirmed by every master yet. */
 interface Fresh {
-  readonly kind: SubscriptionKind;
-  readonly name: Buffer;
+  readonly name: string;
   resolve(): void;
   reject(error: Error): void;
 }
@@ -52,6 +55,32 @@ export function openClusterKeyspaceEvents(
   return readers().openKeyspaceReader(keyspace, options);
 }
 
+/** Each name is at every master. Only the client itself subscribes there. */
+class EveryMaster implements Placement {
+  readonly kinds = [SubscriptionKind.Channel, SubscriptionKind.Pattern];
+  readonly isSpread = true;
+
+  constructor(private readonly slots: SlotMap) {}
+
+  nodesOf(): readonly ClusterNode[] {
+    return [...this.slots.owners().keys()];
+  }
+
+  nodeFor(): ClusterNode | Error {
+    return new NoSubscriberError();
+  }
+
+  isUsed(): boolean {
+    return false;
+  }
+
+  isReplaceable(): boolean {
+    return false;
+  }
+
+  leave(): void {}
+}
+
 class ClusterKeyspace implements KeyspaceSource {
   readonly events = new EventEmitter();
   private readonly reconciler: SubscriptionReconciler;
@@ -65,13 +94,16 @@ class ClusterKeyspace implements KeyspaceSource {
     private readonly wiring: ClusterWiring,
     private readonly untilReady: () => Promise<unknown>,
   ) {
-    this.reconciler = wiring.subscriptions.atEveryMaster({
-      onMessage: (message) => emitMessage(this.events, message),
+    this.reconciler = wiring.subscriptions.add("keyspace", new EveryMaster(wiring.slots), {
+      onMessage: (message, { shard }) => {
+        // A master that has become a replica would repeat the notifications of its new master.
+        if (shard !== null) emitMessage(this.events, message);
+      },
       onGap: (gap) => this.onGap(gap),
       onSettled: () => this.onSettled(),
-      onRefused: (error) => this.end(error),
+      onRefused: (error, _node, _kind, [name]) => this.onRefused(error, String(name)),
     });
-    cluster.on("end", () => this.end(null));
+    cluster.on("end", () => this.end());
   }
 
   get isResubscribing(): boolean {
@@ -108,9 +140,8 @@ class ClusterKeyspace implements KeyspaceSource {
 
   subscribe(kind: MessagesKind, name: string): Promise<void> {
     return new Promise((resolve, reject) => {
-      const one: Fresh = { kind: kindOf(kind), name: Buffer.from(name), resolve, reject };
-      this.fresh.push(one);
-      this.reconciler.want(one.kind, one.name);
+      this.fresh.push({ name, resolve, reject });
+      this.reconciler.want(kindOf(kind), Buffer.from(name));
       if (this.count++ > 0) return;
       this.timer = startInterval(() => this.wiring.refresher.request(null), REFRESH_MS).unref();
     });
@@ -130,21 +161,25 @@ class ClusterKeyspace implements KeyspaceSource {
 
   /** A name is missing everywhere while it is new, which is no gap. */
   private onGap(gap: SubscriptionGap): void {
-    const isOld = (kind: SubscriptionKind, name: string): boolean =>
-      !this.fresh.some((one) => one.kind === kind && one.name.toString() === name);
-    this.events.emit("gap", {
-      ...gap,
-      channels: gap.channels.filter((name) => isOld(SubscriptionKind.Channel, name)),
-      patterns: gap.patterns.filter((name) => isOld(SubscriptionKind.Pattern, name)),
-    });
+    const isOld = (name: string): boolean => !this.fresh.some((one) => one.name === name);
+    const { channels, patterns } = gap;
+    this.events.emit("gap", { ...gap, channels: channels.filter(isOld), patterns: patterns.filter(isOld) });
   }
 
-  /** A server refuses a subscription, or the client has ended. */
-  private end(error: Error | null): void {
+  /** A server refuses a name, which has an answer of its own because it has its own nodes. */
+  private onRefused(error: Error, name: string): void {
+    const { fresh } = this;
+    this.fresh = fresh.filter((one) => one.name !== name);
+    for (const one of fresh) if (one.name === name) one.reject(error);
+    this.events.emit("end", error, name);
+  }
+
+  /** The client has ended. */
+  private end(): void {
     const { fresh } = this;
     this.fresh = [];
-    for (const { reject } of fresh) reject(error ?? new ConnectionClosedError());
-    this.events.emit("end", error);
+    for (const { reject } of fresh) reject(new ConnectionClosedError());
+    this.events.emit("end");
   }
 }
 

@@ -1,5 +1,5 @@
 import { expect } from "chai";
-import { type Answer, foldFor } from "../../../src/cluster/aggregate";
+import { type Answer, foldFor } from "../../../src/client/whole-cluster/aggregate";
 import type { ResponsePolicy } from "../../../src/command/command-table";
 
 const good = (value: unknown): Answer => ({ value, error: null });

@@ -9,7 +9,7 @@ import type { ClusterNode } from "../../cluster/cluster-node";
 import { SLOT_COUNT } from "../../command/slot";
 import { ArgumentError, OutcomeUnknownError } from "../../errors";
 import { sleep } from "../../util/scheduling";
-import type { ClusterWiring } from "./cluster-wiring";
+import type { ClusterWiring } from "../cluster/cluster-wiring";
 
 export type ScanReply = [cursor: string, elements: unknown[]];
 

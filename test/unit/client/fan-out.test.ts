@@ -1,8 +1,9 @@
 /** Commands that several nodes run: how they are divided, what becomes of the answers, and what goes to one node as it is. */
 
 import { expect } from "chai";
+import { announce, FanOut } from "../../../src/client/whole-cluster/fan-out";
 import { ClusterNode } from "../../../src/cluster/cluster-node";
-import { announce, FanOut, type FanOutPart } from "../../../src/cluster/fan-out";
+import type { FanOutPart } from "../../../src/cluster/router";
 import { Command, CommandState, issuedBy, Origin } from "../../../src/command/command";
 import { specOf } from "../../../src/command/command-table";
 import { PromiseCompletion } from "../../../src/command/promise-completion";
