@@ -95,15 +95,15 @@ export class Leases {
     return Array.from(this.loans, ({ link }) => link);
   }
 
-  take(onRefused: Lessor["onRefused"], { waitMs = this.waitMs, isUncounted }: LendTerms): Promise<Loan> {
+  take(onRefused: Lessor["onRefused"], { waitMs = this.waitMs, ownDb }: LendTerms): Promise<Loan> {
     if (this.owner.isLeaving()) return Promise.reject(new ConnectionClosedError());
     const onReleased: Lessor["onReleased"] = (loan, isClean) => {
       this.takeBack(loan, isClean);
-      if (isUncounted !== true) this.quota.release();
+      if (ownDb === undefined) this.quota.release();
     };
     const loan = new Loan({ onReleased, onRefused });
-    if (isUncounted === true) {
-      this.lend(loan);
+    if (ownDb !== undefined) {
+      this.lend(loan, ownDb);
       return Promise.resolve(loan);
     }
     return new Promise((resolve, reject) => {
@@ -154,13 +154,13 @@ export class Leases {
 
   private grant(request: Request): boolean {
     if (request.isOver) return false;
-    this.lend(request.loan);
+    this.lend(request.loan, this.owner.currentDb());
     request.settle(null);
     return true;
   }
 
-  private lend(loan: Loan): void {
-    loan.connection = this.pool.take(this.owner.currentDb(), loan);
+  private lend(loan: Loan, db: number): void {
+    loan.connection = this.pool.take(db, loan);
     this.loans.add(loan);
   }
 

@@ -13,7 +13,7 @@ import type { Borrower } from "../leases/connection-pool";
 import { LeaseReleasedError } from "../leases/lease-errors";
 import { SessionChanges } from "../leases/session-changes";
 import type { Link } from "../link/link";
-import { startTimer, stopTimer } from "../util/scheduling";
+import { within } from "../util/scheduling";
 import type { PooledConnection } from "./pooled-connection";
 
 /** The time for the commands that undo the changes of a lessee; then the connection is closed. */
@@ -25,8 +25,8 @@ const NOT_SUBSCRIBED = /^NOSUB /;
 export interface LendTerms {
   /** The time to wait for a connection, instead of the one of the option `leases`. */
   readonly waitMs?: number | undefined;
-  /** For the client itself: the limit of the option `leases` does not apply. */
-  readonly isUncounted?: boolean;
+  /** For a feature of the client: its database, whichever is selected now. The limit of the option `leases` does not apply. */
+  readonly ownDb?: number | undefined;
 }
 
 /** Takes the connection back. */
@@ -94,19 +94,10 @@ export class Loan implements Dispatcher, Borrower {
     // Waits for the commands that are still unanswered.
     if (names.length === 0 && !link.isIdle) names.push("unwatch");
     // The server may have refused one of them meanwhile.
-    if ((names.length > 0 && !(await this.undo(names))) || changes.isLasting) return false;
+    const isUndone = names.length === 0 || (await within(CLEAN_UP_MS, this.runAll(names), false));
+    if (!isUndone || changes.isLasting) return false;
     link.session.clear();
     return true;
-  }
-
-  private async undo(names: readonly string[]): Promise<boolean> {
-    let timer: NodeJS.Timeout | undefined;
-    const limit = new Promise<boolean>((resolve) => {
-      timer = startTimer(() => resolve(false), CLEAN_UP_MS);
-    });
-    const isClean = await Promise.race([limit, this.runAll(names)]);
-    stopTimer(timer);
-    return isClean;
   }
 
   private async runAll(names: readonly string[]): Promise<boolean> {

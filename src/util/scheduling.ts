@@ -109,6 +109,23 @@ export function sleep(delayMs: number): Promise<void> {
   return new Promise((resolve) => startTimer(resolve, delayMs));
 }
 
+/** Resolves with the result of `work`, or with `fallback` if the time is up first. */
+export async function within<Result>(
+  limitMs: number,
+  work: Promise<Result>,
+  fallback: Result,
+): Promise<Result> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<Result>((resolve) => {
+    timer = startTimer(() => resolve(fallback), limitMs);
+  });
+  try {
+    return await Promise.race([limit, work]);
+  } finally {
+    stopTimer(timer);
+  }
+}
+
 // --- the clock of the user -------------------------------------------------------------------
 
 /** Like `clockMs`, by the current global clock, which may be faked. */

@@ -157,6 +157,56 @@ matrix("a consumer hands back messages that it has not begun", ALL_SERVERS, asyn
   await next.loop.return();
 });
 
+matrix(
+  "a consumer stays in its database and outside of the transactions of its client",
+  ALL_SERVERS,
+  async ({ redis, connect }) => {
+    await add(redis, 1, 2);
+    const client = connect();
+    const { messages, loop } = await take(client, 1, { count: 1 });
+    await client.select(5);
+    await client.multi({ pipeline: false });
+    await messages[0]?.ack();
+    expect(await pendingOf(redis)).to.deep.equal([]);
+    // A connection that is borrowed later selects the same database.
+    await redis.client("KILL", "TYPE", "normal", "SKIPME", "yes");
+    const { value } = await loop.next();
+    expect(value?.fields["n"]).to.equal("2");
+    await loop.return();
+    expect(await pendingOf(redis)).to.have.length(1);
+  },
+);
+
+matrix("a consumer processes messages that are trimmed meanwhile", ALL_SERVERS, async ({ redis }) => {
+  await add(redis, 1, 2);
+  const { messages, loop } = await take(redis, 1, { claimIdleMs: CLAIM_MS });
+  await redis.xtrim("orders", "MAXLEN", 0);
+  // The renewal finds both of them gone.
+  await waitUntil(async () => (await pendingOf(redis)).length === 0, LIMIT);
+  const renewals = await callsOf(redis, "evalsha");
+  await waitUntil(async () => (await callsOf(redis, "evalsha")) >= renewals + 2, LIMIT);
+  expect(messages[0]?.signal.aborted).to.equal(false);
+  expect((await loop.next()).value?.fields["n"]).to.equal("2");
+  await loop.return();
+});
+
+matrix("a dead-letter stream has the bytes of the message", ALL_SERVERS, async ({ redis }) => {
+  const bytes = Buffer.from([255, 0, 128]);
+  await redis.xadd("orders", "*", bytes, bytes);
+  const stop = new AbortController();
+  const options = {
+    ...SETTINGS,
+    deadLetter: { stream: "dead", maxDeliveries: 1 },
+    signal: stop.signal,
+    onError: () => stop.abort(),
+  };
+  await redis.consume(options, () => {
+    throw new Error("no");
+  });
+  const [[, pairs] = []] = await redis.xrangeBuffer("dead", "-", "+");
+  expect(pairs?.slice(0, 2)).to.deep.equal([bytes, bytes]);
+});
+
 /** The test server does not end a blocked read whose stream is deleted. */
 const REAL_SERVERS = { ...ALL_SERVERS, servers: serverKinds().filter((kind) => kind !== ServerKind.Test) };
 
@@ -352,6 +402,16 @@ describe("a consumer", () => {
     const ended = codeOf(next);
     await redis.quit();
     expect(await ended).to.not.equal("fulfilled");
+  });
+
+  it("ends without a reply of the server: it hands nothing back", async () => {
+    const redis = fixture.connect();
+    const ids = await add(redis, 1, 2, 3);
+    const { loop } = await take(redis, 1);
+    fixture.proxy.halfOpen();
+    await loop.return();
+    const pending = await pendingOf(fixture.control);
+    expect(pending.map(({ id, deliveries }) => [id, deliveries])).to.deep.equal(ids.map((id) => [id, 1]));
   });
 
   it("reads although all leases are taken", async () => {

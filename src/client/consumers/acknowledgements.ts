@@ -6,6 +6,7 @@
 import { atTurnEnd, sleep } from "../../util/scheduling";
 import { type ConsumingClient, commandOf, isPassing, Pauses } from "./consuming-client";
 import type { Delivery, Source } from "./delivery";
+import type { Sender } from "./sender";
 
 interface Batch {
   readonly ids: string[];
@@ -19,6 +20,7 @@ export class Acknowledgements {
 
   constructor(
     private readonly client: ConsumingClient,
+    private readonly sender: Sender,
     private readonly group: string,
     private readonly onFailed: (error: unknown) => void,
   ) {}
@@ -55,7 +57,7 @@ export class Acknowledgements {
     const pauses = new Pauses();
     for (let isConfirmed = false; !isConfirmed; ) {
       try {
-        await this.client.sendCommand(commandOf("XACK", [source.key, this.group, ...ids]));
+        await this.sender.send(source.key, commandOf("XACK", [source.key, this.group, ...ids]));
         isConfirmed = true;
       } catch (error) {
         if (!isPassing(error, this.client)) {

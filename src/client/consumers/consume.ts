@@ -15,6 +15,7 @@ import {
 } from "../../util/check-settings";
 import { LONGEST_TIMER_MS } from "../../util/scheduling";
 import { toError } from "../../util/user-code";
+import { SOURCE } from "../client-base";
 import { Consumer, type ConsumerSettings } from "./consumer";
 import type { ConsumingClient } from "./consuming-client";
 import type { Delivery, StreamMessage } from "./delivery";
@@ -111,7 +112,7 @@ export function consume(
       );
     }
   }
-  return new MessageLoop(client, settingsOf(options, LOOP_CHECKS), options.signal);
+  return new MessageLoop(client, settingsOf(client, options, LOOP_CHECKS), options.signal);
 }
 
 class MessageLoop implements StreamMessages<string | Buffer> {
@@ -174,7 +175,7 @@ async function handle(
   options: ConsumeHandlerOptions,
   handler: MessageHandler<string | Buffer>,
 ): Promise<void> {
-  const settings = settingsOf(options, HANDLER_CHECKS);
+  const settings = settingsOf(client, options, HANDLER_CHECKS);
   const { concurrency = 1, onError, signal } = options;
   if (signal?.aborted) return;
   const consumer = new Consumer(client, settings);
@@ -242,7 +243,11 @@ function isDeadLetter(value: unknown): boolean {
   return isName(stream) && wholeFrom(1)(maxDeliveries) === null && Object.keys(others).length === 0;
 }
 
-function settingsOf(options: ConsumeOptions, checks: SettingChecks<ConsumeOptions>): ConsumerSettings {
+function settingsOf(
+  client: ConsumingClient,
+  options: ConsumeOptions,
+  checks: SettingChecks<ConsumeOptions>,
+): ConsumerSettings {
   checkSettings("consume()", options, checks);
   const { stream, group, consumer, create = "0", deadLetter, buffers = false } = options;
   for (const [name, value] of Object.entries({ stream, group, consumer }))
@@ -260,5 +265,6 @@ function settingsOf(options: ConsumeOptions, checks: SettingChecks<ConsumeOption
         ? null
         : { stream: deadLetter.stream, maxDeliveries: deadLetter.maxDeliveries ?? DEFAULT_MAX_DELIVERIES },
     buffers,
+    db: client[SOURCE].database,
   };
 }

@@ -12,11 +12,12 @@ import Denque from "denque";
 import { PromiseCompletion } from "../../command/promise-completion";
 import { Script } from "../../command/script";
 import { slotOfKey } from "../../command/slot";
-import { startTimer, stopTimer } from "../../util/scheduling";
+import { startTimer, stopTimer, within } from "../../util/scheduling";
 import { toError } from "../../util/user-code";
 import { Acknowledgements } from "./acknowledgements";
 import { type ConsumingClient, commandOf, isGroupMissing, isPassing } from "./consuming-client";
-import { type DeliveredEntry, Delivery, Source } from "./delivery";
+import { type DeliveredEntry, Delivery, Source, type Value } from "./delivery";
+import { Sender } from "./sender";
 import { type Intake, type ReadSettings, StreamReader } from "./stream-reader";
 
 export interface DeadLetters {
@@ -32,9 +33,13 @@ export interface ConsumerSettings extends ReadSettings {
 /** Held messages are renewed this many times within `claimIdleMs`. */
 const RENEWALS = 3;
 
+/** After this time without a reply, messages that were not begun are delivered again after `claimIdleMs`. */
+const HAND_BACK_MS = 1000;
+
 /**
  * Sets the idle time of messages that the consumer still has. Key: the stream. Arguments: group, consumer, idle time,
- * deliveries to take back, IDs. Replies the IDs that it no longer has.
+ * deliveries to take back, IDs. Replies the IDs that another consumer has taken. Nobody can take a message that was trimmed
+ * from the stream.
  */
 const HOLD = new Script(
   {
@@ -42,10 +47,10 @@ const HOLD = new Script(
     lua: `
 local lost = {}
 for i = 5, #ARGV do
-  local row = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[i], ARGV[i], 1, ARGV[2])[1]
-  if row then
+  local row = redis.call('XPENDING', KEYS[1], ARGV[1], ARGV[i], ARGV[i], 1)[1]
+  if row and row[2] == ARGV[2] then
     redis.call('XCLAIM', KEYS[1], ARGV[1], ARGV[2], 0, ARGV[i], 'IDLE', ARGV[3], 'RETRYCOUNT', row[4] - ARGV[4], 'JUSTID')
-  else
+  elseif row or #redis.call('XRANGE', KEYS[1], ARGV[i], ARGV[i]) > 0 then
     lost[#lost + 1] = ARGV[i]
   end
 end
@@ -58,6 +63,7 @@ return lost
 export class Consumer implements Intake {
   private readonly sources: readonly Source[];
   private readonly readers: readonly StreamReader[];
+  private readonly sender: Sender;
   private readonly acknowledgements: Acknowledgements;
   private readonly ready = new Denque<Delivery>();
   private readonly takers = new Denque<(delivery: Delivery | null) => void>();
@@ -75,7 +81,9 @@ export class Consumer implements Intake {
     private readonly settings: ConsumerSettings,
   ) {
     this.sources = settings.streams.map((name) => new Source(name, this.keyOf(name)));
-    this.acknowledgements = new Acknowledgements(client, settings.group, (error) => this.fail(error));
+    this.sender = new Sender(client, settings.db);
+    const onFailed = (error: unknown): void => this.fail(error);
+    this.acknowledgements = new Acknowledgements(client, this.sender, settings.group, onFailed);
     this.readers = bySlot(this.sources, client.isCluster).map(
       (sources) => new StreamReader(client, sources, settings, this),
     );
@@ -133,6 +141,7 @@ export class Consumer implements Intake {
     await Promise.all(this.burials);
     await this.acknowledgements.settled();
     this.isClosed = true;
+    await this.sender.end();
     for (const { renewal } of this.sources) stopTimer(renewal);
     if (this.failure !== null) throw this.failure;
   }
@@ -173,12 +182,21 @@ export class Consumer implements Intake {
 
   /** Acknowledges only after the copy is stored, so a failure in between stores two copies and loses none. */
   private async moveTo(stream: string, delivery: Delivery): Promise<void> {
-    const { id, pairs, deliveries } = delivery;
-    const origin = ["dead-letter:stream", delivery.stream, "dead-letter:group", this.settings.group];
+    const { source, id, deliveries } = delivery;
+    const origin = ["dead-letter:stream", source.name, "dead-letter:group", this.settings.group];
     const fate = ["dead-letter:id", id, "dead-letter:deliveries", deliveries];
-    const words = [this.keyOf(stream), "*", ...pairs, ...origin, ...fate];
-    await this.client.sendCommand(commandOf("XADD", words));
+    const key = this.keyOf(stream);
+    const words = [key, "*", ...(await this.storedPairs(delivery)), ...origin, ...fate];
+    await this.sender.send(key, commandOf("XADD", words));
     await delivery.ack();
+  }
+
+  /** The bytes of the stream: in text, some are lost. */
+  private async storedPairs({ source: { key }, id, pairs }: Delivery): Promise<readonly Value[]> {
+    if (this.settings.buffers) return pairs;
+    const reply = await this.sender.send(key, commandOf("XRANGE", [key, id, id], true));
+    const [[, stored = pairs] = []] = reply as [id: Buffer, pairs: Buffer[]][];
+    return stored;
   }
 
   private async handBack(): Promise<void> {
@@ -186,14 +204,12 @@ export class Consumer implements Intake {
     const left = this.ready.toArray();
     this.ready.clear();
     const idle = { idleMs: this.settings.claimIdleMs, takenBack: 1 };
-    await Promise.all(
-      this.sources.map(async (source) => {
-        const ids = left.filter((one) => one.source === source).map(({ id }) => id);
-        for (const id of ids) source.held.delete(id);
-        // Otherwise they are delivered again after `claimIdleMs`.
-        if (ids.length > 0) await this.hold(source, ids, idle).catch(() => {});
-      }),
-    );
+    const returns = this.sources.map(async (source) => {
+      const ids = left.filter((one) => one.source === source).map(({ id }) => id);
+      for (const id of ids) source.held.delete(id);
+      if (ids.length > 0) await this.hold(source, ids, idle).catch(() => {});
+    });
+    await within(HAND_BACK_MS, Promise.all(returns), []);
   }
 
   private renewLater(source: Source): void {
@@ -225,9 +241,8 @@ export class Consumer implements Intake {
   ): Promise<string[]> {
     const { group, consumer } = this.settings;
     const words = [key, group, consumer, idleMs, takenBack, ...ids];
-    return this.client.sendCommand(HOLD.makeCommand(words, false, new PromiseCompletion())) as Promise<
-      string[]
-    >;
+    const command = HOLD.makeCommand(words, false, new PromiseCompletion());
+    return this.sender.send(key, command) as Promise<string[]>;
   }
 
   private keyOf(name: string): string {

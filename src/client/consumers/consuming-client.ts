@@ -6,14 +6,14 @@ import { specOf } from "../../command/command-table";
 import { PromiseCompletion } from "../../command/promise-completion";
 import { OptionError, ReplyError, SluiceError } from "../../errors";
 import { ConsumerGroupMissingError } from "../../leases/lease-errors";
-import type { LEND } from "../client-base";
+import type { LEND, SOURCE } from "../client-base";
 import type { LendTerms, Loan } from "../loan";
 
 export interface ConsumingClient {
   readonly isCluster: boolean;
   readonly status: string;
   readonly options: { readonly keyPrefix?: string | Buffer | undefined };
-  sendCommand(command: Command): Promise<unknown>;
+  readonly [SOURCE]: { readonly database: number };
   [LEND](slot: () => number, terms: LendTerms): Promise<Loan>;
 }
 

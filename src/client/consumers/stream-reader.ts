@@ -32,6 +32,8 @@ export interface ReadSettings {
   /** The ID after which a new group reads; false: the group must exist. */
   readonly create: string | false;
   readonly buffers: boolean;
+  /** The database of the client at the call of `consume()`. */
+  readonly db: number;
 }
 
 /** Receives the messages. */
@@ -113,7 +115,7 @@ export class StreamReader {
 
   private async lend(): Promise<Loan | null> {
     const [{ key }] = this.sources as [Source];
-    const lending = this.client[LEND](() => slotOfKey(key), { isUncounted: true });
+    const lending = this.client[LEND](() => slotOfKey(key), { ownDb: this.settings.db });
     const loan = await Promise.race([lending, this.stopped]);
     if (loan === null) {
       lending.then(

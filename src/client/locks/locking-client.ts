@@ -1,7 +1,7 @@
 /** The members of its client that a lock needs. */
 
 import type { Command } from "../../command/command";
-import type { LEND, TALLY } from "../client-base";
+import type { LEND, SOURCE, TALLY } from "../client-base";
 import type { LendTerms, Loan } from "../loan";
 
 export interface LockingClient {
@@ -11,6 +11,7 @@ export interface LockingClient {
   readonly slots?: readonly (readonly string[])[];
   /** One object for a client and all its views. */
   readonly [TALLY]: object;
+  readonly [SOURCE]: { readonly database: number };
   sendCommand(command: Command): Promise<unknown>;
   [LEND](slot: () => number, terms: LendTerms): Promise<Loan>;
 }

@@ -8,7 +8,7 @@ import type { Connection } from "../../connection/connection";
 import { ReplyError } from "../../errors";
 import type { Reply } from "../../protocol/resp-types";
 import { startTimer, stopTimer } from "../../util/scheduling";
-import { type ClientBase, LEND, TALLY } from "../client-base";
+import { type ClientBase, LEND, SOURCE, TALLY } from "../client-base";
 import { LeasedConnection } from "../leased-connection";
 import type { Loan } from "../loan";
 import type { LockingClient } from "./locking-client";
@@ -117,7 +117,7 @@ export async function lineFor(client: LockingClient, slot: number): Promise<Wake
 
 async function open(client: LockingClient, slot: number, onClosed: () => void): Promise<WakeLine | null> {
   try {
-    const loan = await client[LEND](() => slot, { isUncounted: true });
+    const loan = await client[LEND](() => slot, { ownDb: client[SOURCE].database });
     return new WakeLine(new LeasedConnection(client as unknown as ClientBase, loan), loan, onClosed);
   } catch {
     // The client is closed, or the cluster has no master for the slot: the next look tries again.
